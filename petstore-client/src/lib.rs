@@ -1,1 +1,52 @@
-//! Stub.
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod clock;
+mod models;
+mod secret;
+mod text;
+
+mod error;
+mod options;
+
+mod headers;
+mod keys;
+
+mod backoff;
+mod deprecation;
+mod page;
+mod quota;
+mod retry;
+
+mod base_url;
+mod notices;
+mod request;
+mod response;
+
+mod gate;
+mod transport;
+
+mod trip;
+
+mod pipeline;
+
+mod api;
+
+mod builder;
+mod client;
+mod tls;
+
+pub use api::{Call, ListPets, Pets, RawRequest, Store};
+pub use builder::ClientBuilder;
+pub use client::Client;
+pub use deprecation::Deprecation;
+pub use error::{Error, Quota};
+pub use headers::RateLimit;
+pub use keys::{KeyFuture, KeyProvider};
+pub use models::{NewPet, Pet, PetStatus};
+pub use options::CallOptions;
+pub use page::{More, Page};
+pub use response::Response;
+pub use secret::ApiKey;
+
+pub use http::Method;

@@ -1,0 +1,93 @@
+//! The client: a handle that is cheap to clone, and what it offers.
+
+use std::sync::Arc;
+
+use http::Method;
+
+use crate::api::{Pets, RawRequest, Store};
+use crate::base_url::BaseUrl;
+use crate::builder::ClientBuilder;
+use crate::error::Error;
+use crate::pipeline::Pipeline;
+
+/// A client for the Pet Store service.
+///
+/// Clones share connections, rate limits and the retry budget: build one and clone it. All futures
+/// are `Send` and may be dropped at any point.
+///
+/// ```
+/// use petstore_client::Client;
+///
+/// let client = Client::builder("https://petstore.example/v1").api_key("s3cret").build()?;
+/// assert_eq!(client.base_url().as_str(), "https://petstore.example/v1");
+/// # Ok::<(), petstore_client::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Client {
+    pipeline: Arc<Pipeline>,
+    base: Arc<BaseUrl>,
+}
+
+impl Client {
+    pub(crate) fn new(pipeline: Pipeline, base: BaseUrl) -> Self {
+        Self {
+            pipeline: Arc::new(pipeline),
+            base: Arc::new(base),
+        }
+    }
+
+    /// Starts building a client for a base address, version segment included.
+    pub fn builder(base_url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(base_url.into())
+    }
+
+    /// Builds a client from the environment: `PETSTORE_BASE_URL` and `PETSTORE_API_KEY`.
+    ///
+    /// # Errors
+    ///
+    /// Where a variable is missing, is not Unicode, or holds what cannot be used.
+    pub fn from_env() -> Result<Self, Error> {
+        let base_url = variable("PETSTORE_BASE_URL", "base URL")?;
+        let key = variable("PETSTORE_API_KEY", "API key")?;
+        Self::builder(base_url).api_key(key).build()
+    }
+
+    /// Returns the operations on pets.
+    #[must_use]
+    pub fn pets(&self) -> Pets<'_> {
+        Pets::new(&self.pipeline, &self.base)
+    }
+
+    /// Returns the operations on the store.
+    #[must_use]
+    pub fn store(&self) -> Store<'_> {
+        Store::new(&self.pipeline, &self.base)
+    }
+
+    /// Prepares a request of one's own. The path is relative to the base URL; it may hold a query.
+    pub fn request(&self, method: Method, path: &str) -> RawRequest<'_> {
+        RawRequest::new(&self.pipeline, &self.base, method, path)
+    }
+
+    /// Returns the base address.
+    #[must_use]
+    pub fn base_url(&self) -> &url::Url {
+        self.base.as_url()
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only `from_env` reads the environment, and its caller asked for that"
+)]
+fn variable(name: &str, part: &'static str) -> Result<String, Error> {
+    std::env::var(name).map_err(|problem| match problem {
+        std::env::VarError::NotPresent => Error::config(part, format!("`{name}` is not set")),
+        std::env::VarError::NotUnicode(_) => {
+            Error::config(part, format!("`{name}` is not valid Unicode"))
+        }
+    })
+}
+
+const fn assert_shareable<T: Clone + Send + Sync + 'static>() {}
+const _: () = assert_shareable::<Client>();

@@ -1,0 +1,57 @@
+//! The only place that reads time.
+//!
+//! Waiting is reckoned on tokio's monotonic clock, so that a paused runtime drives it; the wall
+//! clock serves only where a response carries no `Date`.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+/// Returns the monotonic time.
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Returns the wall clock's time.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the wall clock"
+)]
+pub(crate) fn wall() -> SystemTime {
+    SystemTime::now()
+}
+
+/// Returns `start + wait`, or a moment that is further off than any wait this crate accepts.
+pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
+    start + wait.min(FAR)
+}
+
+/// Returns an instant as RFC 9110 writes one, for people.
+pub(crate) fn http_date(at: SystemTime) -> String {
+    // httpdate panics outside the years 1970 to 9998, and a server chooses this value.
+    let last = SystemTime::UNIX_EPOCH + Duration::from_secs(253_370_764_799);
+    if at < SystemTime::UNIX_EPOCH || at > last {
+        return "a time outside the calendar".to_owned();
+    }
+    httpdate::fmt_http_date(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_any_moment_without_panicking() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(http_date(at(0)), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(
+            http_date(at(253_370_764_799)),
+            "Thu, 31 Dec 9998 23:59:59 GMT"
+        );
+        assert_eq!(
+            http_date(at(u64::from(u32::MAX) * 1000)),
+            "a time outside the calendar"
+        );
+    }
+}

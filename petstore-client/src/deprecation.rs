@@ -1,0 +1,149 @@
+//! What a response says about the end of its operation, as data.
+//!
+//! Telling people about it once is left to `notices`.
+
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, HeaderName};
+
+use crate::headers::{self, digits, http_date, values};
+
+static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+static SUNSET: HeaderName = HeaderName::from_static("sunset");
+
+/// The announced end of an operation: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and the
+/// link to its successor (`rel="successor-version"`, RFC 5829).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deprecation {
+    since: Option<SystemTime>,
+    sunset: Option<SystemTime>,
+    successor: Option<String>,
+}
+
+impl Deprecation {
+    /// Reads a response's headers; `None` where they announce nothing.
+    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
+        let announced = headers.contains_key(&DEPRECATION) && !is_denied(headers);
+        let sunset = headers
+            .get(&SUNSET)
+            .and_then(|v| http_date(v.to_str().ok()?.trim()));
+        if !announced && sunset.is_none() {
+            return None;
+        }
+        let successor = headers::targets(headers, "successor-version");
+        Some(Self {
+            since: since(headers),
+            sunset,
+            successor: successor.first().map(|&target| target.to_owned()),
+        })
+    }
+
+    /// What the specification says of an operation, for a service that does not say it itself.
+    pub(crate) fn specified(sunset_epoch: u64, successor: &str) -> Self {
+        Self {
+            since: None,
+            sunset: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(sunset_epoch)),
+            successor: Some(successor.to_owned()),
+        }
+    }
+
+    /// Returns from when the operation is deprecated, where the service gives a date. It may lie
+    /// in the future.
+    #[must_use]
+    pub fn since(&self) -> Option<SystemTime> {
+        self.since
+    }
+
+    /// Returns when the operation is to be removed.
+    #[must_use]
+    pub fn sunset(&self) -> Option<SystemTime> {
+        self.sunset
+    }
+
+    /// Returns the target of the link to the replacement, as the service wrote it.
+    #[must_use]
+    pub fn successor(&self) -> Option<&str> {
+        self.successor.as_deref()
+    }
+
+    /// Returns the whole days from `now` to the removal; 0 from that instant on.
+    ///
+    /// ```no_run
+    /// # fn show(deprecation: &petstore_client::Deprecation) {
+    /// if let Some(days) = deprecation.days_left(std::time::SystemTime::now()) {
+    ///     println!("{days} days left");
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn days_left(&self, now: SystemTime) -> Option<u64> {
+        let left = self.sunset?.duration_since(now).unwrap_or(Duration::ZERO);
+        Some(left.as_secs() / 86_400)
+    }
+}
+
+/// Returns the date of RFC 9745 (`@1764892800`), or of the drafts before it (an HTTP date).
+fn since(headers: &HeaderMap) -> Option<SystemTime> {
+    let text = headers.get(&DEPRECATION)?.to_str().ok()?.trim();
+    match text.strip_prefix('@') {
+        Some(epoch) => headers::epoch(digits(epoch)?),
+        None => http_date(text),
+    }
+}
+
+fn is_denied(headers: &HeaderMap) -> bool {
+    values(headers, &DEPRECATION).all(|v| v.eq_ignore_ascii_case("false") || v == "?0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(lines: &[(&'static str, &str)]) -> Option<Deprecation> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, value.parse().unwrap());
+        }
+        Deprecation::read(&headers)
+    }
+
+    fn at(seconds: u64) -> Option<SystemTime> {
+        Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn reads_the_date_as_rfc_9745_and_the_drafts_write_it() {
+        for form in ["@1764892800", "Fri, 05 Dec 2025 00:00:00 GMT"] {
+            let read = read(&[("deprecation", form)]).unwrap();
+            assert_eq!(read.since(), at(1_764_892_800), "{form}");
+        }
+    }
+
+    #[test]
+    fn takes_true_for_deprecated_without_a_date_and_false_for_nothing() {
+        assert_eq!(read(&[("deprecation", "true")]).unwrap().since(), None);
+        assert_eq!(read(&[("deprecation", "@-5")]).unwrap().since(), None);
+        assert_eq!(read(&[("deprecation", "false")]), None);
+        assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn a_sunset_alone_announces_the_end_too() {
+        let read = read(&[
+            ("sunset", "Thu, 05 Dec 2030 00:00:00 GMT"),
+            ("link", r#"</v1/pets>; rel="successor-version""#),
+        ]);
+        let read = read.unwrap();
+        assert_eq!(read.sunset(), at(1_922_659_200));
+        assert_eq!(read.successor(), Some("/v1/pets"));
+    }
+
+    #[test]
+    fn counts_whole_days_and_stops_at_none() {
+        let end = Deprecation::specified(1_922_659_200, "/pets");
+        let now = |seconds: u64| at(seconds).unwrap();
+        assert_eq!(end.days_left(now(1_922_659_200 - 86_400)), Some(1));
+        assert_eq!(end.days_left(now(1_922_659_200 - 86_399)), Some(0));
+        assert_eq!(end.days_left(now(1_999_999_999)), Some(0));
+    }
+}

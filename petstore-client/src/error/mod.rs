@@ -1,0 +1,15 @@
+//! What can go wrong with a call, as one opaque type.
+//!
+//! Whether a failed attempt is worth another is left to `retry`.
+
+mod fault;
+mod kind;
+mod limited;
+mod opaque;
+
+pub(crate) use fault::ServiceFault;
+pub(crate) use kind::{BoxError, Kind, Limit};
+pub use limited::Quota;
+pub(crate) use limited::RateLimited;
+pub use opaque::Error;
+pub(crate) use opaque::Journey;

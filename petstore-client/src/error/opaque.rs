@@ -1,0 +1,310 @@
+//! The public face of a failure: predicates and accessors over a private kind.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, StatusCode};
+
+use super::{Kind, Limit, Quota, ServiceFault};
+
+/// What a call had been through when it failed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Journey {
+    /// Attempts that were made.
+    pub(crate) attempts: u32,
+    /// Time spent waiting between them, or before the first.
+    pub(crate) waited: Duration,
+    /// Whether the service may have acted on one of them.
+    pub(crate) maybe_processed: bool,
+}
+
+/// Why a call failed.
+///
+/// The kind is private, so that more can be told apart later: ask with the `is_…` methods.
+/// `Display` is one sentence that names the operation and what to do about it, safe to print on a
+/// terminal; [`source`](std::error::Error::source) is the cause below.
+///
+/// ```
+/// # async fn call(client: petstore_client::Client) {
+/// match client.store().orders().await {
+///     Ok(orders) => println!("{} bytes", orders.to_string().len()),
+///     Err(error) if error.is_rate_limited() => println!("again at {:?}", error.retry_at()),
+///     Err(error) => eprintln!("{error}"),
+/// }
+/// # }
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: Kind,
+    operation: Option<Cow<'static, str>>,
+    journey: Journey,
+}
+
+impl Error {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            operation: None,
+            journey: Journey::default(),
+        }))
+    }
+
+    pub(crate) fn config(part: &'static str, problem: impl Into<String>) -> Self {
+        let problem = problem.into();
+        Self::new(Kind::Config { part, problem })
+    }
+
+    pub(crate) fn invalid(problem: impl Into<String>) -> Self {
+        Self::new(Kind::InvalidRequest(problem.into()))
+    }
+
+    pub(crate) fn of(mut self, operation: impl Into<Cow<'static, str>>) -> Self {
+        self.0.operation = Some(operation.into());
+        self
+    }
+
+    pub(crate) fn after(mut self, journey: Journey) -> Self {
+        self.0.journey = journey;
+        self
+    }
+
+    fn fault(&self) -> Option<&ServiceFault> {
+        match &self.0.kind {
+            Kind::Service(fault) => Some(fault),
+            Kind::RateLimited { refusal, .. } => refusal.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the client's own settings are at fault: base URL, key, time limits.
+    #[must_use]
+    pub fn is_config(&self) -> bool {
+        matches!(self.0.kind, Kind::Config { .. })
+    }
+
+    /// Returns whether the request itself is at fault: an argument out of range, which is not
+    /// even sent, or an answer 400, 413, 415 or 422.
+    #[must_use]
+    pub fn is_invalid_request(&self) -> bool {
+        matches!(self.0.kind, Kind::InvalidRequest(_))
+            || matches!(
+                self.status().map(|s| s.as_u16()),
+                Some(400 | 413 | 415 | 422)
+            ) && self.is_service()
+    }
+
+    /// Returns whether the key is missing or was not accepted (401), or none could be had.
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(self.0.kind, Kind::Key(_)) || self.answered(StatusCode::UNAUTHORIZED)
+    }
+
+    /// Returns whether the service has no such thing (404).
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.answered(StatusCode::NOT_FOUND)
+    }
+
+    /// Returns whether the operation has been removed (410).
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.answered(StatusCode::GONE)
+    }
+
+    /// Returns whether a rate limit or a ban ended the call: refused (429), or held back for
+    /// longer than the call may wait. [`retry_at`](Self::retry_at) says when to come again.
+    #[must_use]
+    pub fn is_rate_limited(&self) -> bool {
+        matches!(self.0.kind, Kind::RateLimited { .. })
+    }
+
+    /// Returns whether no connection came about: refused, no such host, or a failed TLS handshake.
+    #[must_use]
+    pub fn is_connect(&self) -> bool {
+        matches!(
+            self.0.kind,
+            Kind::Connect { .. }
+                | Kind::Timeout {
+                    limit: Limit::Connect,
+                    ..
+                }
+        )
+    }
+
+    /// Returns whether a time limit ran out: for connecting, for an attempt, or for the call.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.0.kind, Kind::Timeout { .. })
+    }
+
+    /// Returns whether the connection broke while a response was awaited or read.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self.0.kind, Kind::Interrupted(_))
+    }
+
+    /// Returns whether a successful response had a body that is not what the operation returns.
+    /// [`decode_path`](Self::decode_path) says where.
+    #[must_use]
+    pub fn is_decode(&self) -> bool {
+        matches!(self.0.kind, Kind::Decode { .. })
+    }
+
+    /// Returns whether the response was larger than the client accepts.
+    #[must_use]
+    pub fn is_body_too_large(&self) -> bool {
+        matches!(self.0.kind, Kind::BodyTooLarge { .. })
+    }
+
+    /// Returns whether a link to the next page leads elsewhere or round in circles.
+    #[must_use]
+    pub fn is_paging(&self) -> bool {
+        matches!(self.0.kind, Kind::Paging(_))
+    }
+
+    /// Returns whether the service answered, and not with success.
+    #[must_use]
+    pub fn is_service(&self) -> bool {
+        self.fault().is_some()
+    }
+
+    /// Returns whether the fault is the service's own (any 5xx).
+    #[must_use]
+    pub fn is_server_error(&self) -> bool {
+        self.fault().is_some_and(|f| f.status.is_server_error())
+    }
+
+    /// Returns the status of the response, where one came.
+    #[must_use]
+    pub fn status(&self) -> Option<StatusCode> {
+        match &self.0.kind {
+            Kind::Decode { status, .. } | Kind::BodyTooLarge { status, .. } => Some(*status),
+            _ => self.fault().map(|f| f.status),
+        }
+    }
+
+    /// Returns the service's `code`: an open set of values, as it came.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.fault()?.code.as_deref()
+    }
+
+    /// Returns the service's `message` as it came, which may hold control characters.
+    #[must_use]
+    pub fn message(&self) -> Option<&str> {
+        self.fault()?.message.as_deref()
+    }
+
+    /// Returns the body of the response, cut to 2,000 characters and made printable.
+    #[must_use]
+    pub fn body(&self) -> Option<&str> {
+        match &self.0.kind {
+            Kind::Decode { body, .. } => Some(body),
+            _ => self.fault().map(|f| f.body.as_str()),
+        }
+    }
+
+    /// Returns the headers of the answer that was not a success.
+    #[must_use]
+    pub fn headers(&self) -> Option<&HeaderMap> {
+        self.fault().map(|f| &f.headers)
+    }
+
+    /// Returns where in the JSON decoding failed, such as `[3].categoryId`; `.` is the whole.
+    #[must_use]
+    pub fn decode_path(&self) -> Option<&str> {
+        match &self.0.kind {
+            Kind::Decode { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns the instant, on the service's clock, from which requests are taken again.
+    #[must_use]
+    pub fn retry_at(&self) -> Option<SystemTime> {
+        match &self.0.kind {
+            Kind::RateLimited { limited, .. } => Some(limited.until),
+            _ => None,
+        }
+    }
+
+    /// Returns how long it was until [`retry_at`](Self::retry_at) when the error arose. Unlike
+    /// that, it does not depend on the local clock being right.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match &self.0.kind {
+            Kind::RateLimited { limited, .. } => Some(limited.wait),
+            _ => None,
+        }
+    }
+
+    /// Returns which limit held the call back.
+    #[must_use]
+    pub fn quota(&self) -> Option<Quota> {
+        match &self.0.kind {
+            Kind::RateLimited { limited, .. } => Some(limited.quota),
+            _ => None,
+        }
+    }
+
+    /// Returns the operation, by the specification's name (`listPets`) or as method and path.
+    #[must_use]
+    pub fn operation(&self) -> Option<&str> {
+        self.0.operation.as_deref()
+    }
+
+    /// Returns how many attempts were made; 0 where the call failed before the first.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.0.journey.attempts
+    }
+
+    /// Returns how long the call waited between attempts and for rate limits.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.0.journey.waited
+    }
+
+    /// Returns whether the service may have acted on the request all the same: its answer was
+    /// lost, or it failed while working on it. Where this is `false`, sending again cannot do the
+    /// thing twice.
+    #[must_use]
+    pub fn may_have_been_processed(&self) -> bool {
+        self.0.journey.maybe_processed
+    }
+
+    fn answered(&self, status: StatusCode) -> bool {
+        self.fault().is_some_and(|f| f.status == status)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(operation) = &self.0.operation {
+            write!(f, "{operation} failed: ")?;
+        }
+        self.0.kind.fmt(f)?;
+        if self.attempts() > 1 {
+            write!(f, " (after {} attempts)", self.attempts())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("operation", &self.0.operation)
+            .field("journey", &self.0.journey)
+            .finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.kind.source()
+    }
+}

@@ -1,0 +1,201 @@
+//! A successful response: the value, and what came around it.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
+
+use crate::deprecation::Deprecation;
+use crate::error::{Error, Journey, Kind};
+use crate::headers::RateLimit;
+use crate::text::printable;
+
+/// A value that the service returned; derefs to it.
+///
+/// ```
+/// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
+/// let pets = client.pets().list().send().await?;
+/// println!("{} pets, {:?} left", pets.len(), pets.rate_limit().map(|l| l.remaining));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Response<T> {
+    value: T,
+    head: Head,
+}
+
+/// What came around the value.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) rate_limit: Option<RateLimit>,
+    pub(crate) deprecation: Option<Box<Deprecation>>,
+    pub(crate) journey: Journey,
+}
+
+impl<T> Response<T> {
+    pub(crate) fn new(value: T, head: Head) -> Self {
+        Self { value, head }
+    }
+
+    /// Returns the value alone.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
+    /// Turns the value into another, and keeps what came around it.
+    #[must_use]
+    pub fn map<U>(self, turn: impl FnOnce(T) -> U) -> Response<U> {
+        Response {
+            value: turn(self.value),
+            head: self.head,
+        }
+    }
+
+    /// Returns the status, always a success (2xx).
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.head.status
+    }
+
+    /// Returns all headers as they came.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
+
+    /// Returns the quota that the response describes (specification, section 8), where its three
+    /// headers make sense.
+    #[must_use]
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        self.head.rate_limit
+    }
+
+    /// Returns the announced end of the operation, where there is one: as the service says it, or
+    /// else as the specification does.
+    #[must_use]
+    pub fn deprecation(&self) -> Option<&Deprecation> {
+        self.head.deprecation.as_deref()
+    }
+
+    /// Returns how many attempts it took, the successful one included.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.head.journey.attempts
+    }
+
+    /// Returns how long the call waited between attempts and for rate limits.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.head.journey.waited
+    }
+
+    /// Returns the error of a success whose value is not what was asked for.
+    pub(crate) fn refuse(&self, error: Error) -> Error {
+        error.after(self.head.journey)
+    }
+}
+
+impl<T> Deref for Response<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl Response<Bytes> {
+    /// Reads the body of a raw response as JSON.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no JSON, or not of this type; see [`Error::decode_path`].
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        decode(self.head.status, &self.value).map_err(|error| self.refuse(error))
+    }
+
+    /// Returns the body as text, with what is no UTF-8 replaced.
+    #[must_use]
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.value)
+    }
+}
+
+/// Decodes a whole JSON body.
+pub(crate) fn decode<T: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<T, Error> {
+    // The path is only tracked where it is needed: on the way to an error.
+    serde_json::from_slice(body).map_err(|plain| located::<T>(status, body, plain))
+}
+
+fn located<T: DeserializeOwned>(
+    status: StatusCode,
+    body: &[u8],
+    plain: serde_json::Error,
+) -> Error {
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let (path, source) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+        Err(error) => (error.path().to_string(), error.into_inner()),
+        Ok(_) => (".".to_owned(), plain),
+    };
+    let problem = if body.iter().all(u8::is_ascii_whitespace) {
+        "its body is empty where JSON was expected; check the base URL".to_owned()
+    } else if source.is_data() {
+        format!(
+            "at `{}`: {}",
+            printable(&path, 200),
+            printable(&source.to_string(), 300)
+        )
+    } else {
+        format!(
+            "its body is not JSON ({}): `{}`; check the base URL",
+            printable(&source.to_string(), 300),
+            excerpt(body, 60)
+        )
+    };
+    Error::new(Kind::Decode {
+        status,
+        path,
+        problem,
+        body: excerpt(body, 2_000),
+        source,
+    })
+}
+
+fn excerpt(body: &[u8], max: usize) -> String {
+    printable(
+        &String::from_utf8_lossy(&body[..body.len().min(max * 4)]),
+        max,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::Pet;
+
+    fn problem(body: &str) -> (String, String) {
+        let error = decode::<Vec<Pet>>(StatusCode::OK, body.as_bytes()).unwrap_err();
+        (error.decode_path().unwrap().to_owned(), error.to_string())
+    }
+
+    #[test]
+    fn says_where_in_the_json_decoding_failed() {
+        let pets = r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b","categoryId":"x"}]"#;
+        let (path, message) = problem(pets);
+        assert_eq!(path, "[1].categoryId");
+        assert!(message.contains("expected i64"), "{message}");
+    }
+
+    #[test]
+    fn shows_the_head_of_a_body_that_is_not_json() {
+        let (_, message) = problem("<html>\u{1b}[0m</html>");
+        assert!(message.contains("`<html>\\u{1b}[0m</html>`"), "{message}");
+        assert!(problem("[] []").1.contains("not JSON (trailing characters"));
+        assert!(problem("").1.contains("its body is empty"));
+    }
+}

@@ -1,0 +1,218 @@
+//! Makes one attempt, and knows no policy: no retry, no rate limit, no redirect.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::{Error, Kind, Limit};
+use crate::page::same_origin;
+use crate::request::Request;
+
+/// How much of the body of an answer that is not a success is read.
+const MOST_OF_A_FAULT: usize = 64 * 1024;
+
+/// A whole answer, whatever its status. Of one that is not a success the body may be cut.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// An attempt without a whole answer.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: Error,
+    /// Whether the request cannot have reached the service.
+    pub(crate) never_left: bool,
+    /// What came before it failed.
+    pub(crate) head: Option<Box<(StatusCode, HeaderMap)>>,
+}
+
+/// Sends requests, to one origin only.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    pub(crate) http: reqwest::Client,
+    pub(crate) home: url::Url,
+    pub(crate) connect_timeout: Duration,
+}
+
+/// When an attempt has to end, and which limit says so.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
+    pub(crate) limit: Limit,
+    pub(crate) after: Duration,
+}
+
+impl Deadline {
+    pub(crate) fn new(at: Instant, limit: Limit, after: Duration) -> Self {
+        Self { at, limit, after }
+    }
+
+    pub(crate) fn passed(self) -> Error {
+        let (limit, after) = (self.limit, self.after);
+        Error::new(Kind::Timeout { limit, after })
+    }
+}
+
+impl Transport {
+    pub(crate) async fn send(
+        &self,
+        request: &Request,
+        authorization: HeaderValue,
+        deadline: Deadline,
+        most: usize,
+    ) -> Result<Reply, Failure> {
+        let outgoing = self.prepare(request, authorization)?;
+        let response = match timeout_at(deadline.at, self.http.execute(outgoing)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.no_answer(error)),
+            Err(_) => return Err(Failure::lost(deadline.passed(), None)),
+        };
+        read(response, deadline, most).await
+    }
+
+    fn prepare(
+        &self,
+        request: &Request,
+        authorization: HeaderValue,
+    ) -> Result<reqwest::Request, Failure> {
+        // The last guard before the key leaves: whatever built the request, it goes home only.
+        if !same_origin(&request.url, &self.home) {
+            return Err(Failure::unsent(Kind::InvalidRequest(
+                "it leads to another origin than the base URL's".to_owned(),
+            )));
+        }
+        let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
+        let headers = outgoing.headers_mut();
+        headers.clone_from(&request.headers);
+        headers
+            .entry(header::ACCEPT)
+            .or_insert(HeaderValue::from_static("application/json"));
+        headers.insert(header::AUTHORIZATION, authorization);
+        *outgoing.body_mut() = request.body.clone().map(reqwest::Body::from);
+        Ok(outgoing)
+    }
+
+    fn no_answer(&self, error: reqwest::Error) -> Failure {
+        let error = error.without_url();
+        if error.is_builder() {
+            return Failure::unsent(Kind::InvalidRequest(error.to_string()));
+        }
+        if !error.is_connect() {
+            return Failure::lost(Error::new(Kind::Interrupted(error)), None);
+        }
+        if error.is_timeout() {
+            return Failure::unsent(Kind::Timeout {
+                limit: Limit::Connect,
+                after: self.connect_timeout,
+            });
+        }
+        Failure::unsent(Kind::Connect {
+            origin: self.home.origin().ascii_serialization(),
+            source: error,
+        })
+    }
+}
+
+impl Failure {
+    fn unsent(kind: Kind) -> Self {
+        Self {
+            error: Error::new(kind),
+            never_left: true,
+            head: None,
+        }
+    }
+
+    fn lost(error: Error, head: Option<(StatusCode, HeaderMap)>) -> Self {
+        Self {
+            error,
+            never_left: false,
+            head: head.map(Box::new),
+        }
+    }
+}
+
+async fn read(
+    mut response: reqwest::Response,
+    deadline: Deadline,
+    most: usize,
+) -> Result<Reply, Failure> {
+    let status = response.status();
+    let headers = std::mem::take(response.headers_mut());
+    let most = if status.is_success() {
+        most
+    } else {
+        most.min(MOST_OF_A_FAULT)
+    };
+    let error = match timeout_at(deadline.at, body(&mut response, most)).await {
+        Ok(Ok((body, Extent::Whole))) => {
+            return Ok(Reply {
+                status,
+                headers,
+                body,
+            });
+        }
+        // The status says what matters: a fault whose body is cut is a fault all the same.
+        Ok(Ok((body, Extent::Cut))) if !status.is_success() => {
+            return Ok(Reply {
+                status,
+                headers,
+                body,
+            });
+        }
+        _ if !status.is_success() => {
+            let body = Bytes::new();
+            return Ok(Reply {
+                status,
+                headers,
+                body,
+            });
+        }
+        Ok(Ok((_, Extent::Cut))) => Error::new(Kind::BodyTooLarge {
+            limit: most,
+            status,
+        }),
+        Ok(Err(error)) => Error::new(Kind::Interrupted(error.without_url())),
+        Err(_) => deadline.passed(),
+    };
+    Err(Failure::lost(error, Some((status, headers))))
+}
+
+/// Whether a body was read to its end, or as far as was allowed.
+enum Extent {
+    Whole,
+    Cut,
+}
+
+async fn body(response: &mut reqwest::Response, most: usize) -> reqwest::Result<(Bytes, Extent)> {
+    let Some(first) = response.chunk().await? else {
+        return Ok((Bytes::new(), Extent::Whole));
+    };
+    let Some(second) = response.chunk().await? else {
+        // The usual case: one chunk, which is not copied.
+        return Ok(within(first, most));
+    };
+    let mut whole = BytesMut::from(first);
+    let mut next = Some(second);
+    while let Some(chunk) = next {
+        let room = most.saturating_add(1).saturating_sub(whole.len());
+        whole.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if whole.len() > most {
+            break;
+        }
+        next = response.chunk().await?;
+    }
+    Ok(within(whole.freeze(), most))
+}
+
+fn within(bytes: Bytes, most: usize) -> (Bytes, Extent) {
+    if bytes.len() > most {
+        (bytes.slice(..most), Extent::Cut)
+    } else {
+        (bytes, Extent::Whole)
+    }
+}

@@ -1,0 +1,177 @@
+//! One call under way: its limits, what it has been through, and what each attempt means for it.
+//!
+//! Nothing is sent or waited for here; that is left to `pipeline`.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::time::Instant;
+
+use crate::backoff::Schedule;
+use crate::clock;
+use crate::error::{Error, Journey, Kind, Limit, RateLimited, ServiceFault};
+use crate::options::Limits;
+use crate::quota::Block;
+use crate::request::Request;
+use crate::retry::{Budget, Outcome, Verdict, may_have_acted, verdict};
+use crate::transport::{Deadline, Failure, Reply};
+
+/// How an attempt ended, and the block that its answer asks for.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) result: Result<Reply, Failure>,
+    pub(crate) block: Option<Block>,
+}
+
+/// What a call does after an attempt.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Finish(Result<Reply, Error>),
+    /// To the gate again, which holds the call back as long as it must.
+    Again,
+    /// To the gate again after a back-off.
+    AfterWait(Duration),
+    /// To the gate again with another key; without one, this is the end.
+    WithAnotherKey(Error),
+}
+
+#[derive(Debug)]
+pub(crate) struct Trip<'c> {
+    pub(crate) request: &'c Request,
+    pub(crate) limits: Limits,
+    pub(crate) journey: Journey,
+    deadline: Instant,
+    /// How much of `max_wait` the rate limits have used up.
+    held_back: Duration,
+    schedule: Schedule,
+    rekeyed: bool,
+}
+
+impl<'c> Trip<'c> {
+    pub(crate) fn new(request: &'c Request, limits: Limits, schedule: Schedule) -> Self {
+        let limits = limits.with(&request.options);
+        Self {
+            request,
+            limits,
+            journey: Journey::default(),
+            deadline: limits.deadline(clock::now()),
+            held_back: Duration::ZERO,
+            schedule,
+            rekeyed: false,
+        }
+    }
+
+    /// Returns the latest moment at which the rate limits may let the next request go.
+    pub(crate) fn latest(&self) -> Instant {
+        let patience = self.limits.max_wait.saturating_sub(self.held_back);
+        clock::after(clock::now(), patience).min(self.deadline)
+    }
+
+    /// Takes in how long the gate held the call back.
+    pub(crate) fn passed_gate(&mut self, waited: Duration) {
+        self.held_back += waited;
+        self.journey.waited += waited;
+    }
+
+    /// Returns when the next attempt has to end.
+    pub(crate) fn attempt_deadline(&self) -> Deadline {
+        let after = self.limits.attempt_timeout;
+        let own = Deadline::new(clock::after(clock::now(), after), Limit::Attempt, after);
+        let whole = self.deadline();
+        if own.at < whole.at { own } else { whole }
+    }
+
+    /// Returns when the whole call has to end.
+    pub(crate) fn deadline(&self) -> Deadline {
+        Deadline::new(self.deadline, Limit::Call, self.limits.timeout)
+    }
+
+    /// Decides what comes after an attempt.
+    pub(crate) fn decide(&mut self, attempt: Attempt, budget: &mut Budget) -> Step {
+        let Some(outcome) = attempt.outcome() else {
+            return Step::Finish(attempt.finish());
+        };
+        self.journey.attempts += 1;
+        self.journey.maybe_processed |= may_have_acted(outcome);
+        let may_go_on = self.journey.attempts < self.limits.max_attempts;
+        match verdict(&self.request.method, outcome, attempt.block.is_some()) {
+            Verdict::Rekey if !self.rekeyed => {
+                self.rekeyed = true;
+                match attempt.finish() {
+                    Err(refusal) => Step::WithAnotherKey(refusal),
+                    done => Step::Finish(done),
+                }
+            }
+            Verdict::HeldBack if may_go_on => match attempt.block {
+                Some(block) if block.until > self.latest() => {
+                    Step::Finish(Err(self.too_long(block, attempt.result.ok())))
+                }
+                _ => Step::Again,
+            },
+            Verdict::BackOff if may_go_on => {
+                let wait = self.schedule.next();
+                if clock::after(clock::now(), wait) < self.deadline && budget.spend() {
+                    self.journey.waited += wait;
+                    Step::AfterWait(wait)
+                } else {
+                    Step::Finish(attempt.finish())
+                }
+            }
+            _ => {
+                if matches!(outcome, Outcome::Answered(status) if status.is_success()) {
+                    budget.earn();
+                }
+                Step::Finish(attempt.finish())
+            }
+        }
+    }
+
+    /// Returns the error for a block that is longer than the call may wait.
+    pub(crate) fn too_long(&self, block: Block, refusal: Option<Reply>) -> Error {
+        let allowed = self.limits.max_wait.min(self.limits.timeout);
+        rate_limited(block, Some(allowed), refusal.map(fault))
+    }
+}
+
+impl Attempt {
+    /// Returns how the attempt ended; `None` where the request could not even be tried.
+    fn outcome(&self) -> Option<Outcome> {
+        match &self.result {
+            Ok(reply) => Some(Outcome::Answered(reply.status)),
+            Err(failure) if failure.error.is_invalid_request() => None,
+            Err(failure) if failure.never_left => Some(Outcome::NeverLeft),
+            // A success that is too large will be too large again.
+            Err(failure) if failure.error.is_body_too_large() => {
+                failure.error.status().map(Outcome::Answered)
+            }
+            Err(_) => Some(Outcome::Lost),
+        }
+    }
+
+    fn finish(self) -> Result<Reply, Error> {
+        let reply = self.result.map_err(|failure| failure.error)?;
+        if reply.status.is_success() {
+            return Ok(reply);
+        }
+        match self.block {
+            Some(block) if reply.status == StatusCode::TOO_MANY_REQUESTS => {
+                Err(rate_limited(block, None, Some(fault(reply))))
+            }
+            _ => Err(Error::new(Kind::Service(fault(reply)))),
+        }
+    }
+}
+
+fn rate_limited(block: Block, allowed: Option<Duration>, refusal: Option<ServiceFault>) -> Error {
+    let limited = RateLimited {
+        until: block.until_service,
+        wait: block.until.saturating_duration_since(clock::now()),
+        quota: block.quota,
+        allowed,
+    };
+    Error::new(Kind::RateLimited { limited, refusal })
+}
+
+fn fault(reply: Reply) -> ServiceFault {
+    ServiceFault::new(reply.status, reply.headers, &reply.body)
+}
