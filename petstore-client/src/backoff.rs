@@ -50,10 +50,7 @@ mod tests {
         }
         for ((low, high), ceiling) in seen.into_iter().zip([200, 400, 800, 1_000, 1_000]) {
             let ceiling = Duration::from_millis(ceiling);
-            assert!(
-                high <= ceiling + Duration::from_nanos(1),
-                "{high:?} of {ceiling:?}"
-            );
+            assert!(high <= ceiling + Duration::from_nanos(1), "{high:?} of {ceiling:?}");
             assert!(high > ceiling.mul_f64(0.95), "{high:?} of {ceiling:?}");
             assert!(low < ceiling.mul_f64(0.05), "{low:?} of {ceiling:?}");
         }

@@ -30,10 +30,7 @@ pub struct Client {
 
 impl Client {
     pub(crate) fn new(pipeline: Pipeline, base: BaseUrl) -> Self {
-        Self {
-            pipeline: Arc::new(pipeline),
-            base: Arc::new(base),
-        }
+        Self { pipeline: Arc::new(pipeline), base: Arc::new(base) }
     }
 
     /// Starts building a client for a base address, version segment included.

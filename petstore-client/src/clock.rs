@@ -13,10 +13,7 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Returns the wall clock's time.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place that reads the wall clock"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
 pub(crate) fn wall() -> SystemTime {
     SystemTime::now()
 }
@@ -45,13 +42,7 @@ mod tests {
     fn formats_any_moment_without_panicking() {
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         assert_eq!(http_date(at(0)), "Thu, 01 Jan 1970 00:00:00 GMT");
-        assert_eq!(
-            http_date(at(253_370_764_799)),
-            "Thu, 31 Dec 9998 23:59:59 GMT"
-        );
-        assert_eq!(
-            http_date(at(u64::from(u32::MAX) * 1000)),
-            "a time outside the calendar"
-        );
+        assert_eq!(http_date(at(253_370_764_799)), "Thu, 31 Dec 9998 23:59:59 GMT");
+        assert_eq!(http_date(at(u64::from(u32::MAX) * 1000)), "a time outside the calendar");
     }
 }

@@ -24,9 +24,7 @@ impl Deprecation {
     /// Reads a response's headers; `None` where they announce nothing.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
         let announced = headers.contains_key(&DEPRECATION) && !is_denied(headers);
-        let sunset = headers
-            .get(&SUNSET)
-            .and_then(|v| http_date(v.to_str().ok()?.trim()));
+        let sunset = headers.get(&SUNSET).and_then(|v| http_date(v.to_str().ok()?.trim()));
         if !announced && sunset.is_none() {
             return None;
         }

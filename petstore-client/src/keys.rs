@@ -71,10 +71,7 @@ impl Keys {
 
     pub(crate) async fn sign(&self) -> Result<Signature, Error> {
         match self {
-            Self::Fixed(header) => Ok(Signature {
-                authorization: header.clone(),
-                key: None,
-            }),
+            Self::Fixed(header) => Ok(Signature { authorization: header.clone(), key: None }),
             Self::Provided(provider) => signature(provider.api_key(None).await),
         }
     }
@@ -92,10 +89,7 @@ impl Keys {
 fn signature(key: Result<ApiKey, BoxError>) -> Result<Signature, Error> {
     let key = key.map_err(|source| Error::new(Kind::Key(source)))?;
     match key.authorization() {
-        Ok(authorization) => Ok(Signature {
-            authorization,
-            key: Some(key),
-        }),
+        Ok(authorization) => Ok(Signature { authorization, key: Some(key) }),
         Err(problem) => Err(Error::config("API key", problem)),
     }
 }

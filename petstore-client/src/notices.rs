@@ -48,8 +48,6 @@ impl Notices {
 
 impl fmt::Debug for Notices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Notices")
-            .field("told", &self.told)
-            .finish_non_exhaustive()
+        f.debug_struct("Notices").field("told", &self.told).finish_non_exhaustive()
     }
 }

@@ -96,9 +96,7 @@ impl Limits {
             attempt_timeout: options.attempt_timeout.unwrap_or(self.attempt_timeout),
             max_wait: options.max_wait.unwrap_or(self.max_wait),
             max_attempts: options.max_attempts.unwrap_or(self.max_attempts),
-            max_response_bytes: options
-                .max_response_bytes
-                .unwrap_or(self.max_response_bytes),
+            max_response_bytes: options.max_response_bytes.unwrap_or(self.max_response_bytes),
         }
     }
 

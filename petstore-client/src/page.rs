@@ -144,9 +144,7 @@ impl Guard {
         if self.asked.insert(digest(url.as_str())) {
             return Ok(());
         }
-        Err(circle(
-            "the service names a page as next that it has given before",
-        ))
+        Err(circle("the service names a page as next that it has given before"))
     }
 
     /// Refuses a page whose items have all come before as one page, and endless empty ones.
@@ -162,9 +160,7 @@ impl Guard {
         if self.contents.insert(digest(items)) {
             return Ok(());
         }
-        Err(circle(
-            "the service sends the same page again under another address",
-        ))
+        Err(circle("the service sends the same page again under another address"))
     }
 }
 

@@ -73,10 +73,7 @@ impl Pipeline {
             };
             let number = trip.journey.attempts + 1;
             let span = tracing::debug_span!("petstore.attempt", number);
-            let attempt = self
-                .attempt(trip, &signature, permit)
-                .instrument(span)
-                .await;
+            let attempt = self.attempt(trip, &signature, permit).instrument(span).await;
             let step = trip.decide(attempt, &mut self.budget());
             match step {
                 Step::Finish(result) => return result,

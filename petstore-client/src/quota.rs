@@ -67,10 +67,9 @@ impl State {
 fn refusal(answer: &Answer<'_>) -> Option<Block> {
     let asked = retry_after(answer.headers, answer.service_time);
     let wait = match answer.status {
-        StatusCode::TOO_MANY_REQUESTS => asked
-            .or_else(|| until_reset(answer))
-            .unwrap_or(UNNAMED_WAIT)
-            .max(LEAST_WAIT),
+        StatusCode::TOO_MANY_REQUESTS => {
+            asked.or_else(|| until_reset(answer)).unwrap_or(UNNAMED_WAIT).max(LEAST_WAIT)
+        }
         StatusCode::SERVICE_UNAVAILABLE => asked?.max(LEAST_WAIT),
         _ => return None,
     };
@@ -132,10 +131,7 @@ mod tests {
 
     #[test]
     fn a_429_holds_back_for_its_retry_after() {
-        assert_eq!(
-            block(429, None, &[("retry-after", "30")]),
-            Some((30, Quota::Unknown))
-        );
+        assert_eq!(block(429, None, &[("retry-after", "30")]), Some((30, Quota::Unknown)));
     }
 
     #[test]
@@ -146,27 +142,18 @@ mod tests {
             ("x-ratelimit-reset", "1800000017"),
         ];
         assert_eq!(block(429, None, &reset), Some((17, Quota::Minute)));
-        assert_eq!(
-            block(429, None, &[("retry-after", " ")]),
-            Some((60, Quota::Unknown))
-        );
+        assert_eq!(block(429, None, &[("retry-after", " ")]), Some((60, Quota::Unknown)));
     }
 
     #[test]
     fn a_429_never_lets_the_next_request_go_at_once() {
-        assert_eq!(
-            block(429, None, &[("retry-after", "0")]),
-            Some((1, Quota::Unknown))
-        );
+        assert_eq!(block(429, None, &[("retry-after", "0")]), Some((1, Quota::Unknown)));
     }
 
     #[test]
     fn only_a_503_with_retry_after_holds_back() {
         assert_eq!(block(503, None, &[]), None);
-        assert_eq!(
-            block(503, None, &[("retry-after", "5")]),
-            Some((5, Quota::Unknown))
-        );
+        assert_eq!(block(503, None, &[("retry-after", "5")]), Some((5, Quota::Unknown)));
         assert_eq!(block(500, None, &[("retry-after", "5")]), None);
     }
 

@@ -51,10 +51,7 @@ impl<T> Response<T> {
     /// Turns the value into another, and keeps what came around it.
     #[must_use]
     pub fn map<U>(self, turn: impl FnOnce(T) -> U) -> Response<U> {
-        Response {
-            value: turn(self.value),
-            head: self.head,
-        }
+        Response { value: turn(self.value), head: self.head }
     }
 
     /// Returns the status, always a success (2xx).
@@ -145,11 +142,7 @@ fn located<T: DeserializeOwned>(
     let problem = if body.iter().all(u8::is_ascii_whitespace) {
         "its body is empty where JSON was expected; check the base URL".to_owned()
     } else if source.is_data() {
-        format!(
-            "at `{}`: {}",
-            printable(&path, 200),
-            printable(&source.to_string(), 300)
-        )
+        format!("at `{}`: {}", printable(&path, 200), printable(&source.to_string(), 300))
     } else {
         format!(
             "its body is not JSON ({}): `{}`; check the base URL",
@@ -157,20 +150,11 @@ fn located<T: DeserializeOwned>(
             excerpt(body, 60)
         )
     };
-    Error::new(Kind::Decode {
-        status,
-        path,
-        problem,
-        body: excerpt(body, 2_000),
-        source,
-    })
+    Error::new(Kind::Decode { status, path, problem, body: excerpt(body, 2_000), source })
 }
 
 fn excerpt(body: &[u8], max: usize) -> String {
-    printable(
-        &String::from_utf8_lossy(&body[..body.len().min(max * 4)]),
-        max,
-    )
+    printable(&String::from_utf8_lossy(&body[..body.len().min(max * 4)]), max)
 }
 
 #[cfg(test)]

@@ -104,10 +104,7 @@ mod tests {
         for status in [200, 201, 302, 400, 403, 404, 405, 410, 422, 501, 505] {
             assert_eq!(answered(&Method::GET, status), Verdict::Done, "{status}");
         }
-        assert_eq!(
-            verdict(&Method::GET, Outcome::Lost, false),
-            Verdict::BackOff
-        );
+        assert_eq!(verdict(&Method::GET, Outcome::Lost, false), Verdict::BackOff);
     }
 
     #[test]
@@ -116,10 +113,7 @@ mod tests {
             assert_eq!(answered(&Method::POST, status), Verdict::Done, "{status}");
         }
         assert_eq!(verdict(&Method::POST, Outcome::Lost, false), Verdict::Done);
-        assert_eq!(
-            verdict(&Method::POST, Outcome::NeverLeft, false),
-            Verdict::BackOff
-        );
+        assert_eq!(verdict(&Method::POST, Outcome::NeverLeft, false), Verdict::BackOff);
         assert_eq!(answered(&Method::POST, 429), Verdict::HeldBack);
         let busy = Outcome::Answered(StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(verdict(&Method::POST, busy, true), Verdict::Done);
@@ -130,13 +124,9 @@ mod tests {
     fn knows_what_may_have_been_processed() {
         assert!(!may_have_acted(Outcome::NeverLeft));
         assert!(may_have_acted(Outcome::Lost));
-        for (status, expected) in [
-            (201, true),
-            (400, false),
-            (429, false),
-            (408, true),
-            (502, true),
-        ] {
+        for (status, expected) in
+            [(201, true), (400, false), (429, false), (408, true), (502, true)]
+        {
             let outcome = Outcome::Answered(StatusCode::from_u16(status).unwrap());
             assert_eq!(may_have_acted(outcome), expected, "{status}");
         }

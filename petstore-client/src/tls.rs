@@ -65,10 +65,7 @@ fn provide() -> Result<(), Error> {
 }
 
 #[cfg(not(feature = "rustls-no-provider"))]
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the same signature with and without rustls"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "the same signature with and without rustls")]
 fn provide() -> Result<(), Error> {
     Ok(())
 }

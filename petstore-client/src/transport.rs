@@ -89,9 +89,7 @@ impl Transport {
         let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
         let headers = outgoing.headers_mut();
         headers.clone_from(&request.headers);
-        headers
-            .entry(header::ACCEPT)
-            .or_insert(HeaderValue::from_static("application/json"));
+        headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("application/json"));
         headers.insert(header::AUTHORIZATION, authorization);
         *outgoing.body_mut() = request.body.clone().map(reqwest::Body::from);
         Ok(outgoing)
@@ -120,19 +118,11 @@ impl Transport {
 
 impl Failure {
     fn unsent(kind: Kind) -> Self {
-        Self {
-            error: Error::new(kind),
-            never_left: true,
-            head: None,
-        }
+        Self { error: Error::new(kind), never_left: true, head: None }
     }
 
     fn lost(error: Error, head: Option<(StatusCode, HeaderMap)>) -> Self {
-        Self {
-            error,
-            never_left: false,
-            head: head.map(Box::new),
-        }
+        Self { error, never_left: false, head: head.map(Box::new) }
     }
 }
 
@@ -143,39 +133,20 @@ async fn read(
 ) -> Result<Reply, Failure> {
     let status = response.status();
     let headers = std::mem::take(response.headers_mut());
-    let most = if status.is_success() {
-        most
-    } else {
-        most.min(MOST_OF_A_FAULT)
-    };
+    let most = if status.is_success() { most } else { most.min(MOST_OF_A_FAULT) };
     let error = match timeout_at(deadline.at, body(&mut response, most)).await {
         Ok(Ok((body, Extent::Whole))) => {
-            return Ok(Reply {
-                status,
-                headers,
-                body,
-            });
+            return Ok(Reply { status, headers, body });
         }
         // The status says what matters: a fault whose body is cut is a fault all the same.
         Ok(Ok((body, Extent::Cut))) if !status.is_success() => {
-            return Ok(Reply {
-                status,
-                headers,
-                body,
-            });
+            return Ok(Reply { status, headers, body });
         }
         _ if !status.is_success() => {
             let body = Bytes::new();
-            return Ok(Reply {
-                status,
-                headers,
-                body,
-            });
+            return Ok(Reply { status, headers, body });
         }
-        Ok(Ok((_, Extent::Cut))) => Error::new(Kind::BodyTooLarge {
-            limit: most,
-            status,
-        }),
+        Ok(Ok((_, Extent::Cut))) => Error::new(Kind::BodyTooLarge { limit: most, status }),
         Ok(Err(error)) => Error::new(Kind::Interrupted(error.without_url())),
         Err(_) => deadline.passed(),
     };
@@ -210,9 +181,5 @@ async fn body(response: &mut reqwest::Response, most: usize) -> reqwest::Result<
 }
 
 fn within(bytes: Bytes, most: usize) -> (Bytes, Extent) {
-    if bytes.len() > most {
-        (bytes.slice(..most), Extent::Cut)
-    } else {
-        (bytes, Extent::Whole)
-    }
+    if bytes.len() > most { (bytes.slice(..most), Extent::Cut) } else { (bytes, Extent::Whole) }
 }

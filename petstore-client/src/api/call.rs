@@ -33,11 +33,7 @@ pub struct Call<'c, T> {
 
 impl<'c, T: DeserializeOwned> Call<'c, T> {
     pub(crate) fn new(pipeline: &'c Pipeline, request: Result<Request, Error>) -> Self {
-        Self {
-            pipeline,
-            request,
-            result: PhantomData,
-        }
+        Self { pipeline, request, result: PhantomData }
     }
 
     /// Sets the limits of this call.
@@ -81,8 +77,6 @@ impl<'c, T: DeserializeOwned + 'c> IntoFuture for Call<'c, T> {
 
 impl<T> fmt::Debug for Call<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call")
-            .field("request", &self.request)
-            .finish_non_exhaustive()
+        f.debug_struct("Call").field("request", &self.request).finish_non_exhaustive()
     }
 }

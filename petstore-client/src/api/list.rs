@@ -33,13 +33,7 @@ pub struct ListPets<'c> {
 
 impl<'c> ListPets<'c> {
     pub(crate) fn new(pipeline: &'c Arc<Pipeline>, base: &'c BaseUrl) -> Self {
-        Self {
-            pipeline,
-            base,
-            limit: None,
-            status: None,
-            options: CallOptions::new(),
-        }
+        Self { pipeline, base, limit: None, status: None, options: CallOptions::new() }
     }
 
     /// Sets how many pets a page may hold: 1 to 100. The service's default is 20.
@@ -147,11 +141,7 @@ impl<'c> ListPets<'c> {
                 pairs.append_pair("status", status.as_str());
             }
         }
-        Ok(Query {
-            first,
-            limit: self.limit.unwrap_or(DEFAULT_LIMIT),
-            options: self.options,
-        })
+        Ok(Query { first, limit: self.limit.unwrap_or(DEFAULT_LIMIT), options: self.options })
     }
 }
 

@@ -12,10 +12,7 @@ use crate::pipeline::Pipeline;
 use crate::request::{Doomed, Request};
 
 /// The removal of `getPet`: 5 December 2030 (specification, section 4.3).
-const GET_PET: Doomed = Doomed {
-    sunset: 1_922_659_200,
-    successor: "/pets",
-};
+const GET_PET: Doomed = Doomed { sunset: 1_922_659_200, successor: "/pets" };
 
 /// The operations on pets, from [`Client::pets`](crate::Client::pets).
 #[derive(Debug, Clone, Copy)]

@@ -69,9 +69,7 @@ impl<'c> RawRequest<'c> {
             let name = HeaderName::try_from(name)
                 .map_err(|_| Error::invalid(format!("`{shown}` is no name of a header")))?;
             if matches!(name, header::AUTHORIZATION | header::HOST) {
-                return Err(Error::invalid(format!(
-                    "the client sets the header `{name}` itself"
-                )));
+                return Err(Error::invalid(format!("the client sets the header `{name}` itself")));
             }
             let value = HeaderValue::try_from(value).map_err(|_| {
                 Error::invalid(format!("the header `{name}` cannot hold its value"))

@@ -32,9 +32,6 @@ impl<'c> Store<'c> {
     /// ```
     pub fn orders(self) -> Call<'c, Value> {
         let url = self.base.at("/store/orders");
-        Call::new(
-            self.pipeline,
-            Ok(Request::new("GET /store/orders", Method::GET, url)),
-        )
+        Call::new(self.pipeline, Ok(Request::new("GET /store/orders", Method::GET, url)))
     }
 }

@@ -108,10 +108,7 @@ mod tests {
 
     #[test]
     fn reads_the_services_error_object() {
-        let fault = fault(
-            404,
-            r#"{"code":"pet_not_found","message":"no pet 9","status":404}"#,
-        );
+        let fault = fault(404, r#"{"code":"pet_not_found","message":"no pet 9","status":404}"#);
         assert_eq!(fault.code.as_deref(), Some("pet_not_found"));
         assert_eq!(
             fault.to_string(),

@@ -44,10 +44,7 @@ pub(crate) enum Kind {
     #[error(
         "no connection to {origin}; check the base URL, the network, and that the service runs"
     )]
-    Connect {
-        origin: String,
-        source: reqwest::Error,
-    },
+    Connect { origin: String, source: reqwest::Error },
     #[error("timed out after {} s: {}", .after.as_secs_f64(), .limit.advice())]
     Timeout { limit: Limit, after: Duration },
     #[error("the connection broke before the whole response had come")]
@@ -61,10 +58,7 @@ pub(crate) enum Kind {
         source: serde_json::Error,
     },
     #[error("the response is larger than {limit} bytes; raise `max_response_bytes` to accept it")]
-    BodyTooLarge {
-        limit: usize,
-        status: http::StatusCode,
-    },
+    BodyTooLarge { limit: usize, status: http::StatusCode },
     #[error("the pages cannot be followed further: {0}")]
     Paging(String),
 }

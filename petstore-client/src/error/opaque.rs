@@ -44,11 +44,7 @@ struct Inner {
 
 impl Error {
     pub(crate) fn new(kind: Kind) -> Self {
-        Self(Box::new(Inner {
-            kind,
-            operation: None,
-            journey: Journey::default(),
-        }))
+        Self(Box::new(Inner { kind, operation: None, journey: Journey::default() }))
     }
 
     pub(crate) fn config(part: &'static str, problem: impl Into<String>) -> Self {
@@ -89,10 +85,8 @@ impl Error {
     #[must_use]
     pub fn is_invalid_request(&self) -> bool {
         matches!(self.0.kind, Kind::InvalidRequest(_))
-            || matches!(
-                self.status().map(|s| s.as_u16()),
-                Some(400 | 413 | 415 | 422)
-            ) && self.is_service()
+            || matches!(self.status().map(|s| s.as_u16()), Some(400 | 413 | 415 | 422))
+                && self.is_service()
     }
 
     /// Returns whether the key is missing or was not accepted (401), or none could be had.
@@ -123,14 +117,7 @@ impl Error {
     /// Returns whether no connection came about: refused, no such host, or a failed TLS handshake.
     #[must_use]
     pub fn is_connect(&self) -> bool {
-        matches!(
-            self.0.kind,
-            Kind::Connect { .. }
-                | Kind::Timeout {
-                    limit: Limit::Connect,
-                    ..
-                }
-        )
+        matches!(self.0.kind, Kind::Connect { .. } | Kind::Timeout { limit: Limit::Connect, .. })
     }
 
     /// Returns whether a time limit ran out: for connecting, for an attempt, or for the call.

@@ -53,18 +53,8 @@ mod tests {
     #[test]
     fn takes_only_plain_digits_for_a_number() {
         assert_eq!(digits("0060"), Some(60));
-        for odd in [
-            "",
-            "-1",
-            "+1",
-            "1.0",
-            "1e3",
-            "inf",
-            "NaN",
-            "0x1",
-            "٣",
-            "18446744073709551616",
-        ] {
+        for odd in ["", "-1", "+1", "1.0", "1e3", "inf", "NaN", "0x1", "٣", "18446744073709551616"]
+        {
             assert_eq!(digits(odd), None, "{odd}");
         }
     }

@@ -52,11 +52,7 @@ impl<'h> Reader<'h> {
                 anchored = true;
             }
         }
-        Some(Link {
-            target: target.trim(),
-            relations: relations.unwrap_or_default(),
-            anchored,
-        })
+        Some(Link { target: target.trim(), relations: relations.unwrap_or_default(), anchored })
     }
 
     /// Reads one `; name=value`. `Some(None)` is the end of the link, `None` a malformed one.
@@ -128,27 +124,18 @@ mod tests {
 
     #[test]
     fn finds_the_relation_among_several_links_and_lines() {
-        let lines = [
-            r#"</a>; rel="prev", </b>; rel="next""#,
-            r#"</c>; rel=last, </d>; rel=next"#,
-        ];
+        let lines = [r#"</a>; rel="prev", </b>; rel="next""#, r#"</c>; rel=last, </d>; rel=next"#];
         assert_eq!(next(&lines), ["/b", "/d"]);
     }
 
     #[test]
     fn a_quoted_comma_semicolon_or_quote_does_not_end_a_link() {
-        assert_eq!(
-            next(&[r#"</a,b;c>; title="x, <y>; rel=\"prev\""; rel="next""#]),
-            ["/a,b;c"]
-        );
+        assert_eq!(next(&[r#"</a,b;c>; title="x, <y>; rel=\"prev\""; rel="next""#]), ["/a,b;c"]);
     }
 
     #[test]
     fn reads_a_list_of_relations_in_any_case() {
-        assert_eq!(
-            next(&[r#"</a>; REL="start Next	https://example.com/x""#]),
-            ["/a"]
-        );
+        assert_eq!(next(&[r#"</a>; REL="start Next	https://example.com/x""#]), ["/a"]);
         assert_eq!(next(&[r#"</a>; rel="nextish""#]), [""; 0]);
     }
 
@@ -159,10 +146,7 @@ mod tests {
 
     #[test]
     fn passes_over_a_link_with_another_context() {
-        assert_eq!(
-            next(&[r##"</a>; anchor="#x"; rel="next", </b>; rel="next""##]),
-            ["/b"]
-        );
+        assert_eq!(next(&[r##"</a>; anchor="#x"; rel="next", </b>; rel="next""##]), ["/b"]);
     }
 
     #[test]
@@ -172,13 +156,7 @@ mod tests {
 
     #[test]
     fn what_is_malformed_ends_its_line_only() {
-        for odd in [
-            "/a; rel=next",
-            "</a; rel=next",
-            r#"</a>; rel="next"#,
-            "</a> rel=next",
-            "<",
-        ] {
+        for odd in ["/a; rel=next", "</a; rel=next", r#"</a>; rel="next"#, "</a> rel=next", "<"] {
             assert_eq!(next(&[odd, "</b>; rel=next"]), ["/b"], "{odd}");
         }
     }

@@ -39,15 +39,8 @@ pub(crate) fn rate_limit(headers: &HeaderMap, now: SystemTime) -> Option<RateLim
     let numbers = |name: &'static HeaderName| values(headers, name).map(digits);
     let limit = numbers(&LIMIT).flatten().min()?;
     let remaining = numbers(&REMAINING).flatten().min()?;
-    let reset = numbers(&RESET)
-        .flatten()
-        .filter_map(|n| instant(n, now))
-        .max()?;
-    Some(RateLimit {
-        limit,
-        remaining: remaining.min(limit),
-        reset,
-    })
+    let reset = numbers(&RESET).flatten().filter_map(|n| instant(n, now)).max()?;
+    Some(RateLimit { limit, remaining: remaining.min(limit), reset })
 }
 
 /// Returns the wait that `Retry-After` asks for: seconds, a date in any form, reckoned against
@@ -66,11 +59,11 @@ fn wait(text: &str, now: SystemTime) -> Option<Duration> {
         None => match http_date(text) {
             Some(at) => Some(until(at, now)),
             // A list of numbers: the longest. (A date's own comma never leaves only digits.)
-            None => text
-                .split(',')
-                .filter_map(|one| digits(one.trim()))
-                .max()
-                .and_then(|seconds| (seconds < FIRST_EPOCH).then(|| Duration::from_secs(seconds))),
+            None => {
+                text.split(',').filter_map(|one| digits(one.trim())).max().and_then(|seconds| {
+                    (seconds < FIRST_EPOCH).then(|| Duration::from_secs(seconds))
+                })
+            }
         },
     }
 }
@@ -131,16 +124,7 @@ mod tests {
 
     #[test]
     fn a_retry_after_that_cannot_be_right_is_absent() {
-        for odd in [
-            "",
-            "-1",
-            "1.5",
-            "soon",
-            "inf",
-            "18446744073709551616",
-            "999999999",
-            "9e9",
-        ] {
+        for odd in ["", "-1", "1.5", "soon", "inf", "18446744073709551616", "999999999", "9e9"] {
             assert_eq!(waits(odd), None, "{odd}");
         }
     }
@@ -164,20 +148,14 @@ mod tests {
     fn reads_a_reset_in_seconds_milliseconds_or_from_now() {
         for form in ["1800000060", "1800000060000", "60"] {
             let quota = quota("60", "59", form).unwrap();
-            assert_eq!(
-                (quota.limit, quota.remaining, quota.reset),
-                (60, 59, at(NOW + 60))
-            );
+            assert_eq!((quota.limit, quota.remaining, quota.reset), (60, 59, at(NOW + 60)));
         }
     }
 
     #[test]
     fn takes_the_most_restrictive_of_several_values() {
         let quota = quota("60, 50", "7, 9", "1800000010, 1800000060").unwrap();
-        assert_eq!(
-            (quota.limit, quota.remaining, quota.reset),
-            (50, 7, at(NOW + 60))
-        );
+        assert_eq!((quota.limit, quota.remaining, quota.reset), (50, 7, at(NOW + 60)));
     }
 
     #[test]

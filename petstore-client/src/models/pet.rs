@@ -47,11 +47,7 @@ impl NewPet {
     /// Creates a pet with the two fields that the service requires.
     #[must_use]
     pub fn new(name: impl Into<String>, category_id: i64) -> Self {
-        Self {
-            name: name.into(),
-            category_id,
-            status: None,
-        }
+        Self { name: name.into(), category_id, status: None }
     }
 
     /// Sets the availability.

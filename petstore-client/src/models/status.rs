@@ -112,10 +112,7 @@ mod tests {
     fn writes_an_unknown_status_back_as_it_came() {
         let status: PetStatus = serde_json::from_str(r#""on \u0001 loan""#).unwrap();
         assert_eq!(status, PetStatus::Unknown("on \u{1} loan".into()));
-        assert_eq!(
-            serde_json::to_string(&status).unwrap(),
-            r#""on \u0001 loan""#
-        );
+        assert_eq!(serde_json::to_string(&status).unwrap(), r#""on \u0001 loan""#);
     }
 
     #[test]
