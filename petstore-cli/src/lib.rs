@@ -1,1 +1,107 @@
-//! Stub.
+//! The `petstore` command line as a library: [`run`] is the whole program, with its arguments,
+//! variables and streams handed in as an [`Env`], so that it can be tested in process.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! use petstore_cli::{Env, Exit, Stream};
+//!
+//! let silent = || Stream { writer: Box::new(std::io::sink()), is_terminal: false };
+//! let env = Env {
+//!     args: vec!["petstore".into(), "--version".into()],
+//!     vars: Default::default(),
+//!     stdin: Box::new(std::io::empty()),
+//!     stdout: silent(),
+//!     stderr: silent(),
+//!     now: || std::time::SystemTime::UNIX_EPOCH,
+//!     interrupt: Box::pin(std::future::pending()),
+//! };
+//! assert_eq!(petstore_cli::run(env).await, Exit::Done);
+//! # }
+//! ```
+
+mod env;
+mod exit;
+mod safe;
+mod time;
+
+mod error;
+
+mod output;
+
+mod settings;
+
+mod report;
+
+mod context;
+
+mod commands;
+
+mod args;
+
+use std::io::Write as _;
+
+use clap::Parser as _;
+
+pub use env::{Env, Stream};
+pub use exit::Exit;
+
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::report::Report;
+
+/// Runs the program to its end, and returns how it ended.
+pub async fn run(mut env: Env) -> Exit {
+    let args = match Args::try_parse_from(&env.args) {
+        Ok(args) => args,
+        Err(usage) => return explain(&usage, env),
+    };
+    let interrupt = std::mem::replace(&mut env.interrupt, Box::pin(std::future::pending()));
+    let mut context = Context::new(args.global, env);
+    let report = context.report.clone();
+    let changes = args.command.changes();
+    let work = async {
+        args.command.run(&mut context).await?;
+        context.flush()
+    };
+    let result = tokio::select! {
+        result = work => result,
+        () = interrupt => Err(interrupted(changes)),
+    };
+    match result {
+        Ok(()) => Exit::Done,
+        Err(error) => {
+            // A reader that went away is no error, and hears of none.
+            if error.exit != Exit::Done {
+                report.error(&error);
+            }
+            error.exit
+        }
+    }
+}
+
+/// Prints help and versions where results go, and mistakes where errors go.
+fn explain(usage: &clap::Error, mut env: Env) -> Exit {
+    let wrong = usage.use_stderr();
+    let stream = if wrong { &env.stderr } else { &env.stdout };
+    let colour = stream.is_terminal && env.var("NO_COLOR").is_none();
+    let text = usage.render();
+    let text = if colour { text.ansi().to_string() } else { text.to_string() };
+    if wrong {
+        Report::new(env.stderr, false).text(&text);
+        return Exit::Usage;
+    }
+    let written = env.stdout.writer.write_all(text.as_bytes());
+    match written.and_then(|()| env.stdout.writer.flush()).map_err(CliError::from) {
+        Ok(()) => Exit::Done,
+        Err(error) => error.exit,
+    }
+}
+
+fn interrupted(changes: bool) -> CliError {
+    let error = CliError::new(Exit::Interrupted, "interrupted");
+    if changes {
+        return error.hint("a request that was under way may have been carried out all the same");
+    }
+    error
+}

@@ -1,1 +1,38 @@
-fn main() {}
+//! The process: gathers arguments, variables and streams, and hands them to the library.
+
+use std::io::{IsTerminal as _, Write};
+use std::process::ExitCode;
+
+use petstore_cli::{Env, Stream};
+
+#[expect(clippy::disallowed_methods, reason = "the edge where the process is met")]
+fn main() -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(problem) => {
+            let _ = writeln!(std::io::stderr(), "error: could not start: {problem}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
+    let env = Env {
+        args: std::env::args_os().collect(),
+        vars: std::env::vars_os().filter_map(text).collect(),
+        stdin: Box::new(std::io::stdin()),
+        stdout: Stream { is_terminal: stdout.is_terminal(), writer: Box::new(stdout) },
+        stderr: Stream { is_terminal: stderr.is_terminal(), writer: Box::new(stderr) },
+        now: std::time::SystemTime::now,
+        interrupt: Box::pin(async {
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }),
+    };
+    let exit = runtime.block_on(petstore_cli::run(env));
+    // A name look-up that still hangs must not keep the process.
+    runtime.shutdown_background();
+    ExitCode::from(exit.code())
+}

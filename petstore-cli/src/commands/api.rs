@@ -1,0 +1,98 @@
+//! `petstore api`: any request.
+
+use std::path::PathBuf;
+
+use http::HeaderMap;
+use petstore_client::Method;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Records, pretty};
+use crate::safe;
+
+/// Sends any request, for what has no command of its own
+///
+/// It is signed, held back and retried like all others. A JSON answer is laid out; anything else
+/// is written as it came.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  petstore api /pets --query limit=5
+  petstore api /store/orders -i
+  echo '{\"name\":\"Rex\",\"categoryId\":7}' | petstore api /pets --input -")]
+pub(crate) struct Api {
+    /// The path, relative to the base URL; it may hold a query
+    path: String,
+
+    /// The method. Without it: GET, or POST where there is an input
+    #[arg(short = 'X', long, value_name = "METHOD")]
+    method: Option<Method>,
+
+    /// Adds a query parameter; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    query: Vec<(String, String)>,
+
+    /// Sends a file, or standard input where it is `-`, as a JSON body
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+
+    /// Shows the status and the headers of the answer too
+    #[arg(short, long)]
+    include: bool,
+}
+
+impl Api {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let body = match &self.input {
+            Some(file) => Some(context.read(file)?),
+            None => None,
+        };
+        let implied = if body.is_some() { Method::POST } else { Method::GET };
+        let client = context.client().await?;
+        let mut request = client.request(self.method.unwrap_or(implied), &self.path);
+        for (name, value) in &self.query {
+            request = request.query(name, value);
+        }
+        if let Some(body) = body {
+            request = request.body("application/json", body);
+        }
+        let answer = request.send().await?;
+        context.report.called(&self.path, &answer);
+        if self.include {
+            let head = head(answer.status(), answer.headers());
+            context.stdout().write_all(head.as_bytes())?;
+        }
+        write_body(context, &answer)
+    }
+}
+
+fn write_body(context: &mut Context, body: &[u8]) -> Result<(), CliError> {
+    match serde_json::from_slice(body) {
+        Ok(document) if context.chosen_format().is_some() => {
+            context.print(&Records::free(document))?;
+        }
+        Ok(document) => pretty(&document, context.stdout())?,
+        Err(_) if context.stdout_is_terminal() => {
+            let text = String::from_utf8_lossy(body);
+            context.stdout().write_all(safe::lines(&text).as_bytes())?;
+        }
+        Err(_) => context.stdout().write_all(body)?,
+    }
+    Ok(())
+}
+
+fn head(status: http::StatusCode, headers: &HeaderMap) -> String {
+    let mut head = format!("HTTP {status}\n");
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        head += &format!("{name}: {}\n", safe::line(&value));
+    }
+    head + "\n"
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("it must look like NAME=VALUE".to_owned()),
+    }
+}

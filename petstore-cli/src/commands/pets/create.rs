@@ -1,0 +1,63 @@
+//! `petstore pets create`.
+
+use std::path::PathBuf;
+
+use petstore_client::{NewPet, PetStatus};
+
+use super::shown;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Adds a pet
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  petstore pets create Rex --category-id 7
+  petstore pets create Rex --category-id 7 --status pending
+  echo '{\"name\":\"Rex\",\"categoryId\":7}' | petstore pets create --file -")]
+pub(crate) struct Create {
+    /// The animal's name
+    #[arg(required_unless_present = "file", requires = "category_id")]
+    name: Option<String>,
+
+    /// The identifier of the category it belongs to
+    #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "name")]
+    category_id: Option<i64>,
+
+    /// Its status. What the service assumes without one is not specified
+    #[arg(long, value_parser = shown::status(), requires = "name")]
+    status: Option<PetStatus>,
+
+    /// Reads the pet from a JSON file, or from standard input where it is `-`, in place of the
+    /// name and the options
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "category_id", "status"])]
+    file: Option<PathBuf>,
+}
+
+impl Create {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let pet = self.pet(context)?;
+        let client = context.client().await?;
+        let created = client.pets().create(&pet).await?;
+        context.report.called("createPet", &created);
+        context.print(&shown::records(&*created)?)
+    }
+
+    fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {
+        if let Some(file) = self.file {
+            let bytes = context.read(&file)?;
+            return serde_json::from_slice(&bytes).map_err(|problem| {
+                CliError::usage(format!("{} holds no pet: {problem}", file.display()))
+                    .hint(r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#)
+            });
+        }
+        let (Some(name), Some(category)) = (self.name, self.category_id) else {
+            return Err(CliError::usage("a pet needs a name and `--category-id N`"));
+        };
+        let pet = NewPet::new(name, category);
+        Ok(match self.status {
+            Some(status) => pet.with_status(status),
+            None => pet,
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! `petstore pets …`: the animals.
+
+mod create;
+mod get;
+mod list;
+mod shown;
+
+pub(crate) use create::Create;
+pub(crate) use get::Get;
+pub(crate) use list::List;

@@ -1,0 +1,5 @@
+//! `petstore store …`: the store.
+
+mod orders;
+
+pub(crate) use orders::Orders;

@@ -1,0 +1,129 @@
+//! What a command works with: a client, its input, and the way out for its results.
+
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use petstore_client::{CallOptions, Client};
+
+use crate::env::{Env, Stream};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::{OutputFormat, Records};
+use crate::report::Report;
+use crate::settings::{GlobalArgs, Target};
+
+/// Beyond its waits, a call may take this long.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+pub(crate) struct Context {
+    pub(crate) report: Report,
+    pub(crate) now: fn() -> SystemTime,
+    args: GlobalArgs,
+    /// `Err` is told when a command first needs a service: some do not.
+    target: Option<Result<Target, CliError>>,
+    stdin: Box<dyn Read + Send>,
+    stdout: BufWriter<Box<dyn Write + Send>>,
+    stdout_is_terminal: bool,
+    #[cfg(feature = "mock")]
+    mock: Option<petstore_mock::MockServer>,
+}
+
+impl Context {
+    pub(crate) fn new(args: GlobalArgs, env: Env) -> Self {
+        let target = (!args.wants_mock()).then(|| Target::resolve(&args, &env));
+        let Stream { writer, is_terminal } = env.stdout;
+        Self {
+            report: Report::new(env.stderr, args.verbose),
+            now: env.now,
+            args,
+            target,
+            stdin: env.stdin,
+            stdout: BufWriter::new(writer),
+            stdout_is_terminal: is_terminal,
+            #[cfg(feature = "mock")]
+            mock: None,
+        }
+    }
+
+    /// Returns a client for the service that the settings name, or for a mock of its own.
+    pub(crate) async fn client(&mut self) -> Result<Client, CliError> {
+        let target = match self.target.take() {
+            Some(target) => target?,
+            None => self.start_mock().await?,
+        };
+        let (report, now) = (self.report.clone(), self.now);
+        let max_wait = self.args.max_wait();
+        let limits = CallOptions::new().max_wait(max_wait).timeout(max_wait + PATIENCE);
+        let client = Client::builder(target.base_url)
+            .api_key(target.key)
+            .user_agent(concat!("petstore-cli/", env!("CARGO_PKG_VERSION")))
+            .defaults(limits)
+            .on_deprecation(move |operation, end| report.deprecated(operation, end, now()))
+            .build()?;
+        Ok(client)
+    }
+
+    /// Writes a command's result.
+    pub(crate) fn print(&mut self, records: &Records) -> Result<(), CliError> {
+        let fitting = OutputFormat::fitting(self.stdout_is_terminal);
+        let format = self.args.output.unwrap_or(fitting).format();
+        format.write(records, &mut self.stdout)?;
+        Ok(())
+    }
+
+    /// Returns standard output, for a result that is no record.
+    pub(crate) fn stdout(&mut self) -> &mut dyn Write {
+        &mut self.stdout
+    }
+
+    pub(crate) fn stdout_is_terminal(&self) -> bool {
+        self.stdout_is_terminal
+    }
+
+    /// Returns the format that was asked for, if any.
+    pub(crate) fn chosen_format(&self) -> Option<OutputFormat> {
+        self.args.output
+    }
+
+    /// Writes out what is still buffered: a result is only done when it has arrived.
+    pub(crate) fn flush(&mut self) -> Result<(), CliError> {
+        Ok(self.stdout.flush()?)
+    }
+
+    /// Reads a whole file, or standard input where it is called `-`.
+    pub(crate) fn read(&mut self, file: &Path) -> Result<Vec<u8>, CliError> {
+        let mut bytes = Vec::new();
+        let read = if file == Path::new("-") {
+            self.stdin.read_to_end(&mut bytes).map(|_| ())
+        } else {
+            std::fs::read(file).map(|read| bytes = read)
+        };
+        match read {
+            Ok(()) => Ok(bytes),
+            Err(problem) => {
+                Err(CliError::usage(format!("could not read {}: {problem}", file.display())))
+            }
+        }
+    }
+
+    #[cfg(feature = "mock")]
+    async fn start_mock(&mut self) -> Result<Target, CliError> {
+        const KEY: &str = "mock-key";
+
+        let server = petstore_mock::MockServer::builder()
+            .key(KEY, petstore_mock::Plan::Business)
+            .start()
+            .await
+            .map_err(|problem| CliError::new(Exit::Internal, problem))?;
+        let base_url = server.url().to_owned();
+        self.mock = Some(server);
+        Ok(Target { base_url, key: KEY.into() })
+    }
+
+    #[cfg(not(feature = "mock"))]
+    #[expect(clippy::unused_async, reason = "the same signature with and without the mock")]
+    async fn start_mock(&mut self) -> Result<Target, CliError> {
+        Err(CliError::new(Exit::Internal, "this program was built without the mock server"))
+    }
+}

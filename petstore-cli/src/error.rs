@@ -1,0 +1,115 @@
+//! What ends a command: a kind (its exit code), a cause, and hints on what to do.
+
+use std::error::Error as StdError;
+use std::io;
+
+use petstore_client::Error as ClientError;
+
+use crate::exit::Exit;
+
+/// Any cause.
+type Cause = Box<dyn StdError + Send + Sync>;
+
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) exit: Exit,
+    pub(crate) cause: Cause,
+    pub(crate) hints: Vec<String>,
+}
+
+impl CliError {
+    pub(crate) fn new(exit: Exit, cause: impl Into<Cause>) -> Self {
+        Self { exit, cause: cause.into(), hints: Vec::new() }
+    }
+
+    pub(crate) fn usage(problem: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, problem.into())
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Returns the root of the chain of causes, where it says more than the error itself.
+    pub(crate) fn root(&self) -> Option<String> {
+        let mut root = self.cause.source()?;
+        while let Some(deeper) = root.source() {
+            root = deeper;
+        }
+        let root = root.to_string();
+        (!self.cause.to_string().contains(&root)).then_some(root)
+    }
+}
+
+impl From<ClientError> for CliError {
+    fn from(error: ClientError) -> Self {
+        let exit = exit_of(&error);
+        let hints = hints_for(&error);
+        Self { exit, cause: error.into(), hints }
+    }
+}
+
+/// Failing to write a result. A reader that went away has had what it wanted.
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Exit::Done, error);
+        }
+        Self::new(Exit::Internal, format!("could not write the result: {error}"))
+    }
+}
+
+fn exit_of(error: &ClientError) -> Exit {
+    let status = error.status().map_or(0, |status| status.as_u16());
+    if error.is_config() || error.is_unauthorized() {
+        return Exit::Config;
+    }
+    if error.is_service() {
+        return match status {
+            300..=399 => Exit::Config,
+            404 | 410 => Exit::NotFound,
+            429 => Exit::RateLimited,
+            400..=499 => Exit::Refused,
+            _ => Exit::Service,
+        };
+    }
+    if error.is_rate_limited() {
+        Exit::RateLimited
+    } else if error.is_invalid_request() {
+        Exit::Usage
+    } else if error.is_connect() || error.is_timeout() || error.is_interrupted() {
+        Exit::Network
+    } else {
+        Exit::Service
+    }
+}
+
+fn hints_for(error: &ClientError) -> Vec<String> {
+    let mut hints = Vec::new();
+    let mut hint = |text: &str| hints.push(text.to_owned());
+    if error.is_unauthorized() {
+        hint("set PETSTORE_API_KEY to a key that this service accepts");
+    }
+    if error.is_connect() {
+        hint("is the base URL right, and does the service run?");
+        hint("`petstore --mock …` runs any command against a server of its own");
+    }
+    if error.is_rate_limited() {
+        hint(
+            "`--max-wait SECONDS` waits longer; asking again before the time may get the key banned",
+        );
+    }
+    if error.code() == Some("route_not_found") || error.is_decode() {
+        hint("does the base URL end with the version, such as `/v1`?");
+    }
+    if error.is_gone() {
+        hint("`petstore pets list` replaces `petstore pets get`");
+    }
+    let adds =
+        error.operation().is_some_and(|name| name == "createPet" || name.starts_with("POST"));
+    if adds && error.may_have_been_processed() {
+        hint("the service may have carried it out all the same: look before you send it again");
+    }
+    hints
+}
