@@ -23,10 +23,6 @@ impl Report {
         Self { stream: Arc::new(Mutex::new(stream)), verbose }
     }
 
-    pub(crate) fn is_terminal(&self) -> bool {
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner).is_terminal
-    }
-
     pub(crate) fn note(&self, text: &str) {
         self.line("note: ", text);
     }

@@ -1,1 +1,47 @@
-//! Stub.
+#![doc = include_str!("../README.md")]
+
+mod clock;
+mod model;
+mod printable;
+
+mod ban;
+mod cursor;
+mod plan;
+mod quota;
+mod store;
+
+mod seed;
+mod settings;
+
+mod world;
+
+mod error;
+
+mod extract;
+
+mod routes;
+
+mod admin;
+
+mod router;
+
+mod accept;
+
+mod server;
+
+mod builder;
+
+#[cfg(feature = "cli")]
+pub mod cli;
+
+pub use crate::{
+    ban::BanPolicy,
+    builder::{Builder, StartError},
+    clock::Clock,
+    error::ErrorCode,
+    model::{ParsePetStatusError, PetStatus},
+    plan::{ParsePlanError, Plan},
+    quota::{RateHeaders, Window},
+    seed::{Seed, SeedError, SeedPet},
+    server::MockServer,
+};

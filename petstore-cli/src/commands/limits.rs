@@ -30,7 +30,6 @@ struct Shown {
 }
 
 impl Limits {
-    #[expect(clippy::unused_self, reason = "every command is run the same way")]
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let client = context.client().await?;
         let asked = client.pets().list().limit(1).with(CallOptions::new()).send().await?;

@@ -8,6 +8,6 @@ mod records;
 mod table;
 mod tsv;
 
-pub(crate) use format::{Format, OutputFormat};
-pub(crate) use json::{pretty, to_text};
+pub(crate) use format::OutputFormat;
+pub(crate) use json::pretty;
 pub(crate) use records::Records;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use petstore_client::{NewPet, PetStatus};
 
-use super::shown;
+use super::shared;
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -25,7 +25,7 @@ pub(crate) struct Create {
     category_id: Option<i64>,
 
     /// Its status. What the service assumes without one is not specified
-    #[arg(long, value_parser = shown::status(), requires = "name")]
+    #[arg(long, value_parser = shared::status(), requires = "name")]
     status: Option<PetStatus>,
 
     /// Reads the pet from a JSON file, or from standard input where it is `-`, in place of the
@@ -40,7 +40,7 @@ impl Create {
         let client = context.client().await?;
         let created = client.pets().create(&pet).await?;
         context.report.called("createPet", &created);
-        context.print(&shown::records(&*created)?)
+        context.print(&shared::records(&*created)?)
     }
 
     fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {

@@ -1,6 +1,6 @@
 //! `petstore pets get`.
 
-use super::shown;
+use super::shared;
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -23,6 +23,6 @@ impl Get {
         #[expect(deprecated, reason = "offered as long as the service offers it")]
         let pet = client.pets().get(self.id).await?;
         context.report.called("getPet", &pet);
-        context.print(&shown::records(&*pet)?)
+        context.print(&shared::records(&*pet)?)
     }
 }

@@ -3,7 +3,7 @@
 use futures_util::TryStreamExt as _;
 use petstore_client::{ListPets, More, Pet, PetStatus};
 
-use super::shown;
+use super::shared;
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -24,7 +24,7 @@ pub(crate) struct List {
     limit: Option<u32>,
 
     /// Only pets with this status
-    #[arg(long, value_parser = shown::status())]
+    #[arg(long, value_parser = shared::status())]
     status: Option<PetStatus>,
 
     /// All pages, as far as the service offers a next one
@@ -43,7 +43,7 @@ impl List {
             list = list.status(status);
         }
         let (pets, more) = fetch(context, list, self.all).await?;
-        context.print(&shown::records(&pets)?)?;
+        context.print(&shared::records(&pets)?)?;
         match more {
             More::Yes => context.report.note("there are more pets; `--all` lists them all"),
             More::Maybe => context.report.note(

@@ -3,7 +3,7 @@
 mod create;
 mod get;
 mod list;
-mod shown;
+mod shared;
 
 pub(crate) use create::Create;
 pub(crate) use get::Get;

@@ -15,7 +15,6 @@ Examples:
 pub(crate) struct Orders {}
 
 impl Orders {
-    #[expect(clippy::unused_self, reason = "every command is run the same way")]
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let client = context.client().await?;
         let orders = client.store().orders().await?;

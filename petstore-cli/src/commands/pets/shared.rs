@@ -16,6 +16,5 @@ pub(super) fn records(pets: &impl Serialize) -> Result<Records, CliError> {
 
 /// Parses a status: the service's three, with a suggestion where one is mistyped.
 pub(super) fn status() -> impl TypedValueParser<Value = PetStatus> {
-    PossibleValuesParser::new(PetStatus::KNOWN.map(|status| status.as_str().to_owned()))
-        .map(PetStatus::from)
+    PossibleValuesParser::new(["available", "pending", "sold"]).map(PetStatus::from)
 }

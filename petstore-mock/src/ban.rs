@@ -1,0 +1,202 @@
+//! The temporary ban of the specification's section 8, rule 4: who keeps sending while told to wait
+//! is shut out for a while. Pure functions of `now`; what a request is told is left to `error`.
+
+use std::{collections::VecDeque, time::Duration};
+
+/// When a key is banned, and for how long.
+///
+/// The specification only says that repeated requests after a 429 may lead to a temporary ban. The
+/// numbers are assumptions: more than 10 such requests within 60 s, then 300 s.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_mock::BanPolicy;
+///
+/// let strict = BanPolicy::default().with_after(0).with_length(Duration::from_secs(3_600));
+/// assert_eq!(strict.within, Duration::from_secs(60));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BanPolicy {
+    /// How many requests sent while told to wait are forgiven; at most 100,000. The next one brings
+    /// the ban.
+    pub after: u32,
+    /// The time within which they count together.
+    pub within: Duration,
+    /// How long the ban lasts, rounded up so that it ends on a whole second; zero switches bans off.
+    pub length: Duration,
+}
+
+impl Default for BanPolicy {
+    fn default() -> Self {
+        Self {
+            after: 10,
+            within: Duration::from_secs(60),
+            length: Duration::from_secs(300),
+        }
+    }
+}
+
+impl BanPolicy {
+    /// The highest `after`: it bounds what a key's record can hold.
+    pub(crate) const MOST: u32 = 100_000;
+
+    /// Sets how many requests sent while told to wait are forgiven.
+    #[must_use]
+    pub const fn with_after(mut self, after: u32) -> Self {
+        self.after = after;
+        self
+    }
+
+    /// Sets the time within which they count together.
+    #[must_use]
+    pub const fn with_within(mut self, within: Duration) -> Self {
+        self.within = within;
+        self
+    }
+
+    /// Sets how long the ban lasts; zero switches bans off.
+    #[must_use]
+    pub const fn with_length(mut self, length: Duration) -> Self {
+        self.length = length;
+        self
+    }
+}
+
+/// What is held against one key.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    /// The key was told to wait until then: a `Retry-After` still runs before it.
+    told_until: Duration,
+    /// When it sent nevertheless, oldest first: never more than the policy's `after` + 1.
+    strikes: VecDeque<Duration>,
+    banned_until: Duration,
+}
+
+impl Record {
+    /// Notes that a request arrived, and returns until when the key is banned (in seconds since the
+    /// Unix epoch), if it is.
+    pub(crate) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> Option<u64> {
+        if now < self.banned_until {
+            return Some(self.banned_until.as_secs());
+        }
+        if now >= self.told_until || policy.length.is_zero() {
+            return None;
+        }
+        while let Some(oldest) = self.strikes.front() {
+            if oldest.saturating_add(policy.within) > now {
+                break;
+            }
+            self.strikes.pop_front();
+        }
+        self.strikes.push_back(now);
+        if self.strikes.len() <= policy.after.min(BanPolicy::MOST) as usize {
+            return None;
+        }
+        *self = Self {
+            banned_until: whole_seconds_up(now.saturating_add(policy.length)),
+            ..Self::default()
+        };
+        Some(self.banned_until.as_secs())
+    }
+
+    /// Notes that the key was told to wait until `until`, in seconds since the Unix epoch.
+    pub(crate) fn told(&mut self, until: u64) {
+        self.told_until = Duration::from_secs(until);
+    }
+}
+
+/// Rounds up, so that `Date` plus `Retry-After`, which are whole seconds, is never too early.
+fn whole_seconds_up(at: Duration) -> Duration {
+    let partly = u64::from(at.subsec_nanos() > 0);
+    Duration::from_secs(at.as_secs().saturating_add(partly))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: f64) -> Duration {
+        Duration::from_secs(1_000) + Duration::from_secs_f64(seconds)
+    }
+
+    fn told_to_wait_a_minute() -> Record {
+        let mut record = Record::default();
+        record.told(1_060);
+        record
+    }
+
+    fn policy() -> BanPolicy {
+        BanPolicy::default()
+    }
+
+    #[test]
+    fn bans_at_the_11th_request_sent_while_told_to_wait() {
+        let mut record = told_to_wait_a_minute();
+        for _ in 0..10 {
+            assert_eq!(record.arrive(at(1.0), policy()), None);
+        }
+        assert_eq!(record.arrive(at(1.5), policy()), Some(1_302));
+    }
+
+    #[test]
+    fn never_bans_who_waits_until_told() {
+        let mut record = told_to_wait_a_minute();
+        for _ in 0..1_000 {
+            assert_eq!(record.arrive(at(60.0), policy()), None);
+        }
+    }
+
+    #[test]
+    fn forgets_what_lies_further_back_than_the_policy_looks() {
+        let mut record = Record::default();
+        for minute in 0..30_u32 {
+            record.told(1_000_000);
+            for _ in 0..10 {
+                assert_eq!(record.arrive(at(f64::from(minute) * 60.0), policy()), None);
+            }
+        }
+    }
+
+    #[test]
+    fn requests_during_a_ban_do_not_lengthen_it_and_it_ends_with_a_clean_slate() {
+        let mut record = told_to_wait_a_minute();
+        for _ in 0..11 {
+            record.arrive(at(0.0), policy());
+        }
+        for second in 0..300_u32 {
+            assert_eq!(record.arrive(at(f64::from(second)), policy()), Some(1_300));
+        }
+        assert_eq!(record.arrive(at(300.0), policy()), None);
+        record.told(1_400);
+        assert_eq!(record.arrive(at(301.0), policy()), None);
+    }
+
+    #[test]
+    fn a_policy_that_forgives_nothing_bans_at_once() {
+        let mut record = told_to_wait_a_minute();
+        assert!(record.arrive(at(1.0), policy().with_after(0)).is_some());
+    }
+
+    #[test]
+    fn a_ban_of_no_length_is_no_ban() {
+        let mut record = told_to_wait_a_minute();
+        for _ in 0..100 {
+            let answer = record.arrive(at(1.0), policy().with_length(Duration::ZERO));
+            assert_eq!(answer, None);
+        }
+        assert!(record.strikes.is_empty());
+    }
+
+    #[test]
+    fn holds_a_bounded_number_of_strikes() {
+        let endless = policy().with_after(u32::MAX).with_within(Duration::MAX);
+        let mut record = told_to_wait_a_minute();
+        let mut banned = false;
+        for _ in 0..=BanPolicy::MOST {
+            banned |= record.arrive(at(1.0), endless).is_some();
+            assert!(record.strikes.len() <= BanPolicy::MOST as usize + 1);
+        }
+        assert!(banned);
+    }
+}

@@ -1,0 +1,214 @@
+//! How a server is made: what it is told, checked, and then bound and started.
+
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+};
+
+use tokio::net::TcpListener;
+
+use crate::{
+    ban::BanPolicy,
+    clock::Clock,
+    model::PetStatus,
+    plan::Plan,
+    quota::{RateHeaders, Window},
+    router::Front,
+    seed::{Seed, SeedError},
+    server::MockServer,
+    settings::{DEFAULT_KEYS, Settings},
+    world::World,
+};
+
+impl MockServer {
+    /// Starts a server with everything as it is unless set: on a free port of 127.0.0.1, with the
+    /// keys `free-key`, `pro-key`, `business-key` and `enterprise-key`, and 25 pets.
+    ///
+    /// # Panics
+    ///
+    /// Where no port of 127.0.0.1 can be bound: a test has nothing better to do then. Use
+    /// [`MockServer::builder`] to get an error instead.
+    #[must_use = "dropping the server stops it"]
+    pub async fn start() -> Self {
+        Self::builder()
+            .start()
+            .await
+            .expect("the defaults are valid, and a machine has a free port on 127.0.0.1")
+    }
+
+    /// Returns a builder, to set what should differ from [`MockServer::start`].
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
+/// Makes a [`MockServer`].
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use petstore_mock::{Clock, MockServer, Plan, Seed, Window};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), petstore_mock::StartError> {
+/// let server = MockServer::builder()
+///     .key("my-key", Plan::Free)
+///     .seed(Seed::none())
+///     .clock(Clock::frozen(SystemTime::UNIX_EPOCH))
+///     .window(Window::Sliding)
+///     .start()
+///     .await?;
+/// # server.stop().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use = "a builder does nothing until it is started"]
+pub struct Builder {
+    addr: SocketAddr,
+    /// The default keys, if there are none.
+    keys: BTreeMap<String, Plan>,
+    seed: Seed,
+    clock: Clock,
+    settings: Settings,
+}
+
+impl Builder {
+    fn new() -> Self {
+        Self {
+            addr: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
+            keys: BTreeMap::new(),
+            seed: Seed::default(),
+            clock: Clock::system(),
+            settings: Settings::default(),
+        }
+    }
+
+    /// Sets the address to listen on: 127.0.0.1 unless set.
+    pub fn addr(mut self, addr: IpAddr) -> Self {
+        self.addr.set_ip(addr);
+        self
+    }
+
+    /// Sets the port to listen on: 0, which takes a free one, unless set.
+    pub fn port(mut self, port: u16) -> Self {
+        self.addr.set_port(port);
+        self
+    }
+
+    /// Adds a key and its plan. The first one given replaces the four default keys; a key given
+    /// twice has the plan given last.
+    pub fn key(mut self, key: impl Into<String>, plan: Plan) -> Self {
+        self.keys.insert(key.into(), plan);
+        self
+    }
+
+    /// Sets what the store holds at first: 25 pets of the mock's own unless set.
+    pub fn seed(mut self, seed: Seed) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Sets the clock: the machine's unless set.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets what kind of window the quotas count in: fixed ones unless set.
+    pub fn window(mut self, window: Window) -> Self {
+        self.settings.window = window;
+        self
+    }
+
+    /// Sets which quota the `X-RateLimit-*` headers describe: the tightest unless set.
+    pub fn rate_headers(mut self, rate_headers: RateHeaders) -> Self {
+        self.settings.rate_headers = rate_headers;
+        self
+    }
+
+    /// Sets whether a page that more pets follow has a `Link` to the next one: it has unless set.
+    pub fn paging(mut self, paging: bool) -> Self {
+        self.settings.paging = paging;
+        self
+    }
+
+    /// Sets the status of pets that are added without one: they have none unless set.
+    pub fn default_status(mut self, status: PetStatus) -> Self {
+        self.settings.default_status = Some(status);
+        self
+    }
+
+    /// Sets when a key is banned, and for how long: see [`BanPolicy`].
+    pub fn ban(mut self, policy: BanPolicy) -> Self {
+        self.settings.ban = policy;
+        self
+    }
+
+    /// Binds the port and starts serving, on the tokio runtime this is awaited on, which needs its
+    /// I/O and time enabled.
+    ///
+    /// # Errors
+    ///
+    /// Where the address can't be bound, a key can't travel in a header, or the seed contradicts
+    /// itself.
+    pub async fn start(self) -> Result<MockServer, StartError> {
+        let keys = if self.keys.is_empty() {
+            let owned = |(key, plan): (&str, Plan)| (key.to_owned(), plan);
+            DEFAULT_KEYS.into_iter().map(owned).collect()
+        } else {
+            self.keys
+        };
+        let sendable = |key: &String| !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic());
+        if !keys.keys().all(sendable) {
+            return Err(StartError::Key);
+        }
+        let store = self.seed.into_store()?;
+        let bind_error = |source| StartError::Bind {
+            addr: self.addr,
+            source,
+        };
+        let listener = TcpListener::bind(self.addr).await.map_err(bind_error)?;
+        let addr = listener.local_addr().map_err(bind_error)?;
+        let world = World::new(self.clock.clone(), self.settings, keys, store);
+        Ok(MockServer::serve(
+            listener,
+            addr,
+            Front::new(world),
+            self.clock,
+        ))
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the keys themselves: a log is no place for them.
+        f.debug_struct("Builder")
+            .field("addr", &self.addr)
+            .field("keys", &self.keys.len())
+            .field("clock", &self.clock)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a server can't be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address can't be listened on.
+    #[error("can't listen on {addr}: {source}")]
+    Bind {
+        /// The address, with the port asked for.
+        addr: SocketAddr,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// A key is empty, or holds a space or a character beyond ASCII, and so can't be sent in a
+    /// header. The message does not repeat it.
+    #[error("a key is empty, or holds a space or a character beyond ASCII, which no key may")]
+    Key,
+    /// The seed contradicts itself.
+    #[error("the seed can't be used: {0}")]
+    Seed(#[from] SeedError),
+}

@@ -1,0 +1,237 @@
+//! What can be typed, and what it means. The docs of the fields are the help texts.
+
+use std::{net::IpAddr, path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+
+use super::ServeError;
+use crate::{
+    ban::BanPolicy,
+    builder::Builder,
+    model::PetStatus,
+    plan::Plan,
+    quota::{RateHeaders, Window},
+    server::MockServer,
+};
+
+/// A mock server that implements the whole Pet Store service.
+///
+/// Where the service's specification is silent, the mock takes the plainest reading. Each of these
+/// is marked below as an assumption, with the flag that chooses another.
+///
+/// Without a command, `petstore-mock` serves.
+#[derive(Debug, Parser)]
+#[command(
+    name = "petstore-mock",
+    version,
+    args_conflicts_with_subcommands = true,
+    max_term_width = 100
+)]
+pub(super) struct Typed {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves until SIGINT or SIGTERM.
+    Serve(ServeArgs),
+}
+
+impl Typed {
+    /// Returns what to serve: the same with and without the command's name.
+    pub(super) fn into_serve(self) -> ServeArgs {
+        match self.command {
+            Some(Command::Serve(args)) => args,
+            None => self.serve,
+        }
+    }
+}
+
+/// The flags of `petstore-mock serve`, to be embedded in another command line.
+#[derive(Args, Clone)]
+pub struct ServeArgs {
+    /// Address to listen on.
+    #[arg(
+        long,
+        value_name = "ADDR",
+        default_value = "127.0.0.1",
+        help_heading = "Server"
+    )]
+    addr: IpAddr,
+
+    /// Port to listen on; 0 takes a free one.
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 4010,
+        help_heading = "Server"
+    )]
+    port: u16,
+
+    /// File to write the port to, before the ready line is printed.
+    #[arg(long, value_name = "FILE", help_heading = "Server")]
+    pub(super) port_file: Option<PathBuf>,
+
+    /// Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
+    ///
+    /// The first one replaces the four that are there otherwise: free-key=free, pro-key=pro,
+    /// business-key=business, enterprise-key=enterprise. Assumption: the specification does not
+    /// show how a key maps to a plan, nor Enterprise's quotas (here 1000000 a minute and 100000000
+    /// a day unless set).
+    // Plain text, because clap would repeat a value it refuses, and this one holds a key.
+    #[arg(long = "key", value_name = "KEY=PLAN", help_heading = "Service")]
+    keys: Vec<String>,
+
+    /// JSON file with the pets to start with; `none` for an empty store.
+    ///
+    /// An array of pets, or {"pets": [...], "orders": [...]}. A pet without an id gets one. Without
+    /// this flag there are 25 pets, the same at each start.
+    #[arg(long, value_name = "FILE|none", help_heading = "Service")]
+    pub(super) seed: Option<PathBuf>,
+
+    /// Status of a pet that is added without one (assumption: it has none).
+    #[arg(long, value_name = "STATUS", help_heading = "Assumptions")]
+    default_status: Option<Status>,
+
+    /// Whether a page that more pets follow has a Link to the next one (assumption: it has).
+    #[arg(long, default_value = "on", help_heading = "Assumptions")]
+    paging: Switch,
+
+    /// Kind of window the quotas count in (assumption: fixed).
+    ///
+    /// Fixed windows are aligned to the clock's minute and to the UTC day; sliding ones are the last
+    /// 60 and 86400 seconds.
+    #[arg(long, default_value = "fixed", help_heading = "Assumptions")]
+    window: Kind,
+
+    /// Quota the X-RateLimit headers describe (assumption: the one with the fewest requests left).
+    #[arg(long, default_value = "tightest", help_heading = "Assumptions")]
+    rate_headers: Shown,
+
+    /// Requests sent during a Retry-After that are forgiven before a ban (assumption: 10).
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = BanPolicy::default().after,
+        value_parser = value_parser!(u32).range(..=i64::from(BanPolicy::MOST)),
+        help_heading = "Assumptions"
+    )]
+    ban_after: u32,
+
+    /// Seconds within which they count together (assumption: 60).
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = BanPolicy::default().within.as_secs(),
+        value_parser = value_parser!(u64).range(..=TEN_YEARS),
+        help_heading = "Assumptions"
+    )]
+    ban_within: u64,
+
+    /// Seconds a ban lasts; 0 switches bans off (assumption: 300).
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = BanPolicy::default().length.as_secs(),
+        value_parser = value_parser!(u64).range(..=TEN_YEARS),
+        help_heading = "Assumptions"
+    )]
+    ban_for: u64,
+}
+
+const TEN_YEARS: u64 = 10 * 366 * 86_400;
+
+impl ServeArgs {
+    /// Returns a builder of the server the flags describe, its seed left out.
+    pub(super) fn builder(&self) -> Result<Builder, ServeError> {
+        let ban = BanPolicy::default()
+            .with_after(self.ban_after)
+            .with_within(Duration::from_secs(self.ban_within))
+            .with_length(Duration::from_secs(self.ban_for));
+        let mut builder = MockServer::builder()
+            .addr(self.addr)
+            .port(self.port)
+            .paging(matches!(self.paging, Switch::On))
+            .window(self.window.into())
+            .rate_headers(self.rate_headers.into())
+            .ban(ban);
+        if let Some(status) = self.default_status {
+            builder = builder.default_status(status.into());
+        }
+        for text in &self.keys {
+            // From the right: a key may hold an equals sign, a plan does not.
+            let (key, plan) = text.rsplit_once('=').ok_or(ServeError::KeyWithoutPlan)?;
+            let plan: Plan = plan.parse().map_err(ServeError::Plan)?;
+            builder = builder.key(key, plan);
+        }
+        Ok(builder)
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Status {
+    Available,
+    Pending,
+    Sold,
+}
+
+impl From<Status> for PetStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Available => Self::Available,
+            Status::Pending => Self::Pending,
+            Status::Sold => Self::Sold,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    Fixed,
+    Sliding,
+}
+
+impl From<Kind> for Window {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Fixed => Self::Fixed,
+            Kind::Sliding => Self::Sliding,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shown {
+    Tightest,
+    Minute,
+    Day,
+}
+
+impl From<Shown> for RateHeaders {
+    fn from(shown: Shown) -> Self {
+        match shown {
+            Shown::Tightest => Self::Tightest,
+            Shown::Minute => Self::Minute,
+            Shown::Day => Self::Day,
+        }
+    }
+}
+
+impl std::fmt::Debug for ServeArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not the keys: a log is no place for them.
+        f.debug_struct("ServeArgs")
+            .field("addr", &self.addr)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}

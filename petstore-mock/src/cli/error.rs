@@ -1,0 +1,78 @@
+//! Why serving can't begin, each with what can be done about it, and with which exit status the
+//! process ends.
+
+use std::{io, path::PathBuf};
+
+use crate::{builder::StartError, plan::ParsePlanError, seed::SeedError};
+
+/// Why `serve` failed; the message is one line, and repeats no key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A `--key` has no plan.
+    #[error("a --key has no `=`: give it as KEY=PLAN, such as --key my-key=free")]
+    KeyWithoutPlan,
+    /// A `--key` has a plan that does not exist.
+    #[error("a --key has no known plan after its last `=`: {0}")]
+    Plan(ParsePlanError),
+    /// The seed file can't be read.
+    #[error("can't read the seed {path}: {source}", path = path.display())]
+    ReadSeed {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The seed file is no seed.
+    #[error("{path}{place}: {source}", path = path.display(), place = place(source))]
+    Seed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        source: SeedError,
+    },
+    /// The server can't be started.
+    #[error("{0}{hint}", hint = hint(.0))]
+    Start(StartError),
+    /// The port file can't be written.
+    #[error("can't write the port file {path}: {source}", path = path.display())]
+    PortFile {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The process can't be made ready to serve.
+    #[error("can't prepare to serve: {0}")]
+    Prepare(#[from] io::Error),
+}
+
+impl ServeError {
+    /// Returns the exit status that goes with it: 2 for what was typed wrong, else 1.
+    #[must_use]
+    pub const fn exit_status(&self) -> u8 {
+        match self {
+            Self::KeyWithoutPlan | Self::Plan(_) | Self::Start(StartError::Key) => 2,
+            _ => 1,
+        }
+    }
+}
+
+fn place(error: &SeedError) -> String {
+    match (error.line(), error.column()) {
+        (Some(line), Some(column)) => format!(":{line}:{column}"),
+        _ => String::new(),
+    }
+}
+
+fn hint(error: &StartError) -> &'static str {
+    let StartError::Bind { source, .. } = error else {
+        return "";
+    };
+    match source.kind() {
+        io::ErrorKind::AddrInUse => "; choose another port with --port (0 takes a free one)",
+        io::ErrorKind::AddrNotAvailable => "; choose an address of this machine with --addr",
+        io::ErrorKind::PermissionDenied => "; choose a port from 1024 on with --port",
+        _ => "",
+    }
+}

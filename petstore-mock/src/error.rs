@@ -1,0 +1,216 @@
+//! Everything the service can answer but success: the one shape of the specification's section 7,
+//! and the header that goes with it. Which requests deserve it is left to their handlers.
+
+use std::{borrow::Cow, time::Duration};
+
+use axum::response::{IntoResponse, Response};
+use http::{
+    HeaderName, HeaderValue, Method, StatusCode,
+    header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use serde::Serialize;
+
+use crate::{
+    printable::printable,
+    quota::{Exhausted, Period},
+};
+
+/// The media type of every body, errors included.
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The values that `code` has in the mock's errors.
+///
+/// The specification does not show them, so all of them are assumptions: a client must not expect
+/// these, nor that there are no others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// 401: the key is missing or not known.
+    Unauthorized,
+    /// 400: the body is not what the operation takes.
+    InvalidBody,
+    /// 400: a query parameter is not what the operation takes.
+    InvalidParameter,
+    /// 404: no pet has that id.
+    PetNotFound,
+    /// 404: the service has nothing at that path.
+    RouteNotFound,
+    /// 405: the path exists, but not for that method.
+    MethodNotAllowed,
+    /// 415: the body is not said to be JSON.
+    UnsupportedMediaType,
+    /// 413: the body is longer than 1 MiB.
+    PayloadTooLarge,
+    /// 429: a quota of the key is used up.
+    RateLimitExceeded,
+    /// 429: the key is banned for a while.
+    KeyBanned,
+    /// 410: the deprecated operation has been removed.
+    OperationRemoved,
+    /// 500: a fault of the mock itself.
+    InternalError,
+}
+
+impl ErrorCode {
+    /// Returns the HTTP status that goes with the code.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InvalidBody | Self::InvalidParameter => 400,
+            Self::Unauthorized => 401,
+            Self::PetNotFound | Self::RouteNotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::OperationRemoved => 410,
+            Self::PayloadTooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::RateLimitExceeded | Self::KeyBanned => 429,
+            Self::InternalError => 500,
+        }
+    }
+}
+
+/// An answer that is an error.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    code: ErrorCode,
+    message: Cow<'static, str>,
+    /// The header that this error must carry.
+    header: Option<(HeaderName, HeaderValue)>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            header: None,
+        }
+    }
+
+    /// The key is missing or not known; `challenge` is what RFC 6750, section 3, asks to be told.
+    pub(crate) fn unauthorized(message: &'static str, challenge: &'static str) -> Self {
+        Self {
+            header: Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge))),
+            ..Self::new(ErrorCode::Unauthorized, message)
+        }
+    }
+
+    /// The service has nothing at that path.
+    pub(crate) fn route_not_found(method: &Method, path: &str) -> Self {
+        let hint = if path.len() > 1 && path.ends_with('/') {
+            " (paths take no slash at the end)"
+        } else {
+            ""
+        };
+        Self::new(
+            ErrorCode::RouteNotFound,
+            format!(
+                "there is no {method} {path}{hint}: the operations are GET /v1/pets, POST /v1/pets, \
+                 GET /v1/pets/{{petId}} and GET /v1/store/orders",
+                method = printable(method.as_str()),
+                path = printable(path),
+            ),
+        )
+    }
+
+    /// The path exists, but only for the methods in `allow`.
+    pub(crate) fn method_not_allowed(allow: &'static str) -> Self {
+        Self {
+            header: Some((ALLOW, HeaderValue::from_static(allow))),
+            ..Self::new(
+                ErrorCode::MethodNotAllowed,
+                format!("this path takes {allow}: use one of these methods"),
+            )
+        }
+    }
+
+    /// A quota is used up.
+    pub(crate) fn exhausted(quota: Exhausted, now: Duration) -> Self {
+        let wait = seconds_until(quota.until, now);
+        let period = match quota.period {
+            Period::Minute => "minute",
+            Period::Day => "day",
+        };
+        let limit = quota.limit;
+        Self {
+            header: Some((RETRY_AFTER, HeaderValue::from(wait))),
+            ..Self::new(
+                ErrorCode::RateLimitExceeded,
+                format!("the {limit} requests a {period} of this key are used up: wait {wait} s"),
+            )
+        }
+    }
+
+    /// The key is banned until then, in seconds since the Unix epoch.
+    pub(crate) fn banned(until: u64, now: Duration) -> Self {
+        let wait = seconds_until(until, now);
+        Self {
+            header: Some((RETRY_AFTER, HeaderValue::from(wait))),
+            ..Self::new(
+                ErrorCode::KeyBanned,
+                format!(
+                    "this key is banned, because it kept sending while it was told to wait: wait \
+                     {wait} s, and obey Retry-After from then on"
+                ),
+            )
+        }
+    }
+
+    /// A fault of the mock itself.
+    pub(crate) fn internal(message: &'static str) -> Self {
+        Self::new(ErrorCode::InternalError, message)
+    }
+}
+
+/// Returns the whole seconds from `now` until `until`, rounded up, and at least 1.
+fn seconds_until(until: u64, now: Duration) -> u64 {
+    // `until` is a whole second, so rounding `now` down rounds the rest up.
+    until.saturating_sub(now.as_secs()).max(1)
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    code: ErrorCode,
+    message: &'a str,
+    status: u16,
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let status = self.code.status();
+        let body = Body {
+            code: self.code,
+            message: &self.message,
+            status,
+        };
+        let mut response = match serde_json::to_vec(&body) {
+            Ok(body) => Response::new(axum::body::Body::from(body)),
+            // Texts and a number: there is nothing in it that JSON can't say.
+            Err(_) => Response::default(),
+        };
+        *response.status_mut() =
+            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, JSON);
+        if let Some((name, value)) = self.header {
+            headers.insert(name, value);
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_to_wait_whole_seconds_rounded_up_and_at_least_one() {
+        let at = |seconds, milliseconds: u32| Duration::new(seconds, milliseconds * 1_000_000);
+        assert_eq!(seconds_until(60, at(0, 0)), 60);
+        assert_eq!(seconds_until(60, at(10, 1)), 50);
+        assert_eq!(seconds_until(60, at(59, 999)), 1);
+        assert_eq!(seconds_until(60, at(60, 0)), 1);
+        assert_eq!(seconds_until(60, Duration::MAX), 1);
+    }
+}

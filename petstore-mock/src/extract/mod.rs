@@ -1,0 +1,19 @@
+//! Takes out of a request what its operation needs, and answers in the service's Error shape where
+//! that is not there. What is done with it is left to `routes` and `admin`.
+
+mod body;
+mod credentials;
+mod list_query;
+mod new_pet;
+mod pet_id;
+mod query;
+mod visit;
+
+pub(crate) use self::{
+    body::{JsonText, Text},
+    credentials::{KeyFault, bearer},
+    list_query::ListQuery,
+    new_pet::NewPetBody,
+    pet_id::PetId,
+    visit::{Authorized, LocalAdmin, Standing, Visit},
+};

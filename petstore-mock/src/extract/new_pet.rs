@@ -1,0 +1,256 @@
+//! The body of `POST /pets` (specification, section 2: NewPet). Everything wrong with its fields is
+//! said at once, each by its name.
+
+use std::fmt;
+
+use axum::extract::{FromRequest, Request};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::Value;
+
+use super::JsonText;
+use crate::{
+    error::{ApiError, ErrorCode},
+    model::{NewPet, PetStatus},
+    printable::printable,
+};
+
+/// A pet to add, as it was sent and checked.
+#[derive(Debug)]
+pub(crate) struct NewPetBody(pub(crate) NewPet);
+
+impl<S: Sync> FromRequest<S> for NewPetBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let JsonText(text) = JsonText::from_request(request, state).await?;
+        read(text.as_str()?).map(Self).map_err(invalid)
+    }
+}
+
+fn invalid(message: String) -> ApiError {
+    ApiError::new(ErrorCode::InvalidBody, message)
+}
+
+fn read(text: &str) -> Result<NewPet, String> {
+    if text.trim_ascii().is_empty() {
+        return Err(
+            "the body is empty: send a pet such as {\"name\": \"Rex\", \"categoryId\": 7}".into(),
+        );
+    }
+    let draft: Draft = serde_json::from_str(text).map_err(|error| {
+        let what = if error.is_data() {
+            "the body is not a pet"
+        } else {
+            "the body is not valid JSON"
+        };
+        format!("{what}: {error}")
+    })?;
+    draft.check()
+}
+
+/// The fields of a NewPet, before it is known that they fit.
+#[derive(Default)]
+struct Draft {
+    name: Option<Value>,
+    category_id: Option<Value>,
+    status: Option<Value>,
+}
+
+impl Draft {
+    fn check(self) -> Result<NewPet, String> {
+        let required = [("name", &self.name), ("categoryId", &self.category_id)];
+        let missing: Vec<_> = required
+            .iter()
+            .filter(|(_, value)| value.is_none())
+            .map(|(field, _)| format!("`{field}`"))
+            .collect();
+        let mut faults = Vec::new();
+        if !missing.is_empty() {
+            let verb = if missing.len() == 1 { "is" } else { "are" };
+            faults.push(format!("{} {verb} missing", missing.join(" and ")));
+        }
+        let name = field("name", "a string", self.name, &mut faults, |value| {
+            value.as_str().map(str::to_owned)
+        });
+        let int64 = "an integer that fits into 64 bits";
+        let category_id = field(
+            "categoryId",
+            int64,
+            self.category_id,
+            &mut faults,
+            Value::as_i64,
+        );
+        let one_of = "one of \"available\", \"pending\", \"sold\", or left out";
+        let status: Option<PetStatus> =
+            field("status", one_of, self.status, &mut faults, |value| {
+                value.as_str().and_then(|text| text.parse().ok())
+            });
+        match (name, category_id) {
+            (Some(name), Some(category_id)) if faults.is_empty() => Ok(NewPet {
+                name,
+                category_id,
+                status,
+            }),
+            _ => Err(format!("the body is not a pet: {}", faults.join("; "))),
+        }
+    }
+}
+
+/// Returns what `read` makes of a field that was sent, and notes the fault where it makes nothing.
+fn field<T>(
+    name: &str,
+    expected: &str,
+    value: Option<Value>,
+    faults: &mut Vec<String>,
+    read: impl FnOnce(&Value) -> Option<T>,
+) -> Option<T> {
+    let value = value?;
+    let outcome = read(&value);
+    if outcome.is_none() {
+        faults.push(format!(
+            "`{name}` must be {expected}, not {}",
+            shown(&value)
+        ));
+    }
+    outcome
+}
+
+/// Says what a value is, and shows it where it is short by nature.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Number(number) => format!("the number {}", printable(&number.to_string())),
+        Value::String(text) => format!("the string \"{}\"", printable(text)),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+impl<'de> Deserialize<'de> for Draft {
+    // Not derived, because a derived struct takes an array too, and turns null into nothing.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(DraftVisitor)
+    }
+}
+
+struct DraftVisitor;
+
+impl<'de> Visitor<'de> for DraftVisitor {
+    type Value = Draft;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one JSON object such as {\"name\": \"Rex\", \"categoryId\": 7}")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Draft, A::Error> {
+        let mut draft = Draft::default();
+        while let Some(key) = map.next_key::<String>()? {
+            let (field, name) = match key.as_str() {
+                "name" => (&mut draft.name, "name"),
+                "categoryId" => (&mut draft.category_id, "categoryId"),
+                "status" => (&mut draft.status, "status"),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if field.replace(map.next_value()?).is_some() {
+                return Err(A::Error::duplicate_field(name));
+            }
+        }
+        Ok(draft)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        let error = read(text).unwrap_err();
+        error
+            .strip_prefix("the body is not a pet: ")
+            .unwrap_or(&error)
+            .to_owned()
+    }
+
+    #[test]
+    fn takes_a_pet_and_ignores_what_it_does_not_know() {
+        let pet = read(r#" {"tag": [{}], "name": "", "categoryId": -1, "status": "sold"} "#);
+        let expected = NewPet {
+            name: String::new(),
+            category_id: -1,
+            status: Some(PetStatus::Sold),
+        };
+        assert_eq!(pet, Ok(expected));
+    }
+
+    #[test]
+    fn names_every_missing_field_and_every_wrong_one() {
+        assert_eq!(fault("{}"), "`name` and `categoryId` are missing");
+        assert_eq!(
+            fault(r#"{"categoryId": "7", "status": null}"#),
+            "`name` is missing; `categoryId` must be an integer that fits into 64 bits, not the \
+             string \"7\"; `status` must be one of \"available\", \"pending\", \"sold\", or left \
+             out, not null"
+        );
+    }
+
+    #[test]
+    fn refuses_numbers_that_are_no_int64() {
+        for number in [
+            "9223372036854775808",
+            "-9223372036854775809",
+            "7.0",
+            "1e3",
+            "1e308",
+        ] {
+            let fault = fault(&format!(r#"{{"name": "Rex", "categoryId": {number}}}"#));
+            assert!(
+                fault.starts_with("`categoryId` must be"),
+                "{number}: {fault}"
+            );
+        }
+        for id in [i64::MAX, i64::MIN] {
+            assert!(read(&format!(r#"{{"name": "Rex", "categoryId": {id}}}"#)).is_ok());
+        }
+    }
+
+    #[test]
+    fn refuses_null_for_every_field() {
+        for name in ["name", "categoryId", "status"] {
+            let fault = fault(&format!(r#"{{"{name}": null}}"#));
+            assert!(fault.contains(&format!("`{name}` must be")), "{fault}");
+        }
+    }
+
+    #[test]
+    fn says_where_the_json_is_broken() {
+        assert_eq!(
+            fault("{\n  \"name\": Rex}"),
+            "the body is not valid JSON: expected value at line 2 column 11"
+        );
+        assert!(fault(r#"{"name": "a", "categoryId": 1} x"#).contains("trailing characters"));
+        assert!(fault(r#"{"name": "a", "name": "b"}"#).contains("duplicate field `name`"));
+        assert!(fault("  ").contains("empty"));
+    }
+
+    #[test]
+    fn refuses_what_is_no_object() {
+        for text in ["[]", "[\"Rex\", 7]", "null", "7", "\"Rex\"", "true"] {
+            assert!(fault(text).contains("expected one JSON object"), "{text}");
+        }
+    }
+
+    #[test]
+    fn does_not_overflow_the_stack_on_deep_nesting() {
+        let deep = "[".repeat(500_000);
+        assert!(read(&deep).is_err());
+        assert!(read(&format!("{{\"name\": {deep}")).is_err());
+        assert!(read(&format!("{{\"other\": {deep}")).is_err());
+    }
+}

@@ -1,0 +1,105 @@
+//! What was found out about a request before it was routed: when it came, from where, and whether its
+//! key lets it in. The router's front finds it out; these extractors act on it, since only a route
+//! knows whether a 404 or a 405 comes before a 401.
+
+use std::{net::IpAddr, time::Duration};
+
+use axum::extract::FromRequestParts;
+use http::{
+    HeaderMap,
+    header::{HOST, ORIGIN},
+    request::Parts,
+};
+
+use super::KeyFault;
+use crate::{error::ApiError, world::Verdict};
+
+/// A request, before it was routed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit {
+    /// The one time that everything about this request goes by.
+    pub(crate) now: Duration,
+    pub(crate) peer: IpAddr,
+    pub(crate) standing: Standing,
+}
+
+/// Whether its key lets a request in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Standing {
+    /// The path is none of the service's: nobody asked for a key.
+    Outside,
+    /// There is no valid key.
+    Stranger(KeyFault),
+    /// The key is valid.
+    Known(Verdict),
+}
+
+impl Visit {
+    /// Fails if a valid key was refused: that comes before everything else, whatever the route.
+    pub(crate) fn check_quota(self) -> Result<(), ApiError> {
+        match self.standing {
+            Standing::Known(Verdict::Exhausted(quota)) => Err(ApiError::exhausted(quota, self.now)),
+            Standing::Known(Verdict::Banned(until)) => Err(ApiError::banned(until, self.now)),
+            Standing::Known(Verdict::Admitted) | Standing::Stranger(_) | Standing::Outside => {
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Visit {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let visit = parts.extensions.get().copied();
+        visit.ok_or_else(|| ApiError::internal("a request reached its route past the front"))
+    }
+}
+
+/// A request that was let in with a valid key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Authorized {
+    pub(crate) now: Duration,
+}
+
+impl<S: Sync> FromRequestParts<S> for Authorized {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let visit = Visit::from_request_parts(parts, state).await?;
+        visit.check_quota()?;
+        match visit.standing {
+            Standing::Known(_) => Ok(Self { now: visit.now }),
+            Standing::Stranger(fault) => Err(fault.into()),
+            Standing::Outside => Err(KeyFault::Missing.into()),
+        }
+    }
+}
+
+/// A request that may administer the mock: from this machine, and from no page of another site.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LocalAdmin;
+
+impl<S: Sync> FromRequestParts<S> for LocalAdmin {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let visit = Visit::from_request_parts(parts, state).await?;
+        if visit.peer.to_canonical().is_loopback() && is_same_origin(&parts.headers) {
+            Ok(Self)
+        } else {
+            // To others it is not there at all.
+            Err(ApiError::route_not_found(&parts.method, parts.uri.path()))
+        }
+    }
+}
+
+/// Only browsers send `Origin`; without this check any page could move the clock of a mock that runs
+/// on its reader's machine.
+fn is_same_origin(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else {
+        return true;
+    };
+    let origin = origin.as_bytes().strip_prefix(b"http://");
+    origin.is_some() && origin == headers.get(HOST).map(http::HeaderValue::as_bytes)
+}

@@ -1,0 +1,178 @@
+//! The plans of the specification's section 8, and how many requests each allows. Counting them is
+//! left to `quota`.
+
+use std::{fmt, str::FromStr};
+
+/// The plan of a key: how many requests it may send a minute and a day.
+///
+/// ```
+/// use petstore_mock::Plan;
+///
+/// let plan: Plan = "enterprise:5000/200000".parse()?;
+/// assert_eq!(plan, Plan::enterprise(5_000, 200_000));
+/// assert_eq!(Plan::Free.per_minute(), 60);
+/// # Ok::<(), petstore_mock::ParsePlanError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Plan {
+    /// 60 requests a minute, 1,000 a day.
+    Free,
+    /// 300 requests a minute, 10,000 a day.
+    Pro,
+    /// 1,000 requests a minute, 100,000 a day.
+    Business,
+    /// As many requests as agreed upon.
+    Enterprise {
+        /// Requests a minute; 0 refuses every request.
+        per_minute: u32,
+        /// Requests a day; 0 refuses every request.
+        per_day: u32,
+    },
+}
+
+impl Plan {
+    /// Returns an Enterprise plan with quotas of its own; a quota of 0 refuses every request.
+    #[must_use]
+    pub const fn enterprise(per_minute: u32, per_day: u32) -> Self {
+        Self::Enterprise {
+            per_minute,
+            per_day,
+        }
+    }
+
+    /// Returns the Enterprise plan as it is unless set: 1,000,000 requests a minute and 100,000,000
+    /// a day (an assumption: the specification says "custom").
+    #[must_use]
+    pub const fn default_enterprise() -> Self {
+        Self::enterprise(1_000_000, 100_000_000)
+    }
+
+    /// Returns how many requests a minute the plan allows.
+    #[must_use]
+    pub const fn per_minute(self) -> u32 {
+        match self {
+            Self::Free => 60,
+            Self::Pro => 300,
+            Self::Business => 1_000,
+            Self::Enterprise { per_minute, .. } => per_minute,
+        }
+    }
+
+    /// Returns how many requests a day the plan allows.
+    #[must_use]
+    pub const fn per_day(self) -> u32 {
+        match self {
+            Self::Free => 1_000,
+            Self::Pro => 10_000,
+            Self::Business => 100_000,
+            Self::Enterprise { per_day, .. } => per_day,
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    /// Writes the plan as [`FromStr`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Free => f.pad("free"),
+            Self::Pro => f.pad("pro"),
+            Self::Business => f.pad("business"),
+            Self::Enterprise {
+                per_minute,
+                per_day,
+            } => write!(f, "enterprise:{per_minute}/{per_day}"),
+        }
+    }
+}
+
+/// The text names no plan.
+///
+/// The message does not repeat the text: next to a plan often stands a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a plan is free, pro, business, enterprise, or enterprise:MINUTE/DAY with whole numbers up to \
+     4294967295, such as enterprise:5000/200000"
+)]
+pub struct ParsePlanError;
+
+impl FromStr for Plan {
+    type Err = ParsePlanError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "free" => Ok(Self::Free),
+            "pro" => Ok(Self::Pro),
+            "business" => Ok(Self::Business),
+            "enterprise" => Ok(Self::default_enterprise()),
+            other => {
+                let (minute, day) = other
+                    .strip_prefix("enterprise:")
+                    .and_then(|quotas| quotas.split_once('/'))
+                    .ok_or(ParsePlanError)?;
+                Ok(Self::enterprise(number(minute)?, number(day)?))
+            }
+        }
+    }
+}
+
+fn number(text: &str) -> Result<u32, ParsePlanError> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(ParsePlanError);
+    }
+    text.parse().map_err(|_| ParsePlanError)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_plan() {
+        assert_eq!("free".parse(), Ok(Plan::Free));
+        assert_eq!("pro".parse(), Ok(Plan::Pro));
+        assert_eq!("business".parse(), Ok(Plan::Business));
+        assert_eq!(
+            "enterprise".parse(),
+            Ok(Plan::enterprise(1_000_000, 100_000_000))
+        );
+        assert_eq!("enterprise:7/9".parse(), Ok(Plan::enterprise(7, 9)));
+    }
+
+    #[test]
+    fn refuses_what_is_no_plan() {
+        for text in [
+            "",
+            "Free",
+            "gold",
+            "enterprise:",
+            "enterprise:5",
+            "enterprise:5/",
+            "enterprise:/5",
+            "enterprise:+5/5",
+            "enterprise:5/-1",
+            "enterprise:5/5/5",
+            "enterprise:4294967296/1",
+        ] {
+            assert_eq!(text.parse::<Plan>(), Err(ParsePlanError), "{text}");
+        }
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        for plan in [
+            Plan::Free,
+            Plan::Pro,
+            Plan::Business,
+            Plan::enterprise(3, 4),
+        ] {
+            assert_eq!(plan.to_string().parse(), Ok(plan));
+        }
+    }
+
+    #[test]
+    fn allows_what_the_specification_states() {
+        let quotas = [Plan::Free, Plan::Pro, Plan::Business].map(|p| (p.per_minute(), p.per_day()));
+        assert_eq!(quotas, [(60, 1_000), (300, 10_000), (1_000, 100_000)]);
+    }
+}

@@ -1,0 +1,218 @@
+//! One quota: so many requests in a window of so many seconds. How two of them work together is left
+//! to `allowance`.
+
+use std::{collections::VecDeque, time::Duration};
+
+/// What kind of window a quota counts in.
+///
+/// The specification does not show it, so this is an assumption: [`Window::Fixed`] unless set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Window {
+    /// Windows that follow one another, aligned to the clock's minute and to the UTC day; all
+    /// requests come back at once when a new one begins.
+    #[default]
+    Fixed,
+    /// The last 60 seconds and the last 86,400 seconds; each request comes back on its own.
+    ///
+    /// Requests are counted by the second in which they came: one leaves the window at the start of
+    /// the second that lies 60 (or 86,400) after its own. `X-RateLimit-Reset` is when the oldest of
+    /// them leaves; where none is counted, the end of a window that began now.
+    Sliding,
+}
+
+/// What the `X-RateLimit-*` headers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub(crate) limit: u32,
+    pub(crate) remaining: u32,
+    /// In seconds since the Unix epoch; always later than the `now` it was asked for.
+    pub(crate) reset: u64,
+}
+
+/// A quota and what is used of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Quota {
+    limit: u32,
+    /// The length of the window, in seconds.
+    period: u64,
+    used: Used,
+}
+
+#[derive(Clone, Debug)]
+enum Used {
+    Fixed {
+        /// The number of the window since the epoch.
+        window: u64,
+        count: u32,
+    },
+    Sliding {
+        /// The seconds in which requests came and how many: never more entries than `period`.
+        log: VecDeque<(u64, u32)>,
+        count: u32,
+    },
+}
+
+impl Quota {
+    pub(crate) fn new(limit: u32, period: u64, window: Window) -> Self {
+        let used = match window {
+            Window::Fixed => Used::Fixed {
+                window: 0,
+                count: 0,
+            },
+            Window::Sliding => Used::Sliding {
+                log: VecDeque::new(),
+                count: 0,
+            },
+        };
+        Self {
+            limit,
+            period,
+            used,
+        }
+    }
+
+    /// Returns what is left at `now`.
+    pub(crate) fn rate(&mut self, now: Duration) -> Rate {
+        self.forget(now);
+        let (count, reset) = match &self.used {
+            Used::Fixed { window, count } => {
+                (*count, window.saturating_add(1).saturating_mul(self.period))
+            }
+            Used::Sliding { log, count } => {
+                let oldest = log.front().map_or(now.as_secs(), |(second, _)| *second);
+                (*count, oldest.saturating_add(self.period))
+            }
+        };
+        Rate {
+            limit: self.limit,
+            remaining: self.limit.saturating_sub(count),
+            reset,
+        }
+    }
+
+    /// Counts one request that was let in at `now`.
+    pub(crate) fn count(&mut self, now: Duration) {
+        self.forget(now);
+        match &mut self.used {
+            Used::Fixed { count, .. } => *count = count.saturating_add(1),
+            Used::Sliding { log, count } => {
+                *count = count.saturating_add(1);
+                match log.back_mut() {
+                    // `>`: a clock that went back must not put the log out of order.
+                    Some((second, here)) if *second >= now.as_secs() => *here += 1,
+                    _ => log.push_back((now.as_secs(), 1)),
+                }
+            }
+        }
+    }
+
+    /// Drops what has left the window by `now`. A clock that went back changes nothing.
+    fn forget(&mut self, now: Duration) {
+        let second = now.as_secs();
+        match &mut self.used {
+            Used::Fixed { window, count } => {
+                let current = second / self.period;
+                if current > *window {
+                    (*window, *count) = (current, 0);
+                }
+            }
+            Used::Sliding { log, count } => {
+                while let Some(&(oldest, here)) = log.front() {
+                    if oldest.saturating_add(self.period) > second {
+                        break;
+                    }
+                    *count = count.saturating_sub(here);
+                    log.pop_front();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A minute that begins on a minute: 2025-01-01T00:00:00Z.
+    const START: u64 = 1_735_689_600;
+
+    fn at(milliseconds: u64) -> Duration {
+        Duration::from_secs(START) + Duration::from_millis(milliseconds)
+    }
+
+    fn used(quota: &mut Quota, now: Duration, times: u32) -> Rate {
+        for _ in 0..times {
+            quota.count(now);
+        }
+        quota.rate(now)
+    }
+
+    #[test]
+    fn a_fixed_window_ends_with_the_clocks_minute() {
+        let mut quota = Quota::new(60, 60, Window::Fixed);
+        let rate = used(&mut quota, at(12_345), 60);
+        assert_eq!((rate.remaining, rate.reset), (0, START + 60));
+        assert_eq!(quota.rate(at(59_999)).remaining, 0);
+        let next = quota.rate(at(60_000));
+        assert_eq!((next.remaining, next.reset), (60, START + 120));
+    }
+
+    #[test]
+    fn a_fixed_day_ends_at_midnight_utc() {
+        let mut quota = Quota::new(1_000, 86_400, Window::Fixed);
+        assert_eq!(used(&mut quota, at(5_000), 1).reset, START + 86_400);
+    }
+
+    #[test]
+    fn a_sliding_window_gives_each_request_back_on_its_own() {
+        let mut quota = Quota::new(3, 60, Window::Sliding);
+        used(&mut quota, at(0), 1);
+        let rate = used(&mut quota, at(10_500), 2);
+        assert_eq!((rate.remaining, rate.reset), (0, START + 60));
+        let one_back = quota.rate(at(60_000));
+        assert_eq!((one_back.remaining, one_back.reset), (1, START + 70));
+        assert_eq!(quota.rate(at(69_999)).remaining, 1);
+        assert_eq!(quota.rate(at(70_000)).remaining, 3);
+    }
+
+    #[test]
+    fn an_empty_sliding_window_resets_in_the_future() {
+        let mut quota = Quota::new(3, 60, Window::Sliding);
+        assert_eq!(quota.rate(at(999)).reset, START + 60);
+    }
+
+    #[test]
+    fn a_sliding_log_holds_one_entry_a_second() {
+        let mut quota = Quota::new(u32::MAX, 60, Window::Sliding);
+        for tenth in 0..10_000 {
+            quota.count(at(tenth * 100));
+        }
+        let Used::Sliding { log, count } = &quota.used else {
+            panic!("a sliding quota");
+        };
+        assert_eq!((log.len(), *count), (60, 600));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_gives_nothing_back() {
+        for window in [Window::Fixed, Window::Sliding] {
+            let mut quota = Quota::new(3, 60, window);
+            used(&mut quota, at(120_000), 2);
+            let rate = used(&mut quota, at(0), 1);
+            assert_eq!(rate.remaining, 0, "{window:?}");
+            assert!(rate.reset > START + 120, "{window:?}");
+        }
+    }
+
+    #[test]
+    fn survives_the_end_of_time() {
+        for window in [Window::Fixed, Window::Sliding] {
+            let mut quota = Quota::new(1, 60, window);
+            let rate = used(&mut quota, Duration::from_secs(253_402_300_799), 5);
+            assert_eq!(rate.remaining, 0, "{window:?}");
+            quota.count(Duration::MAX);
+            quota.rate(Duration::MAX);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! From a request to its answer: the front, which finds out who asks before the request is routed and
+//! stamps the answer afterwards, and the table of routes. The connection is left to `accept`.
+
+use std::{
+    future::poll_fn,
+    net::IpAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use axum::{
+    Router,
+    middleware::map_response,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, header::DATE};
+use httpdate::HttpDate;
+use tower_service::Service;
+
+use crate::{
+    admin,
+    error::ApiError,
+    extract::{KeyFault, Standing, Visit, bearer},
+    quota::Rate,
+    routes::{self, only},
+    world::World,
+};
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// Answers requests; its clones share one world.
+#[derive(Clone, Debug)]
+pub(crate) struct Front {
+    world: Arc<World>,
+    routes: Router,
+}
+
+impl Front {
+    pub(crate) fn new(world: World) -> Self {
+        let world = Arc::new(world);
+        Self {
+            routes: routes(Arc::clone(&world)),
+            world,
+        }
+    }
+
+    /// Answers a request that came from `peer`.
+    pub(crate) async fn answer<B>(&mut self, peer: IpAddr, mut request: Request<B>) -> Response
+    where
+        B: hyper::body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let now = self.world.clock().since_epoch();
+        let (standing, rate) = self.admit(&request, now);
+        request.extensions_mut().insert(Visit {
+            now,
+            peer,
+            standing,
+        });
+        let mut response = match unless_panic(self.routes.call(request)).await {
+            Some(Ok(response)) => response,
+            None => ApiError::internal("the mock has a fault: please report it").into_response(),
+        };
+        stamp(response.headers_mut(), now, rate);
+        response
+    }
+
+    /// Finds out whether the key of a request lets it in. Under `/v1` every response has rate
+    /// headers, whether it does or not.
+    fn admit<B>(&self, request: &Request<B>, now: Duration) -> (Standing, Option<Rate>) {
+        let rest = request.uri().path().strip_prefix("/v1");
+        if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+            return (Standing::Outside, None);
+        }
+        let known = bearer(request.headers())
+            .and_then(|key| self.world.admit(key, now).ok_or(KeyFault::Unknown));
+        match known {
+            Ok((verdict, rate)) => (Standing::Known(verdict), Some(rate)),
+            Err(fault) => {
+                let rate = self.world.rate_of_strangers(now);
+                (Standing::Stranger(fault), Some(rate))
+            }
+        }
+    }
+}
+
+fn routes(world: Arc<World>) -> Router {
+    Router::new()
+        .route(
+            "/v1/pets",
+            get(routes::list_pets)
+                .post(routes::create_pet)
+                .fallback(only("GET, HEAD, POST")),
+        )
+        .route(
+            "/v1/pets/{petId}",
+            get(routes::get_pet)
+                .route_layer(map_response(routes::deprecated))
+                .fallback(only("GET, HEAD")),
+        )
+        .route(
+            "/v1/store/orders",
+            get(routes::list_orders).fallback(only("GET, HEAD")),
+        )
+        .route(
+            "/_mock/health",
+            get(admin::health).fallback(only("GET, HEAD")),
+        )
+        .route(
+            "/_mock/clock/advance",
+            post(admin::advance).fallback(admin::not_post),
+        )
+        .fallback(routes::unknown)
+        .with_state(world)
+}
+
+/// Adds what every response has: the mock's own time and, under `/v1`, the quota.
+fn stamp(headers: &mut HeaderMap, now: Duration, rate: Option<Rate>) {
+    let date = HttpDate::from(UNIX_EPOCH + now).to_string();
+    if let Ok(date) = HeaderValue::try_from(date) {
+        headers.insert(DATE, date);
+    }
+    if let Some(rate) = rate {
+        headers.insert(RATE_LIMIT, rate.limit.into());
+        headers.insert(RATE_REMAINING, rate.remaining.into());
+        headers.insert(RATE_RESET, rate.reset.into());
+    }
+}
+
+/// Runs a future, and returns nothing if it panics: one bad request must not cost the connection.
+async fn unless_panic<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        // Nothing is used again after a panic but the world, whose lock tolerates it.
+        let step = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+        match step {
+            Ok(poll) => poll.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_answer_and_not_the_end() {
+        assert_eq!(unless_panic(async { 7 }).await, Some(7));
+        assert_eq!(
+            unless_panic(async { panic!("on purpose") }).await,
+            None::<()>
+        );
+    }
+}

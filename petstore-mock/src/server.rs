@@ -1,0 +1,138 @@
+//! The server as its user holds it: where it is, what time it has, and how it ends. How it comes
+//! about is left to `builder`.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+
+use crate::{
+    accept::{self, Door},
+    clock::Clock,
+    router::Front,
+};
+
+/// How long `stop` waits for requests at hand.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A running mock of the Pet Store service.
+///
+/// It runs on the tokio runtime it was started on. Dropping it closes its port at once and cuts its
+/// connections; [`MockServer::stop`] lets requests at hand finish first.
+///
+/// ```
+/// use petstore_mock::MockServer;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let server = MockServer::start().await;
+/// assert!(server.url().ends_with("/v1"));
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct MockServer {
+    origin: String,
+    url: String,
+    addr: SocketAddr,
+    clock: Clock,
+    /// Shared with the accept loop, so that dropping closes the port without the loop's help.
+    door: Arc<Door>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl MockServer {
+    /// Serves on a bound listener.
+    pub(crate) fn serve(
+        listener: TcpListener,
+        addr: SocketAddr,
+        front: Front,
+        clock: Clock,
+    ) -> Self {
+        let door = Arc::new(Door::new(listener));
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn({
+            let door = Arc::clone(&door);
+            async move { accept::serve(&door, front, stopped).await }
+        });
+        let origin = format!("http://{}", reachable(addr));
+        Self {
+            url: format!("{origin}/v1"),
+            origin,
+            addr,
+            clock,
+            door,
+            stop,
+            task,
+        }
+    }
+
+    /// Returns the base URL of the service, such as `http://127.0.0.1:4010/v1`.
+    ///
+    /// A server that listens on all addresses is named by the loopback one.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Returns the URL without the `/v1`, for the mock's own paths such as `/_mock/health`.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Returns the address the server listens on.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Returns the server's clock, by which a test lets time pass.
+    ///
+    /// ```
+    /// # use std::time::{Duration, SystemTime};
+    /// # use petstore_mock::{Clock, MockServer};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), petstore_mock::StartError> {
+    /// let noon = SystemTime::UNIX_EPOCH + Duration::from_secs(1_735_732_800);
+    /// let server = MockServer::builder().clock(Clock::frozen(noon)).start().await?;
+    /// server.clock().advance(Duration::from_secs(60));
+    /// assert_eq!(server.clock().now(), noon + Duration::from_secs(60));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Stops the server: closes the port, closes idle connections, and waits up to 5 seconds for
+    /// requests at hand.
+    pub async fn stop(mut self) {
+        self.door.close();
+        // Nobody listening means that the server has ended already.
+        let _ = self.stop.send(true);
+        // What is still there after that is cut when `self` is dropped.
+        let _ = tokio::time::timeout(GRACE, &mut self.task).await;
+    }
+}
+
+impl Drop for MockServer {
+    fn drop(&mut self) {
+        self.door.close();
+        self.task.abort();
+    }
+}
+
+/// An address that can be connected to: "all addresses" can be listened on only.
+fn reachable(addr: SocketAddr) -> SocketAddr {
+    let ip = match addr.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, addr.port())
+}

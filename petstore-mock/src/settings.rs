@@ -1,0 +1,41 @@
+//! How the service is to read what its specification leaves open. Each of these is an assumption with
+//! a switch; who sets them is left to `builder` and `cli`.
+
+use crate::{
+    ban::BanPolicy,
+    model::PetStatus,
+    plan::Plan,
+    quota::{RateHeaders, Window},
+};
+
+/// The keys that are known when none is given, and their plans.
+pub(crate) const DEFAULT_KEYS: [(&str, Plan); 4] = [
+    ("free-key", Plan::Free),
+    ("pro-key", Plan::Pro),
+    ("business-key", Plan::Business),
+    ("enterprise-key", Plan::default_enterprise()),
+];
+
+/// What the mock assumes.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) window: Window,
+    pub(crate) rate_headers: RateHeaders,
+    /// Whether a page that more pets follow carries a link to the next.
+    pub(crate) paging: bool,
+    /// The status of a pet that is added without one.
+    pub(crate) default_status: Option<PetStatus>,
+    pub(crate) ban: BanPolicy,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            window: Window::default(),
+            rate_headers: RateHeaders::default(),
+            paging: true,
+            default_status: None,
+            ban: BanPolicy::default(),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What one request touches: the clock, the accounts of the keys, and the store, behind one short
+//! lock. It knows nothing of HTTP; what its verdicts mean there is left to `extract` and `error`.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::{
+    ban::Record,
+    clock::Clock,
+    model::{NewPet, Pet},
+    plan::Plan,
+    quota::{Allowance, Exhausted, Quota, Rate},
+    settings::Settings,
+    store::{OutOfIds, Store},
+};
+
+/// Whether a request is let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Admitted,
+    /// A quota is used up.
+    Exhausted(Exhausted),
+    /// The key is banned until then, in seconds since the Unix epoch.
+    Banned(u64),
+}
+
+/// The whole service, without its HTTP face.
+pub(crate) struct World {
+    clock: Clock,
+    settings: Settings,
+    state: Mutex<State>,
+}
+
+struct State {
+    accounts: HashMap<Box<str>, Account>,
+    store: Store,
+}
+
+/// What is kept of one key.
+struct Account {
+    allowance: Allowance,
+    record: Record,
+}
+
+impl World {
+    pub(crate) fn new(
+        clock: Clock,
+        settings: Settings,
+        keys: impl IntoIterator<Item = (String, Plan)>,
+        store: Store,
+    ) -> Self {
+        let account = |(key, plan): (String, Plan)| {
+            let allowance = Allowance::new(plan.per_minute(), plan.per_day(), settings.window);
+            let record = Record::default();
+            (key.into_boxed_str(), Account { allowance, record })
+        };
+        let accounts = keys.into_iter().map(account).collect();
+        Self {
+            clock,
+            settings,
+            state: Mutex::new(State { accounts, store }),
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Lets a request of `key` in or refuses it, and returns what its rate headers say; nothing if
+    /// no such key exists.
+    pub(crate) fn admit(&self, key: &str, now: Duration) -> Option<(Verdict, Rate)> {
+        let mut state = self.lock();
+        let Account { allowance, record } = state.accounts.get_mut(key)?;
+        let verdict = if let Some(until) = record.arrive(now, self.settings.ban) {
+            Verdict::Banned(until)
+        } else if let Err(exhausted) = allowance.admit(now) {
+            record.told(exhausted.until);
+            Verdict::Exhausted(exhausted)
+        } else {
+            Verdict::Admitted
+        };
+        Some((verdict, allowance.rate(now, self.settings.rate_headers)))
+    }
+
+    /// Returns what the rate headers say to who has no valid key: Free's minute, untouched.
+    pub(crate) fn rate_of_strangers(&self, now: Duration) -> Rate {
+        Quota::new(Plan::Free.per_minute(), 60, self.settings.window).rate(now)
+    }
+
+    /// Looks at the store, briefly: everyone else waits meanwhile.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+        look(&self.lock().store)
+    }
+
+    /// Adds a pet and returns what `look` sees of it.
+    pub(crate) fn add<T>(
+        &self,
+        mut pet: NewPet,
+        look: impl FnOnce(&Pet) -> T,
+    ) -> Result<T, OutOfIds> {
+        pet.status = pet.status.or(self.settings.default_status);
+        self.lock().store.add(pet).map(look)
+    }
+
+    /// A handler that panicked must not take the whole service along: what it left is whole, since
+    /// every change is a single push or count.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the accounts: their names are keys.
+        f.debug_struct("World")
+            .field("clock", &self.clock)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
