@@ -1,1 +1,6 @@
-//! t
+//! The tests that span the crates, as one binary. A file without a `mod` line would silently not
+//! be compiled; `tidy` notices.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod cli;

@@ -29,6 +29,11 @@ pub(crate) struct Context {
     mock: Option<petstore_mock::MockServer>,
 }
 
+/// Returns how messages call an input.
+pub(crate) fn input_name(file: &Path) -> String {
+    if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
+}
+
 impl Context {
     pub(crate) fn new(args: GlobalArgs, env: Env) -> Self {
         let target = (!args.wants_mock()).then(|| Target::resolve(&args, &env));
@@ -59,6 +64,7 @@ impl Context {
             .api_key(target.key)
             .user_agent(concat!("petstore-cli/", env!("CARGO_PKG_VERSION")))
             .defaults(limits)
+            .allow_insecure_http(self.args.allow_insecure_http)
             .on_deprecation(move |operation, end| report.deprecated(operation, end, now()))
             .build()?;
         Ok(client)
@@ -102,7 +108,7 @@ impl Context {
         match read {
             Ok(()) => Ok(bytes),
             Err(problem) => {
-                Err(CliError::usage(format!("could not read {}: {problem}", file.display())))
+                Err(CliError::usage(format!("could not read {}: {problem}", input_name(file))))
             }
         }
     }

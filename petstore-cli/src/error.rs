@@ -92,7 +92,6 @@ fn hints_for(error: &ClientError) -> Vec<String> {
         hint("set PETSTORE_API_KEY to a key that this service accepts");
     }
     if error.is_connect() {
-        hint("is the base URL right, and does the service run?");
         hint("`petstore --mock …` runs any command against a server of its own");
     }
     if error.is_rate_limited() {

@@ -68,16 +68,7 @@ pub async fn run(mut env: Env) -> Exit {
         result = work => result,
         () = interrupt => Err(interrupted(changes)),
     };
-    match result {
-        Ok(()) => Exit::Done,
-        Err(error) => {
-            // A reader that went away is no error, and hears of none.
-            if error.exit != Exit::Done {
-                report.error(&error);
-            }
-            error.exit
-        }
-    }
+    finish(result, &report)
 }
 
 /// Prints help and versions where results go, and mistakes where errors go.
@@ -92,9 +83,20 @@ fn explain(usage: &clap::Error, mut env: Env) -> Exit {
         return Exit::Usage;
     }
     let written = env.stdout.writer.write_all(text.as_bytes());
-    match written.and_then(|()| env.stdout.writer.flush()).map_err(CliError::from) {
+    let written = written.and_then(|()| env.stdout.writer.flush());
+    finish(written.map_err(CliError::from), &Report::new(env.stderr, false))
+}
+
+fn finish(result: Result<(), CliError>, report: &Report) -> Exit {
+    match result {
         Ok(()) => Exit::Done,
-        Err(error) => error.exit,
+        Err(error) => {
+            // A reader that went away is no error, and hears of none.
+            if error.exit != Exit::Done {
+                report.error(&error);
+            }
+            error.exit
+        }
     }
 }
 

@@ -20,6 +20,10 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) base_url: Option<String>,
 
+    /// Allows plain http to another machine, where others on the way can read the API key
+    #[arg(long, global = true)]
+    pub(crate) allow_insecure_http: bool,
+
     /// Runs the command against a mock server of its own, with 25 pets and a key of its own.
     /// Nothing leaves this machine, and nothing is kept
     #[cfg(feature = "mock")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use petstore_client::{NewPet, PetStatus};
 
 use super::shared;
-use crate::context::Context;
+use crate::context::{Context, input_name};
 use crate::error::CliError;
 
 /// Adds a pet
@@ -47,7 +47,7 @@ impl Create {
         if let Some(file) = self.file {
             let bytes = context.read(&file)?;
             return serde_json::from_slice(&bytes).map_err(|problem| {
-                CliError::usage(format!("{} holds no pet: {problem}", file.display()))
+                CliError::usage(format!("{} holds no pet: {problem}", input_name(&file)))
                     .hint(r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#)
             });
         }

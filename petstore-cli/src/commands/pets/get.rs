@@ -13,7 +13,7 @@ Examples:
   petstore pets get 7")]
 pub(crate) struct Get {
     /// The pet's identifier
-    #[arg(allow_negative_numbers = true)]
+    #[arg(allow_negative_numbers = true, value_parser = identifier)]
     id: i64,
 }
 
@@ -25,4 +25,8 @@ impl Get {
         context.report.called("getPet", &pet);
         context.print(&shared::records(&*pet)?)
     }
+}
+
+fn identifier(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "an identifier is a whole number of 64 bits".to_owned())
 }

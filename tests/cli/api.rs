@@ -1,0 +1,120 @@
+//! `petstore api` and `petstore limits`.
+
+use insta::assert_snapshot;
+use petstore_mock::{Clock, MockServer, Plan, Seed};
+
+use super::harness::{Petstore, noon};
+
+async fn server() -> MockServer {
+    MockServer::builder()
+        .key("free-key", Plan::Free)
+        .clock(Clock::frozen(noon()))
+        .seed(Seed::new().order(serde_json::json!({ "id": 5, "lines": [{ "petId": 1 }] })))
+        .start()
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn shows_the_answer_laid_out_and_its_headers_where_asked() {
+    let server = server().await;
+    let ran = Petstore::at(&server, "free-key").run("api store/orders -i").await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stdout
+    HTTP 200 OK
+    content-type: application/json
+    content-length: 32
+    date: Sat, 21 Nov 2026 10:00:00 GMT
+    x-ratelimit-limit: 60
+    x-ratelimit-remaining: 59
+    x-ratelimit-reset: 1795255260
+
+    [
+      {
+        "id": 5,
+        "lines": [
+          {
+            "petId": 1
+          }
+        ]
+      }
+    ]
+    --- exit 0
+    "#);
+}
+
+#[tokio::test]
+async fn shows_free_objects_as_a_table_where_asked() {
+    let server = server().await;
+    let ran = Petstore::at(&server, "free-key").run("api /store/orders -o table").await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stdout
+    ID  LINES
+    5   [{"petId":1}]
+    --- exit 0
+    "#);
+}
+
+#[tokio::test]
+async fn posts_an_input_without_being_told_the_method() {
+    let server = server().await;
+    let ran = Petstore::at(&server, "free-key")
+        .stdin(r#"{"name":"Rex","categoryId":7}"#)
+        .run("api /pets --input - -o tsv")
+        .await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    1	Rex	7
+    --- exit 0
+    ");
+}
+
+#[tokio::test]
+async fn sends_the_method_and_the_query_that_were_typed() {
+    let server = server().await;
+    let ran = Petstore::at(&server, "free-key").run("api /pets -X DELETE --query a=b%20&c").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: DELETE /pets failed: the service answered 405 Method Not Allowed (method_not_allowed): this path takes GET, HEAD, POST: use one of these methods; check the method and the path
+    --- exit 4
+    ");
+    let ran = Petstore::at(&server, "free-key").run("api /pets?limit=1 --query status=sole").await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stderr
+    error: GET /pets?limit=1 failed: the service answered 400 Bad Request (invalid_parameter): the query parameter `status` is "sole": it must be one of available, pending, sold; correct the request
+    --- exit 4
+    "#);
+}
+
+#[tokio::test]
+async fn refuses_a_path_that_is_not_below_the_base_url() {
+    let server = server().await;
+    for path in ["https://evil.example/", "../x", "//evil.example"] {
+        let ran = Petstore::at(&server, "free-key").run_words(&["api", path]).await;
+        assert!(ran.stderr.contains("relative to the base URL"), "{}", ran.stderr);
+        assert_eq!(ran.code, 2);
+    }
+}
+
+#[tokio::test]
+async fn shows_what_is_left_of_the_limit() {
+    let server = server().await;
+    let ran = Petstore::at(&server, "free-key").terminal().run("limits").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    LIMIT  REMAINING  RESET                 SECONDS TO RESET
+    60     59         2026-11-21T10:01:00Z  60
+    --- exit 0
+    ");
+    let ran = Petstore::at(&server, "free-key").run("limits -o json").await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stdout
+    {
+      "limit": 60,
+      "remaining": 58,
+      "reset": "2026-11-21T10:01:00Z",
+      "secondsToReset": 60
+    }
+    --- exit 0
+    "#);
+}

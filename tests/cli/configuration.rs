@@ -1,0 +1,185 @@
+//! What is said where something is not configured, or wrongly.
+
+use insta::assert_snapshot;
+
+use super::harness::Petstore;
+
+async fn transcript(petstore: Petstore, line: &str) -> String {
+    petstore.run(line).await.transcript()
+}
+
+#[tokio::test]
+async fn without_a_base_url_says_how_to_set_one() {
+    let bare = Petstore::bare().var("PETSTORE_BASE_URL", "");
+    assert_snapshot!(transcript(bare, "pets list").await, @"
+    --- stderr
+    error: no base URL is set
+    hint: set PETSTORE_BASE_URL, or pass `--base-url https://HOST/v1`
+    hint: `petstore --mock …` runs any command without a service
+    --- exit 3
+    ");
+}
+
+#[tokio::test]
+async fn without_a_key_says_how_to_set_one() {
+    let keyless = Petstore::bare().var("PETSTORE_BASE_URL", "http://127.0.0.1:1/v1");
+    assert_snapshot!(transcript(keyless, "pets list").await, @"
+    --- stderr
+    error: no API key is set
+    hint: set PETSTORE_API_KEY; there is no flag, since others can read arguments
+    hint: `petstore --mock …` runs any command without a key
+    --- exit 3
+    ");
+}
+
+#[tokio::test]
+async fn a_bad_base_url_is_named_with_what_is_wrong() {
+    let keyed = || Petstore::bare().var("PETSTORE_API_KEY", "k");
+    assert_snapshot!(transcript(keyed(), "--base-url petstore pets list").await, @"
+    --- stderr
+    error: the base URL cannot be used: relative URL without a base; give one such as `https://HOST/v1`
+    --- exit 3
+    ");
+    assert_snapshot!(transcript(keyed(), "--base-url http://petstore.example/v1 limits").await, @"
+    --- stderr
+    error: the base URL cannot be used: it is plain http to another machine, which would show the API key to everyone on the way; use https, or allow it with `allow_insecure_http`
+    --- exit 3
+    ");
+}
+
+#[tokio::test]
+async fn a_key_with_a_line_break_is_refused_before_it_is_sent() {
+    let broken = Petstore::bare().var("PETSTORE_API_KEY", "sentinel\n");
+    let text = transcript(broken, "--base-url http://127.0.0.1:1/v1 pets list").await;
+    assert_snapshot!(text, @"
+    --- stderr
+    error: the API key cannot be used: its character 9 is a space, a line break or outside printable ASCII; trim what was read with the key
+    --- exit 3
+    ");
+}
+
+#[tokio::test]
+async fn the_flag_stands_over_the_variable() {
+    let elsewhere =
+        Petstore::bare().var("PETSTORE_BASE_URL", "not a url").var("PETSTORE_API_KEY", "k");
+    let ran = elsewhere.run("--base-url ftp://127.0.0.1/v1 pets list").await;
+    assert!(ran.stderr.contains("neither http nor https"), "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn the_mock_needs_no_configuration_and_minds_none() {
+    let elsewhere = Petstore::bare().var("PETSTORE_BASE_URL", "http://127.0.0.1:1/v1");
+    assert_eq!(elsewhere.run("pets list --mock").await.code, 0);
+    let both = Petstore::bare().run("--mock --base-url http://127.0.0.1:1/v1 pets list").await;
+    assert_eq!(both.code, 2);
+}
+
+#[tokio::test]
+async fn a_limit_out_of_range_is_refused_with_the_range() {
+    assert_snapshot!(transcript(Petstore::bare(), "--mock pets list --limit 101").await, @"
+    --- stderr
+    error: invalid value '101' for '--limit <N>': 101 is not in 1..=100
+
+    For more information, try '--help'.
+    --- exit 2
+    ");
+}
+
+#[tokio::test]
+async fn a_mistyped_word_gets_a_suggestion() {
+    assert_snapshot!(transcript(Petstore::bare(), "--mock pets lst").await, @"
+    --- stderr
+    error: unrecognized subcommand 'lst'
+
+      tip: a similar subcommand exists: 'list'
+
+    Usage: petstore pets [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    --- exit 2
+    ");
+    assert_snapshot!(transcript(Petstore::bare(), "--mock pets get x").await, @"
+    --- stderr
+    error: invalid value 'x' for '<ID>': an identifier is a whole number of 64 bits
+
+    For more information, try '--help'.
+    --- exit 2
+    ");
+}
+
+#[tokio::test]
+async fn the_help_goes_to_standard_output() {
+    let ran = Petstore::bare().run("--help").await;
+    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
+    assert_snapshot!(ran.stdout, @"
+    A command line for the Pet Store service
+
+    Results go to standard output, all else to standard error. Requests that a rate limit refused are
+    held back as long as the service asks for, and only then sent again.
+
+    Usage: petstore [OPTIONS] <COMMAND>
+
+    Commands:
+      pets    Lists, adds and gets pets
+      store   Looks into the store
+      api     Sends any request, for what has no command of its own
+      limits  Shows what is left of the rate limit
+      help    Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Global options:
+          --base-url <URL>
+              The service's base URL, version segment included, such as https://HOST/v1. Overrides
+              PETSTORE_BASE_URL
+
+          --allow-insecure-http
+              Allows plain http to another machine, where others on the way can read the API key
+
+          --mock
+              Runs the command against a mock server of its own, with 25 pets and a key of its own.
+              Nothing leaves this machine, and nothing is kept
+
+      -o, --output <FORMAT>
+              How results are written. Without it: a table on a terminal, tab-separated values in a pipe
+
+              Possible values:
+              - table: Aligned columns for people
+              - json:  One JSON document
+              - tsv:   Tab-separated values without a header
+
+          --max-wait <SECONDS>
+              How long to be held back by rate limits before giving up with exit code 7. 0 never waits
+              
+              [default: 120]
+
+      -v, --verbose
+              Tells on standard error what each call went through
+
+    Variables:
+      PETSTORE_BASE_URL  the service's base URL, such as https://HOST/v1
+      PETSTORE_API_KEY   the API key; there is no flag for it
+
+    Examples:
+      petstore --mock pets list
+      petstore pets list --status available
+      petstore pets create Rex --category-id 7
+
+    Exit codes:
+      0    done
+      1    a fault of the program or the machine
+      2    usage: the command or its input is not right
+      3    no key, a bad key, or a bad configuration
+      4    the service refused the request (other 4xx)
+      5    the service failed (5xx), or its answer makes no sense
+      6    network, TLS, or a time limit
+      7    rate limited or banned, and not waited out
+      9    not found, or gone
+      130  stopped by Ctrl-C
+    ");
+}

@@ -1,0 +1,142 @@
+//! Runs `petstore` in process, and writes down what came out.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use petstore_cli::{Env, Stream};
+use petstore_mock::MockServer;
+
+/// The time on every clock of these tests: 2026-11-21, 10:00:00 UTC.
+pub(super) fn noon() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_255_200)
+}
+
+/// A command to run.
+pub(super) struct Petstore {
+    vars: Vec<(String, String)>,
+    stdin: Vec<u8>,
+    terminal: bool,
+    interrupted: bool,
+    stdout: Option<Box<dyn Write + Send>>,
+}
+
+/// What a command did.
+pub(super) struct Ran {
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    pub(super) code: u8,
+}
+
+impl Petstore {
+    /// A command with nothing configured, its streams piped.
+    pub(super) fn bare() -> Self {
+        Self { vars: vec![], stdin: vec![], terminal: false, interrupted: false, stdout: None }
+    }
+
+    /// A command for a server, with a key.
+    pub(super) fn at(server: &MockServer, key: &str) -> Self {
+        Self::bare().var("PETSTORE_BASE_URL", server.url()).var("PETSTORE_API_KEY", key)
+    }
+
+    pub(super) fn var(mut self, name: &str, value: &str) -> Self {
+        self.vars.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(super) fn stdin(mut self, text: &str) -> Self {
+        self.stdin = text.into();
+        self
+    }
+
+    pub(super) fn terminal(mut self) -> Self {
+        self.terminal = true;
+        self
+    }
+
+    pub(super) fn interrupted(mut self) -> Self {
+        self.interrupted = true;
+        self
+    }
+
+    pub(super) fn stdout(mut self, writer: impl Write + Send + 'static) -> Self {
+        self.stdout = Some(Box::new(writer));
+        self
+    }
+
+    /// Runs a command line; words are separated by spaces.
+    pub(super) async fn run(self, line: &str) -> Ran {
+        self.run_words(&line.split_whitespace().collect::<Vec<_>>()).await
+    }
+
+    pub(super) async fn run_words(self, words: &[&str]) -> Ran {
+        let (out, err) = (Sink::default(), Sink::default());
+        let writer = self.stdout.unwrap_or_else(|| Box::new(out.clone()));
+        let interrupted = self.interrupted;
+        let env = Env {
+            args: std::iter::once("petstore")
+                .chain(words.iter().copied())
+                .map(Into::into)
+                .collect(),
+            vars: self.vars.into_iter().collect(),
+            stdin: Box::new(io::Cursor::new(self.stdin)),
+            stdout: Stream { writer, is_terminal: self.terminal },
+            stderr: Stream { writer: Box::new(err.clone()), is_terminal: false },
+            now: noon,
+            interrupt: Box::pin(async move {
+                if !interrupted {
+                    std::future::pending::<()>().await;
+                }
+            }),
+        };
+        let code = petstore_cli::run(env).await.code();
+        Ran { stdout: out.text(), stderr: err.text(), code }
+    }
+}
+
+impl Ran {
+    /// Everything in one block; `port` and the like are made the same in every run.
+    pub(super) fn transcript(&self) -> String {
+        let mut text = String::new();
+        for (name, stream) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !stream.is_empty() {
+                let _ = writeln!(text, "--- {name}\n{}", stream.trim_end());
+            }
+        }
+        let _ = write!(text, "--- exit {}", self.code);
+        port_hidden(&text)
+    }
+}
+
+fn port_hidden(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("127.0.0.1:") {
+        out += before;
+        out += "127.0.0.1:PORT";
+        rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    out + rest
+}
+
+/// A stream that keeps what is written to it.
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
