@@ -1,0 +1,78 @@
+//! `petstore` as a process: what only real pipes, signals and exit codes can show.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::process::{Command, Output, Stdio};
+
+const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
+
+fn petstore() -> Command {
+    let mut command = Command::new(PETSTORE);
+    command.env_clear().env("PETSTORE_API_KEY", "sentinel").stdin(Stdio::null());
+    command
+}
+
+fn shell(script: &str) -> Output {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).env("PETSTORE", PETSTORE).output().unwrap()
+}
+
+#[test]
+fn lists_pets_from_a_server_of_its_own() {
+    let output = petstore().args(["--mock", "pets", "list"]).output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(stdout.lines().count(), 20);
+    assert_eq!(stdout.lines().next(), Some("1\tBramble\t1\tavailable"));
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn tells_its_version() {
+    let output = petstore().arg("--version").output().unwrap();
+    assert_eq!(output.stdout, concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let output = shell(r#"{ "$PETSTORE" --mock pets list --all -o json; echo $? >&2; } | true"#);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr.trim_end(), "0");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_an_error() {
+    let output = shell(r#""$PETSTORE" --mock pets list > /dev/full"#);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("error: could not write the result: No space left"), "{stderr}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn ctrl_c_stops_a_call_that_is_under_way() {
+    // A server that takes a request and never answers.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let child = petstore()
+        .args(["--base-url", &base_url, "pets", "list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut connection, _) = listener.accept().unwrap();
+    connection.read_exact(&mut [0; 3]).unwrap();
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted\n");
+    assert_eq!(output.status.code(), Some(130));
+}
+
+#[test]
+fn a_missing_base_url_exits_with_3() {
+    let output = petstore().args(["pets", "list"]).output().unwrap();
+    assert!(output.stdout.is_empty());
+    assert_eq!(output.status.code(), Some(3));
+}
