@@ -4,3 +4,4 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod cli;
+mod contract;

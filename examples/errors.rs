@@ -1,0 +1,50 @@
+//! Tells the kinds of failure apart, and what each of them says.
+//!
+//! `cargo run --example errors`
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::time::Duration;
+
+use petstore_client::{CallOptions, Client, Error, NewPet};
+use petstore_mock::{MockServer, Plan};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server =
+        MockServer::builder().key("two-a-minute", Plan::enterprise(2, 100)).start().await?;
+    let client = |key: &str| Client::builder(server.url()).api_key(key).build();
+
+    explain(client("mistyped")?.store().orders().await);
+
+    let client = client("two-a-minute")?;
+    explain(client.pets().list().limit(0).send().await);
+    explain(client.request(petstore_client::Method::GET, "/pets/999").send().await);
+
+    // The second request of the minute is the last: the third would have to wait.
+    client.pets().create(&NewPet::new("Rex", 7)).await?;
+    let impatient = CallOptions::new().max_wait(Duration::ZERO);
+    explain(client.pets().create(&NewPet::new("Max", 7)).with(impatient).await);
+    Ok(())
+}
+
+fn explain<T>(result: Result<T, Error>) {
+    let Err(error) = result else { return };
+    let kind = if error.is_unauthorized() {
+        "the key"
+    } else if error.is_invalid_request() {
+        "the request"
+    } else if error.is_not_found() {
+        "nothing there"
+    } else if error.is_rate_limited() {
+        "too many"
+    } else {
+        "something else"
+    };
+    println!("{kind}: {error}");
+    println!(
+        "    attempts: {}, may have been processed: {}, retry after: {:?}",
+        error.attempts(),
+        error.may_have_been_processed(),
+        error.retry_after(),
+    );
+}

@@ -1,0 +1,29 @@
+//! Reads a whole list: page by page, and pet by pet.
+//!
+//! `cargo run --example paging`
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use futures_util::TryStreamExt as _;
+use petstore_client::{Client, More};
+use petstore_mock::MockServer;
+
+#[tokio::main]
+async fn main() -> Result<(), petstore_client::Error> {
+    let server = MockServer::start().await;
+    let client = Client::builder(server.url()).api_key("free-key").build()?;
+
+    let mut pages = client.pets().list().limit(10).pages();
+    while let Some(page) = pages.try_next().await? {
+        let then = match page.more() {
+            More::Yes => "another page follows",
+            More::No => "that was the last",
+            _ => "there may be more, and no way to it",
+        };
+        println!("a page of {}: {then}", page.len());
+    }
+
+    let names: Vec<String> =
+        client.pets().list().items().map_ok(|pet| pet.name).try_collect().await?;
+    println!("{} pets: {}", names.len(), names.join(", "));
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Tests a program of one's own against the mock: quotas and the removal date of 2030 included,
+//! and no time passes.
+//!
+//! `cargo run --example testing`
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::time::{Duration, SystemTime};
+
+use petstore_client::{CallOptions, Client, Error};
+use petstore_mock::{Clock, MockServer, Plan, Seed, SeedPet};
+
+/// The code under test: a name, or nothing where there is no such pet.
+async fn name_of(client: &Client, id: i64) -> Result<Option<String>, Error> {
+    #[expect(deprecated, reason = "the code under test still uses it")]
+    match client.pets().get(id).await {
+        Ok(pet) => Ok(Some(pet.name.clone())),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = MockServer::builder()
+        .key("test-key", Plan::Free)
+        .seed(Seed::new().pet(SeedPet::new("Rex", 7)))
+        .clock(Clock::frozen(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)))
+        .start()
+        .await?;
+    let client = Client::builder(server.url())
+        .api_key("test-key")
+        .defaults(CallOptions::new().max_wait(Duration::ZERO))
+        .build()?;
+
+    assert_eq!(name_of(&client, 1).await?, Some("Rex".to_owned()));
+    assert_eq!(name_of(&client, 2).await?, None);
+
+    // Sixty requests a minute: the sixty-first is refused, and the client says until when.
+    for _ in 2..60 {
+        name_of(&client, 1).await?;
+    }
+    let refused = name_of(&client, 1).await.expect_err("the 61st request of a minute");
+    assert!(refused.is_rate_limited());
+    println!("{refused}");
+
+    // In 2031 the operation is gone.
+    server.clock().advance(Duration::from_secs(4 * 366 * 86_400));
+    let client = Client::builder(server.url()).api_key("test-key").build()?;
+    let gone = name_of(&client, 1).await.expect_err("the operation has been removed");
+    assert!(gone.is_gone());
+    println!("{gone}");
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! The end of `getPet` (specification, sections 4.3 and 9), announced and come.
+#![expect(deprecated, reason = "what is tested here")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use petstore_client::Client;
+use petstore_mock::Plan;
+
+use super::{START, at, client, frozen};
+
+const REMOVAL: u64 = 1_922_659_200;
+
+#[tokio::test]
+async fn the_end_is_announced_as_data() {
+    let server = frozen(Plan::Pro).start().await.unwrap();
+    let pet = client(&server).pets().get(1).await.unwrap();
+    let end = pet.deprecation().unwrap();
+    assert_eq!(end.since(), Some(at(1_764_892_800)));
+    assert_eq!(end.sunset(), Some(at(REMOVAL)));
+    assert_eq!(end.successor(), Some("/v1/pets"));
+    assert_eq!(end.days_left(at(START)), Some((REMOVAL - START) / 86_400));
+}
+
+#[tokio::test]
+async fn other_operations_are_not_deprecated() {
+    let server = frozen(Plan::Pro).start().await.unwrap();
+    let client = client(&server);
+    assert_eq!(client.pets().list().send().await.unwrap().deprecation(), None);
+    assert_eq!(client.store().orders().await.unwrap().deprecation(), None);
+}
+
+#[tokio::test]
+async fn the_hook_hears_of_it_once_for_a_client_and_its_clones() {
+    let server = frozen(Plan::Pro).start().await.unwrap();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&heard);
+    let client = Client::builder(server.url())
+        .api_key("key")
+        .on_deprecation(move |operation, _| {
+            assert_eq!(operation, "getPet");
+            counter.fetch_add(1, Ordering::Relaxed);
+        })
+        .build()
+        .unwrap();
+    for id in 1..=3 {
+        client.clone().pets().get(id).await.unwrap();
+    }
+    assert_eq!(heard.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn from_the_removal_date_on_it_is_gone() {
+    let server = frozen(Plan::Pro).start().await.unwrap();
+    let client = client(&server);
+    server.clock().advance(Duration::from_secs(REMOVAL - START - 1));
+    client.pets().get(1).await.unwrap();
+    server.clock().advance(Duration::from_secs(1));
+    let error = client.pets().get(1).await.unwrap_err();
+    assert!(error.is_gone(), "{error}");
+    assert_eq!(error.code(), Some("operation_removed"));
+    assert!(client.pets().list().send().await.is_ok());
+}

@@ -1,0 +1,28 @@
+//! Where client and mock meet: every operation, status and header of the specification, over real
+//! sockets. Neither side knows the other's types, so that a mistake of one is no rule for both.
+
+mod deprecation;
+mod limits;
+mod operations;
+mod paging;
+
+use std::time::{Duration, SystemTime};
+
+use petstore_client::Client;
+use petstore_mock::{Builder, Clock, MockServer, Plan};
+
+/// 2027-01-15, 08:00:00 UTC: the start of a minute.
+const START: u64 = 1_800_000_000;
+
+fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+/// A server whose clock stands still at [`START`], with the key `key`.
+fn frozen(plan: Plan) -> Builder {
+    MockServer::builder().key("key", plan).clock(Clock::frozen(at(START)))
+}
+
+fn client(server: &MockServer) -> Client {
+    Client::builder(server.url()).api_key("key").build().unwrap()
+}

@@ -1,0 +1,141 @@
+//! Each operation with each of its statuses (specification, section 4).
+
+use petstore_client::{Client, Error, Method, More, NewPet, PetStatus};
+use petstore_mock::{MockServer, Plan, Seed, SeedPet};
+
+use super::{START, at, client, frozen};
+
+async fn server() -> MockServer {
+    let seed = Seed::new()
+        .pet(SeedPet::new("Rex", 7).with_status(petstore_mock::PetStatus::Sold))
+        .pet(SeedPet::new("Miez", -1))
+        .order(serde_json::json!({ "id": 1, "quantity": 2 }));
+    frozen(Plan::Pro).seed(seed).start().await.unwrap()
+}
+
+/// The whole of an Error body agrees with what the client tells of it.
+fn assert_error(error: &Error, status: u16, code: &str) {
+    assert_eq!(error.status().map(|s| s.as_u16()), Some(status), "{error}");
+    assert_eq!(error.code(), Some(code), "{error}");
+    assert!(error.message().is_some_and(|message| !message.is_empty()));
+    let body: serde_json::Value = serde_json::from_str(error.body().unwrap()).unwrap();
+    assert_eq!(body["status"], status);
+    assert_eq!(error.headers().unwrap()["content-type"], "application/json");
+    for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
+        assert!(error.headers().unwrap().contains_key(name), "{name} on {error}");
+    }
+    assert!(!error.may_have_been_processed());
+}
+
+#[tokio::test]
+async fn list_pets_returns_200_with_the_quota() {
+    let server = server().await;
+    let page = client(&server).pets().list().send().await.unwrap();
+    assert_eq!(page.status(), 200);
+    let names: Vec<_> = page.iter().map(|pet| (pet.id, pet.name.as_str())).collect();
+    assert_eq!(names, [(1, "Rex"), (2, "Miez")]);
+    assert_eq!(page[0].status, Some(PetStatus::Sold));
+    assert_eq!((page[1].category_id, page[1].status.clone()), (-1, None));
+    assert_eq!(page.more(), More::No);
+    let quota = page.rate_limit().unwrap();
+    assert_eq!((quota.limit, quota.remaining, quota.reset), (300, 299, at(START + 60)));
+    assert_eq!(page.attempts(), 1);
+}
+
+#[tokio::test]
+async fn list_pets_filters_by_status() {
+    let server = server().await;
+    let client = client(&server);
+    let sold = client.pets().list().status(PetStatus::Sold).send().await.unwrap();
+    assert_eq!(sold.iter().map(|pet| pet.id).collect::<Vec<_>>(), [1]);
+    let unknown = client.pets().list().status("adopted".into()).send().await.unwrap_err();
+    assert_error(&unknown, 400, "invalid_parameter");
+    assert!(unknown.is_invalid_request());
+}
+
+#[tokio::test]
+async fn create_pet_returns_201_with_the_assigned_id() {
+    let server = server().await;
+    let client = client(&server);
+    for (status, id) in [(None, 3), (Some(PetStatus::Pending), 4)] {
+        let mut new = NewPet::new("Ž 犬 \u{1b}\"", i64::MIN);
+        new.status = status.clone();
+        let pet = client.pets().create(&new).await.unwrap();
+        assert_eq!(pet.status(), 201);
+        assert_eq!((pet.id, &pet.name, pet.category_id), (id, &new.name, i64::MIN));
+        assert_eq!(pet.into_inner().status, status);
+    }
+    let all = client.pets().list().send().await.unwrap();
+    assert_eq!(all.iter().map(|pet| pet.id).collect::<Vec<_>>(), [1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn create_pet_returns_400_for_what_is_no_pet() {
+    let server = server().await;
+    let client = client(&server);
+    for body in
+        [r#"{"name":"Rex"}"#, r#"{"categoryId":7}"#, "[]", "{", "", r#"{"name":1,"categoryId":7}"#]
+    {
+        let request = client.request(Method::POST, "/pets").body("application/json", body);
+        assert_error(&request.send().await.unwrap_err(), 400, "invalid_body");
+    }
+    let odd = NewPet::new("Rex", 7).with_status("adopted".into());
+    let error = client.pets().create(&odd).await.unwrap_err();
+    assert_error(&error, 400, "invalid_body");
+    assert!(error.is_invalid_request());
+    assert_eq!(error.attempts(), 1);
+}
+
+#[tokio::test]
+#[expect(deprecated, reason = "part of the contract until 2030")]
+async fn get_pet_returns_200_or_404() {
+    let server = server().await;
+    let client = client(&server);
+    let pet = client.pets().get(2).await.unwrap();
+    assert_eq!((pet.status().as_u16(), pet.name.as_str()), (200, "Miez"));
+    for id in [0, 3, -1, i64::MAX, i64::MIN] {
+        let error = client.pets().get(id).await.unwrap_err();
+        assert_error(&error, 404, "pet_not_found");
+        assert!(error.is_not_found());
+    }
+}
+
+#[tokio::test]
+async fn the_orders_are_whatever_json_the_service_has() {
+    let server = server().await;
+    let orders = client(&server).store().orders().await.unwrap();
+    assert_eq!(*orders, serde_json::json!([{ "id": 1, "quantity": 2 }]));
+}
+
+#[tokio::test]
+#[expect(deprecated, reason = "part of the contract until 2030")]
+async fn every_operation_returns_401_for_a_bad_key() {
+    let server = server().await;
+    let client = Client::builder(server.url()).api_key("mistyped").build().unwrap();
+    let errors = [
+        client.pets().list().send().await.unwrap_err(),
+        client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err(),
+        client.pets().get(1).await.unwrap_err(),
+        client.store().orders().await.unwrap_err(),
+    ];
+    let named: Vec<_> = errors.iter().map(|error| error.operation().unwrap()).collect();
+    assert_eq!(named, ["listPets", "createPet", "getPet", "GET /store/orders"]);
+    for error in errors {
+        assert_error(&error, 401, "unauthorized");
+        assert!(error.is_unauthorized());
+        assert!(!error.to_string().contains("mistyped"));
+    }
+}
+
+#[tokio::test]
+async fn what_the_contract_does_not_show_is_reached_by_a_raw_request() {
+    let server = server().await;
+    let client = client(&server);
+    let head = client.request(Method::HEAD, "/pets").send().await.unwrap();
+    assert_eq!((head.status().as_u16(), head.len()), (200, 0));
+    let error = client.request(Method::PUT, "/pets/1").send().await.unwrap_err();
+    assert_error(&error, 405, "method_not_allowed");
+    assert_eq!(error.headers().unwrap()["allow"], "GET, HEAD");
+    let error = client.request(Method::GET, "/animals").send().await.unwrap_err();
+    assert_error(&error, 404, "route_not_found");
+}

@@ -1,0 +1,71 @@
+//! `limit`, and the pages beyond it.
+
+use futures_util::TryStreamExt as _;
+use petstore_client::{More, NewPet, PetStatus};
+use petstore_mock::{Plan, Seed, SeedPet};
+
+use super::{client, frozen};
+
+fn pets(count: i64) -> Seed {
+    (1..=count).fold(Seed::new(), |seed, n| {
+        let status = if n % 2 == 0 { "sold" } else { "available" };
+        seed.pet(SeedPet::new(format!("pet {n}"), n).with_status(status.parse().unwrap()))
+    })
+}
+
+#[tokio::test]
+async fn the_default_page_holds_20_and_the_largest_100() {
+    let server = frozen(Plan::Pro).seed(pets(150)).start().await.unwrap();
+    let client = client(&server);
+    assert_eq!(client.pets().list().send().await.unwrap().len(), 20);
+    assert_eq!(client.pets().list().limit(100).send().await.unwrap().len(), 100);
+    assert_eq!(client.pets().list().limit(1).send().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_limit_out_of_range_is_not_even_sent() {
+    let server = frozen(Plan::Pro).start().await.unwrap();
+    let client = client(&server);
+    for limit in [0, 101, u32::MAX] {
+        let error = client.pets().list().limit(limit).send().await.unwrap_err();
+        assert!(error.is_invalid_request(), "{error}");
+        assert_eq!(error.attempts(), 0);
+    }
+    let page = client.pets().list().send().await.unwrap();
+    assert_eq!(page.rate_limit().unwrap().remaining, 299);
+}
+
+#[tokio::test]
+async fn the_items_of_all_pages_come_once_each_and_in_order() {
+    let server = frozen(Plan::Pro).seed(pets(45)).start().await.unwrap();
+    let client = client(&server);
+    let all = client.pets().list().limit(7).items();
+    let ids: Vec<i64> = all.map_ok(|pet| pet.id).try_collect().await.unwrap();
+    assert_eq!(ids, (1..=45).collect::<Vec<_>>());
+    let sold = client.pets().list().limit(7).status(PetStatus::Sold).items();
+    let ids: Vec<i64> = sold.map_ok(|pet| pet.id).try_collect().await.unwrap();
+    assert_eq!(ids, (2..=45).step_by(2).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn pages_stay_right_while_pets_are_added() {
+    let server = frozen(Plan::Pro).seed(pets(6)).start().await.unwrap();
+    let client = client(&server);
+    let mut pages = client.pets().list().limit(3).pages();
+    let mut ids = Vec::new();
+    while let Some(page) = pages.try_next().await.unwrap() {
+        ids.extend(page.iter().map(|pet| pet.id));
+        if ids.len() < 10 {
+            client.pets().create(&NewPet::new("late", 1)).await.unwrap();
+        }
+    }
+    assert_eq!(ids, (1..=8).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn without_paging_a_full_page_says_that_there_may_be_more() {
+    let server = frozen(Plan::Pro).seed(pets(5)).paging(false).start().await.unwrap();
+    let client = client(&server);
+    assert_eq!(client.pets().list().limit(5).send().await.unwrap().more(), More::Maybe);
+    assert_eq!(client.pets().list().limit(6).send().await.unwrap().more(), More::No);
+}
