@@ -1,0 +1,60 @@
+//! Each file says what it is for; each test file is compiled; the changelog is kept.
+
+use super::{CRATES, read, root, rust_files};
+
+#[test]
+fn every_file_opens_with_what_it_is_for() {
+    let sources = CRATES.iter().flat_map(|name| rust_files(&format!("{name}/src")));
+    let others = ["tests", "examples", "petstore-cli/tests", "petstore-mock/tests"];
+    for path in sources.chain(others.iter().flat_map(|folder| rust_files(folder))) {
+        let text = read(&path);
+        let opens = text.starts_with("//! ") || text.starts_with("#![doc = ");
+        assert!(opens, "{} does not open with `//!`", path.display());
+    }
+}
+
+#[test]
+fn every_test_file_has_a_mod_line() {
+    for path in rust_files("tests") {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let folder = path.parent().unwrap();
+        let (parent, module) = match name {
+            "main" => continue,
+            "mod" => (folder.parent().unwrap(), folder.file_name().unwrap().to_str().unwrap()),
+            name => (folder, name),
+        };
+        let top = if parent.ends_with("tests") { "main.rs" } else { "mod.rs" };
+        let lines = read(parent.join(top));
+        let found = lines.lines().any(|line| line.trim_end() == format!("mod {module};"));
+        assert!(found, "{} has no `mod {module};` in {top}, so it is not run", path.display());
+    }
+}
+
+#[test]
+fn the_changelog_is_kept() {
+    let text = read("CHANGELOG.md");
+    assert!(text.contains("## [Unreleased]"));
+    assert!(text.contains("keepachangelog.com"));
+}
+
+#[test]
+fn only_the_agreed_names_stand_at_the_top() {
+    let agreed = [
+        "CHANGELOG.md",
+        "Cargo.lock",
+        "Cargo.toml",
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "README.md",
+        "examples",
+        "petstore-cli",
+        "petstore-client",
+        "petstore-mock",
+        "target",
+        "tests",
+    ];
+    for entry in std::fs::read_dir(root()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(name.starts_with('.') || agreed.contains(&name.as_str()), "{name}");
+    }
+}
