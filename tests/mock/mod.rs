@@ -1,0 +1,15 @@
+//! The mock across sockets: every operation, status and header of the contract, and every decision
+//! where the contract is silent. It is asked by reqwest and by raw bytes, never by our own client.
+
+mod administration;
+mod bans;
+mod bodies;
+mod credentials;
+mod deprecation;
+mod lifecycle;
+mod operations;
+mod paging;
+mod quotas;
+mod routing;
+mod support;
+mod time;
