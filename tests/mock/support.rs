@@ -11,32 +11,32 @@ use tokio::{
 };
 
 /// 2026-01-01T00:00:10Z: 50 seconds before the minute ends.
-pub const NOW: u64 = 1_767_225_610;
+pub(crate) const NOW: u64 = 1_767_225_610;
 /// The end of that minute.
-pub const MINUTE_ENDS: u64 = NOW + 50;
+pub(crate) const MINUTE_ENDS: u64 = NOW + 50;
 /// The end of that day.
-pub const DAY_ENDS: u64 = NOW - 10 + 86_400;
+pub(crate) const DAY_ENDS: u64 = NOW - 10 + 86_400;
 
 /// A server and a client of it.
-pub struct Mock {
-    pub server: MockServer,
+pub(crate) struct Mock {
+    pub(crate) server: MockServer,
     client: reqwest::Client,
 }
 
 /// What was answered, read to its end.
-pub struct Reply {
-    pub status: u16,
-    pub headers: HeaderMap,
-    pub body: String,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
 }
 
 /// Starts a mock at `NOW`, with the default keys and pets.
-pub async fn start() -> Mock {
+pub(crate) async fn start() -> Mock {
     start_with(|builder| builder).await
 }
 
 /// Starts a mock at `NOW` that differs from the default.
-pub async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
+pub(crate) async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
     let clock = Clock::frozen(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
     let builder = set(MockServer::builder().clock(clock));
     Mock {
@@ -46,24 +46,24 @@ pub async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
 }
 
 /// Returns a client that asks no proxy.
-pub fn client() -> reqwest::Client {
+pub(crate) fn client() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
 impl Mock {
     /// Sends a GET with the Enterprise key.
-    pub async fn get(&self, path: &str) -> Reply {
+    pub(crate) async fn get(&self, path: &str) -> Reply {
         self.get_as("enterprise-key", path).await
     }
 
     /// Sends a GET with a key.
-    pub async fn get_as(&self, key: &str, path: &str) -> Reply {
+    pub(crate) async fn get_as(&self, key: &str, path: &str) -> Reply {
         let request = self.request(Method::GET, path).bearer_auth(key);
         reply(request).await
     }
 
     /// Sends a POST of JSON with the Enterprise key.
-    pub async fn post(&self, body: impl Into<reqwest::Body>) -> Reply {
+    pub(crate) async fn post(&self, body: impl Into<reqwest::Body>) -> Reply {
         let request = self
             .request(Method::POST, "/v1/pets")
             .bearer_auth("enterprise-key")
@@ -73,18 +73,18 @@ impl Mock {
     }
 
     /// Begins a request to a path below the origin.
-    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let url = format!("{}{path}", self.server.origin());
         self.client.request(method, url)
     }
 
     /// Moves the clock.
-    pub fn advance(&self, seconds: u64) {
+    pub(crate) fn advance(&self, seconds: u64) {
         self.server.clock().advance(Duration::from_secs(seconds));
     }
 
     /// Sends bytes as they are and returns what comes back until the connection ends.
-    pub async fn raw(&self, request: &[u8]) -> Reply {
+    pub(crate) async fn raw(&self, request: &[u8]) -> Reply {
         let mut stream = TcpStream::connect(self.server.addr()).await.unwrap();
         stream.write_all(request).await.unwrap();
         let mut answer = Vec::new();
@@ -94,7 +94,7 @@ impl Mock {
 }
 
 /// Sends a request and reads the answer to its end.
-pub async fn reply(request: reqwest::RequestBuilder) -> Reply {
+pub(crate) async fn reply(request: reqwest::RequestBuilder) -> Reply {
     let response = request.send().await.unwrap();
     Reply {
         status: response.status().as_u16(),
@@ -125,7 +125,7 @@ impl Reply {
     }
 
     /// Returns a header that must be there once, or "-" if it is not there.
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let all: Vec<_> = self.headers.get_all(name).iter().collect();
         match all[..] {
             [] => "-",
@@ -135,7 +135,7 @@ impl Reply {
     }
 
     /// Returns limit, remaining and reset.
-    pub fn rate(&self) -> (u64, u64, u64) {
+    pub(crate) fn rate(&self) -> (u64, u64, u64) {
         let number = |name| self.header(name).parse().expect(name);
         (
             number("x-ratelimit-limit"),
@@ -145,13 +145,13 @@ impl Reply {
     }
 
     /// Returns the body, which must be JSON and said to be.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert_eq!(self.header("content-type"), "application/json");
         serde_json::from_str(&self.body).expect(&self.body)
     }
 
     /// Returns status and code of an error, which must have the Error shape and nothing else.
-    pub fn error(&self) -> (u16, String) {
+    pub(crate) fn error(&self) -> (u16, String) {
         let json = self.json();
         let fields = json.as_object().unwrap();
         assert_eq!(fields.len(), 3, "{json}");
@@ -162,12 +162,12 @@ impl Reply {
 
     /// Fails unless this is the error.
     #[track_caller]
-    pub fn expect_error(&self, status: u16, code: &str) {
+    pub(crate) fn expect_error(&self, status: u16, code: &str) {
         assert_eq!(self.error(), (status, code.to_owned()), "{}", self.body);
     }
 
     /// Returns the message of an error.
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         self.json()["message"].as_str().unwrap().to_owned()
     }
 }
