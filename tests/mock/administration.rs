@@ -1,9 +1,11 @@
 //! The mock's own paths.
 
+use std::net::{Ipv4Addr, UdpSocket};
+
 use reqwest::Method;
 use serde_json::json;
 
-use super::support::{Mock, NOW, Reply, reply, start};
+use super::support::{Mock, NOW, Reply, client, reply, start, start_with};
 
 async fn advance(mock: &Mock, body: &'static str) -> Reply {
     reply(
@@ -86,4 +88,24 @@ async fn a_page_of_another_site_can_not_move_the_clock() {
         from(origin).await.expect_error(404, "route_not_found");
     }
     assert_eq!(from(mock.server.origin()).await.status, 200);
+}
+
+#[tokio::test]
+async fn from_another_machine_only_the_health_is_there() {
+    // The machine's own address in its network stands in for another machine's.
+    let probe = UdpSocket::bind("0.0.0.0:0").unwrap();
+    if probe.connect("192.0.2.1:9").is_err() {
+        return;
+    }
+    let outside = probe.local_addr().unwrap().ip();
+    let mock = start_with(|builder| builder.addr(Ipv4Addr::UNSPECIFIED.into())).await;
+    let origin = format!("http://{outside}:{}", mock.server.addr().port());
+    let health = reply(client().get(format!("{origin}/_mock/health"))).await;
+    assert_eq!(health.status, 200);
+    let url = format!("{origin}/_mock/clock/advance");
+    let step = client().post(&url).body(r#"{"seconds": 60}"#);
+    reply(step).await.expect_error(404, "route_not_found");
+    reply(client().get(&url))
+        .await
+        .expect_error(404, "route_not_found");
 }

@@ -180,3 +180,16 @@ async fn answers_head_as_get_without_the_body() {
         }
     }
 }
+
+#[tokio::test]
+async fn gives_every_pet_an_id_of_its_own_when_many_are_added_at_once() {
+    let mock = start().await;
+    let added = (0..100).map(|_| mock.post(r#"{"name": "Rex", "categoryId": 7}"#));
+    let added = futures_util::future::join_all(added).await;
+    let mut ids: Vec<_> = added
+        .iter()
+        .map(|reply| reply.json()["id"].as_i64().unwrap())
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (26..126).collect::<Vec<i64>>());
+}
