@@ -99,4 +99,6 @@ async fn who_has_no_valid_key_is_never_429() {
         let reply = mock.get_as("nobody", "/v1/pets").await;
         assert_eq!((reply.status, reply.rate().1), (401, 60));
     }
+    let free = mock.get_as("free-key", "/v1/pets").await;
+    assert_eq!(free.rate().1, 59, "nobody paid for them");
 }
