@@ -5,4 +5,5 @@
 
 mod cli;
 mod contract;
+mod mock;
 mod tidy;

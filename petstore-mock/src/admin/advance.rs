@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use axum::{extract::State, response::Response};
 use http::StatusCode;
 use httpdate::HttpDate;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     error::{ApiError, ErrorCode},
@@ -13,12 +14,6 @@ use crate::{
     routes,
     world::World,
 };
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object such as {\"seconds\": 60}")]
-struct Step {
-    seconds: f64,
-}
 
 /// The time it is after the step.
 #[derive(Serialize)]
@@ -35,11 +30,7 @@ pub(crate) async fn advance(
     State(world): State<Arc<World>>,
     text: Text,
 ) -> Result<Response, ApiError> {
-    let step: Step = serde_json::from_str(text.as_str()?)
-        .map_err(|error| invalid(format!("the body must be {{\"seconds\": N}}: {error}")))?;
-    let by = Duration::try_from_secs_f64(step.seconds).map_err(|_| {
-        invalid("`seconds` must be a number from 0 on: the clock goes forward only".to_owned())
-    })?;
+    let by = step(text.as_str()?)?;
     let clock = world.clock();
     if by > clock.room() {
         return Err(invalid(
@@ -52,6 +43,23 @@ pub(crate) async fn advance(
         date: HttpDate::from(clock.now()).to_string(),
     };
     routes::json(StatusCode::OK, &moved)
+}
+
+/// Reads how far to go.
+fn step(text: &str) -> Result<Duration, ApiError> {
+    let body: Value = serde_json::from_str(text)
+        .map_err(|error| invalid(format!("the body is not valid JSON: {error}")))?;
+    let only = body.as_object().filter(|fields| fields.len() == 1);
+    let seconds = only
+        .and_then(|fields| fields.get("seconds"))
+        .and_then(Value::as_f64);
+    // A clock that goes back would make nonsense of every quota.
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| {
+            let example = "{\"seconds\": 60}, with a number from 0 on";
+            invalid(format!("the body must be a JSON object such as {example}"))
+        })
 }
 
 /// Answers 405 to other methods.

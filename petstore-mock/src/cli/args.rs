@@ -97,18 +97,33 @@ pub struct ServeArgs {
     default_status: Option<Status>,
 
     /// Whether a page that more pets follow has a Link to the next one (assumption: it has).
-    #[arg(long, default_value = "on", help_heading = "Assumptions")]
+    #[arg(
+        long,
+        value_name = "SWITCH",
+        default_value = "on",
+        help_heading = "Assumptions"
+    )]
     paging: Switch,
 
     /// Kind of window the quotas count in (assumption: fixed).
     ///
     /// Fixed windows are aligned to the clock's minute and to the UTC day; sliding ones are the last
     /// 60 and 86400 seconds.
-    #[arg(long, default_value = "fixed", help_heading = "Assumptions")]
+    #[arg(
+        long,
+        value_name = "KIND",
+        default_value = "fixed",
+        help_heading = "Assumptions"
+    )]
     window: Kind,
 
     /// Quota the X-RateLimit headers describe (assumption: the one with the fewest requests left).
-    #[arg(long, default_value = "tightest", help_heading = "Assumptions")]
+    #[arg(
+        long,
+        value_name = "QUOTA",
+        default_value = "tightest",
+        help_heading = "Assumptions"
+    )]
     rate_headers: Shown,
 
     /// Requests sent during a Retry-After that are forgiven before a ban (assumption: 10).

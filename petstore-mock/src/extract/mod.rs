@@ -3,6 +3,7 @@
 
 mod body;
 mod credentials;
+mod draft;
 mod list_query;
 mod new_pet;
 mod pet_id;

@@ -1,16 +1,10 @@
 //! The body of `POST /pets` (specification, section 2: NewPet). Everything wrong with its fields is
 //! said at once, each by its name.
 
-use std::fmt;
-
 use axum::extract::{FromRequest, Request};
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, IgnoredAny, MapAccess, Visitor},
-};
 use serde_json::Value;
 
-use super::JsonText;
+use super::{JsonText, draft::Draft};
 use crate::{
     error::{ApiError, ErrorCode},
     model::{NewPet, PetStatus},
@@ -51,14 +45,6 @@ fn read(text: &str) -> Result<NewPet, String> {
     draft.check()
 }
 
-/// The fields of a NewPet, before it is known that they fit.
-#[derive(Default)]
-struct Draft {
-    name: Option<Value>,
-    category_id: Option<Value>,
-    status: Option<Value>,
-}
-
 impl Draft {
     fn check(self) -> Result<NewPet, String> {
         let required = [("name", &self.name), ("categoryId", &self.category_id)];
@@ -75,14 +61,8 @@ impl Draft {
         let name = field("name", "a string", self.name, &mut faults, |value| {
             value.as_str().map(str::to_owned)
         });
-        let int64 = "an integer that fits into 64 bits";
-        let category_id = field(
-            "categoryId",
-            int64,
-            self.category_id,
-            &mut faults,
-            Value::as_i64,
-        );
+        let expected = "an integer that fits into 64 bits";
+        let category_id = field("categoryId", expected, self.category_id, &mut faults, int64);
         let one_of = "one of \"available\", \"pending\", \"sold\", or left out";
         let status: Option<PetStatus> =
             field("status", one_of, self.status, &mut faults, |value| {
@@ -118,6 +98,20 @@ fn field<T>(
     outcome
 }
 
+/// Reads a whole number, be it written as `7`, `7.0` or `7e0`: to JSON Schema, and so to an OpenAPI
+/// document, these are one integer.
+fn int64(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| {
+        let number = value
+            .as_number()
+            .filter(|number| number.is_f64())?
+            .as_f64()?;
+        let whole = (number.fract() == 0.0).then(|| format!("{number:.0}"))?;
+        // What lies a little below the lowest int64 was rounded to it when it was parsed.
+        whole.parse().ok().filter(|whole| *whole != i64::MIN)
+    })
+}
+
 /// Says what a value is, and shows it where it is short by nature.
 fn shown(value: &Value) -> String {
     match value {
@@ -127,42 +121,6 @@ fn shown(value: &Value) -> String {
         Value::String(text) => format!("the string \"{}\"", printable(text)),
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
-    }
-}
-
-impl<'de> Deserialize<'de> for Draft {
-    // Not derived, because a derived struct takes an array too, and turns null into nothing.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(DraftVisitor)
-    }
-}
-
-struct DraftVisitor;
-
-impl<'de> Visitor<'de> for DraftVisitor {
-    type Value = Draft;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("one JSON object such as {\"name\": \"Rex\", \"categoryId\": 7}")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Draft, A::Error> {
-        let mut draft = Draft::default();
-        while let Some(key) = map.next_key::<String>()? {
-            let (field, name) = match key.as_str() {
-                "name" => (&mut draft.name, "name"),
-                "categoryId" => (&mut draft.category_id, "categoryId"),
-                "status" => (&mut draft.status, "status"),
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            if field.replace(map.next_value()?).is_some() {
-                return Err(A::Error::duplicate_field(name));
-            }
-        }
-        Ok(draft)
     }
 }
 
@@ -205,8 +163,9 @@ mod tests {
         for number in [
             "9223372036854775808",
             "-9223372036854775809",
-            "7.0",
-            "1e3",
+            "9223372036854775807.0",
+            "7.5",
+            "1e19",
             "1e308",
         ] {
             let fault = fault(&format!(r#"{{"name": "Rex", "categoryId": {number}}}"#));
@@ -215,8 +174,20 @@ mod tests {
                 "{number}: {fault}"
             );
         }
-        for id in [i64::MAX, i64::MIN] {
-            assert!(read(&format!(r#"{{"name": "Rex", "categoryId": {id}}}"#)).is_ok());
+    }
+
+    #[test]
+    fn takes_every_int64_however_it_is_written() {
+        for (number, id) in [
+            ("9223372036854775807", i64::MAX),
+            ("-9223372036854775808", i64::MIN),
+            ("7.0", 7),
+            ("-0.0", 0),
+            ("1.5e3", 1_500),
+            ("-9223372036854774784.0", i64::MIN + 1_024),
+        ] {
+            let pet = read(&format!(r#"{{"name": "Rex", "categoryId": {number}}}"#));
+            assert_eq!(pet.map(|pet| pet.category_id), Ok(id), "{number}");
         }
     }
 

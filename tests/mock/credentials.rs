@@ -1,0 +1,104 @@
+//! The key: on every operation, and never repeated.
+
+use petstore_mock::Plan;
+use reqwest::Method;
+
+use super::support::{MINUTE_ENDS, reply, start, start_with};
+
+const OPERATIONS: [(Method, &str); 4] = [
+    (Method::GET, "/v1/pets"),
+    (Method::POST, "/v1/pets"),
+    (Method::GET, "/v1/pets/1"),
+    (Method::GET, "/v1/store/orders"),
+];
+
+#[tokio::test]
+async fn every_operation_is_401_without_a_valid_key() {
+    let mock = start().await;
+    for (method, path) in OPERATIONS {
+        let missing = reply(mock.request(method.clone(), path)).await;
+        missing.expect_error(401, "unauthorized");
+        assert_eq!(
+            missing.header("www-authenticate"),
+            "Bearer realm=\"petstore\""
+        );
+        assert_eq!(
+            missing.rate(),
+            (60, 60, MINUTE_ENDS),
+            "Free's minute, untouched"
+        );
+        let unknown = reply(mock.request(method, path).bearer_auth("s3cr3t")).await;
+        unknown.expect_error(401, "unauthorized");
+        assert!(
+            unknown
+                .header("www-authenticate")
+                .ends_with("error=\"invalid_token\"")
+        );
+        assert!(!unknown.body.contains("s3cr3t"));
+    }
+}
+
+#[tokio::test]
+async fn says_what_is_wrong_with_a_key_without_repeating_it() {
+    let mock = start().await;
+    for (value, hint) in [
+        ("Basic s3cr3t", "another scheme"),
+        ("s3cr3t", "another scheme"),
+        ("Bearer", "empty"),
+        ("Bearer ", "empty"),
+        ("Bearer s3cr3t s3cr3t", "a space"),
+        ("Bearer s3cr3té", "beyond ASCII"),
+        ("Bearer FREE-KEY", "not known"),
+    ] {
+        let request = mock
+            .request(Method::GET, "/v1/pets")
+            .header("authorization", value);
+        let reply = reply(request).await;
+        reply.expect_error(401, "unauthorized");
+        assert!(
+            reply.message().contains(hint),
+            "{value}: {}",
+            reply.message()
+        );
+        assert!(!reply.body.contains("s3cr3t"), "{}", reply.body);
+    }
+    let twice = mock
+        .request(Method::GET, "/v1/pets")
+        .bearer_auth("free-key")
+        .header("authorization", "Bearer free-key");
+    let twice = reply(twice).await;
+    twice.expect_error(401, "unauthorized");
+    assert!(twice.message().contains("more than one"));
+}
+
+#[tokio::test]
+async fn takes_the_scheme_in_any_case() {
+    let mock = start().await;
+    for value in ["bearer free-key", "BEARER free-key", "Bearer   free-key"] {
+        let request = mock
+            .request(Method::GET, "/v1/pets")
+            .header("authorization", value);
+        assert_eq!(reply(request).await.status, 200, "{value}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_ones_own_replaces_the_default_ones() {
+    let mock = start_with(|builder| builder.key("a=b/c", Plan::Pro)).await;
+    let own = mock.get_as("a=b/c", "/v1/pets").await;
+    assert_eq!((own.status, own.rate().0), (200, 300));
+    mock.get_as("free-key", "/v1/pets")
+        .await
+        .expect_error(401, "unauthorized");
+}
+
+#[tokio::test]
+async fn who_has_no_valid_key_is_never_429() {
+    let mock = start().await;
+    for _ in 0..70 {
+        let reply = mock.get_as("nobody", "/v1/pets").await;
+        assert_eq!((reply.status, reply.rate().1), (401, 60));
+    }
+    let free = mock.get_as("free-key", "/v1/pets").await;
+    assert_eq!(free.rate().1, 59, "nobody paid for them");
+}

@@ -1,0 +1,20 @@
+//! The mock across sockets: every operation, status and header of the contract, and every decision
+//! where the contract is silent. It is asked by reqwest and by raw bytes, never by our own client.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that can't go on has failed"
+)]
+
+mod administration;
+mod bans;
+mod bodies;
+mod credentials;
+mod deprecation;
+mod lifecycle;
+mod operations;
+mod paging;
+mod quotas;
+mod routing;
+mod support;
+mod time;

@@ -1,0 +1,189 @@
+//! The quotas by plan, their headers, and their windows.
+
+use petstore_mock::{Plan, RateHeaders, Window};
+use reqwest::Method;
+
+use super::support::{DAY_ENDS, MINUTE_ENDS, Mock, NOW, reply, start, start_with};
+
+/// Sends requests that must all be let in.
+async fn use_up(mock: &Mock, key: &str, times: u32) {
+    for _ in 0..times {
+        assert_eq!(mock.get_as(key, "/v1/store/orders").await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn every_plan_has_the_quota_the_specification_states() {
+    let mock = start().await;
+    for (key, limit) in [
+        ("free-key", 60),
+        ("pro-key", 300),
+        ("business-key", 1_000),
+        ("enterprise-key", 1_000_000),
+    ] {
+        let rate = mock.get_as(key, "/v1/pets").await.rate();
+        assert_eq!(rate, (limit, limit - 1, MINUTE_ENDS));
+    }
+}
+
+#[tokio::test]
+async fn the_61st_request_of_a_minute_on_a_free_key_is_429() {
+    let mock = start().await;
+    for left in (0..60).rev() {
+        let reply = mock.get_as("free-key", "/v1/pets?limit=1").await;
+        assert_eq!((reply.status, reply.rate()), (200, (60, left, MINUTE_ENDS)));
+        assert_eq!(reply.header("retry-after"), "-");
+    }
+    let refused = mock.get_as("free-key", "/v1/pets").await;
+    refused.expect_error(429, "rate_limit_exceeded");
+    assert_eq!(refused.header("retry-after"), "50");
+    assert_eq!(refused.rate(), (60, 0, MINUTE_ENDS));
+    assert!(
+        refused.message().contains("60 requests a minute"),
+        "{}",
+        refused.message()
+    );
+    assert_eq!(
+        mock.get_as("pro-key", "/v1/pets").await.status,
+        200,
+        "another key is unharmed"
+    );
+    mock.advance(49);
+    assert_eq!(
+        mock.get_as("free-key", "/v1/pets")
+            .await
+            .header("retry-after"),
+        "1"
+    );
+    mock.advance(1);
+    let again = mock.get_as("free-key", "/v1/pets").await;
+    assert_eq!(
+        (again.status, again.rate()),
+        (200, (60, 59, MINUTE_ENDS + 60))
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_comes_before_404_405_415_and_400() {
+    let mock = start_with(|builder| builder.key("one", Plan::enterprise(1, 100))).await;
+    use_up(&mock, "one", 1).await;
+    for (method, path) in [
+        (Method::GET, "/v1/nowhere"),
+        (Method::DELETE, "/v1/pets"),
+        (Method::POST, "/v1/pets"),
+        (Method::GET, "/v1/pets?limit=0"),
+        (Method::GET, "/v1/pets/1"),
+    ] {
+        let request = mock.request(method, path).bearer_auth("one");
+        reply(request)
+            .await
+            .expect_error(429, "rate_limit_exceeded");
+    }
+}
+
+#[tokio::test]
+async fn requests_that_are_let_in_count_whatever_their_status_and_refused_ones_do_not() {
+    let mock = start_with(|builder| builder.rate_headers(RateHeaders::Day)).await;
+    for path in ["/v1/nowhere", "/v1/pets?limit=0", "/v1/pets/99"] {
+        mock.get_as("free-key", path).await.error();
+    }
+    use_up(&mock, "free-key", 57).await;
+    for _ in 0..5 {
+        assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 429);
+    }
+    mock.advance(50);
+    let rate = mock.get_as("free-key", "/v1/pets").await.rate();
+    assert_eq!(rate, (1_000, 939, DAY_ENDS));
+}
+
+#[tokio::test]
+async fn the_days_quota_holds_at_the_same_time_and_bites_until_midnight() {
+    let mock = start().await;
+    for minute in 0..17 {
+        use_up(&mock, "free-key", if minute < 16 { 60 } else { 40 }).await;
+        mock.advance(60);
+    }
+    let refused = mock.get_as("free-key", "/v1/pets").await;
+    refused.expect_error(429, "rate_limit_exceeded");
+    assert_eq!(refused.rate(), (1_000, 0, DAY_ENDS));
+    assert_eq!(
+        refused.header("retry-after"),
+        (DAY_ENDS - NOW - 17 * 60).to_string()
+    );
+    assert!(
+        refused.message().contains("1000 requests a day"),
+        "{}",
+        refused.message()
+    );
+    mock.advance(86_400);
+    assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
+}
+
+#[tokio::test]
+async fn the_headers_describe_the_quota_with_the_fewest_requests_left() {
+    let mock = start_with(|builder| builder.key("even", Plan::enterprise(3, 3))).await;
+    let first = mock.get_as("even", "/v1/pets").await.rate();
+    assert_eq!(first, (3, 2, MINUTE_ENDS), "a tie: the minute");
+    mock.advance(60);
+    let next_minute = mock.get_as("even", "/v1/pets").await.rate();
+    assert_eq!(next_minute, (3, 1, DAY_ENDS));
+}
+
+#[tokio::test]
+async fn the_headers_describe_the_quota_they_are_told_to() {
+    for (headers, rate) in [
+        (RateHeaders::Minute, (60, 59, MINUTE_ENDS)),
+        (RateHeaders::Day, (1_000, 999, DAY_ENDS)),
+        (RateHeaders::Tightest, (60, 59, MINUTE_ENDS)),
+    ] {
+        let mock = start_with(|builder| builder.rate_headers(headers)).await;
+        assert_eq!(
+            mock.get_as("free-key", "/v1/pets").await.rate(),
+            rate,
+            "{headers:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn both_used_up_means_waiting_for_the_later() {
+    let mock = start_with(|builder| builder.key("tiny", Plan::enterprise(2, 2))).await;
+    use_up(&mock, "tiny", 2).await;
+    let refused = mock.get_as("tiny", "/v1/pets").await;
+    assert_eq!(refused.header("retry-after"), (DAY_ENDS - NOW).to_string());
+}
+
+#[tokio::test]
+async fn a_sliding_window_gives_requests_back_one_by_one() {
+    let mock = start_with(|builder| builder.window(Window::Sliding)).await;
+    use_up(&mock, "free-key", 20).await;
+    mock.advance(30);
+    use_up(&mock, "free-key", 40).await;
+    let refused = mock.get_as("free-key", "/v1/pets").await;
+    refused.expect_error(429, "rate_limit_exceeded");
+    assert_eq!(refused.header("retry-after"), "30");
+    assert_eq!(refused.rate(), (60, 0, NOW + 60));
+    // The clock's minute ends, and nothing comes back.
+    mock.advance(20);
+    assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 429);
+    mock.advance(10);
+    let back = mock.get_as("free-key", "/v1/pets").await;
+    assert_eq!((back.status, back.rate()), (200, (60, 19, NOW + 90)));
+}
+
+#[tokio::test]
+async fn counts_exactly_when_many_ask_at_once() {
+    let mock = start().await;
+    let requests = (0..200).map(|_| {
+        let request = mock
+            .request(Method::GET, "/v1/store/orders")
+            .bearer_auth("free-key");
+        async move { request.send().await.unwrap().status().as_u16() }
+    });
+    let statuses = futures_util::future::join_all(requests).await;
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 60);
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 429).count(),
+        140
+    );
+}

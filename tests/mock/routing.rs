@@ -1,0 +1,165 @@
+//! Paths and methods the service does not have, and the parameters it does.
+
+use reqwest::Method;
+
+use super::support::{reply, start};
+
+#[tokio::test]
+async fn names_exactly_the_methods_a_path_takes() {
+    let mock = start().await;
+    let methods = [
+        "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get",
+    ];
+    for (path, allow) in [
+        ("/v1/pets", "GET, HEAD, POST"),
+        ("/v1/pets/1", "GET, HEAD"),
+        ("/v1/store/orders", "GET, HEAD"),
+        ("/_mock/health", "GET, HEAD"),
+        ("/_mock/clock/advance", "POST"),
+    ] {
+        for method in methods {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            // With and without a key: what exists is no secret.
+            for request in [
+                mock.request(method.clone(), path),
+                mock.request(method.clone(), path)
+                    .bearer_auth("enterprise-key"),
+            ] {
+                let reply = reply(request).await;
+                reply.expect_error(405, "method_not_allowed");
+                assert_eq!(reply.header("allow"), allow, "{method} {path}");
+            }
+        }
+    }
+    let get = mock.get("/_mock/clock/advance").await;
+    get.expect_error(405, "method_not_allowed");
+    let post = reply(mock.request(Method::POST, "/v1/pets/1")).await;
+    post.expect_error(405, "method_not_allowed");
+    assert_eq!(
+        post.header("deprecation"),
+        "-",
+        "a POST is not the deprecated operation"
+    );
+}
+
+#[tokio::test]
+async fn unknown_paths_are_404_with_and_without_a_key() {
+    let mock = start().await;
+    for (path, has_rate) in [
+        ("/v1", true),
+        ("/v1/", true),
+        ("/v1/pets/", true),
+        ("/v1/pets/1/", true),
+        ("/v1/pets/1/photos", true),
+        ("/v1/store", true),
+        ("/v1//pets", true),
+        ("/v1/Pets", true),
+        ("/v1x/pets", false),
+        ("/v2/pets", false),
+        ("/", false),
+        ("/_mock", false),
+        ("/_mock/nowhere", false),
+    ] {
+        for reply in [
+            mock.get(path).await,
+            reply(mock.request(Method::GET, path)).await,
+        ] {
+            reply.expect_error(404, "route_not_found");
+            assert_eq!(reply.header("x-ratelimit-reset") != "-", has_rate, "{path}");
+        }
+    }
+    let slash = mock.get("/v1/pets/").await;
+    assert!(
+        slash.message().contains("no slash at the end"),
+        "{}",
+        slash.message()
+    );
+}
+
+#[tokio::test]
+async fn answers_request_targets_that_are_no_path() {
+    let mock = start().await;
+    let rest = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    for (line, status) in [
+        (&b"OPTIONS *"[..], 404),
+        (b"CONNECT x:80", 404),
+        (b"GET http://elsewhere/v1/pets", 401),
+        (b"GET /\x1b[31m", 404),
+        (b"GET /v1/pets\xff", 404),
+    ] {
+        let request = [line, &rest[..]].concat();
+        let reply = mock.raw(&request).await;
+        // What is no HTTP at all is answered by hyper, without a body.
+        if reply.status != 400 {
+            assert_eq!(reply.error().0, status, "{}", line.escape_ascii());
+            assert!(!reply.body.contains('\x1b'));
+        }
+    }
+}
+
+#[tokio::test]
+async fn bad_query_parameters_are_400_and_are_named() {
+    let mock = start().await;
+    for (query, says) in [
+        ("limit=0", "`limit` is \"0\""),
+        ("limit=101", "from 1 to 100"),
+        ("limit=-1", "from 1 to 100"),
+        ("limit=ten", "\"ten\""),
+        ("limit=", "`limit`"),
+        ("limit", "`limit`"),
+        ("limit=1.0", "`limit`"),
+        ("limit=%2B1", "`limit`"),
+        ("limit=99999999999999999999", "`limit`"),
+        ("limit=5&limit=5", "more than once"),
+        ("limit=%zz", "percent-encoded"),
+        ("limit=%ff", "UTF-8"),
+        ("status=lost", "available, pending, sold"),
+        ("status=Sold", "available, pending, sold"),
+        ("status=", "available, pending, sold"),
+        ("status=sold&status=sold", "more than once"),
+        ("status=%e2%82", "UTF-8"),
+        ("status=%1b%5b31m", "\\u{1b}[31m"),
+        ("cursor=20", "`cursor`"),
+        ("cursor=", "`cursor`"),
+    ] {
+        let reply = mock.get(&format!("/v1/pets?{query}")).await;
+        reply.expect_error(400, "invalid_parameter");
+        assert!(
+            reply.message().contains(says),
+            "{query}: {}",
+            reply.message()
+        );
+    }
+    let long = mock
+        .get(&format!("/v1/pets?status={}", "x".repeat(5_000)))
+        .await;
+    assert!(long.body.len() < 300, "{}", long.body);
+}
+
+#[tokio::test]
+async fn unknown_query_parameters_are_ignored_broken_or_not() {
+    let mock = start().await;
+    for query in [
+        "",
+        "&&",
+        "page=2",
+        "%zz=1",
+        "x=%ff",
+        "Limit=0",
+        "limit=%35",
+        "status=s%6Fld",
+    ] {
+        assert_eq!(
+            mock.get(&format!("/v1/pets?{query}")).await.status,
+            200,
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_key_comes_before_the_parameters() {
+    let mock = start().await;
+    let reply = reply(mock.request(Method::GET, "/v1/pets?limit=0")).await;
+    reply.expect_error(401, "unauthorized");
+}

@@ -1,0 +1,173 @@
+//! A mock with a clock that stands still, and a plain way to ask it. What is asked is each test's own.
+
+use std::time::{Duration, SystemTime};
+
+use petstore_mock::{Builder, Clock, MockServer};
+use reqwest::{Method, header::HeaderMap};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+/// 2026-01-01T00:00:10Z: 50 seconds before the minute ends.
+pub(crate) const NOW: u64 = 1_767_225_610;
+/// The end of that minute.
+pub(crate) const MINUTE_ENDS: u64 = NOW + 50;
+/// The end of that day.
+pub(crate) const DAY_ENDS: u64 = NOW - 10 + 86_400;
+
+/// A server and a client of it.
+pub(crate) struct Mock {
+    pub(crate) server: MockServer,
+    client: reqwest::Client,
+}
+
+/// What was answered, read to its end.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+/// Starts a mock at `NOW`, with the default keys and pets.
+pub(crate) async fn start() -> Mock {
+    start_with(|builder| builder).await
+}
+
+/// Starts a mock at `NOW` that differs from the default.
+pub(crate) async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
+    let clock = Clock::frozen(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
+    let builder = set(MockServer::builder().clock(clock));
+    Mock {
+        server: builder.start().await.unwrap(),
+        client: client(),
+    }
+}
+
+/// Returns a client that asks no proxy.
+pub(crate) fn client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+impl Mock {
+    /// Sends a GET with the Enterprise key.
+    pub(crate) async fn get(&self, path: &str) -> Reply {
+        self.get_as("enterprise-key", path).await
+    }
+
+    /// Sends a GET with a key.
+    pub(crate) async fn get_as(&self, key: &str, path: &str) -> Reply {
+        let request = self.request(Method::GET, path).bearer_auth(key);
+        reply(request).await
+    }
+
+    /// Sends a POST of JSON with the Enterprise key.
+    pub(crate) async fn post(&self, body: impl Into<reqwest::Body>) -> Reply {
+        let request = self
+            .request(Method::POST, "/v1/pets")
+            .bearer_auth("enterprise-key")
+            .header("content-type", "application/json")
+            .body(body);
+        reply(request).await
+    }
+
+    /// Begins a request to a path below the origin.
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let url = format!("{}{path}", self.server.origin());
+        self.client.request(method, url)
+    }
+
+    /// Moves the clock.
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.server.clock().advance(Duration::from_secs(seconds));
+    }
+
+    /// Sends bytes as they are and returns what comes back until the connection ends.
+    pub(crate) async fn raw(&self, request: &[u8]) -> Reply {
+        let mut stream = TcpStream::connect(self.server.addr()).await.unwrap();
+        stream.write_all(request).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        Reply::parse(&String::from_utf8(answer).unwrap())
+    }
+}
+
+/// Sends a request and reads the answer to its end.
+pub(crate) async fn reply(request: reqwest::RequestBuilder) -> Reply {
+    let response = request.send().await.unwrap();
+    Reply {
+        status: response.status().as_u16(),
+        headers: response.headers().clone(),
+        body: response.text().await.unwrap(),
+    }
+}
+
+impl Reply {
+    fn parse(answer: &str) -> Self {
+        let (head, body) = answer.split_once("\r\n\r\n").expect(answer);
+        let mut lines = head.lines();
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1))
+            .expect(answer);
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            let (name, value) = line.split_once(": ").expect(line);
+            let name = reqwest::header::HeaderName::try_from(name).unwrap();
+            headers.append(name, value.parse().unwrap());
+        }
+        Self {
+            status: status.parse().unwrap(),
+            headers,
+            body: body.to_owned(),
+        }
+    }
+
+    /// Returns a header that must be there once, or "-" if it is not there.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let all: Vec<_> = self.headers.get_all(name).iter().collect();
+        match all[..] {
+            [] => "-",
+            [one] => one.to_str().unwrap(),
+            _ => panic!("{name} is there more than once: {all:?}"),
+        }
+    }
+
+    /// Returns limit, remaining and reset.
+    pub(crate) fn rate(&self) -> (u64, u64, u64) {
+        let number = |name| self.header(name).parse().expect(name);
+        (
+            number("x-ratelimit-limit"),
+            number("x-ratelimit-remaining"),
+            number("x-ratelimit-reset"),
+        )
+    }
+
+    /// Returns the body, which must be JSON and said to be.
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.header("content-type"), "application/json");
+        serde_json::from_str(&self.body).expect(&self.body)
+    }
+
+    /// Returns status and code of an error, which must have the Error shape and nothing else.
+    pub(crate) fn error(&self) -> (u16, String) {
+        let json = self.json();
+        let fields = json.as_object().unwrap();
+        assert_eq!(fields.len(), 3, "{json}");
+        assert_eq!(json["status"], self.status, "{json}");
+        assert!(!json["message"].as_str().unwrap().is_empty(), "{json}");
+        (self.status, json["code"].as_str().unwrap().to_owned())
+    }
+
+    /// Fails unless this is the error.
+    #[track_caller]
+    pub(crate) fn expect_error(&self, status: u16, code: &str) {
+        assert_eq!(self.error(), (status, code.to_owned()), "{}", self.body);
+    }
+
+    /// Returns the message of an error.
+    pub(crate) fn message(&self) -> String {
+        self.json()["message"].as_str().unwrap().to_owned()
+    }
+}
