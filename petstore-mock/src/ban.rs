@@ -29,11 +29,7 @@ pub struct BanPolicy {
 
 impl Default for BanPolicy {
     fn default() -> Self {
-        Self {
-            after: 10,
-            within: Duration::from_secs(60),
-            length: Duration::from_secs(300),
-        }
+        Self { after: 10, within: Duration::from_secs(60), length: Duration::from_secs(300) }
     }
 }
 

@@ -164,19 +164,11 @@ impl Builder {
             return Err(StartError::Key);
         }
         let store = self.seed.into_store()?;
-        let bind_error = |source| StartError::Bind {
-            addr: self.addr,
-            source,
-        };
+        let bind_error = |source| StartError::Bind { addr: self.addr, source };
         let listener = TcpListener::bind(self.addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let world = World::new(self.clock.clone(), self.settings, keys, store);
-        Ok(MockServer::serve(
-            listener,
-            addr,
-            Front::new(world),
-            self.clock,
-        ))
+        Ok(MockServer::serve(listener, addr, Front::new(world), self.clock))
     }
 }
 

@@ -42,10 +42,7 @@ struct Inner {
 enum Source {
     System,
     Frozen(Duration),
-    Runtime {
-        start: Duration,
-        anchor: tokio::time::Instant,
-    },
+    Runtime { start: Duration, anchor: tokio::time::Instant },
 }
 
 impl Clock {
@@ -76,10 +73,7 @@ impl Clock {
     }
 
     fn new(source: Source) -> Self {
-        Self(Arc::new(Inner {
-            source,
-            moved: AtomicU64::new(0),
-        }))
+        Self(Arc::new(Inner { source, moved: AtomicU64::new(0) }))
     }
 
     /// Returns the time it is, between 1970 and the end of the year 9999.
@@ -95,10 +89,7 @@ impl Clock {
         let by = u64::try_from(by.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX);
         let add = |moved: u64| Some(moved.saturating_add(by));
         // The closure never declines, so neither does this.
-        let _ = self
-            .0
-            .moved
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        let _ = self.0.moved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
     /// Returns the time since the Unix epoch.
@@ -161,10 +152,7 @@ mod tests {
         clock.advance(Duration::MAX);
         assert_eq!(clock.since_epoch(), END);
         assert_eq!(clock.room(), Duration::ZERO);
-        assert_eq!(
-            httpdate::fmt_http_date(clock.now()),
-            "Fri, 31 Dec 9999 23:59:59 GMT"
-        );
+        assert_eq!(httpdate::fmt_http_date(clock.now()), "Fri, 31 Dec 9999 23:59:59 GMT");
     }
 
     #[test]

@@ -81,11 +81,7 @@ pub(crate) struct ApiError {
 
 impl ApiError {
     pub(crate) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            header: None,
-        }
+        Self { code, message: message.into(), header: None }
     }
 
     /// The key is missing or not known; `challenge` is what RFC 6750, section 3, asks to be told.
@@ -179,11 +175,7 @@ struct Body<'a> {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = self.code.status();
-        let body = Body {
-            code: self.code,
-            message: &self.message,
-            status,
-        };
+        let body = Body { code: self.code, message: &self.message, status };
         let mut response = match serde_json::to_vec(&body) {
             Ok(body) => Response::new(axum::body::Body::from(body)),
             // Texts and a number: there is nothing in it that JSON can't say.

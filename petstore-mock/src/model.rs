@@ -54,10 +54,7 @@ impl FromStr for PetStatus {
     type Err = ParsePetStatusError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|status| status.as_str() == text)
-            .ok_or(ParsePetStatusError)
+        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(ParsePetStatusError)
     }
 }
 
@@ -82,11 +79,6 @@ pub(crate) struct Pet {
 
 impl Pet {
     pub(crate) fn new(id: i64, pet: NewPet) -> Self {
-        Self {
-            id,
-            name: pet.name,
-            category_id: pet.category_id,
-            status: pet.status,
-        }
+        Self { id, name: pet.name, category_id: pet.category_id, status: pet.status }
     }
 }

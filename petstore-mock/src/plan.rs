@@ -35,10 +35,7 @@ impl Plan {
     /// Returns an Enterprise plan with quotas of its own; a quota of 0 refuses every request.
     #[must_use]
     pub const fn enterprise(per_minute: u32, per_day: u32) -> Self {
-        Self::Enterprise {
-            per_minute,
-            per_day,
-        }
+        Self::Enterprise { per_minute, per_day }
     }
 
     /// Returns the Enterprise plan as it is unless set: 1,000,000 requests a minute and 100,000,000
@@ -78,10 +75,9 @@ impl fmt::Display for Plan {
             Self::Free => f.pad("free"),
             Self::Pro => f.pad("pro"),
             Self::Business => f.pad("business"),
-            Self::Enterprise {
-                per_minute,
-                per_day,
-            } => write!(f, "enterprise:{per_minute}/{per_day}"),
+            Self::Enterprise { per_minute, per_day } => {
+                write!(f, "enterprise:{per_minute}/{per_day}")
+            }
         }
     }
 }
@@ -132,10 +128,7 @@ mod tests {
         assert_eq!("free".parse(), Ok(Plan::Free));
         assert_eq!("pro".parse(), Ok(Plan::Pro));
         assert_eq!("business".parse(), Ok(Plan::Business));
-        assert_eq!(
-            "enterprise".parse(),
-            Ok(Plan::enterprise(1_000_000, 100_000_000))
-        );
+        assert_eq!("enterprise".parse(), Ok(Plan::enterprise(1_000_000, 100_000_000)));
         assert_eq!("enterprise:7/9".parse(), Ok(Plan::enterprise(7, 9)));
     }
 
@@ -160,12 +153,7 @@ mod tests {
 
     #[test]
     fn writes_what_it_reads() {
-        for plan in [
-            Plan::Free,
-            Plan::Pro,
-            Plan::Business,
-            Plan::enterprise(3, 4),
-        ] {
+        for plan in [Plan::Free, Plan::Pro, Plan::Business, Plan::enterprise(3, 4)] {
             assert_eq!(plan.to_string().parse(), Ok(plan));
         }
     }

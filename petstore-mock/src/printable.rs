@@ -27,10 +27,7 @@ mod tests {
 
     #[test]
     fn escapes_what_a_terminal_would_obey() {
-        assert_eq!(
-            printable("a\u{1b}[31m\u{202e}\u{0}é\"b"),
-            "a\\u{1b}[31m\\u{202e}\\0é\"b"
-        );
+        assert_eq!(printable("a\u{1b}[31m\u{202e}\u{0}é\"b"), "a\\u{1b}[31m\\u{202e}\\0é\"b");
     }
 
     #[test]

@@ -44,10 +44,7 @@ pub(crate) struct Front {
 impl Front {
     pub(crate) fn new(world: World) -> Self {
         let world = Arc::new(world);
-        Self {
-            routes: routes(Arc::clone(&world)),
-            world,
-        }
+        Self { routes: routes(Arc::clone(&world)), world }
     }
 
     /// Answers a request that came from `peer`.
@@ -58,11 +55,7 @@ impl Front {
     {
         let now = self.world.clock().since_epoch();
         let (standing, rate) = self.admit(&request, now);
-        request.extensions_mut().insert(Visit {
-            now,
-            peer,
-            standing,
-        });
+        request.extensions_mut().insert(Visit { now, peer, standing });
         let mut response = match unless_panic(self.routes.call(request)).await {
             Some(Ok(response)) => response,
             None => ApiError::internal("the mock has a fault: please report it").into_response(),
@@ -94,9 +87,7 @@ fn routes(world: Arc<World>) -> Router {
     Router::new()
         .route(
             "/v1/pets",
-            get(routes::list_pets)
-                .post(routes::create_pet)
-                .fallback(only("GET, HEAD, POST")),
+            get(routes::list_pets).post(routes::create_pet).fallback(only("GET, HEAD, POST")),
         )
         .route(
             "/v1/pets/{petId}",
@@ -104,18 +95,9 @@ fn routes(world: Arc<World>) -> Router {
                 .route_layer(map_response(routes::deprecated))
                 .fallback(only("GET, HEAD")),
         )
-        .route(
-            "/v1/store/orders",
-            get(routes::list_orders).fallback(only("GET, HEAD")),
-        )
-        .route(
-            "/_mock/health",
-            get(admin::health).fallback(only("GET, HEAD")),
-        )
-        .route(
-            "/_mock/clock/advance",
-            post(admin::advance).fallback(admin::not_post),
-        )
+        .route("/v1/store/orders", get(routes::list_orders).fallback(only("GET, HEAD")))
+        .route("/_mock/health", get(admin::health).fallback(only("GET, HEAD")))
+        .route("/_mock/clock/advance", post(admin::advance).fallback(admin::not_post))
         .fallback(routes::unknown)
         .with_state(world)
 }
@@ -154,9 +136,6 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_answer_and_not_the_end() {
         assert_eq!(unless_panic(async { 7 }).await, Some(7));
-        assert_eq!(
-            unless_panic(async { panic!("on purpose") }).await,
-            None::<()>
-        );
+        assert_eq!(unless_panic(async { panic!("on purpose") }).await, None::<()>);
     }
 }

@@ -59,15 +59,7 @@ impl MockServer {
             async move { accept::serve(&door, front, stopped).await }
         });
         let origin = format!("http://{}", reachable(addr));
-        Self {
-            url: format!("{origin}/v1"),
-            origin,
-            addr,
-            clock,
-            door,
-            stop,
-            task,
-        }
+        Self { url: format!("{origin}/v1"), origin, addr, clock, door, stop, task }
     }
 
     /// Returns the base URL of the service, such as `http://127.0.0.1:4010/v1`.

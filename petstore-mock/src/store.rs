@@ -35,10 +35,7 @@ impl Store {
     /// Returns a store of these pets, whose ids must differ, and orders.
     pub(crate) fn new(mut pets: Vec<Pet>, orders: Vec<Order>) -> Self {
         pets.sort_by_key(|pet| pet.id);
-        let mut store = Self {
-            orders,
-            ..Self::default()
-        };
+        let mut store = Self { orders, ..Self::default() };
         for pet in pets {
             store.push(pet);
         }
@@ -95,10 +92,7 @@ impl Store {
 
 fn page<'a>(mut pets: impl Iterator<Item = &'a Pet>, limit: usize) -> Page<'a> {
     let pets_of_page = pets.by_ref().take(limit).collect();
-    Page {
-        pets: pets_of_page,
-        more: pets.next().is_some(),
-    }
+    Page { pets: pets_of_page, more: pets.next().is_some() }
 }
 
 #[cfg(test)]
@@ -106,20 +100,11 @@ mod tests {
     use super::*;
 
     fn pet(id: i64, status: Option<PetStatus>) -> Pet {
-        Pet {
-            id,
-            name: format!("pet {id}"),
-            category_id: 1,
-            status,
-        }
+        Pet { id, name: format!("pet {id}"), category_id: 1, status }
     }
 
     fn new_pet(status: Option<PetStatus>) -> NewPet {
-        NewPet {
-            name: String::new(),
-            category_id: 1,
-            status,
-        }
+        NewPet { name: String::new(), category_id: 1, status }
     }
 
     fn ids(page: &Page<'_>) -> (Vec<i64>, bool) {

@@ -59,11 +59,7 @@ impl World {
             (key.into_boxed_str(), Account { allowance, record })
         };
         let accounts = keys.into_iter().map(account).collect();
-        Self {
-            clock,
-            settings,
-            state: Mutex::new(State { accounts, store }),
-        }
+        Self { clock, settings, state: Mutex::new(State { accounts, store }) }
     }
 
     pub(crate) fn clock(&self) -> &Clock {

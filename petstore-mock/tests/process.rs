@@ -1,10 +1,6 @@
 //! The `petstore-mock` binary as a process: what it prints, how it ends, and with which status. What
 //! it serves is tested in process.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that can't go on has failed"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can't go on has failed")]
 
 use std::{
     fs,
@@ -22,11 +18,7 @@ fn command(args: &[&str]) -> Command {
 
 /// Runs to the end.
 fn run(args: &[&str]) -> (i32, String, String) {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command(args).output().unwrap();
+    let Output { status, stdout, stderr } = command(args).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
 }
@@ -40,19 +32,12 @@ struct Running {
 
 impl Running {
     fn start(args: &[&str]) -> Self {
-        let mut child = command(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut ready = String::new();
         stdout.read_line(&mut ready).unwrap();
-        Self {
-            child,
-            stdout,
-            ready,
-        }
+        Self { child, stdout, ready }
     }
 
     fn addr(&self) -> SocketAddr {
@@ -101,17 +86,10 @@ fn scratch(name: &str) -> PathBuf {
 
 #[test]
 fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
-    for (args, signal) in [
-        (&["--port", "0"][..], "INT"),
-        (&["serve", "--port", "0"], "TERM"),
-    ] {
+    for (args, signal) in [(&["--port", "0"][..], "INT"), (&["serve", "--port", "0"], "TERM")] {
         let server = Running::start(args);
         assert!(server.addr().ip().is_loopback());
-        assert!(
-            server
-                .get("/v1/pets", "free-key")
-                .starts_with("HTTP/1.1 200 OK\r\n")
-        );
+        assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 200 OK\r\n"));
         // Neither an idle connection nor one that has not said anything may hold it up.
         let idle = TcpStream::connect(server.addr()).unwrap();
         assert_eq!(server.stop(signal), (Some(0), String::new(), String::new()));
@@ -157,20 +135,9 @@ fn serves_what_its_flags_say() {
     ]);
     let answer = server.get("/v1/pets", "a=b");
     assert!(answer.contains("x-ratelimit-limit: 9\r\n"), "{answer}");
-    assert!(
-        answer.ends_with(r#"[{"id":5,"name":"Rex","categoryId":7}]"#),
-        "{answer}"
-    );
-    assert!(
-        server
-            .get("/v1/pets", "c")
-            .contains("x-ratelimit-limit: 10000\r\n")
-    );
-    assert!(
-        server
-            .get("/v1/pets", "free-key")
-            .starts_with("HTTP/1.1 401")
-    );
+    assert!(answer.ends_with(r#"[{"id":5,"name":"Rex","categoryId":7}]"#), "{answer}");
+    assert!(server.get("/v1/pets", "c").contains("x-ratelimit-limit: 10000\r\n"));
+    assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 401"));
     let empty = Running::start(&["--port=0", "--seed=none"]);
     assert!(empty.get("/v1/pets", "free-key").ends_with("\r\n\r\n[]"));
     fs::remove_file(seed).unwrap();
@@ -182,14 +149,8 @@ fn a_port_in_use_is_one_line_that_names_the_flag() {
     let addr = taken.local_addr().unwrap();
     let (status, out, err) = run(&["--port", &addr.port().to_string()]);
     assert_eq!((status, &*out), (1, ""));
-    assert!(
-        err.starts_with(&format!("petstore-mock: can't listen on {addr}: ")),
-        "{err}"
-    );
-    assert!(
-        err.ends_with("; choose another port with --port (0 takes a free one)\n"),
-        "{err}"
-    );
+    assert!(err.starts_with(&format!("petstore-mock: can't listen on {addr}: ")), "{err}");
+    assert!(err.ends_with("; choose another port with --port (0 takes a free one)\n"), "{err}");
     assert_eq!(err.lines().count(), 1);
 }
 
@@ -207,20 +168,14 @@ fn a_bad_seed_is_named_by_file_line_and_column() {
     fs::remove_file(&seed).unwrap();
     let (status, _, err) = run(&["--port", "0", "--seed", path]);
     assert_eq!(status, 1);
-    assert!(
-        err.starts_with(&format!("petstore-mock: can't read the seed {path}: ")),
-        "{err}"
-    );
+    assert!(err.starts_with(&format!("petstore-mock: can't read the seed {path}: ")), "{err}");
 }
 
 #[test]
 fn a_port_file_that_can_not_be_written_is_an_error_and_nothing_is_said_to_be_ready() {
     let (status, out, err) = run(&["--port", "0", "--port-file", "/nowhere/port"]);
     assert_eq!((status, &*out), (1, ""));
-    assert!(
-        err.starts_with("petstore-mock: can't write the port file /nowhere/port: "),
-        "{err}"
-    );
+    assert!(err.starts_with("petstore-mock: can't write the port file /nowhere/port: "), "{err}");
 }
 
 #[test]
@@ -265,10 +220,7 @@ fn a_key_that_was_typed_wrong_is_not_repeated() {
 fn version_and_help_go_to_stdout() {
     let (status, out, err) = run(&["--version"]);
     assert_eq!((status, &*err), (0, ""));
-    assert_eq!(
-        out,
-        concat!("petstore-mock ", env!("CARGO_PKG_VERSION"), "\n")
-    );
+    assert_eq!(out, concat!("petstore-mock ", env!("CARGO_PKG_VERSION"), "\n"));
     let (status, out, err) = run(&["--help"]);
     assert_eq!((status, &*err), (0, ""));
     let out: Vec<_> = out.lines().map(str::trim_end).collect();

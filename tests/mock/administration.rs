@@ -8,11 +8,7 @@ use serde_json::json;
 use super::support::{Mock, NOW, Reply, client, reply, start, start_with};
 
 async fn advance(mock: &Mock, body: &'static str) -> Reply {
-    reply(
-        mock.request(Method::POST, "/_mock/clock/advance")
-            .body(body),
-    )
-    .await
+    reply(mock.request(Method::POST, "/_mock/clock/advance").body(body)).await
 }
 
 #[tokio::test]
@@ -20,10 +16,7 @@ async fn health_needs_no_key_and_has_no_quota() {
     let mock = start().await;
     for _ in 0..100 {
         let health = reply(mock.request(Method::GET, "/_mock/health")).await;
-        assert_eq!(
-            (health.status, health.json()),
-            (200, json!({"status": "ok"}))
-        );
+        assert_eq!((health.status, health.json()), (200, json!({"status": "ok"})));
         assert_eq!(health.header("x-ratelimit-limit"), "-");
     }
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
@@ -36,17 +29,11 @@ async fn the_clock_moves_on_request() {
     assert_eq!(moved.status, 200);
     let expected = json!({"epochSeconds": NOW + 60, "date": "Thu, 01 Jan 2026 00:01:10 GMT"});
     assert_eq!(moved.json(), expected);
-    assert_eq!(
-        mock.get("/").await.header("date"),
-        "Thu, 01 Jan 2026 00:01:10 GMT"
-    );
+    assert_eq!(mock.get("/").await.header("date"), "Thu, 01 Jan 2026 00:01:10 GMT");
     for _ in 0..2 {
         assert_eq!(advance(&mock, r#"{"seconds": 0.5}"#).await.status, 200);
     }
-    assert_eq!(
-        advance(&mock, r#"{"seconds": 0}"#).await.json()["epochSeconds"],
-        NOW + 61
-    );
+    assert_eq!(advance(&mock, r#"{"seconds": 0}"#).await.json()["epochSeconds"], NOW + 61);
 }
 
 #[tokio::test]
@@ -71,10 +58,7 @@ async fn a_step_that_makes_no_sense_is_400_and_moves_nothing() {
     ] {
         advance(&mock, body).await.expect_error(400, "invalid_body");
     }
-    assert_eq!(
-        mock.get("/").await.header("date"),
-        "Thu, 01 Jan 2026 00:00:10 GMT"
-    );
+    assert_eq!(mock.get("/").await.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
 }
 
 #[tokio::test]
@@ -105,7 +89,5 @@ async fn from_another_machine_only_the_health_is_there() {
     let url = format!("{origin}/_mock/clock/advance");
     let step = client().post(&url).body(r#"{"seconds": 60}"#);
     reply(step).await.expect_error(404, "route_not_found");
-    reply(client().get(&url))
-        .await
-        .expect_error(404, "route_not_found");
+    reply(client().get(&url)).await.expect_error(404, "route_not_found");
 }

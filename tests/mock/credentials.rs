@@ -18,22 +18,11 @@ async fn every_operation_is_401_without_a_valid_key() {
     for (method, path) in OPERATIONS {
         let missing = reply(mock.request(method.clone(), path)).await;
         missing.expect_error(401, "unauthorized");
-        assert_eq!(
-            missing.header("www-authenticate"),
-            "Bearer realm=\"petstore\""
-        );
-        assert_eq!(
-            missing.rate(),
-            (60, 60, MINUTE_ENDS),
-            "Free's minute, untouched"
-        );
+        assert_eq!(missing.header("www-authenticate"), "Bearer realm=\"petstore\"");
+        assert_eq!(missing.rate(), (60, 60, MINUTE_ENDS), "Free's minute, untouched");
         let unknown = reply(mock.request(method, path).bearer_auth("s3cr3t")).await;
         unknown.expect_error(401, "unauthorized");
-        assert!(
-            unknown
-                .header("www-authenticate")
-                .ends_with("error=\"invalid_token\"")
-        );
+        assert!(unknown.header("www-authenticate").ends_with("error=\"invalid_token\""));
         assert!(!unknown.body.contains("s3cr3t"));
     }
 }
@@ -50,16 +39,10 @@ async fn says_what_is_wrong_with_a_key_without_repeating_it() {
         ("Bearer s3cr3té", "beyond ASCII"),
         ("Bearer FREE-KEY", "not known"),
     ] {
-        let request = mock
-            .request(Method::GET, "/v1/pets")
-            .header("authorization", value);
+        let request = mock.request(Method::GET, "/v1/pets").header("authorization", value);
         let reply = reply(request).await;
         reply.expect_error(401, "unauthorized");
-        assert!(
-            reply.message().contains(hint),
-            "{value}: {}",
-            reply.message()
-        );
+        assert!(reply.message().contains(hint), "{value}: {}", reply.message());
         assert!(!reply.body.contains("s3cr3t"), "{}", reply.body);
     }
     let twice = mock
@@ -75,9 +58,7 @@ async fn says_what_is_wrong_with_a_key_without_repeating_it() {
 async fn takes_the_scheme_in_any_case() {
     let mock = start().await;
     for value in ["bearer free-key", "BEARER free-key", "Bearer   free-key"] {
-        let request = mock
-            .request(Method::GET, "/v1/pets")
-            .header("authorization", value);
+        let request = mock.request(Method::GET, "/v1/pets").header("authorization", value);
         assert_eq!(reply(request).await.status, 200, "{value}");
     }
 }
@@ -87,9 +68,7 @@ async fn a_key_of_ones_own_replaces_the_default_ones() {
     let mock = start_with(|builder| builder.key("a=b/c", Plan::Pro)).await;
     let own = mock.get_as("a=b/c", "/v1/pets").await;
     assert_eq!((own.status, own.rate().0), (200, 300));
-    mock.get_as("free-key", "/v1/pets")
-        .await
-        .expect_error(401, "unauthorized");
+    mock.get_as("free-key", "/v1/pets").await.expect_error(401, "unauthorized");
 }
 
 #[tokio::test]

@@ -40,16 +40,8 @@ async fn the_url_says_where_it_is() {
 #[tokio::test]
 async fn it_listens_on_ipv6_too() {
     // Where the machine has no IPv6 there is nothing to check.
-    if let Ok(server) = MockServer::builder()
-        .addr(Ipv6Addr::LOCALHOST.into())
-        .start()
-        .await
-    {
-        assert!(
-            server.url().starts_with("http://[::1]:"),
-            "{}",
-            server.url()
-        );
+    if let Ok(server) = MockServer::builder().addr(Ipv6Addr::LOCALHOST.into()).start().await {
+        assert!(server.url().starts_with("http://[::1]:"), "{}", server.url());
         assert_eq!(reply(client().get(server.url())).await.status, 404);
     }
 }
@@ -66,11 +58,8 @@ async fn dropping_it_closes_the_port_at_once_and_its_connections_with_it() {
 
 #[test]
 fn dropping_it_works_outside_a_runtime_and_after_it() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (first, second) =
         runtime.block_on(async { (MockServer::start().await, MockServer::start().await) });
     let addrs = [first.addr(), second.addr()];
@@ -123,18 +112,11 @@ async fn stopping_it_lets_the_request_at_hand_finish() {
 #[tokio::test]
 async fn starting_it_says_what_is_wrong() {
     let first = MockServer::start().await;
-    let taken = MockServer::builder()
-        .port(first.addr().port())
-        .start()
-        .await;
+    let taken = MockServer::builder().port(first.addr().port()).start().await;
     let message = taken.unwrap_err().to_string();
     assert!(message.contains(&first.addr().to_string()), "{message}");
     for key in ["", "a b", "ключ", "a\n"] {
-        let error = MockServer::builder()
-            .key(key, Plan::Free)
-            .start()
-            .await
-            .unwrap_err();
+        let error = MockServer::builder().key(key, Plan::Free).start().await.unwrap_err();
         assert!(matches!(error, StartError::Key));
     }
     let twin = SeedPet::new("twin", 1).with_id(1);

@@ -1,10 +1,6 @@
 //! The mock across sockets: every operation, status and header of the contract, and every decision
 //! where the contract is silent. It is asked by reqwest and by raw bytes, never by our own client.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that can't go on has failed"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can't go on has failed")]
 
 mod administration;
 mod bans;

@@ -46,11 +46,7 @@ async fn the_links_lead_over_all_pets_once() {
 #[tokio::test]
 async fn there_is_no_link_where_nothing_follows() {
     let mock = start().await;
-    for path in [
-        "/v1/pets?limit=25",
-        "/v1/pets?limit=100",
-        "/v1/pets?status=sold",
-    ] {
+    for path in ["/v1/pets?limit=25", "/v1/pets?limit=100", "/v1/pets?status=sold"] {
         assert_eq!(mock.get(path).await.header("link"), "-", "{path}");
     }
     let by_fives = walk(&mock, "/v1/pets?limit=5", async |_| {}).await;
@@ -62,19 +58,12 @@ async fn the_link_keeps_limit_and_status() {
     let mock = start().await;
     let reply = mock.get("/v1/pets?status=available&limit=3&x=y").await;
     let target = next(&reply).unwrap();
-    assert!(
-        target.starts_with("/v1/pets?limit=3&status=available&cursor="),
-        "{target}"
-    );
+    assert!(target.starts_with("/v1/pets?limit=3&status=available&cursor="), "{target}");
     let pages = walk(&mock, "/v1/pets?status=available&limit=3", async |_| {}).await;
     let all = ids(&mock.get("/v1/pets?status=available&limit=100").await);
     assert_eq!(pages.concat(), all);
     let default = mock.get("/v1/pets").await;
-    assert!(
-        next(&default)
-            .unwrap()
-            .starts_with("/v1/pets?limit=20&cursor=")
-    );
+    assert!(next(&default).unwrap().starts_with("/v1/pets?limit=20&cursor="));
 }
 
 #[tokio::test]
@@ -95,11 +84,7 @@ async fn the_links_stay_right_while_pets_are_added() {
 async fn a_walk_in_a_status_meets_every_pet_of_it_beyond_a_page() {
     let seed = (0..250).fold(Seed::new(), |seed, number| {
         let pet = SeedPet::new("pet", 1);
-        seed.pet(if number % 2 == 0 {
-            pet.with_status(PetStatus::Sold)
-        } else {
-            pet
-        })
+        seed.pet(if number % 2 == 0 { pet.with_status(PetStatus::Sold) } else { pet })
     });
     let mock = start_with(|builder| builder.seed(seed)).await;
     let pages = walk(&mock, "/v1/pets?limit=100&status=sold", async |_| {}).await;
@@ -116,9 +101,7 @@ async fn a_cursor_of_ones_own_making_is_400() {
         let reply = mock.get(&format!("/v1/pets?cursor={wrong}")).await;
         reply.expect_error(400, "invalid_parameter");
     }
-    let twice = mock
-        .get(&format!("/v1/pets?cursor={cursor}&cursor={cursor}"))
-        .await;
+    let twice = mock.get(&format!("/v1/pets?cursor={cursor}&cursor={cursor}")).await;
     twice.expect_error(400, "invalid_parameter");
 }
 

@@ -7,9 +7,7 @@ use super::support::{reply, start};
 #[tokio::test]
 async fn names_exactly_the_methods_a_path_takes() {
     let mock = start().await;
-    let methods = [
-        "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get",
-    ];
+    let methods = ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"];
     for (path, allow) in [
         ("/v1/pets", "GET, HEAD, POST"),
         ("/v1/pets/1", "GET, HEAD"),
@@ -22,8 +20,7 @@ async fn names_exactly_the_methods_a_path_takes() {
             // With and without a key: what exists is no secret.
             for request in [
                 mock.request(method.clone(), path),
-                mock.request(method.clone(), path)
-                    .bearer_auth("enterprise-key"),
+                mock.request(method.clone(), path).bearer_auth("enterprise-key"),
             ] {
                 let reply = reply(request).await;
                 reply.expect_error(405, "method_not_allowed");
@@ -35,11 +32,7 @@ async fn names_exactly_the_methods_a_path_takes() {
     get.expect_error(405, "method_not_allowed");
     let post = reply(mock.request(Method::POST, "/v1/pets/1")).await;
     post.expect_error(405, "method_not_allowed");
-    assert_eq!(
-        post.header("deprecation"),
-        "-",
-        "a POST is not the deprecated operation"
-    );
+    assert_eq!(post.header("deprecation"), "-", "a POST is not the deprecated operation");
 }
 
 #[tokio::test]
@@ -60,20 +53,13 @@ async fn unknown_paths_are_404_with_and_without_a_key() {
         ("/_mock", false),
         ("/_mock/nowhere", false),
     ] {
-        for reply in [
-            mock.get(path).await,
-            reply(mock.request(Method::GET, path)).await,
-        ] {
+        for reply in [mock.get(path).await, reply(mock.request(Method::GET, path)).await] {
             reply.expect_error(404, "route_not_found");
             assert_eq!(reply.header("x-ratelimit-reset") != "-", has_rate, "{path}");
         }
     }
     let slash = mock.get("/v1/pets/").await;
-    assert!(
-        slash.message().contains("no slash at the end"),
-        "{}",
-        slash.message()
-    );
+    assert!(slash.message().contains("no slash at the end"), "{}", slash.message());
 }
 
 #[tokio::test]
@@ -124,36 +110,17 @@ async fn bad_query_parameters_are_400_and_are_named() {
     ] {
         let reply = mock.get(&format!("/v1/pets?{query}")).await;
         reply.expect_error(400, "invalid_parameter");
-        assert!(
-            reply.message().contains(says),
-            "{query}: {}",
-            reply.message()
-        );
+        assert!(reply.message().contains(says), "{query}: {}", reply.message());
     }
-    let long = mock
-        .get(&format!("/v1/pets?status={}", "x".repeat(5_000)))
-        .await;
+    let long = mock.get(&format!("/v1/pets?status={}", "x".repeat(5_000))).await;
     assert!(long.body.len() < 300, "{}", long.body);
 }
 
 #[tokio::test]
 async fn unknown_query_parameters_are_ignored_broken_or_not() {
     let mock = start().await;
-    for query in [
-        "",
-        "&&",
-        "page=2",
-        "%zz=1",
-        "x=%ff",
-        "Limit=0",
-        "limit=%35",
-        "status=s%6Fld",
-    ] {
-        assert_eq!(
-            mock.get(&format!("/v1/pets?{query}")).await.status,
-            200,
-            "{query}"
-        );
+    for query in ["", "&&", "page=2", "%zz=1", "x=%ff", "Limit=0", "limit=%35", "status=s%6Fld"] {
+        assert_eq!(mock.get(&format!("/v1/pets?{query}")).await.status, 200, "{query}");
     }
 }
 

@@ -39,10 +39,7 @@ pub(crate) async fn start() -> Mock {
 pub(crate) async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
     let clock = Clock::frozen(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
     let builder = set(MockServer::builder().clock(clock));
-    Mock {
-        server: builder.start().await.unwrap(),
-        client: client(),
-    }
+    Mock { server: builder.start().await.unwrap(), client: client() }
 }
 
 /// Returns a client that asks no proxy.
@@ -107,21 +104,14 @@ impl Reply {
     fn parse(answer: &str) -> Self {
         let (head, body) = answer.split_once("\r\n\r\n").expect(answer);
         let mut lines = head.lines();
-        let status = lines
-            .next()
-            .and_then(|line| line.split(' ').nth(1))
-            .expect(answer);
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect(answer);
         let mut headers = HeaderMap::new();
         for line in lines {
             let (name, value) = line.split_once(": ").expect(line);
             let name = reqwest::header::HeaderName::try_from(name).unwrap();
             headers.append(name, value.parse().unwrap());
         }
-        Self {
-            status: status.parse().unwrap(),
-            headers,
-            body: body.to_owned(),
-        }
+        Self { status: status.parse().unwrap(), headers, body: body.to_owned() }
     }
 
     /// Returns a header that must be there once, or "-" if it is not there.
@@ -137,11 +127,7 @@ impl Reply {
     /// Returns limit, remaining and reset.
     pub(crate) fn rate(&self) -> (u64, u64, u64) {
         let number = |name| self.header(name).parse().expect(name);
-        (
-            number("x-ratelimit-limit"),
-            number("x-ratelimit-remaining"),
-            number("x-ratelimit-reset"),
-        )
+        (number("x-ratelimit-limit"), number("x-ratelimit-remaining"), number("x-ratelimit-reset"))
     }
 
     /// Returns the body, which must be JSON and said to be.

@@ -42,11 +42,7 @@ pub(super) async fn serve(
         let mut front = front.clone();
         let unread = Arc::clone(&unread);
         async move {
-            let has_long_body = request
-                .body()
-                .size_hint()
-                .upper()
-                .is_none_or(|all| all > SHORT);
+            let has_long_body = request.body().size_hint().upper().is_none_or(|all| all > SHORT);
             let mut response = front.answer(peer, request).await;
             if has_long_body && leaves_the_body(&response) {
                 let close = HeaderValue::from_static("close");

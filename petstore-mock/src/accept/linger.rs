@@ -32,12 +32,7 @@ pub(super) struct Lingering {
 
 impl Lingering {
     pub(super) fn new(stream: TcpStream, unread: Arc<AtomicBool>) -> Self {
-        Self {
-            stream,
-            unread,
-            write_is_shut: false,
-            patience: PATIENCE,
-        }
+        Self { stream, unread, write_is_shut: false, patience: PATIENCE }
     }
 }
 

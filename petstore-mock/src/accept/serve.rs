@@ -35,10 +35,7 @@ pub(crate) async fn serve(door: &Door, front: Front, mut stop: watch::Receiver<b
 /// anything else is most likely a lack of file descriptors, and ends when a connection does.
 async fn wait_out(error: &io::Error, connections: &mut JoinSet<()>) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    let broken = matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionReset | Interrupted
-    );
+    let broken = matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted);
     if !broken && connections.join_next().await.is_none() {
         tokio::task::yield_now().await;
     }

@@ -50,16 +50,12 @@ fn step(text: &str) -> Result<Duration, ApiError> {
     let body: Value = serde_json::from_str(text)
         .map_err(|error| invalid(format!("the body is not valid JSON: {error}")))?;
     let only = body.as_object().filter(|fields| fields.len() == 1);
-    let seconds = only
-        .and_then(|fields| fields.get("seconds"))
-        .and_then(Value::as_f64);
+    let seconds = only.and_then(|fields| fields.get("seconds")).and_then(Value::as_f64);
     // A clock that goes back would make nonsense of every quota.
-    seconds
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| {
-            let example = "{\"seconds\": 60}, with a number from 0 on";
-            invalid(format!("the body must be a JSON object such as {example}"))
-        })
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
+        let example = "{\"seconds\": 60}, with a number from 0 on";
+        invalid(format!("the body must be a JSON object such as {example}"))
+    })
 }
 
 /// Answers 405 to other methods.

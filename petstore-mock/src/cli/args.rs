@@ -54,21 +54,11 @@ impl Typed {
 #[derive(Args, Clone)]
 pub struct ServeArgs {
     /// Address to listen on.
-    #[arg(
-        long,
-        value_name = "ADDR",
-        default_value = "127.0.0.1",
-        help_heading = "Server"
-    )]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1", help_heading = "Server")]
     addr: IpAddr,
 
     /// Port to listen on; 0 takes a free one.
-    #[arg(
-        long,
-        value_name = "PORT",
-        default_value_t = 4010,
-        help_heading = "Server"
-    )]
+    #[arg(long, value_name = "PORT", default_value_t = 4010, help_heading = "Server")]
     port: u16,
 
     /// File to write the port to, before the ready line is printed.
@@ -97,33 +87,18 @@ pub struct ServeArgs {
     default_status: Option<Status>,
 
     /// Whether a page that more pets follow has a Link to the next one (assumption: it has).
-    #[arg(
-        long,
-        value_name = "SWITCH",
-        default_value = "on",
-        help_heading = "Assumptions"
-    )]
+    #[arg(long, value_name = "SWITCH", default_value = "on", help_heading = "Assumptions")]
     paging: Switch,
 
     /// Kind of window the quotas count in (assumption: fixed).
     ///
     /// Fixed windows are aligned to the clock's minute and to the UTC day; sliding ones are the last
     /// 60 and 86400 seconds.
-    #[arg(
-        long,
-        value_name = "KIND",
-        default_value = "fixed",
-        help_heading = "Assumptions"
-    )]
+    #[arg(long, value_name = "KIND", default_value = "fixed", help_heading = "Assumptions")]
     window: Kind,
 
     /// Quota the X-RateLimit headers describe (assumption: the one with the fewest requests left).
-    #[arg(
-        long,
-        value_name = "QUOTA",
-        default_value = "tightest",
-        help_heading = "Assumptions"
-    )]
+    #[arg(long, value_name = "QUOTA", default_value = "tightest", help_heading = "Assumptions")]
     rate_headers: Shown,
 
     /// Requests sent during a Retry-After that are forgiven before a ban (assumption: 10).

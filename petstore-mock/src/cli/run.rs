@@ -35,9 +35,7 @@ pub fn run(
 }
 
 fn serve_until_signal(args: &ServeArgs, out: &mut dyn Write) -> Result<(), ServeError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         // Before the ready line: from then on a signal must find the server listening to it.
         let stop = signals::stop()?;
@@ -58,17 +56,10 @@ pub async fn serve(
     out: &mut dyn Write,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let server = args
-        .builder()?
-        .seed(seed(args)?)
-        .start()
-        .await
-        .map_err(ServeError::Start)?;
+    let server = args.builder()?.seed(seed(args)?).start().await.map_err(ServeError::Start)?;
     if let Some(path) = &args.port_file {
-        port_file::write(path, server.addr().port()).map_err(|source| ServeError::PortFile {
-            path: path.clone(),
-            source,
-        })?;
+        port_file::write(path, server.addr().port())
+            .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
     }
     // Who closed the stream does not want to know; the server is there all the same.
     let _ = writeln!(out, "listening on http://{}/v1", server.addr()).and_then(|()| out.flush());

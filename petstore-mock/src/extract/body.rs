@@ -31,10 +31,8 @@ impl Text {
         std::str::from_utf8(&self.0).map_err(|error| {
             let at = error.valid_up_to();
             let before = &self.0[..at];
-            let line_start = before
-                .iter()
-                .rposition(|byte| *byte == b'\n')
-                .map_or(0, |end| end + 1);
+            let line_start =
+                before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
             let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
             let column = at - line_start + 1;
             ApiError::new(
@@ -110,20 +108,12 @@ mod tests {
 
     #[test]
     fn takes_json_with_or_without_parameters() {
-        for media_type in [
-            "application/json",
-            "Application/JSON; charset=utf-8",
-            "application/json ;x=y",
-        ] {
+        for media_type in
+            ["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"]
+        {
             assert!(is_json(media_type.as_bytes()), "{media_type}");
         }
-        for media_type in [
-            "",
-            "text/json",
-            "application/jsonx",
-            "application/problem+json",
-            ";",
-        ] {
+        for media_type in ["", "text/json", "application/jsonx", "application/problem+json", ";"] {
             assert!(!is_json(media_type.as_bytes()), "{media_type}");
         }
     }

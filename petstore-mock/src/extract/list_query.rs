@@ -35,31 +35,21 @@ impl ListQuery {
             None => DEFAULT_LIMIT,
         };
         let status = single(query, "status")?.map(|text| status(&text));
-        let after = if paging {
-            single(query, "cursor")?.map(|text| after(&text))
-        } else {
-            None
-        };
-        Ok(Self {
-            limit,
-            status: status.transpose()?,
-            after: after.transpose()?,
-        })
+        let after = if paging { single(query, "cursor")?.map(|text| after(&text)) } else { None };
+        Ok(Self { limit, status: status.transpose()?, after: after.transpose()? })
     }
 }
 
 fn limit(text: &str) -> Result<usize, ApiError> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { text.parse().ok() } else { None };
-    number
-        .filter(|number| (1..=HIGHEST_LIMIT).contains(number))
-        .ok_or_else(|| {
-            invalid(format!(
-                "the query parameter `limit` is \"{}\": it must be a whole number from 1 to \
+    number.filter(|number| (1..=HIGHEST_LIMIT).contains(number)).ok_or_else(|| {
+        invalid(format!(
+            "the query parameter `limit` is \"{}\": it must be a whole number from 1 to \
                  {HIGHEST_LIMIT}",
-                printable(text)
-            ))
-        })
+            printable(text)
+        ))
+    })
 }
 
 fn status(text: &str) -> Result<PetStatus, ApiError> {
@@ -91,17 +81,9 @@ mod tests {
 
     #[test]
     fn takes_20_pets_of_any_status_from_the_beginning_unless_told() {
-        let all = ListQuery {
-            limit: 20,
-            status: None,
-            after: None,
-        };
+        let all = ListQuery { limit: 20, status: None, after: None };
         assert_eq!(read(""), Ok(all));
-        let some = ListQuery {
-            limit: 100,
-            status: Some(PetStatus::Sold),
-            after: Some(7),
-        };
+        let some = ListQuery { limit: 100, status: Some(PetStatus::Sold), after: Some(7) };
         let query = format!("limit=100&status=sold&cursor={}", cursor::encode(7));
         assert_eq!(read(&query), Ok(some));
     }
@@ -138,9 +120,6 @@ mod tests {
     #[test]
     fn ignores_the_cursor_where_paging_is_off() {
         assert!(read("cursor=5").is_err());
-        assert_eq!(
-            ListQuery::read("cursor=5&cursor=6", false).unwrap().after,
-            None
-        );
+        assert_eq!(ListQuery::read("cursor=5&cursor=6", false).unwrap().after, None);
     }
 }

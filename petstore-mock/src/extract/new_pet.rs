@@ -31,15 +31,12 @@ fn invalid(message: String) -> ApiError {
 fn read(text: &str) -> Result<NewPet, String> {
     if text.trim_ascii().is_empty() {
         return Err(
-            "the body is empty: send a pet such as {\"name\": \"Rex\", \"categoryId\": 7}".into(),
+            "the body is empty: send a pet such as {\"name\": \"Rex\", \"categoryId\": 7}".into()
         );
     }
     let draft: Draft = serde_json::from_str(text).map_err(|error| {
-        let what = if error.is_data() {
-            "the body is not a pet"
-        } else {
-            "the body is not valid JSON"
-        };
+        let what =
+            if error.is_data() { "the body is not a pet" } else { "the body is not valid JSON" };
         format!("{what}: {error}")
     })?;
     draft.check()
@@ -69,11 +66,9 @@ impl Draft {
                 value.as_str().and_then(|text| text.parse().ok())
             });
         match (name, category_id) {
-            (Some(name), Some(category_id)) if faults.is_empty() => Ok(NewPet {
-                name,
-                category_id,
-                status,
-            }),
+            (Some(name), Some(category_id)) if faults.is_empty() => {
+                Ok(NewPet { name, category_id, status })
+            }
             _ => Err(format!("the body is not a pet: {}", faults.join("; "))),
         }
     }
@@ -90,10 +85,7 @@ fn field<T>(
     let value = value?;
     let outcome = read(&value);
     if outcome.is_none() {
-        faults.push(format!(
-            "`{name}` must be {expected}, not {}",
-            shown(&value)
-        ));
+        faults.push(format!("`{name}` must be {expected}, not {}", shown(&value)));
     }
     outcome
 }
@@ -102,10 +94,7 @@ fn field<T>(
 /// document, these are one integer.
 fn int64(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| {
-        let number = value
-            .as_number()
-            .filter(|number| number.is_f64())?
-            .as_f64()?;
+        let number = value.as_number().filter(|number| number.is_f64())?.as_f64()?;
         let whole = (number.fract() == 0.0).then(|| format!("{number:.0}"))?;
         // What lies a little below the lowest int64 was rounded to it when it was parsed.
         whole.parse().ok().filter(|whole| *whole != i64::MIN)
@@ -130,20 +119,14 @@ mod tests {
 
     fn fault(text: &str) -> String {
         let error = read(text).unwrap_err();
-        error
-            .strip_prefix("the body is not a pet: ")
-            .unwrap_or(&error)
-            .to_owned()
+        error.strip_prefix("the body is not a pet: ").unwrap_or(&error).to_owned()
     }
 
     #[test]
     fn takes_a_pet_and_ignores_what_it_does_not_know() {
         let pet = read(r#" {"tag": [{}], "name": "", "categoryId": -1, "status": "sold"} "#);
-        let expected = NewPet {
-            name: String::new(),
-            category_id: -1,
-            status: Some(PetStatus::Sold),
-        };
+        let expected =
+            NewPet { name: String::new(), category_id: -1, status: Some(PetStatus::Sold) };
         assert_eq!(pet, Ok(expected));
     }
 
@@ -169,10 +152,7 @@ mod tests {
             "1e308",
         ] {
             let fault = fault(&format!(r#"{{"name": "Rex", "categoryId": {number}}}"#));
-            assert!(
-                fault.starts_with("`categoryId` must be"),
-                "{number}: {fault}"
-            );
+            assert!(fault.starts_with("`categoryId` must be"), "{number}: {fault}");
         }
     }
 

@@ -37,20 +37,13 @@ impl<S: Send + Sync> FromRequestParts<S> for PetId {
 }
 
 fn not_found(what: &str) -> ApiError {
-    ApiError::new(
-        ErrorCode::PetNotFound,
-        format!("{what}; GET /v1/pets lists those there are"),
-    )
+    ApiError::new(ErrorCode::PetNotFound, format!("{what}; GET /v1/pets lists those there are"))
 }
 
 /// Reads an optional minus sign and digits; nothing else, such as the plus sign that Rust takes.
 fn int64(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        text.parse().ok()
-    } else {
-        None
-    }
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -62,17 +55,7 @@ mod tests {
         for id in [0, 1, -1, i64::MAX, i64::MIN] {
             assert_eq!(int64(&id.to_string()), Some(id));
         }
-        for text in [
-            "",
-            "-",
-            "+1",
-            "1.0",
-            "1e3",
-            " 1",
-            "٥",
-            "0x1",
-            "9223372036854775808",
-        ] {
+        for text in ["", "-", "+1", "1.0", "1e3", " 1", "٥", "0x1", "9223372036854775808"] {
             assert_eq!(int64(text), None, "{text}");
         }
     }

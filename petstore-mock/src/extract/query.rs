@@ -74,13 +74,7 @@ mod tests {
 
     #[test]
     fn refuses_a_parameter_given_twice_or_broken() {
-        for query in [
-            "limit=5&limit=5",
-            "limit&%6cimit=1",
-            "limit=%",
-            "limit=%1",
-            "limit=%ff",
-        ] {
+        for query in ["limit=5&limit=5", "limit&%6cimit=1", "limit=%", "limit=%1", "limit=%ff"] {
             assert!(single(query, "limit").is_err(), "{query}");
         }
     }

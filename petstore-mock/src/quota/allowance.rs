@@ -129,10 +129,7 @@ mod tests {
             send(&mut allowance, at(minute * 60), 50);
         }
         let refusal = allowance.admit(at(1_200)).unwrap_err();
-        assert_eq!(
-            (refusal.period, refusal.until),
-            (Period::Day, START + 86_400)
-        );
+        assert_eq!((refusal.period, refusal.until), (Period::Day, START + 86_400));
         assert_eq!(allowance.admit(at(86_400)), Ok(()));
     }
 
@@ -153,20 +150,14 @@ mod tests {
         assert_eq!(allowance.admit(at(0)).unwrap_err().period, Period::Day);
         let mut last_minute = Allowance::new(5, 5, Window::Fixed);
         send(&mut last_minute, at(86_399), 5);
-        assert_eq!(
-            last_minute.admit(at(86_399)).unwrap_err().until,
-            START + 86_400
-        );
+        assert_eq!(last_minute.admit(at(86_399)).unwrap_err().until, START + 86_400);
     }
 
     #[test]
     fn describes_the_quota_with_the_fewest_requests_left_and_the_minute_in_a_tie() {
         let mut allowance = Allowance::new(3, 3, Window::Fixed);
         send(&mut allowance, at(0), 1);
-        assert_eq!(
-            allowance.rate(at(0), RateHeaders::Tightest).reset,
-            START + 60
-        );
+        assert_eq!(allowance.rate(at(0), RateHeaders::Tightest).reset, START + 60);
         let in_the_next_minute = allowance.rate(at(60), RateHeaders::Tightest);
         assert_eq!(in_the_next_minute.remaining, 2);
         assert_eq!(in_the_next_minute.reset, START + 86_400);

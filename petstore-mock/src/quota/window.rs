@@ -56,20 +56,10 @@ enum Used {
 impl Quota {
     pub(crate) fn new(limit: u32, period: u64, window: Window) -> Self {
         let used = match window {
-            Window::Fixed => Used::Fixed {
-                window: 0,
-                count: 0,
-            },
-            Window::Sliding => Used::Sliding {
-                log: VecDeque::new(),
-                count: 0,
-            },
+            Window::Fixed => Used::Fixed { window: 0, count: 0 },
+            Window::Sliding => Used::Sliding { log: VecDeque::new(), count: 0 },
         };
-        Self {
-            limit,
-            period,
-            used,
-        }
+        Self { limit, period, used }
     }
 
     /// Returns what is left at `now`.
@@ -84,11 +74,7 @@ impl Quota {
                 (*count, oldest.saturating_add(self.period))
             }
         };
-        Rate {
-            limit: self.limit,
-            remaining: self.limit.saturating_sub(count),
-            reset,
-        }
+        Rate { limit: self.limit, remaining: self.limit.saturating_sub(count), reset }
     }
 
     /// Counts one request that was let in at `now`.

@@ -11,17 +11,11 @@ pub struct SeedError {
 
 impl SeedError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            position: None,
-        }
+        Self { message: message.into(), position: None }
     }
 
     pub(crate) fn at(line: usize, column: usize, message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            position: Some((line, column)),
-        }
+        Self { message: message.into(), position: Some((line, column)) }
     }
 
     /// Returns the line of the JSON text, counted from 1, where it can be told.

@@ -19,16 +19,10 @@ struct Whole {
 pub(super) fn read(text: &[u8]) -> Result<Seed, SeedError> {
     let text = std::str::from_utf8(text).map_err(|error| not_utf8(text, &error))?;
     match text.trim_ascii_start().as_bytes().first() {
-        Some(b'[') => Ok(Seed {
-            pets: parse(text, "pets")?,
-            orders: Vec::new(),
-        }),
+        Some(b'[') => Ok(Seed { pets: parse(text, "pets")?, orders: Vec::new() }),
         Some(b'{') => {
             let whole: Whole = parse(text, "")?;
-            Ok(Seed {
-                pets: whole.pets,
-                orders: whole.orders,
-            })
+            Ok(Seed { pets: whole.pets, orders: whole.orders })
         }
         _ => Err(SeedError::at(
             1,
@@ -59,9 +53,7 @@ fn parse<'de, T: Deserialize<'de>>(text: &'de str, within: &str) -> Result<T, Se
 fn located(error: &serde_json::Error, path: &str) -> SeedError {
     let whole = error.to_string();
     // The position is kept apart from the message.
-    let what = whole
-        .rfind(" at line ")
-        .map_or(&*whole, |end| &whole[..end]);
+    let what = whole.rfind(" at line ").map_or(&*whole, |end| &whole[..end]);
     let message = match path {
         "" => what.to_owned(),
         path => format!("{path}: {what}"),
@@ -71,10 +63,7 @@ fn located(error: &serde_json::Error, path: &str) -> SeedError {
 
 fn not_utf8(text: &[u8], error: &std::str::Utf8Error) -> SeedError {
     let before = &text[..error.valid_up_to()];
-    let line_start = before
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |end| end + 1);
+    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     SeedError::at(line, before.len() - line_start + 1, "the text is not UTF-8")
 }
@@ -92,9 +81,7 @@ mod tests {
     #[test]
     fn reads_an_array_of_pets() {
         let seed = read(br#" [{"name": "Rex", "categoryId": 7, "status": "sold", "id": 5}]"#);
-        let rex = SeedPet::new("Rex", 7)
-            .with_id(5)
-            .with_status(crate::model::PetStatus::Sold);
+        let rex = SeedPet::new("Rex", 7).with_id(5).with_status(crate::model::PetStatus::Sold);
         assert_eq!(seed.unwrap(), Seed::new().pet(rex));
     }
 
@@ -108,39 +95,22 @@ mod tests {
     fn names_line_column_and_field() {
         let (line, column, message) = fault(b"[\n  {\"name\": \"Rex\", \"categoryId\": \"7\"}\n]");
         assert_eq!((line, column), (2, 35));
-        assert_eq!(
-            message,
-            "pets[0].categoryId: invalid type: string \"7\", expected i64"
-        );
+        assert_eq!(message, "pets[0].categoryId: invalid type: string \"7\", expected i64");
         let (line, _, message) = fault(b"{\"pets\": [\n{\"name\": \"Rex\"}]}");
-        assert_eq!(
-            (line, &*message),
-            (2, "pets[0]: missing field `categoryId`")
-        );
+        assert_eq!((line, &*message), (2, "pets[0]: missing field `categoryId`"));
     }
 
     #[test]
     fn drops_nothing_silently() {
         let (.., message) = fault(br#"[{"name": "Rex", "categoryId": 7, "tag": 1}]"#);
-        assert!(
-            message.starts_with("pets[0].tag: unknown field `tag`"),
-            "{message}"
-        );
+        assert!(message.starts_with("pets[0].tag: unknown field `tag`"), "{message}");
         let (.., message) = fault(br#"{"pet": []}"#);
         assert!(message.contains("unknown field `pet`"), "{message}");
     }
 
     #[test]
     fn refuses_what_is_no_seed() {
-        for text in [
-            &b""[..],
-            b"7",
-            b"null",
-            b"\"x\"",
-            b"[",
-            b"[] []",
-            b"{\"pets\": 5}",
-        ] {
+        for text in [&b""[..], b"7", b"null", b"\"x\"", b"[", b"[] []", b"{\"pets\": 5}"] {
             assert!(read(text).is_err(), "{}", text.escape_ascii());
         }
         assert_eq!(fault(b"[\n\"a\xff").0, 2);

@@ -32,12 +32,7 @@ impl SeedPet {
     /// Returns a pet without a status, which gets an id of its own: see [`Seed::pet`].
     #[must_use]
     pub fn new(name: impl Into<String>, category_id: i64) -> Self {
-        Self {
-            id: None,
-            name: name.into(),
-            category_id,
-            status: None,
-        }
+        Self { id: None, name: name.into(), category_id, status: None }
     }
 
     /// Sets the id.
@@ -77,10 +72,7 @@ pub struct Seed {
 
 impl Default for Seed {
     fn default() -> Self {
-        Self {
-            pets: builtin::pets(),
-            orders: Vec::new(),
-        }
+        Self { pets: builtin::pets(), orders: Vec::new() }
     }
 }
 
@@ -88,10 +80,7 @@ impl Seed {
     /// Returns a seed to add pets and orders to.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            pets: Vec::new(),
-            orders: Vec::new(),
-        }
+        Self { pets: Vec::new(), orders: Vec::new() }
     }
 
     /// Returns a seed of nothing: the store starts empty.
@@ -155,11 +144,7 @@ impl Seed {
             }
             pets.push(Pet::new(
                 id,
-                NewPet {
-                    name: pet.name,
-                    category_id: pet.category_id,
-                    status: pet.status,
-                },
+                NewPet { name: pet.name, category_id: pet.category_id, status: pet.status },
             ));
         }
         Ok(Store::new(pets, orders(self.orders)?))
@@ -169,9 +154,7 @@ impl Seed {
 fn orders(orders: Vec<Value>) -> Result<Vec<Order>, SeedError> {
     let object = |(place, order)| match order {
         Value::Object(order) => Ok(order),
-        _ => Err(SeedError::new(format!(
-            "orders[{place}]: an order must be a JSON object"
-        ))),
+        _ => Err(SeedError::new(format!("orders[{place}]: an order must be a JSON object"))),
     };
     orders.into_iter().enumerate().map(object).collect()
 }
@@ -213,10 +196,7 @@ mod tests {
     fn refuses_two_pets_with_one_id() {
         let twin = SeedPet::new("twin", 1).with_id(3);
         let error = Seed::new().pet(twin.clone()).pet(twin).into_store();
-        assert_eq!(
-            error.unwrap_err().to_string(),
-            "pets[1]: the id 3 belongs to pets[0] already"
-        );
+        assert_eq!(error.unwrap_err().to_string(), "pets[1]: the id 3 belongs to pets[0] already");
     }
 
     #[test]
@@ -231,9 +211,6 @@ mod tests {
     #[test]
     fn refuses_an_order_that_is_no_object() {
         let error = Seed::new().order(Value::Null).into_store().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "orders[0]: an order must be a JSON object"
-        );
+        assert_eq!(error.to_string(), "orders[0]: an order must be a JSON object");
     }
 }
