@@ -1,1 +1,4 @@
-//! t
+//! What crosses a socket or two crates, as one binary.
+
+#[cfg(test)]
+mod client;
