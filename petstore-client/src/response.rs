@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::deprecation::Deprecation;
-use crate::error::{Error, Journey, Kind};
+use crate::error::{Error, Journey, Kind, Undecodable};
 use crate::headers::RateLimit;
 use crate::text::printable;
 
@@ -136,21 +136,19 @@ fn located<T: DeserializeOwned>(
 ) -> Error {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let (path, source) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-        Err(error) => (error.path().to_string(), error.into_inner()),
+        Err(error) => (printable(&error.path().to_string(), 200), error.into_inner()),
         Ok(_) => (".".to_owned(), plain),
     };
+    let said = printable(&source.to_string(), 300);
     let problem = if body.iter().all(u8::is_ascii_whitespace) {
         "its body is empty where JSON was expected; check the base URL".to_owned()
     } else if source.is_data() {
-        format!("at `{}`: {}", printable(&path, 200), printable(&source.to_string(), 300))
+        format!("at `{path}`: {said}")
     } else {
-        format!(
-            "its body is not JSON ({}): `{}`; check the base URL",
-            printable(&source.to_string(), 300),
-            excerpt(body, 60)
-        )
+        format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
     };
-    Error::new(Kind::Decode { status, path, problem, body: excerpt(body, 2_000), source })
+    let (body, source) = (excerpt(body, 2_000), Undecodable(said));
+    Error::new(Kind::Decode { status, path, problem, body, source })
 }
 
 fn excerpt(body: &[u8], max: usize) -> String {

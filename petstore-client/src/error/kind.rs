@@ -25,6 +25,11 @@ impl Limit {
     }
 }
 
+/// What the JSON parser said, cut and made printable: it repeats values of any length.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Undecodable(pub(crate) String);
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Kind {
     #[error("the {part} cannot be used: {problem}")]
@@ -55,7 +60,7 @@ pub(crate) enum Kind {
         path: String,
         problem: String,
         body: String,
-        source: serde_json::Error,
+        source: Undecodable,
     },
     #[error("the response is larger than {limit} bytes; raise `max_response_bytes` to accept it")]
     BodyTooLarge { limit: usize, status: http::StatusCode },

@@ -199,7 +199,8 @@ impl Error {
         self.fault().map(|f| &f.headers)
     }
 
-    /// Returns where in the JSON decoding failed, such as `[3].categoryId`; `.` is the whole.
+    /// Returns where in the JSON decoding failed, such as `[3].categoryId`, cut to 200 characters
+    /// and made printable; `.` is the whole.
     #[must_use]
     pub fn decode_path(&self) -> Option<&str> {
         match &self.0.kind {
