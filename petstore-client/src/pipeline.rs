@@ -93,9 +93,9 @@ impl Pipeline {
     }
 
     async fn pass_gate(&self, trip: &mut Trip<'_>) -> Result<Permit<'_>, Error> {
-        let start = clock::now();
-        let passed = self.gate.acquire(trip.latest()).await;
-        trip.passed_gate(clock::now() - start);
+        let mut waited = Duration::ZERO;
+        let passed = self.gate.acquire(trip.latest(), &mut waited).await;
+        trip.passed_gate(waited);
         passed.map_err(|block| trip.too_long(block, None))
     }
 

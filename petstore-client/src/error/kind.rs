@@ -52,7 +52,10 @@ pub(crate) enum Kind {
     Connect { origin: String, source: reqwest::Error },
     #[error("timed out after {} s: {}", .after.as_secs_f64(), .limit.advice())]
     Timeout { limit: Limit, after: Duration },
-    #[error("the connection broke before the whole response had come")]
+    #[error(
+        "no whole response came: the connection broke, or what answered does not speak HTTP; \
+         check the base URL, or try again later"
+    )]
     Interrupted(#[source] reqwest::Error),
     #[error("the response {} could not be read: {problem}", .status.as_u16())]
     Decode {
