@@ -114,6 +114,7 @@ impl Pipeline {
             self.notices.tell(&request.operation, deprecation);
         }
         let head = Head {
+            operation: request.operation.clone(),
             status: reply.status,
             rate_limit: rate_limit(&reply.headers, service_time(&reply.headers)),
             deprecation: deprecation.map(Box::new),

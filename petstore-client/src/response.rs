@@ -1,5 +1,6 @@
 //! A successful response: the value, and what came around it.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ pub struct Response<T> {
 /// What came around the value.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
+    pub(crate) operation: Cow<'static, str>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) rate_limit: Option<RateLimit>,
@@ -94,7 +96,7 @@ impl<T> Response<T> {
 
     /// Returns the error of a success whose value is not what was asked for.
     pub(crate) fn refuse(&self, error: Error) -> Error {
-        error.after(self.head.journey)
+        error.of(self.head.operation.clone()).after(self.head.journey)
     }
 }
 
@@ -118,7 +120,7 @@ impl Response<Bytes> {
 
     /// Returns the body as text, with what is no UTF-8 replaced.
     #[must_use]
-    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+    pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.value)
     }
 }

@@ -47,7 +47,9 @@ pub struct RawRequest<'c> {
 
 impl<'c> RawRequest<'c> {
     pub(crate) fn new(pipeline: &'c Pipeline, base: &BaseUrl, method: Method, path: &str) -> Self {
-        let operation = format!("{method} {}", printable(path, 100));
+        // Without the query: the name is shown and logged, and a query may hold anything.
+        let bare = path.split('?').next().unwrap_or_default();
+        let operation = format!("{method} {}", printable(bare, 100));
         let request = match base.relative(path) {
             Ok(url) => Ok(Request::new(operation, method, url)),
             Err(error) => Err(error.of(operation)),
