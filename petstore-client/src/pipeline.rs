@@ -71,6 +71,7 @@ impl Pipeline {
                 Some(signature) => signature,
                 None => within(trip, self.keys.sign()).await?,
             };
+            trip.in_time()?;
             let number = trip.journey.attempts + 1;
             let span = tracing::debug_span!("petstore.attempt", number);
             let attempt = self.attempt(trip, &signature, permit).instrument(span).await;
