@@ -75,8 +75,8 @@ impl<T> Response<T> {
         self.head.rate_limit
     }
 
-    /// Returns the announced end of the operation, where there is one: as the service says it, or
-    /// else as the specification does.
+    /// Returns the announced end of the operation, where there is one: what the service says of
+    /// it, and for what it leaves out what the specification says.
     #[must_use]
     pub fn deprecation(&self) -> Option<&Deprecation> {
         self.head.deprecation.as_deref()
