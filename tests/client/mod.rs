@@ -5,7 +5,10 @@ mod wire;
 
 mod broken;
 mod contract;
+mod held_back;
 mod odd_answers;
 mod odd_values;
 mod requests;
+mod retries;
+mod retry_after;
 mod sizes;
