@@ -53,7 +53,14 @@ type Script = Arc<Mutex<dyn FnMut(usize) -> Act + Send>>;
 impl Wire {
     /// Starts a server that asks `script` what to do with each request, counted from 0.
     pub(super) async fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::at(TcpListener::bind("127.0.0.1:0").await.unwrap(), script)
+    }
+
+    /// Starts a server whose script has to know its address.
+    pub(super) fn at(
+        listener: TcpListener,
+        script: impl FnMut(usize) -> Act + Send + 'static,
+    ) -> Self {
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let script: Script = Arc::new(Mutex::new(script));
