@@ -1,10 +1,13 @@
 //! The client across real sockets: what it sends, and what it makes of what comes back.
 
 mod kit;
+mod logs;
 mod wire;
 
 mod broken;
 mod contract;
+mod deprecation;
+mod futures;
 mod held_back;
 mod keys;
 mod limits;
@@ -15,4 +18,6 @@ mod paging_guard;
 mod requests;
 mod retries;
 mod retry_after;
+mod secrecy;
+mod settings;
 mod sizes;
