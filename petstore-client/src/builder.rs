@@ -144,7 +144,12 @@ impl ClientBuilder {
         let keys = match &self.keys {
             Some(KeySource::Fixed(key)) => Keys::fixed(key)?,
             Some(KeySource::Provided(provider)) => Keys::Provided(Arc::clone(provider)),
-            None => return Err(Error::config("API key", "none was given; set `api_key`")),
+            None => {
+                return Err(Error::config(
+                    "API key",
+                    "none was given; set `api_key` or `key_provider`",
+                ));
+            }
         };
         let pipeline = Pipeline {
             transport: Transport {

@@ -53,10 +53,7 @@ impl<'c> Trip<'c> {
         Self {
             request,
             limits,
-            journey: Journey {
-                repeatable: request.method.is_idempotent(),
-                ..Journey::default()
-            },
+            journey: Journey { repeatable: request.method.is_idempotent(), ..Journey::default() },
             deadline: limits.deadline(clock::now()),
             held_back: Duration::ZERO,
             schedule,

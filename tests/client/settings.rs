@@ -21,7 +21,7 @@ fn says_what_is_wrong_with_which_part() {
     for (base, expected) in [
         ("", "the base URL cannot be used: it is empty"),
         ("   ", "the base URL cannot be used: it is empty"),
-        ("petstore.example/v1", "the base URL cannot be used: relative URL without a base"),
+        ("petstore.example/v1", "the base URL cannot be used: it does not begin with `https://`"),
         ("localhost:4010/v1", "neither http nor https"),
         ("ftp://petstore.example/v1", "neither http nor https"),
         ("https://", "empty host"),

@@ -19,8 +19,12 @@ impl Limit {
     fn advice(self) -> &'static str {
         match self {
             Self::Connect => "connecting took longer than `connect_timeout`; check the base URL",
-            Self::Attempt => "an attempt took longer than `attempt_timeout`",
-            Self::Call => "the call, with its waits, took longer than `timeout`",
+            Self::Attempt => {
+                "an attempt took longer than `attempt_timeout`; try again later, or allow more"
+            }
+            Self::Call => {
+                "the call, with its waits, took longer than `timeout`; try again later, or allow more"
+            }
         }
     }
 }
