@@ -11,6 +11,7 @@ mod futures;
 mod held_back;
 mod keys;
 mod limits;
+mod messages;
 mod odd_answers;
 mod odd_values;
 mod paging;

@@ -89,7 +89,9 @@ async fn survives_json_nested_beyond_any_sense() {
 async fn a_huge_value_never_makes_a_huge_message() {
     let error = refused(&format!(r#"[{{"id":"{}"}}]"#, "x".repeat(1_000_000))).await;
     let source = std::error::Error::source(&error).unwrap();
-    for text in [error.to_string(), source.to_string(), format!("{error:?}"), error.body().unwrap().into()] {
+    for text in
+        [error.to_string(), source.to_string(), format!("{error:?}"), error.body().unwrap().into()]
+    {
         assert!(text.len() < 5_000, "{} bytes", text.len());
     }
 }

@@ -46,8 +46,7 @@ async fn follows_every_way_to_write_the_next_page() {
 #[tokio::test]
 async fn follows_a_whole_address_on_the_same_origin() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let link =
-        format!("<http://{}/v1/pets?cursor=x>; rel=next", listener.local_addr().unwrap());
+    let link = format!("<http://{}/v1/pets?cursor=x>; rel=next", listener.local_addr().unwrap());
     let server = Wire::at(listener, move |number| match number {
         0 => page(&[1, 2], &["</x>; rel=last", &link]),
         _ => page(&[3], &[]),

@@ -98,9 +98,8 @@ async fn two_pages_that_name_each_other_end_the_stream() {
 
 #[tokio::test]
 async fn the_same_content_under_ever_new_addresses_ends_the_stream() {
-    let server = Wire::start(|number| {
-        answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], FULL)
-    });
+    let server =
+        Wire::start(|number| answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], FULL));
     let server = server.await;
     let (pages, error) = pages(&server).await;
     assert!(error.unwrap().is_paging());
@@ -109,9 +108,8 @@ async fn the_same_content_under_ever_new_addresses_ends_the_stream() {
 
 #[tokio::test]
 async fn empty_pages_without_end_end_the_stream() {
-    let server = Wire::start(|number| {
-        answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], "[]")
-    });
+    let server =
+        Wire::start(|number| answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], "[]"));
     let server = server.await;
     let (pages, error) = pages(&server).await;
     assert!(error.unwrap().is_paging());

@@ -94,9 +94,9 @@ async fn a_get_waits_out_a_503_that_says_how_long() {
 #[tokio::test(start_paused = true)]
 async fn a_body_that_comes_slowly_does_not_shorten_the_wait() {
     let server = Wire::start(|number| match number {
-        0 => Act::Stall(
-            b"HTTP/1.1 429 X\r\nRetry-After: 40\r\nContent-Length: 9\r\n\r\n{".to_vec(),
-        ),
+        0 => {
+            Act::Stall(b"HTTP/1.1 429 X\r\nRetry-After: 40\r\nContent-Length: 9\r\n\r\n{".to_vec())
+        }
         _ => no_pets(),
     });
     let server = server.await;
@@ -154,7 +154,10 @@ async fn max_wait_is_for_the_whole_call() {
     assert_eq!((error.attempts(), server.count()), (3, 3));
     assert_waits(error.waited(), 100, "twice 50 of 120");
     let message = error.to_string();
-    assert!(message.contains("(another 50 s)") && message.contains("still wait (20 s)"), "{message}");
+    assert!(
+        message.contains("(another 50 s)") && message.contains("still wait (20 s)"),
+        "{message}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
