@@ -156,7 +156,6 @@ async fn stops_at_the_limit_of_attempts() {
 #[tokio::test]
 async fn all_clones_share_a_budget_of_ten_retries_that_successes_refill() {
     let server = Wire::start(|number| match number {
-        0..30 => answer(500, &[], ""),
         30..60 => no_pets(),
         _ => answer(500, &[], ""),
     });
