@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod cli;
+mod client;
 mod contract;
 mod mock;
 mod tidy;

@@ -21,10 +21,14 @@ impl BaseUrl {
         }
         let mut url = match Url::parse(text) {
             Ok(url) => url,
+            Err(url::ParseError::RelativeUrlWithoutBase) => {
+                return wrong("it does not begin with `https://`".to_owned());
+            }
             Err(problem) => return wrong(format!("{problem}; give one such as `https://HOST/v1`")),
         };
         if !matches!(url.scheme(), "http" | "https") {
-            return wrong("its scheme is neither http nor https".to_owned());
+            let problem = "its scheme is neither http nor https; begin it with `https://`";
+            return wrong(problem.to_owned());
         }
         if !url.username().is_empty() || url.password().is_some() {
             return wrong(
@@ -86,7 +90,7 @@ impl BaseUrl {
             part == "." || part == ".."
         };
         if path.split('/').any(is_dots) {
-            return wrong("holds `.` or `..`; give it relative to the base URL, such as `/pets`");
+            return wrong("holds `.` or `..`; write it as it is below the base URL, as in `/pets`");
         }
         let mut url = self.at(&["/", path.trim_start_matches('/')].concat());
         url.set_query(query);
@@ -115,7 +119,7 @@ mod tests {
     fn says_what_is_wrong_with_a_base_url() {
         for (text, expected) in [
             ("", "empty"),
-            ("petstore", "relative URL without a base"),
+            ("petstore", "does not begin with `https://`"),
             ("ftp://a/v1", "neither http nor https"),
             ("https://me:pw@a/v1", "a password"),
             ("https://a/v1?key=1", "a query"),

@@ -126,8 +126,8 @@ impl ClientBuilder {
     }
 
     /// Sets the HTTP client to build on: proxies, certificates, DNS. Redirects, reqwest's own
-    /// retries and the `Referer` are switched off all the same, since they would send the key
-    /// elsewhere or escape the accounting.
+    /// retries, its verbose log and the `Referer` are switched off all the same, since they would
+    /// send the key elsewhere, show it, or escape the accounting.
     pub fn http_client(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = http;
         self
@@ -144,7 +144,12 @@ impl ClientBuilder {
         let keys = match &self.keys {
             Some(KeySource::Fixed(key)) => Keys::fixed(key)?,
             Some(KeySource::Provided(provider)) => Keys::Provided(Arc::clone(provider)),
-            None => return Err(Error::config("API key", "none was given; set `api_key`")),
+            None => {
+                return Err(Error::config(
+                    "API key",
+                    "none was given; set `api_key` or `key_provider`",
+                ));
+            }
         };
         let pipeline = Pipeline {
             transport: Transport {
@@ -177,6 +182,7 @@ impl ClientBuilder {
             .connect_timeout(self.connect_timeout)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
+            .connection_verbose(false)
             .referer(false);
         if base.is_loopback() {
             // A proxy could not reach this machine's loopback, and would see the key.
@@ -190,7 +196,8 @@ impl ClientBuilder {
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientBuilder")
-            .field("base_url", &self.base_url)
+            // Before it is checked it may hold a password.
+            .field("base_url", &BaseUrl::parse(&self.base_url, true).ok())
             .field("defaults", &self.defaults)
             .finish_non_exhaustive()
     }

@@ -45,6 +45,15 @@ impl Deprecation {
         }
     }
 
+    /// Fills what is not announced from elsewhere.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            since: self.since.or(other.since),
+            sunset: self.sunset.or(other.sunset),
+            successor: self.successor.or(other.successor),
+        }
+    }
+
     /// Returns from when the operation is deprecated, where the service gives a date. It may lie
     /// in the future.
     #[must_use]

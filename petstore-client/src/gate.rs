@@ -4,6 +4,7 @@
 //! of a client share one gate, so a refusal that one task received holds back every other.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
@@ -23,14 +24,21 @@ pub(crate) struct Permit<'g> {
 }
 
 impl Gate {
-    /// Waits until a request may go, or returns at once what holds it back beyond `latest`.
-    pub(crate) async fn acquire(&self, latest: Instant) -> Result<Permit<'_>, Block> {
+    /// Waits until a request may go, or returns at once what holds it back beyond `latest`. What
+    /// it waits for is added to `waited`.
+    pub(crate) async fn acquire(
+        &self,
+        latest: Instant,
+        waited: &mut Duration,
+    ) -> Result<Permit<'_>, Block> {
         // Another refusal may have come while this one was waited out: look again.
         while let Some(block) = self.blocked() {
             if block.until > latest {
                 return Err(block);
             }
+            let start = clock::now();
             sleep_until(block.until).await;
+            *waited += clock::now() - start;
         }
         Ok(Permit { gate: self })
     }

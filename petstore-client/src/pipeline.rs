@@ -71,6 +71,7 @@ impl Pipeline {
                 Some(signature) => signature,
                 None => within(trip, self.keys.sign()).await?,
             };
+            trip.in_time()?;
             let number = trip.journey.attempts + 1;
             let span = tracing::debug_span!("petstore.attempt", number);
             let attempt = self.attempt(trip, &signature, permit).instrument(span).await;
@@ -93,9 +94,9 @@ impl Pipeline {
     }
 
     async fn pass_gate(&self, trip: &mut Trip<'_>) -> Result<Permit<'_>, Error> {
-        let start = clock::now();
-        let passed = self.gate.acquire(trip.latest()).await;
-        trip.passed_gate(clock::now() - start);
+        let mut waited = Duration::ZERO;
+        let passed = self.gate.acquire(trip.latest(), &mut waited).await;
+        trip.passed_gate(waited);
         passed.map_err(|block| trip.too_long(block, None))
     }
 
@@ -114,6 +115,7 @@ impl Pipeline {
             self.notices.tell(&request.operation, deprecation);
         }
         let head = Head {
+            operation: request.operation.clone(),
             status: reply.status,
             rate_limit: rate_limit(&reply.headers, service_time(&reply.headers)),
             deprecation: deprecation.map(Box::new),

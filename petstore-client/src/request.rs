@@ -43,12 +43,14 @@ impl Request {
         }
     }
 
-    /// Returns what a response announces, or else what the specification does.
+    /// Returns what a response announces, and where it is silent what the specification says.
     pub(crate) fn deprecation(&self, headers: &HeaderMap) -> Option<Deprecation> {
-        let specified = || {
-            let doomed = self.doomed?;
-            Some(Deprecation::specified(doomed.sunset, doomed.successor))
-        };
-        Deprecation::read(headers).or_else(specified)
+        let announced = Deprecation::read(headers);
+        let Some(doomed) = self.doomed else { return announced };
+        let specified = Deprecation::specified(doomed.sunset, doomed.successor);
+        Some(match announced {
+            Some(announced) => announced.or(specified),
+            None => specified,
+        })
     }
 }

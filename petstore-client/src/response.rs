@@ -1,5 +1,6 @@
 //! A successful response: the value, and what came around it.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::deprecation::Deprecation;
-use crate::error::{Error, Journey, Kind};
+use crate::error::{Error, Journey, Kind, Undecodable};
 use crate::headers::RateLimit;
 use crate::text::printable;
 
@@ -30,6 +31,7 @@ pub struct Response<T> {
 /// What came around the value.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
+    pub(crate) operation: Cow<'static, str>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) rate_limit: Option<RateLimit>,
@@ -73,8 +75,8 @@ impl<T> Response<T> {
         self.head.rate_limit
     }
 
-    /// Returns the announced end of the operation, where there is one: as the service says it, or
-    /// else as the specification does.
+    /// Returns the announced end of the operation, where there is one: what the service says of
+    /// it, and for what it leaves out what the specification says.
     #[must_use]
     pub fn deprecation(&self) -> Option<&Deprecation> {
         self.head.deprecation.as_deref()
@@ -94,7 +96,7 @@ impl<T> Response<T> {
 
     /// Returns the error of a success whose value is not what was asked for.
     pub(crate) fn refuse(&self, error: Error) -> Error {
-        error.after(self.head.journey)
+        error.of(self.head.operation.clone()).after(self.head.journey)
     }
 }
 
@@ -118,7 +120,7 @@ impl Response<Bytes> {
 
     /// Returns the body as text, with what is no UTF-8 replaced.
     #[must_use]
-    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+    pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.value)
     }
 }
@@ -136,21 +138,19 @@ fn located<T: DeserializeOwned>(
 ) -> Error {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let (path, source) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-        Err(error) => (error.path().to_string(), error.into_inner()),
+        Err(error) => (printable(&error.path().to_string(), 200), error.into_inner()),
         Ok(_) => (".".to_owned(), plain),
     };
+    let said = printable(&source.to_string(), 300);
     let problem = if body.iter().all(u8::is_ascii_whitespace) {
         "its body is empty where JSON was expected; check the base URL".to_owned()
     } else if source.is_data() {
-        format!("at `{}`: {}", printable(&path, 200), printable(&source.to_string(), 300))
+        format!("at `{path}`: {said}")
     } else {
-        format!(
-            "its body is not JSON ({}): `{}`; check the base URL",
-            printable(&source.to_string(), 300),
-            excerpt(body, 60)
-        )
+        format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
     };
-    Error::new(Kind::Decode { status, path, problem, body: excerpt(body, 2_000), source })
+    let (body, source) = (excerpt(body, 2_000), Undecodable(said));
+    Error::new(Kind::Decode { status, path, problem, body, source })
 }
 
 fn excerpt(body: &[u8], max: usize) -> String {

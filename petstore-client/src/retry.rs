@@ -50,8 +50,10 @@ pub(crate) fn may_have_acted(outcome: Outcome) -> bool {
     match outcome {
         Outcome::NeverLeft => false,
         Outcome::Lost => true,
+        // Only a refusal is proof. A 303 may mean "done, look there", and an unheard-of status
+        // anything.
         Outcome::Answered(status) => {
-            status.is_success() || status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT
+            !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT
         }
     }
 }
@@ -125,7 +127,7 @@ mod tests {
         assert!(!may_have_acted(Outcome::NeverLeft));
         assert!(may_have_acted(Outcome::Lost));
         for (status, expected) in
-            [(201, true), (400, false), (429, false), (408, true), (502, true)]
+            [(201, true), (303, true), (400, false), (429, false), (408, true), (502, true)]
         {
             let outcome = Outcome::Answered(StatusCode::from_u16(status).unwrap());
             assert_eq!(may_have_acted(outcome), expected, "{status}");

@@ -53,7 +53,7 @@ impl<'c> Trip<'c> {
         Self {
             request,
             limits,
-            journey: Journey::default(),
+            journey: Journey { repeatable: request.method.is_idempotent(), ..Journey::default() },
             deadline: limits.deadline(clock::now()),
             held_back: Duration::ZERO,
             schedule,
@@ -81,6 +81,11 @@ impl<'c> Trip<'c> {
         if own.at < whole.at { own } else { whole }
     }
 
+    /// Refuses to begin an attempt for which no time is left: it would be sent and not awaited.
+    pub(crate) fn in_time(&self) -> Result<(), Error> {
+        if clock::now() < self.deadline { Ok(()) } else { Err(self.deadline().passed()) }
+    }
+
     /// Returns when the whole call has to end.
     pub(crate) fn deadline(&self) -> Deadline {
         Deadline::new(self.deadline, Limit::Call, self.limits.timeout)
@@ -93,7 +98,9 @@ impl<'c> Trip<'c> {
         };
         self.journey.attempts += 1;
         self.journey.maybe_processed |= may_have_acted(outcome);
-        let may_go_on = self.journey.attempts < self.limits.max_attempts;
+        // An attempt whose key was refused is not counted against the limit.
+        let counted = self.journey.attempts - u32::from(self.rekeyed);
+        let may_go_on = counted < self.limits.max_attempts;
         match verdict(&self.request.method, outcome, attempt.block.is_some()) {
             Verdict::Rekey if !self.rekeyed => {
                 self.rekeyed = true;
@@ -128,7 +135,7 @@ impl<'c> Trip<'c> {
 
     /// Returns the error for a block that is longer than the call may wait.
     pub(crate) fn too_long(&self, block: Block, refusal: Option<Reply>) -> Error {
-        let allowed = self.limits.max_wait.min(self.limits.timeout);
+        let allowed = self.latest().saturating_duration_since(clock::now());
         rate_limited(block, Some(allowed), refusal.map(fault))
     }
 }

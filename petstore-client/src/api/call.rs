@@ -62,7 +62,7 @@ pub(super) async fn fetch<T: DeserializeOwned>(
     let raw = pipeline.call(request).await?;
     match decode(raw.status(), &raw) {
         Ok(value) => Ok(raw.map(|_| value)),
-        Err(error) => Err(raw.refuse(error).of(request.operation.clone())),
+        Err(error) => Err(raw.refuse(error)),
     }
 }
 

@@ -12,6 +12,16 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::text::printable;
 
+/// Headers that the client sets itself: a second `Authorization` or `Host` would misdirect the key,
+/// and a wrong length would break the connection for the request after this one.
+const OWN: [HeaderName; 5] = [
+    header::AUTHORIZATION,
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::CONNECTION,
+];
+
 /// A request of one's own, from [`Client::request`](crate::Client::request).
 ///
 /// It is signed, held back, retried and judged like every other: an answer that is not a success
@@ -37,7 +47,9 @@ pub struct RawRequest<'c> {
 
 impl<'c> RawRequest<'c> {
     pub(crate) fn new(pipeline: &'c Pipeline, base: &BaseUrl, method: Method, path: &str) -> Self {
-        let operation = format!("{method} {}", printable(path, 100));
+        // Without the query: the name is shown and logged, and a query may hold anything.
+        let bare = path.split('?').next().unwrap_or_default();
+        let operation = format!("{method} {}", printable(bare, 100));
         let request = match base.relative(path) {
             Ok(url) => Ok(Request::new(operation, method, url)),
             Err(error) => Err(error.of(operation)),
@@ -62,13 +74,14 @@ impl<'c> RawRequest<'c> {
         })
     }
 
-    /// Adds a header. `Authorization` and `Host` are the client's own.
+    /// Adds a header. `Authorization`, `Host` and those that frame the message on its connection
+    /// are the client's own.
     pub fn header(self, name: &str, value: &str) -> Self {
         self.try_map(|request| {
             let shown = printable(name, 60);
             let name = HeaderName::try_from(name)
                 .map_err(|_| Error::invalid(format!("`{shown}` is no name of a header")))?;
-            if matches!(name, header::AUTHORIZATION | header::HOST) {
+            if OWN.contains(&name) {
                 return Err(Error::invalid(format!("the client sets the header `{name}` itself")));
             }
             let value = HeaderValue::try_from(value).map_err(|_| {
@@ -80,10 +93,11 @@ impl<'c> RawRequest<'c> {
     }
 
     /// Sets the body, and its content type where no header sets it.
-    pub fn body(self, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+    pub fn body(self, content_type: &str, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         self.try_map(|request| {
-            let kind = HeaderValue::from_static(content_type);
+            let kind = HeaderValue::try_from(content_type)
+                .map_err(|_| Error::invalid("the content type cannot be written into a header"))?;
             request.headers.entry(header::CONTENT_TYPE).or_insert(kind);
             request.body = Some(body);
             Ok(())

@@ -59,6 +59,7 @@ impl ServiceFault {
             403 => "check what the API key is allowed to do",
             404 => "check the identifier and the base URL, version segment included",
             405 => "check the method and the path",
+            408 => "try again later",
             410 => "the operation has been removed; use its replacement",
             429 => "wait before the next request",
             300..=399 => "redirects are not followed; check the base URL",

@@ -19,11 +19,20 @@ impl Limit {
     fn advice(self) -> &'static str {
         match self {
             Self::Connect => "connecting took longer than `connect_timeout`; check the base URL",
-            Self::Attempt => "an attempt took longer than `attempt_timeout`",
-            Self::Call => "the call, with its waits, took longer than `timeout`",
+            Self::Attempt => {
+                "an attempt took longer than `attempt_timeout`; try again later, or allow more"
+            }
+            Self::Call => {
+                "the call, with its waits, took longer than `timeout`; try again later, or allow more"
+            }
         }
     }
 }
+
+/// What the JSON parser said, cut and made printable: it repeats values of any length.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Undecodable(pub(crate) String);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Kind {
@@ -47,7 +56,10 @@ pub(crate) enum Kind {
     Connect { origin: String, source: reqwest::Error },
     #[error("timed out after {} s: {}", .after.as_secs_f64(), .limit.advice())]
     Timeout { limit: Limit, after: Duration },
-    #[error("the connection broke before the whole response had come")]
+    #[error(
+        "no whole response came: the connection broke, or what answered does not speak HTTP; \
+         check the base URL, or try again later"
+    )]
     Interrupted(#[source] reqwest::Error),
     #[error("the response {} could not be read: {problem}", .status.as_u16())]
     Decode {
@@ -55,7 +67,7 @@ pub(crate) enum Kind {
         path: String,
         problem: String,
         body: String,
-        source: serde_json::Error,
+        source: Undecodable,
     },
     #[error("the response is larger than {limit} bytes; raise `max_response_bytes` to accept it")]
     BodyTooLarge { limit: usize, status: http::StatusCode },

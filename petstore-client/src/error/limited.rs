@@ -38,7 +38,7 @@ pub(crate) struct RateLimited {
     /// How long that is from when the error arose.
     pub(crate) wait: Duration,
     pub(crate) quota: Quota,
-    /// The wait that the caller allowed, where that is what ended the call.
+    /// The wait that the caller's limits still allowed, where that is what ended the call.
     pub(crate) allowed: Option<Duration>,
 }
 
@@ -54,9 +54,9 @@ impl fmt::Display for RateLimited {
         match self.allowed {
             Some(allowed) => write!(
                 f,
-                ", which is longer than this call may wait ({} s); \
-                 call again then, or allow a longer `max_wait`",
-                allowed.as_secs_f64()
+                ", which is longer than this call may still wait ({} s); \
+                 call again then, or allow a longer `max_wait` and `timeout`",
+                (allowed.as_secs_f64() * 10.0).round() / 10.0
             ),
             None => f.write_str("; call again then, or allow more attempts"),
         }

@@ -8,7 +8,7 @@ mod limited;
 mod opaque;
 
 pub(crate) use fault::ServiceFault;
-pub(crate) use kind::{BoxError, Kind, Limit};
+pub(crate) use kind::{BoxError, Kind, Limit, Undecodable};
 pub use limited::Quota;
 pub(crate) use limited::RateLimited;
 pub use opaque::Error;

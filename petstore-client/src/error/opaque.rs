@@ -17,6 +17,8 @@ pub(crate) struct Journey {
     pub(crate) waited: Duration,
     /// Whether the service may have acted on one of them.
     pub(crate) maybe_processed: bool,
+    /// Whether sending the request again does no more than sending it once.
+    pub(crate) repeatable: bool,
 }
 
 /// Why a call failed.
@@ -123,13 +125,18 @@ impl Error {
     /// Returns whether a time limit ran out: for connecting, for an attempt, or for the call.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
-        matches!(self.0.kind, Kind::Timeout { .. })
+        match &self.0.kind {
+            Kind::Timeout { .. } => true,
+            // A limit of the HTTP client that the program brought along.
+            Kind::Interrupted(error) => error.is_timeout(),
+            _ => false,
+        }
     }
 
     /// Returns whether the connection broke while a response was awaited or read.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        matches!(self.0.kind, Kind::Interrupted(_))
+        matches!(&self.0.kind, Kind::Interrupted(error) if !error.is_timeout())
     }
 
     /// Returns whether a successful response had a body that is not what the operation returns.
@@ -199,7 +206,8 @@ impl Error {
         self.fault().map(|f| &f.headers)
     }
 
-    /// Returns where in the JSON decoding failed, such as `[3].categoryId`; `.` is the whole.
+    /// Returns where in the JSON decoding failed, such as `[3].categoryId`, cut to 200 characters
+    /// and made printable; `.` is the whole.
     #[must_use]
     pub fn decode_path(&self) -> Option<&str> {
         match &self.0.kind {
@@ -273,10 +281,17 @@ impl fmt::Display for Error {
             write!(f, "{operation} failed: ")?;
         }
         self.0.kind.fmt(f)?;
-        if self.attempts() > 1 {
-            write!(f, " (after {} attempts)", self.attempts())?;
+        if self.may_have_been_processed() && !self.0.journey.repeatable {
+            f.write_str("; the request may have been processed: look before you send it again")?;
         }
-        Ok(())
+        match (self.attempts(), self.waited().as_secs()) {
+            (0 | 1, 0) => Ok(()),
+            (0 | 1, waited) => write!(f, " (after {waited} s of waiting)"),
+            (attempts, 0) => write!(f, " (after {attempts} attempts)"),
+            (attempts, waited) => {
+                write!(f, " (after {attempts} attempts and {waited} s of waiting)")
+            }
+        }
     }
 }
 

@@ -1,0 +1,128 @@
+//! The end of an operation: as data on each response, and told once.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use petstore_client::{Client, Method};
+
+use super::kit::{REX, answer, builder, client};
+use super::logs::Logs;
+use super::wire::Wire;
+
+/// The removal of `getPet` (specification, section 4.3).
+const REMOVAL: u64 = 1_922_659_200;
+
+fn at(seconds: u64) -> Option<SystemTime> {
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+async fn saying(headers: &[(&'static str, &'static str)]) -> Wire {
+    let headers = headers.to_vec();
+    Wire::start(move |_| answer(200, &headers, REX)).await
+}
+
+#[expect(deprecated, reason = "this is what is tested")]
+async fn get(client: &Client) -> petstore_client::Response<petstore_client::Pet> {
+    client.pets().get(1).await.unwrap()
+}
+
+#[tokio::test]
+async fn reads_what_the_service_announces() {
+    let server = saying(&[
+        ("Deprecation", "@1764892800"),
+        ("Sunset", "Fri, 05 Dec 2031 00:00:00 GMT"),
+        ("Link", "</v1/pets>; rel=\"successor-version\""),
+    ]);
+    let server = server.await;
+    let pet = get(&client(&server.base())).await;
+    let said = pet.deprecation().unwrap();
+    assert_eq!((said.since(), said.sunset()), (at(1_764_892_800), at(REMOVAL + 365 * 86_400)));
+    assert_eq!(said.successor(), Some("/v1/pets"));
+    assert_eq!(said.days_left(at(REMOVAL).unwrap()), Some(365));
+}
+
+#[tokio::test]
+async fn says_what_the_specification_says_where_the_service_is_silent() {
+    for (headers, since) in [
+        (vec![], None),
+        (vec![("Deprecation", "true")], None),
+        (vec![("Deprecation", "@1764892800")], at(1_764_892_800)),
+        (vec![("Sunset", "soon")], None),
+    ] {
+        let server = saying(&headers).await;
+        let pet = get(&client(&server.base())).await;
+        let said = pet.deprecation().unwrap();
+        assert_eq!((said.since(), said.sunset()), (since, at(REMOVAL)), "{headers:?}");
+        assert_eq!(said.successor(), Some("/pets"));
+    }
+}
+
+#[tokio::test]
+async fn any_operation_may_be_announced_and_a_raw_request_too() {
+    let server = saying(&[("Deprecation", "true")]).await;
+    let client = client(&server.base());
+    let raw = client.request(Method::GET, "/x").send().await.unwrap();
+    assert!(raw.deprecation().is_some());
+    let server = saying(&[]).await;
+    let client = super::kit::client(&server.base());
+    let raw = client.request(Method::GET, "/x").send().await.unwrap();
+    assert!(raw.deprecation().is_none());
+}
+
+#[tokio::test]
+async fn warns_once_for_each_operation_and_client() {
+    let server = saying(&[("Deprecation", "true")]).await;
+    let logs = Logs::capture();
+    let first = client(&server.base());
+    for _ in 0..3 {
+        get(&first).await;
+        get(&first.clone()).await;
+        first.store().orders().await.unwrap();
+    }
+    get(&client(&server.base())).await;
+    let text = logs.text();
+    let warned = |operation: &str| {
+        let line = |line: &&str| {
+            line.contains(" WARN ")
+                && line.contains("this operation is deprecated")
+                && line.contains(&format!("operation=\"{operation}\""))
+        };
+        text.lines().filter(line).count()
+    };
+    assert_eq!(warned("getPet"), 2, "one for each client:\n{text}");
+    assert_eq!(warned("GET /store/orders"), 1);
+    assert!(text.contains("Thu, 05 Dec 2030 00:00:00 GMT"), "{text}");
+}
+
+#[tokio::test]
+async fn the_hook_hears_of_each_operation_once() {
+    let server = saying(&[("Deprecation", "@1764892800")]).await;
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hook = Arc::clone(&heard);
+    let client = builder(&server.base()).on_deprecation(move |operation, said| {
+        hook.lock().unwrap().push((operation.to_owned(), said.since()));
+    });
+    let client = client.build().unwrap();
+    for _ in 0..3 {
+        get(&client).await;
+        client.clone().store().orders().await.unwrap();
+    }
+    let since = at(1_764_892_800);
+    let expected = [("getPet".to_owned(), since), ("GET /store/orders".to_owned(), since)];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_hook_may_use_the_client_itself() {
+    let server = saying(&[]).await;
+    let slot: Arc<Mutex<Option<Client>>> = Arc::default();
+    let inside = Arc::clone(&slot);
+    let client = builder(&server.base()).on_deprecation(move |_, _| {
+        let client = inside.lock().unwrap().clone().unwrap();
+        drop(client.pets().list());
+        assert!(format!("{client:?}").contains("Client"));
+    });
+    let client = client.build().unwrap();
+    *slot.lock().unwrap() = Some(client.clone());
+    get(&client).await;
+}

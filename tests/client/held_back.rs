@@ -1,0 +1,96 @@
+//! What one task is told holds back every clone.
+
+use std::time::Duration;
+
+use petstore_client::{Client, NewPet};
+use tokio::time::Instant;
+
+use super::kit::{REX, answer, client, no_pets, once};
+use super::wire::Wire;
+
+/// Starts a server that refuses the first request with `status`, and a client that has been told.
+async fn told(status: u16) -> (Wire, Client, Instant) {
+    let server = Wire::start(move |number| match number {
+        0 => answer(status, &[("Retry-After", "30")], ""),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let client = client(&server.base());
+    client.pets().list().with(once()).send().await.unwrap_err();
+    (server, client, Instant::now())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_that_one_task_received_holds_back_all_clones() {
+    let (server, client, told) = told(429).await;
+    let tasks: Vec<_> = (0..10)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.pets().list().send().await.unwrap() })
+        })
+        .collect();
+    for task in tasks {
+        let page = task.await.unwrap();
+        assert_eq!(page.attempts(), 1, "waiting at the gate is no attempt");
+        assert!(page.waited() >= Duration::from_secs(29), "{:?}", page.waited());
+    }
+    for seen in &server.seen()[1..] {
+        assert!(seen.at - told >= Duration::from_millis(29_990), "{:?}", seen.at - told);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_503_with_retry_after_holds_back_all_clones_too() {
+    let (server, client, told) = told(503).await;
+    client.clone().pets().list().send().await.unwrap();
+    assert!(server.seen()[1].at - told >= Duration::from_millis(29_990));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_operation_and_a_post_are_held_back_as_well() {
+    let server = Wire::start(|number| match number {
+        0 => answer(429, &[("Retry-After", "30")], ""),
+        _ => answer(201, &[], REX),
+    });
+    let server = server.await;
+    let client = client(&server.base());
+    client.store().orders().with(once()).await.unwrap_err();
+    let pet = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
+    assert!(pet.waited() >= Duration::from_secs(29));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
+    // Two requests are under way at once; the second refusal is the longer one.
+    let server = Wire::start(|number| match number {
+        0 => answer(429, &[("Retry-After", "10")], ""),
+        1 => answer(429, &[("Retry-After", "40")], ""),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let client = client(&server.base());
+    let start = Instant::now();
+    let (one, two) = tokio::join!(client.pets().list().send(), client.pets().list().send());
+    assert_eq!((one.unwrap().attempts(), two.unwrap().attempts()), (2, 2));
+    for seen in &server.seen()[2..] {
+        assert!(seen.at - start >= Duration::from_secs(40), "{:?}", seen.at - start);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_client_is_not_held_back() {
+    let (server, _told, _) = told(429).await;
+    let page = client(&server.base()).pets().list().send().await.unwrap();
+    assert!(page.waited().is_zero());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_while_held_back_sends_nothing() {
+    let (server, client, _) = told(429).await;
+    let call = client.pets().list();
+    tokio::time::timeout(Duration::from_secs(5), call.send()).await.unwrap_err();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(server.count(), 1);
+    client.pets().list().send().await.unwrap();
+    assert_eq!(server.count(), 2);
+}

@@ -1,0 +1,143 @@
+//! Keys from a provider: asked before every request, and once more after a 401.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use petstore_client::{ApiKey, CallOptions, Client, KeyFuture, KeyProvider, NewPet};
+
+use super::kit::{REX, answer, builder, no_pets};
+use super::wire::{Seen, Wire};
+
+/// Hands out these keys in turn, the last one for ever, and records what it is asked.
+#[derive(Clone, Default)]
+struct Keys {
+    hand_out: &'static [&'static str],
+    asked: Arc<Mutex<Vec<Option<ApiKey>>>>,
+}
+
+impl KeyProvider for Keys {
+    fn api_key<'a>(&'a self, refused: Option<&'a ApiKey>) -> KeyFuture<'a> {
+        let mut asked = self.asked.lock().unwrap();
+        let key = self.hand_out.get(asked.len()).or(self.hand_out.last());
+        asked.push(refused.cloned());
+        Box::pin(async move {
+            match key {
+                Some(&"hang") => std::future::pending().await,
+                Some(&key) => Ok(ApiKey::new(key)),
+                None => Err("the vault is sealed".into()),
+            }
+        })
+    }
+}
+
+/// Starts a server that answers the first `refusals` requests with 401.
+async fn set_up(hand_out: &'static [&'static str], refusals: usize) -> (Wire, Client, Keys) {
+    let server = Wire::start(move |number| match number {
+        _ if number < refusals => answer(401, &[], r#"{"code":"unauthorized"}"#),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let keys = Keys { hand_out, ..Keys::default() };
+    let client = builder(&server.base()).key_provider(keys.clone()).build().unwrap();
+    (server, client, keys)
+}
+
+fn sent(server: &Wire) -> Vec<String> {
+    let key = |seen: &Seen| seen.header("authorization").unwrap()["Bearer ".len()..].to_owned();
+    server.seen().iter().map(key).collect()
+}
+
+#[tokio::test]
+async fn asks_for_the_key_of_each_request() {
+    let (server, client, _keys) = set_up(&["one", "two"], 0).await;
+    client.pets().list().send().await.unwrap();
+    client.pets().list().send().await.unwrap();
+    assert_eq!(sent(&server), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn asks_once_more_after_a_401_and_sends_the_new_key() {
+    let (server, client, keys) = set_up(&["old", "new"], 1).await;
+    let page = client.pets().list().send().await.unwrap();
+    assert_eq!((page.attempts(), sent(&server)), (2, vec!["old".into(), "new".into()]));
+    assert_eq!(*keys.asked.lock().unwrap(), [None, Some(ApiKey::new("old"))]);
+}
+
+#[tokio::test]
+async fn a_post_is_sent_again_with_the_new_key_since_a_401_did_nothing() {
+    let server = Wire::start(|number| match number {
+        0 => answer(401, &[], ""),
+        _ => answer(201, &[], REX),
+    });
+    let server = server.await;
+    let keys = Keys { hand_out: &["old", "new"], ..Keys::default() };
+    let client = builder(&server.base()).key_provider(keys).build().unwrap();
+    client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
+    assert_eq!(sent(&server), ["old", "new"]);
+}
+
+#[tokio::test]
+async fn never_sends_the_refused_key_again() {
+    let (server, client, keys) = set_up(&["same"], 9).await;
+    let error = client.pets().list().send().await.unwrap_err();
+    assert!(error.is_unauthorized() && error.code() == Some("unauthorized"), "{error}");
+    assert_eq!((error.attempts(), sent(&server).len()), (1, 1));
+    assert_eq!(keys.asked.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn asks_again_only_once_a_call() {
+    let (server, client, keys) = set_up(&["a", "b", "c"], 9).await;
+    let error = client.pets().list().send().await.unwrap_err();
+    assert!(error.is_unauthorized());
+    assert_eq!((error.attempts(), sent(&server)), (2, vec!["a".into(), "b".into()]));
+    assert_eq!(keys.asked.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn the_refused_attempt_does_not_count_against_the_limit() {
+    let server = Wire::start(|number| match number {
+        0 => answer(401, &[], ""),
+        1 => answer(500, &[], ""),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let keys = Keys { hand_out: &["old", "new"], ..Keys::default() };
+    let client = builder(&server.base()).key_provider(keys).build().unwrap();
+    let two = CallOptions::new().max_attempts(2);
+    let page = client.pets().list().with(two).send().await.unwrap();
+    assert_eq!(page.attempts(), 3);
+    assert_eq!(sent(&server), ["old", "new", "new"]);
+}
+
+#[tokio::test]
+async fn an_error_of_the_provider_ends_the_call_and_is_its_source() {
+    let (server, client, _keys) = set_up(&[], 0).await;
+    let error = client.pets().list().send().await.unwrap_err();
+    assert!(error.is_unauthorized() && !error.is_service(), "{error}");
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "the vault is sealed");
+    assert_eq!((error.attempts(), server.count()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_sent_is_told_without_repeating_it() {
+    let (server, client, _keys) = set_up(&["s3cret\n"], 0).await;
+    let error = client.pets().list().send().await.unwrap_err();
+    assert!(error.is_config(), "{error}");
+    assert!(!format!("{error} {error:?}").contains("s3cret"));
+    assert_eq!(server.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_hangs_is_given_up_with_the_call() {
+    let (server, client, _keys) = set_up(&["hang"], 0).await;
+    let short = CallOptions::new().timeout(Duration::from_secs(7));
+    let error = client.pets().list().with(short).send().await.unwrap_err();
+    assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
+    assert_eq!((error.attempts(), server.count()), (0, 0));
+
+    let (server, client, _keys) = set_up(&["old", "hang"], 1).await;
+    let error = client.pets().list().with(short).send().await.unwrap_err();
+    assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
+    assert_eq!((error.attempts(), server.count()), (1, 1));
+}

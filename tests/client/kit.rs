@@ -1,0 +1,51 @@
+//! What these tests build on: clients for a test server, answers and pets as they travel.
+
+use std::time::Duration;
+
+use petstore_client::{CallOptions, Client, ClientBuilder};
+use wiremock::MockServer;
+
+use super::wire::Act;
+
+pub(super) const KEY: &str = "k3y-of-these-tests";
+pub(super) const REX: &str = r#"{"id":1,"name":"Rex","categoryId":7,"status":"available"}"#;
+/// `Date` of the answers that carry one: months away from this machine's clock.
+pub(super) const DATE: &str = "Fri, 15 Jan 2027 08:00:00 GMT";
+
+/// Starts a client that does not wait between attempts.
+pub(super) fn builder(base: &str) -> ClientBuilder {
+    Client::builder(base).api_key(KEY).backoff(Duration::ZERO, Duration::ZERO)
+}
+
+pub(super) fn client(base: &str) -> Client {
+    builder(base).build().unwrap()
+}
+
+/// Returns the base URL of a wiremock server.
+pub(super) fn base(server: &MockServer) -> String {
+    format!("{}/v1", server.uri())
+}
+
+pub(super) fn once() -> CallOptions {
+    CallOptions::new().max_attempts(1)
+}
+
+/// Writes an HTTP/1.1 response whose length is right.
+pub(super) fn http(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+    use std::fmt::Write as _;
+
+    let mut text = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in headers {
+        write!(text, "{name}: {value}\r\n").unwrap();
+    }
+    (text + "\r\n" + body).into_bytes()
+}
+
+pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Act {
+    Act::Answer(http(status, headers, body))
+}
+
+/// Answers with an empty list of pets.
+pub(super) fn no_pets() -> Act {
+    answer(200, &[], "[]")
+}

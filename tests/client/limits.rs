@@ -1,0 +1,144 @@
+//! The limits on time: for connecting, an attempt and a call, and for one call only.
+
+use std::time::Duration;
+
+use petstore_client::{CallOptions, Client, Error, NewPet};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::Instant;
+
+use super::kit::{answer, builder, client, no_pets, once};
+use super::wire::{Act, Wire};
+
+async fn stalling(bytes: &'static [u8]) -> Wire {
+    Wire::start(|_| Act::Stall(bytes.to_vec())).await
+}
+
+async fn list(client: &Client, options: CallOptions) -> (Error, Duration) {
+    let start = Instant::now();
+    let error = client.pets().list().with(options).send().await.unwrap_err();
+    (error, start.elapsed())
+}
+
+fn assert_took(took: Duration, seconds: u64) {
+    let off = took.abs_diff(Duration::from_secs(seconds));
+    assert!(off < Duration::from_millis(100), "{took:?} for {seconds} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_ends_after_thirty_seconds_wherever_it_hangs() {
+    let stalls: [&[u8]; 4] = [
+        b"",
+        b"HTTP/1.1 200 OK\r\nX-A:",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[",
+    ];
+    for stall in stalls {
+        let server = stalling(stall).await;
+        let (error, took) = list(&client(&server.base()), once()).await;
+        assert_took(took, 30);
+        assert!(error.is_timeout() && !error.is_connect() && error.may_have_been_processed());
+        assert!(error.to_string().contains("after 30 s"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_whose_body_hangs_keeps_its_status() {
+    let server = stalling(b"HTTP/1.1 404 X\r\nContent-Length: 9\r\n\r\n{").await;
+    let (error, took) = list(&client(&server.base()), once()).await;
+    assert!(error.is_not_found() && took <= Duration::from_secs(31), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_after_its_time_however_many_attempts_remain() {
+    let server = stalling(b"").await;
+    let options = CallOptions::new().timeout(Duration::from_secs(70));
+    let (error, took) = list(&client(&server.base()), options).await;
+    assert_took(took, 70);
+    assert_eq!((error.attempts(), server.count()), (3, 3));
+    assert!(error.is_timeout() && error.to_string().contains("after 70 s"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn does_not_wait_for_an_attempt_that_there_is_no_time_for() {
+    let server = Wire::start(|_| answer(500, &[], "")).await;
+    let slow = builder(&server.base()).backoff(Duration::from_secs(1_000_000), Duration::MAX);
+    let (error, took) = list(&slow.build().unwrap(), CallOptions::new()).await;
+    assert!(error.is_server_error(), "the last answer says more than a time-out: {error}");
+    assert!(took < Duration::from_secs(300));
+}
+
+#[tokio::test]
+async fn a_call_without_time_sends_nothing() {
+    let server = Wire::start(|_| no_pets()).await;
+    let none = CallOptions::new().timeout(Duration::ZERO);
+    let client = client(&server.base());
+    let error = client.pets().create(&NewPet::new("a", 1)).with(none).await.unwrap_err();
+    assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
+    assert_eq!((error.attempts(), server.count()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_call_differs_and_the_others_stay_as_they_are() {
+    let server = stalling(b"").await;
+    let defaults = once().attempt_timeout(Duration::from_secs(5));
+    let client = builder(&server.base()).defaults(defaults).build().unwrap();
+    let longer = CallOptions::new().attempt_timeout(Duration::from_secs(9));
+    let (error, took) = list(&client, longer).await;
+    assert_took(took, 9);
+    assert_eq!(error.attempts(), 1, "what is not overridden stays the client's");
+    assert_took(list(&client, CallOptions::new()).await.1, 5);
+    let raw = client.request(petstore_client::Method::GET, "/x").with(longer);
+    let start = Instant::now();
+    raw.send().await.unwrap_err();
+    assert_took(start.elapsed(), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_of_any_size_neither_panic_nor_end_a_call_early() {
+    let server = Wire::start(|_| no_pets()).await;
+    let endless = CallOptions::new()
+        .timeout(Duration::MAX)
+        .attempt_timeout(Duration::MAX)
+        .max_wait(Duration::MAX)
+        .max_attempts(u32::MAX)
+        .max_response_bytes(usize::MAX);
+    let client = builder(&server.base())
+        .connect_timeout(Duration::MAX)
+        .backoff(Duration::MAX, Duration::MAX)
+        .defaults(endless);
+    client.build().unwrap().pets().list().send().await.unwrap();
+}
+
+/// Returns an address that takes no more connections, and what keeps it so.
+async fn full() -> (String, TcpListener, Vec<TcpStream>) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut held = Vec::new();
+    let brief = Duration::from_millis(50);
+    while let Ok(Ok(stream)) = tokio::time::timeout(brief, TcpStream::connect(address)).await {
+        held.push(stream);
+    }
+    (format!("http://{address}/v1"), listener, held)
+}
+
+#[tokio::test]
+async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
+    let (base, _listener, _held) = full().await;
+    let client = builder(&base).connect_timeout(Duration::from_millis(30)).build().unwrap();
+    let error = client.pets().create(&NewPet::new("a", 1)).with(once()).await.unwrap_err();
+    assert!(error.is_connect() && error.is_timeout(), "{error}");
+    assert!(!error.may_have_been_processed());
+    assert!(error.to_string().contains("`connect_timeout`"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_limit_of_the_programs_own_http_client_is_a_time_out_too() {
+    let server = stalling(b"").await;
+    let http = reqwest::Client::builder().timeout(Duration::from_secs(2));
+    let client = builder(&server.base()).http_client(http).build().unwrap();
+    let (error, took) = list(&client, once()).await;
+    assert_took(took, 2);
+    assert!(error.is_timeout() && !error.is_interrupted(), "{error}");
+}

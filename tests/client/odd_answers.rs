@@ -1,0 +1,109 @@
+//! Answers that are not a success and not the contract's Error either.
+
+use petstore_client::{Client, Error, NewPet};
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
+
+use super::kit::{base, client, once};
+
+async fn refused(answer: ResponseTemplate) -> Error {
+    let server = MockServer::start().await;
+    Mock::given(any()).respond_with(answer).expect(1).mount(&server).await;
+    let error = client(&base(&server)).pets().list().with(once()).send().await.unwrap_err();
+    assert!(error.is_service(), "{error}");
+    error
+}
+
+#[tokio::test]
+async fn keeps_an_html_error_page_cut_and_printable() {
+    let page = format!("<html>\u{1b}]0;pwned\u{7}\u{202e}{}</html>", "é".repeat(100_000));
+    let error = refused(ResponseTemplate::new(502).set_body_raw(page, "text/html")).await;
+    assert!(error.is_server_error());
+    assert_eq!((error.code(), error.message()), (None, None));
+    let body = error.body().unwrap();
+    assert_eq!(body.chars().count(), 2_000 + "\\u{1b}\\u{7}\\u{202e}".len() - 3 + 1);
+    let message = error.to_string();
+    assert!(message.chars().count() < 600, "{message}");
+    assert!(!body.chars().chain(message.chars()).any(|c| c.is_control() || c == '\u{202e}'));
+}
+
+#[tokio::test]
+async fn survives_an_error_without_body_and_one_that_is_no_utf_8() {
+    let error = refused(ResponseTemplate::new(500)).await;
+    assert_eq!(error.body(), Some(""));
+    let error = refused(ResponseTemplate::new(500).set_body_bytes(*b"\xff\xfe\x00")).await;
+    assert_eq!(error.body(), Some("\u{fffd}\u{fffd}\\u{0}"));
+}
+
+#[tokio::test]
+async fn survives_an_error_object_of_other_shapes() {
+    for body in ["[]", "null", "7", r#"{"error":{"code":1}}"#, r#"{"code":{},"message":9}"#] {
+        let error = refused(ResponseTemplate::new(400).set_body_string(body)).await;
+        assert_eq!((error.code(), error.message()), (None, None), "{body}");
+        assert_eq!(error.body(), Some(body));
+    }
+}
+
+#[tokio::test]
+async fn believes_the_status_line_and_not_the_status_in_the_body() {
+    let body = r#"{"code":"a","message":"b","status":200}"#;
+    let error = refused(ResponseTemplate::new(404).set_body_string(body)).await;
+    assert_eq!(error.status().unwrap(), 404);
+    assert!(error.is_not_found());
+}
+
+#[tokio::test]
+async fn makes_the_services_own_words_harmless_in_the_message() {
+    let body = r#"{"code":"\u001b[2J","message":"a\u001b[31m\nb\u202e"}"#;
+    let error = refused(ResponseTemplate::new(400).set_body_string(body)).await;
+    assert_eq!(error.code(), Some("\u{1b}[2J"));
+    let message = error.to_string();
+    assert!(!message.chars().any(|c| c.is_control() || c == '\u{202e}'), "{message:?}");
+}
+
+#[tokio::test]
+async fn a_status_that_nobody_has_heard_of_is_an_error_of_its_own() {
+    for status in [299, 300, 418, 451, 499, 599, 600, 999] {
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(status).set_body_string("[]");
+        Mock::given(any()).respond_with(answer).mount(&server).await;
+        let result = client(&base(&server)).pets().list().send().await;
+        match result {
+            Ok(page) => assert_eq!((status, page.status().as_u16()), (299, 299)),
+            Err(error) => assert_eq!(error.status().unwrap(), status),
+        }
+    }
+}
+
+#[tokio::test]
+async fn never_follows_a_redirect_and_never_takes_the_key_there() {
+    let elsewhere = MockServer::start().await;
+    Mock::given(any()).respond_with(ResponseTemplate::new(200)).mount(&elsewhere).await;
+    for status in [301, 302, 303, 307, 308] {
+        let target = format!("{}/v1/pets", elsewhere.uri());
+        let answer = ResponseTemplate::new(status).insert_header("location", &*target);
+        let error = refused(answer).await;
+        assert_eq!(error.status().unwrap(), status);
+        let message = error.to_string();
+        assert!(message.contains(&format!("it points to {target}")), "{message}");
+        assert!(message.contains("redirects are not followed"), "{message}");
+    }
+    assert!(elsewhere.received_requests().await.unwrap().is_empty());
+}
+
+async fn creating(status: u16) -> Error {
+    let server = MockServer::start().await;
+    Mock::given(any()).respond_with(ResponseTemplate::new(status)).expect(1).mount(&server).await;
+    let client: Client = client(&base(&server));
+    client.pets().create(&NewPet::new("a", 1)).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn only_a_4xx_is_proof_that_a_post_did_nothing() {
+    for status in [400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 425] {
+        assert!(!creating(status).await.may_have_been_processed(), "{status}");
+    }
+    // 303 is how some services say "done, look there".
+    for status in [302, 303, 408, 500, 501, 502, 503, 504, 600] {
+        assert!(creating(status).await.may_have_been_processed(), "{status}");
+    }
+}

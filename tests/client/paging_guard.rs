@@ -1,0 +1,146 @@
+//! Pages that lead astray: to another origin, round in circles, or nowhere without end.
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use petstore_client::{Error, More};
+use tokio::net::TcpListener;
+
+use super::kit::{answer, client, no_pets};
+use super::wire::Wire;
+
+const FULL: &str = r#"[{"id":1,"name":"a","categoryId":1}]"#;
+
+/// Returns how many pages came, and the error after them.
+async fn pages(server: &Wire) -> (usize, Option<Error>) {
+    let client = client(&server.base());
+    let mut stream = client.pets().list().limit(1).pages();
+    let mut count = 0;
+    loop {
+        match stream.next().await {
+            Some(Ok(_)) => count += 1,
+            Some(Err(error)) => {
+                assert!(stream.next().await.is_none());
+                return (count, Some(error));
+            }
+            None => return (count, None),
+        }
+    }
+}
+
+async fn linking(link: String) -> Wire {
+    Wire::start(move |_| answer(200, &[("Link", &link)], FULL)).await
+}
+
+#[tokio::test]
+async fn the_key_never_goes_to_another_origin() {
+    let thief = Wire::start(|_| no_pets()).await;
+    let port = thief.origin().rsplit(':').next().unwrap().to_owned();
+    for target in [
+        thief.base(),
+        format!("//127.0.0.1:{port}/v1/pets"),
+        format!("http://localhost:{port}/v1/pets"),
+        format!("http://a:b@127.0.0.1:{port}/v1/pets"),
+        format!("\\\\127.0.0.1:{port}\\v1"),
+        format!("/\\127.0.0.1:{port}/v1"),
+        format!("///127.0.0.1:{port}/v1"),
+        format!("https:127.0.0.1:{port}/v1"),
+        "file:///etc/passwd".to_owned(),
+        "data:application/json,[]".to_owned(),
+        "http://[::1".to_owned(),
+    ] {
+        let server = linking(format!("<{target}>; rel=next")).await;
+        let (count, error) = pages(&server).await;
+        let error = error.unwrap();
+        assert!(error.is_paging() && count == 1, "{target}: {error}");
+        assert_eq!((error.operation(), error.attempts()), (Some("listPets"), 0));
+        assert_eq!(server.count(), 1);
+    }
+    assert_eq!(thief.count(), 0);
+}
+
+#[tokio::test]
+async fn the_same_host_with_credentials_of_its_own_is_another_place() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let link = format!("<http://me:pw@{}/v1/pets?c=1>; rel=next", listener.local_addr().unwrap());
+    let server = Wire::at(listener, move |_| answer(200, &[("Link", &link)], FULL));
+    assert!(pages(&server).await.1.unwrap().is_paging());
+    assert_eq!(server.count(), 1);
+}
+
+#[tokio::test]
+async fn a_page_that_is_refused_was_still_read() {
+    let server = linking("<http://evil.example/>; rel=next".to_owned()).await;
+    let page = client(&server.base()).pets().list().send().await.unwrap();
+    assert_eq!((page.len(), page.more()), (1, More::Yes));
+}
+
+#[tokio::test]
+async fn an_address_that_was_asked_before_ends_the_stream() {
+    for (link, count) in [("<?limit=1>; rel=next", 1), ("<>; rel=next", 1), ("<#x>; rel=next", 1)] {
+        let server = linking(link.to_owned()).await;
+        let (pages, error) = pages(&server).await;
+        let error = error.unwrap();
+        assert!(error.is_paging(), "{error}");
+        assert_eq!((pages, server.count()), (count, count), "{link}");
+    }
+}
+
+#[tokio::test]
+async fn two_pages_that_name_each_other_end_the_stream() {
+    let server = Wire::start(|number| {
+        let link = format!("<?limit=1&side={}>; rel=next", number % 2);
+        answer(200, &[("Link", &link)], &FULL.replace('1', &(number + 1).to_string()))
+    });
+    let server = server.await;
+    let (pages, error) = pages(&server).await;
+    assert!(error.unwrap().is_paging());
+    assert_eq!((pages, server.count()), (3, 3));
+}
+
+#[tokio::test]
+async fn the_same_content_under_ever_new_addresses_ends_the_stream() {
+    let server =
+        Wire::start(|number| answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], FULL));
+    let server = server.await;
+    let (pages, error) = pages(&server).await;
+    assert!(error.unwrap().is_paging());
+    assert_eq!((pages, server.count()), (1, 2));
+}
+
+#[tokio::test]
+async fn empty_pages_without_end_end_the_stream() {
+    let server =
+        Wire::start(|number| answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], "[]"));
+    let server = server.await;
+    let (pages, error) = pages(&server).await;
+    assert!(error.unwrap().is_paging());
+    assert_eq!((pages, server.count()), (100, 101));
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_sent_is_an_error_and_no_panic() {
+    let long = format!("<?c={}>; rel=next", "x".repeat(100_000));
+    let server = linking(long).await;
+    let (count, error) = pages(&server).await;
+    let error = error.unwrap();
+    assert!(error.is_paging() || error.is_invalid_request(), "{error:?}");
+    assert!(error.to_string().len() < 1_000);
+    assert_eq!((count, server.count()), (1, 1));
+}
+
+#[tokio::test]
+async fn odd_characters_in_an_address_are_sent_encoded_or_refused() {
+    for odd in ["?c=a b", "?c={}|\\^`", "?c=é\u{1F980}", "?c=%", "?c=%zz", "pets;x=[]?'\""] {
+        let bytes = format!("<{odd}>; rel=next");
+        let server = Wire::start(move |number| match number {
+            0 => answer(200, &[("Link", &bytes)], FULL),
+            _ => no_pets(),
+        });
+        let server = server.await;
+        let list = client(&server.base());
+        let list = list.pets().list().limit(1).items();
+        let pets: Vec<_> = list.try_collect().await.unwrap();
+        assert_eq!(pets.len(), 1);
+        let targets = server.targets();
+        assert!(targets.iter().all(|target| target.is_ascii()), "{targets:?}");
+    }
+}

@@ -1,0 +1,190 @@
+//! `Retry-After`: read in every form, reckoned on the service's clock, and never shortened.
+
+use std::time::{Duration, SystemTime};
+
+use petstore_client::{CallOptions, Quota};
+
+use super::kit::{DATE, answer, client, no_pets, once};
+use super::wire::{Act, Wire};
+
+async fn refusing_once(status: u16, headers: &[(&'static str, &'static str)]) -> Wire {
+    let headers = headers.to_vec();
+    Wire::start(move |number| match number {
+        0 => answer(status, &headers, "not now"),
+        _ => no_pets(),
+    })
+    .await
+}
+
+fn long() -> CallOptions {
+    CallOptions::new().max_wait(Duration::from_secs(4_000)).timeout(Duration::from_secs(5_000))
+}
+
+/// Returns the time between the first request and the second one.
+async fn pause(status: u16, headers: &[(&'static str, &'static str)]) -> Duration {
+    let server = refusing_once(status, headers).await;
+    let page = client(&server.base()).pets().list().with(long()).send().await.unwrap();
+    let seen = server.seen();
+    let pause = seen[1].at - seen[0].at;
+    assert_eq!((seen.len(), page.attempts()), (2, 2));
+    assert!(page.waited() <= pause);
+    pause
+}
+
+fn assert_waits(pause: Duration, seconds: u64, what: &str) {
+    let asked = Duration::from_secs(seconds);
+    assert!(pause >= asked, "{what}: {pause:?} is shorter than {asked:?}");
+    assert!(pause <= asked + Duration::from_millis(100), "{what}: {pause:?} of {asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_the_seconds_of_a_429() {
+    for seconds in ["1", "30", "3600"] {
+        let pause = pause(429, &[("Retry-After", seconds)]).await;
+        assert_waits(pause, seconds.parse().unwrap(), seconds);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn reckons_all_three_forms_of_a_date_against_the_responses_own() {
+    for form in [
+        "Fri, 15 Jan 2027 08:00:45 GMT",
+        "Friday, 15-Jan-27 08:00:45 GMT",
+        "Fri Jan 15 08:00:45 2027",
+    ] {
+        let pause = pause(429, &[("Date", DATE), ("Retry-After", form)]).await;
+        assert_waits(pause, 45, form);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_without_a_usable_retry_after_waits_for_the_reset_or_a_minute() {
+    assert_waits(pause(429, &[]).await, 60, "nothing");
+    for odd in ["soon", "-5", "", "1e3", "99999999999999999999"] {
+        assert_waits(pause(429, &[("Retry-After", odd)]).await, 60, odd);
+    }
+    let reset = [
+        ("Date", DATE),
+        ("X-RateLimit-Limit", "60"),
+        ("X-RateLimit-Remaining", "0"),
+        ("X-RateLimit-Reset", "1800000017"),
+    ];
+    assert_waits(pause(429, &reset).await, 17, "reset");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_after_of_nothing_still_waits_a_second() {
+    for value in ["0", "Fri, 15 Jan 2027 07:00:00 GMT"] {
+        let pause = pause(429, &[("Date", DATE), ("Retry-After", value)]).await;
+        assert_waits(pause, 1, value);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_of_several_stands() {
+    assert_waits(pause(429, &[("Retry-After", "3"), ("Retry-After", "9")]).await, 9, "lines");
+    assert_waits(pause(429, &[("Retry-After", "9, 3")]).await, 9, "a list");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_get_waits_out_a_503_that_says_how_long() {
+    assert_waits(pause(503, &[("Retry-After", "20")]).await, 20, "503");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_comes_slowly_does_not_shorten_the_wait() {
+    let server = Wire::start(|number| match number {
+        0 => {
+            Act::Stall(b"HTTP/1.1 429 X\r\nRetry-After: 40\r\nContent-Length: 9\r\n\r\n{".to_vec())
+        }
+        _ => no_pets(),
+    });
+    let server = server.await;
+    client(&server.base()).pets().list().with(long()).send().await.unwrap();
+    let seen = server.seen();
+    assert!(seen[1].at - seen[0].at >= Duration::from_secs(40));
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusal_after_refusal_is_waited_out_up_to_the_limit_of_attempts() {
+    let server = Wire::start(|_| answer(429, &[("Retry-After", "10")], "")).await;
+    let error = client(&server.base()).pets().list().send().await.unwrap_err();
+    assert_eq!((error.attempts(), server.count()), (4, 4));
+    assert!(error.is_rate_limited() && error.status().is_some());
+    assert_waits(error.waited(), 30, "three waits");
+    for pair in server.seen().windows(2) {
+        assert_waits(pair[1].at - pair[0].at, 10, "each");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
+    let headers = [
+        ("Date", DATE),
+        ("Retry-After", "121"),
+        ("X-RateLimit-Limit", "1000"),
+        ("X-RateLimit-Remaining", "0"),
+        ("X-RateLimit-Reset", "1800000121"),
+    ];
+    let server = refusing_once(429, &headers).await;
+    let start = tokio::time::Instant::now();
+    let client = client(&server.base());
+    let error = client.pets().list().send().await.unwrap_err();
+    assert!(start.elapsed() < Duration::from_millis(100), "{:?}", start.elapsed());
+    assert!(error.is_rate_limited() && !error.is_timeout());
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_121);
+    assert_eq!((error.retry_at(), error.quota()), (Some(at), Some(Quota::Day)));
+    assert_eq!(error.retry_after().unwrap().as_secs_f64().round(), 121.0);
+    assert_eq!((error.attempts(), error.status().unwrap().as_u16()), (1, 429));
+    assert_eq!(error.body(), Some("not now"));
+
+    // While it lasts nothing more is sent, and each call is told the same.
+    let error = client.store().orders().await.unwrap_err();
+    assert_eq!((error.retry_at(), error.quota()), (Some(at), Some(Quota::Day)));
+    assert_eq!((error.attempts(), error.status(), server.count()), (0, None, 1));
+    assert!(!error.may_have_been_processed());
+    tokio::time::advance(Duration::from_secs(121)).await;
+    client.pets().list().send().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_wait_is_for_the_whole_call() {
+    let server = Wire::start(|_| answer(429, &[("Retry-After", "50")], "")).await;
+    let error = client(&server.base()).pets().list().send().await.unwrap_err();
+    assert_eq!((error.attempts(), server.count()), (3, 3));
+    assert_waits(error.waited(), 100, "twice 50 of 120");
+    let message = error.to_string();
+    assert!(
+        message.contains("(another 50 s)") && message.contains("still wait (20 s)"),
+        "{message}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_wait_of_nothing_never_waits_but_sends() {
+    let server = refusing_once(429, &[("Retry-After", "1")]).await;
+    let none = CallOptions::new().max_wait(Duration::ZERO);
+    let client = client(&server.base());
+    let error = client.pets().list().with(none).send().await.unwrap_err();
+    assert!(error.is_rate_limited());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    client.pets().list().with(none).send().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_the_calls_own_time_does_not_allow_fails_at_once() {
+    let server = refusing_once(429, &[("Retry-After", "30")]).await;
+    let short = CallOptions::new().timeout(Duration::from_secs(20));
+    let error = client(&server.base()).pets().list().with(short).send().await.unwrap_err();
+    assert!(error.is_rate_limited() && error.waited().is_zero());
+    assert!(error.to_string().contains("still wait (20 s)"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_absurd_wait_neither_panics_nor_lasts() {
+    for value in ["31622400", "999999999", "9999999999", "Fri, 31 Dec 9999 23:59:59 GMT"] {
+        let server = refusing_once(429, &[("Date", DATE), ("Retry-After", value)]).await;
+        let error = client(&server.base()).pets().list().with(once()).send().await.unwrap_err();
+        assert!(error.is_rate_limited() && error.retry_at().is_some(), "{error}");
+    }
+}

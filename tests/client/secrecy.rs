@@ -1,0 +1,152 @@
+//! The key is in the `Authorization` header, and nowhere else that anyone could look.
+
+use std::fmt::{Debug, Write as _};
+use std::sync::{Mutex, OnceLock};
+
+use petstore_client::{ApiKey, Client, Error, Method, NewPet};
+
+use super::kit::{DATE, REX, answer, http, no_pets, once};
+use super::logs::Logs;
+use super::wire::{Act, Wire};
+
+const SENTINEL: &str = "S3NTINEL-qzx-0451";
+
+/// Writes an error in every form it can be printed in, and those below it.
+fn everything(error: &Error) -> String {
+    let mut text = format!("{error}\n{error:?}\n{error:#?}\n");
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        writeln!(text, "{error} {error:?}").unwrap();
+        cause = error.source();
+    }
+    text
+}
+
+fn client(base: &str) -> Client {
+    let http = reqwest::Client::builder().connection_verbose(true);
+    let client = Client::builder(base).api_key(SENTINEL).http_client(http);
+    client.backoff(std::time::Duration::ZERO, std::time::Duration::ZERO).build().unwrap()
+}
+
+fn assert_secret(text: &str) {
+    for part in [SENTINEL, "0451", "S3NTINEL"] {
+        assert!(!text.contains(part), "the key is in:\n{text}");
+    }
+}
+
+/// Collects what crates log through `log`, which `tracing` does not see.
+struct Records(Mutex<String>);
+
+impl log::Log for Records {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let mut text = self.0.lock().unwrap();
+        writeln!(text, "{} {}", record.target(), record.args()).unwrap();
+    }
+
+    fn flush(&self) {}
+}
+
+fn records() -> &'static Records {
+    static RECORDS: OnceLock<Records> = OnceLock::new();
+    let records = RECORDS.get_or_init(|| Records(Mutex::default()));
+    let _ = log::set_logger(records);
+    log::set_max_level(log::LevelFilter::Trace);
+    records
+}
+
+#[tokio::test]
+#[expect(deprecated, reason = "it is part of the contract")]
+async fn the_key_is_in_no_log_at_any_level() {
+    let records = records();
+    let logs = Logs::capture();
+    let server = Wire::start(|number| match number {
+        0 => answer(200, &[("Deprecation", "true")], REX),
+        1 => answer(500, &[], ""),
+        2 => Act::Cut(http(200, &[], "[]")[..30].to_vec()),
+        3 => no_pets(),
+        4 => answer(401, &[], r#"{"code":"unauthorized"}"#),
+        5 => answer(400, &[], "{"),
+        6 => answer(200, &[], "<html>"),
+        _ => answer(429, &[("Date", DATE), ("Retry-After", "999")], ""),
+    });
+    let server = server.await;
+    let client = client(&server.base());
+    client.pets().get(1).await.unwrap();
+    client.pets().list().send().await.unwrap();
+    let mut errors = String::new();
+    for _ in 0..3 {
+        errors += &everything(&client.pets().create(&NewPet::new("a", 1)).await.unwrap_err());
+    }
+    errors += &everything(&client.store().orders().await.unwrap_err());
+    errors += &everything(&client.store().orders().with(once()).await.unwrap_err());
+    assert_eq!(server.count(), 8);
+    assert!(server.seen().iter().all(|seen| seen.head.contains(SENTINEL)));
+
+    let text = logs.text();
+    for expected in ["petstore.call", "petstore.attempt", "getPet", "answered", "backing off"] {
+        assert!(text.contains(expected), "{expected} is missing in:\n{text}");
+    }
+    assert_secret(&text);
+    assert_secret(&errors);
+    let records = records.0.lock().unwrap();
+    assert!(records.contains("reqwest::connect"), "{records}");
+    assert_secret(&records);
+}
+
+#[tokio::test]
+async fn the_key_is_in_no_debug_output() {
+    let server = Wire::start(|_| answer(200, &[], REX)).await;
+    let builder = Client::builder(server.base()).api_key(SENTINEL);
+    let client = client(&server.base());
+    let new = NewPet::new("a", 1);
+    let pet = client.pets().create(&new).await.unwrap();
+    let raw = client.request(Method::GET, "/x");
+    let shown: [&dyn Debug; 9] = [
+        &ApiKey::new(SENTINEL),
+        &builder,
+        &client,
+        &client.pets(),
+        &client.store(),
+        &client.pets().list(),
+        &client.pets().create(&new),
+        &raw,
+        &pet,
+    ];
+    for shown in shown {
+        assert_secret(&format!("{shown:?} {shown:#?}"));
+    }
+}
+
+#[tokio::test]
+async fn a_key_in_the_wrong_place_is_not_repeated() {
+    for base in [
+        format!("https://{SENTINEL}@petstore.example/v1"),
+        format!("https://me:{SENTINEL}@petstore.example/v1"),
+        format!("https://petstore.example/v1?key={SENTINEL}"),
+        format!("https://petstore.example/v1#{SENTINEL}"),
+    ] {
+        let builder = Client::builder(base).api_key("k");
+        assert_secret(&format!("{builder:?}"));
+        assert_secret(&everything(&builder.build().unwrap_err()));
+    }
+    for key in [format!("{SENTINEL}\n"), format!("{SENTINEL} x"), format!("é{SENTINEL}")] {
+        let builder = Client::builder("https://petstore.example/v1").api_key(key);
+        assert_secret(&everything(&builder.build().unwrap_err()));
+    }
+}
+
+#[tokio::test]
+async fn a_query_is_in_no_log_and_no_message() {
+    let logs = Logs::capture();
+    let server = Wire::start(|_| answer(400, &[], "")).await;
+    let client = client(&server.base());
+    let request = client.request(Method::GET, &format!("/x?token={SENTINEL}"));
+    let error = request.query("other", SENTINEL).send().await.unwrap_err();
+    assert_eq!(error.operation(), Some("GET /x"));
+    assert_secret(&everything(&error));
+    assert_secret(&logs.text());
+}

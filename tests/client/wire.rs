@@ -1,0 +1,164 @@
+//! A server on bare TCP, for what a well-behaved HTTP server cannot be made to do: cut, reset,
+//! stall, or speak something else.
+//!
+//! It runs on the test's own runtime, so that paused time does not run ahead of it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// What the server does with a request.
+pub(super) enum Act {
+    /// Writes these bytes and keeps the connection.
+    Answer(Vec<u8>),
+    /// Writes these bytes and closes the connection.
+    Cut(Vec<u8>),
+    /// Writes these bytes and resets the connection.
+    Reset(Vec<u8>),
+    /// Writes these bytes and then nothing more.
+    Stall(Vec<u8>),
+    /// Writes the first bytes, and the second ones again and again.
+    Flood(Vec<u8>, Vec<u8>),
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    /// Method, target and version.
+    pub(super) line: String,
+    pub(super) head: String,
+    pub(super) at: Instant,
+}
+
+impl Seen {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
+        lines.find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+}
+
+/// The server; it stops when dropped.
+pub(super) struct Wire {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    task: JoinHandle<()>,
+}
+
+type Script = Arc<Mutex<dyn FnMut(usize) -> Act + Send>>;
+
+impl Wire {
+    /// Starts a server that asks `script` what to do with each request, counted from 0.
+    pub(super) async fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
+        Self::at(TcpListener::bind("127.0.0.1:0").await.unwrap(), script)
+    }
+
+    /// Starts a server whose script has to know its address.
+    pub(super) fn at(
+        listener: TcpListener,
+        script: impl FnMut(usize) -> Act + Send + 'static,
+    ) -> Self {
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let script: Script = Arc::new(Mutex::new(script));
+        let log = Arc::clone(&seen);
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&log), Arc::clone(&script)));
+            }
+        });
+        Self { address, seen, task }
+    }
+
+    pub(super) fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(super) fn base(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+
+    /// Returns the targets that were asked for.
+    pub(super) fn targets(&self) -> Vec<String> {
+        let target = |seen: Seen| seen.line.split(' ').nth(1).unwrap_or_default().to_owned();
+        self.seen().into_iter().map(target).collect()
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Seen>>>, script: Script) {
+    let mut left = Vec::new();
+    while let Some(seen) = request(&mut stream, &mut left).await {
+        let number = {
+            let mut log = log.lock().unwrap();
+            log.push(seen);
+            log.len() - 1
+        };
+        let act = (*script.lock().unwrap())(number);
+        let kept = match act {
+            Act::Answer(bytes) => stream.write_all(&bytes).await.is_ok(),
+            Act::Cut(bytes) => {
+                let _ = stream.write_all(&bytes).await;
+                false
+            }
+            Act::Reset(bytes) => {
+                let _ = stream.write_all(&bytes).await;
+                stream.set_zero_linger().unwrap();
+                false
+            }
+            Act::Stall(bytes) => {
+                let _ = stream.write_all(&bytes).await;
+                std::future::pending().await
+            }
+            Act::Flood(head, more) => {
+                let mut going = stream.write_all(&head).await.is_ok();
+                while going {
+                    going = stream.write_all(&more).await.is_ok();
+                }
+                false
+            }
+        };
+        if !kept {
+            return;
+        }
+    }
+}
+
+async fn request(stream: &mut TcpStream, left: &mut Vec<u8>) -> Option<Seen> {
+    let end = loop {
+        if let Some(at) = left.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if stream.read_buf(left).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = String::from_utf8_lossy(&left[..end]).into_owned();
+    left.drain(..end);
+    let line = head.lines().next().unwrap_or_default().to_owned();
+    let seen = Seen { line, head, at: Instant::now() };
+    let length = seen.header("content-length").map_or(0, |value| value.parse().unwrap());
+    while left.len() < length {
+        if stream.read_buf(left).await.ok()? == 0 {
+            return None;
+        }
+    }
+    left.drain(..length);
+    Some(seen)
+}
