@@ -105,10 +105,5 @@ fn hints_for(error: &ClientError) -> Vec<String> {
     if error.is_gone() {
         hint("`petstore pets list` replaces `petstore pets get`");
     }
-    let adds =
-        error.operation().is_some_and(|name| name == "createPet" || name.starts_with("POST"));
-    if adds && error.may_have_been_processed() {
-        hint("the service may have carried it out all the same: look before you send it again");
-    }
     hints
 }

@@ -52,8 +52,26 @@ enum KeySource {
     Provided(Arc<dyn KeyProvider>),
 }
 
+impl Client {
+    /// Starts building a client for a base address, version segment included.
+    pub fn builder(base_url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(base_url.into())
+    }
+
+    /// Builds a client from the environment: `PETSTORE_BASE_URL` and `PETSTORE_API_KEY`.
+    ///
+    /// # Errors
+    ///
+    /// Where a variable is missing, is not Unicode, or holds what cannot be used.
+    pub fn from_env() -> Result<Self, Error> {
+        let base_url = variable("PETSTORE_BASE_URL", "base URL")?;
+        let key = variable("PETSTORE_API_KEY", "API key")?;
+        Self::builder(base_url).api_key(key).build()
+    }
+}
+
 impl ClientBuilder {
-    pub(crate) fn new(base_url: String) -> Self {
+    fn new(base_url: String) -> Self {
         Self {
             base_url,
             insecure: false,
@@ -191,6 +209,19 @@ impl ClientBuilder {
         let problem = |error: reqwest::Error| Error::config("HTTP client", error.to_string());
         http.build().map_err(problem)
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only `from_env` reads the environment, and its caller asked for that"
+)]
+fn variable(name: &str, part: &'static str) -> Result<String, Error> {
+    std::env::var(name).map_err(|problem| match problem {
+        std::env::VarError::NotPresent => Error::config(part, format!("`{name}` is not set")),
+        std::env::VarError::NotUnicode(_) => {
+            Error::config(part, format!("`{name}` is not valid Unicode"))
+        }
+    })
 }
 
 impl fmt::Debug for ClientBuilder {

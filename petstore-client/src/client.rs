@@ -6,8 +6,6 @@ use http::Method;
 
 use crate::api::{Pets, RawRequest, Store};
 use crate::base_url::BaseUrl;
-use crate::builder::ClientBuilder;
-use crate::error::Error;
 use crate::pipeline::Pipeline;
 
 /// A client for the Pet Store service.
@@ -33,22 +31,6 @@ impl Client {
         Self { pipeline: Arc::new(pipeline), base: Arc::new(base) }
     }
 
-    /// Starts building a client for a base address, version segment included.
-    pub fn builder(base_url: impl Into<String>) -> ClientBuilder {
-        ClientBuilder::new(base_url.into())
-    }
-
-    /// Builds a client from the environment: `PETSTORE_BASE_URL` and `PETSTORE_API_KEY`.
-    ///
-    /// # Errors
-    ///
-    /// Where a variable is missing, is not Unicode, or holds what cannot be used.
-    pub fn from_env() -> Result<Self, Error> {
-        let base_url = variable("PETSTORE_BASE_URL", "base URL")?;
-        let key = variable("PETSTORE_API_KEY", "API key")?;
-        Self::builder(base_url).api_key(key).build()
-    }
-
     /// Returns the operations on pets.
     #[must_use]
     pub fn pets(&self) -> Pets<'_> {
@@ -71,19 +53,6 @@ impl Client {
     pub fn base_url(&self) -> &url::Url {
         self.base.as_url()
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "only `from_env` reads the environment, and its caller asked for that"
-)]
-fn variable(name: &str, part: &'static str) -> Result<String, Error> {
-    std::env::var(name).map_err(|problem| match problem {
-        std::env::VarError::NotPresent => Error::config(part, format!("`{name}` is not set")),
-        std::env::VarError::NotUnicode(_) => {
-            Error::config(part, format!("`{name}` is not valid Unicode"))
-        }
-    })
 }
 
 const fn assert_shareable<T: Clone + Send + Sync + 'static>() {}

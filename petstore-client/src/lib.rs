@@ -32,9 +32,10 @@ mod pipeline;
 
 mod api;
 
-mod builder;
 mod client;
 mod tls;
+
+mod builder;
 
 pub use api::{Call, ListPets, Pets, RawRequest, Store};
 pub use builder::ClientBuilder;

@@ -37,7 +37,7 @@ async fn a_bad_base_url_is_named_with_what_is_wrong() {
     let keyed = || Petstore::bare().var("PETSTORE_API_KEY", "k");
     assert_snapshot!(transcript(keyed(), "--base-url petstore pets list").await, @"
     --- stderr
-    error: the base URL cannot be used: relative URL without a base; give one such as `https://HOST/v1`
+    error: the base URL cannot be used: it does not begin with `https://`
     --- exit 3
     ");
     assert_snapshot!(transcript(keyed(), "--base-url http://petstore.example/v1 limits").await, @"

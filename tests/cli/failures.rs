@@ -58,7 +58,7 @@ async fn a_rate_limit_that_is_not_waited_out_exits_with_7() {
     let ran = Petstore::at(&server, "good-key").run("--max-wait 5 pets list").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: listPets failed: the minute's quota holds requests back until Sat, 21 Nov 2026 10:01:00 GMT (another 60 s), which is longer than this call may wait (5 s); call again then, or allow a longer `max_wait`
+    error: listPets failed: the minute's quota holds requests back until Sat, 21 Nov 2026 10:01:00 GMT (another 60 s), which is longer than this call may still wait (5 s); call again then, or allow a longer `max_wait` and `timeout`
     hint: `--max-wait SECONDS` waits longer; asking again before the time may get the key banned
     --- exit 7
     ");
@@ -82,8 +82,7 @@ async fn a_failing_service_exits_with_5() {
     let html = "<html><body>Bad Gateway\u{1b}[2J</body></html>";
     assert_snapshot!(answered(502, html, "pets create Rex --category-id 7").await, @r"
     --- stderr
-    error: createPet failed: the service answered 502 Bad Gateway: <html><body>Bad Gateway\u{1b}[2J</body></html>; try again later
-    hint: the service may have carried it out all the same: look before you send it again
+    error: createPet failed: the service answered 502 Bad Gateway: <html><body>Bad Gateway\u{1b}[2J</body></html>; try again later; the request may have been processed: look before you send it again
     --- exit 5
     ");
 }
