@@ -1,42 +1,61 @@
 //! Captures what one test logs, at every level and from every crate.
 
+use std::cell::RefCell;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
-use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
-/// All that this thread logs through `tracing` while this lives. A test's runtime has one thread.
-pub(super) struct Logs {
-    text: Buffer,
-    _guard: DefaultGuard,
+thread_local! {
+    /// What this thread has logged, while a test captures it. A test's runtime has one thread.
+    static CAPTURED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
+/// All that this thread logs through `tracing` while this lives.
+pub(super) struct Logs;
 
 impl Logs {
     pub(super) fn capture() -> Self {
-        let text = Buffer::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
-            .with_span_events(FmtSpan::FULL)
-            .with_ansi(false)
-            .with_writer(text.clone())
-            .finish();
-        let guard = tracing::subscriber::set_default(subscriber);
-        Self { text, _guard: guard }
+        static INSTALLED: Once = Once::new();
+        // One subscriber for all threads: with one for each, a call site that another test meets
+        // first, without a subscriber, is remembered as never enabled.
+        INSTALLED.call_once(|| {
+            let subscriber = tracing_subscriber::fmt()
+                .with_max_level(tracing::Level::TRACE)
+                .with_span_events(FmtSpan::FULL)
+                .with_ansi(false)
+                .with_writer(Writer)
+                .finish();
+            tracing::subscriber::set_global_default(subscriber).unwrap();
+            tracing::callsite::rebuild_interest_cache();
+        });
+        CAPTURED.set(Some(Vec::new()));
+        Self
     }
 
+    #[expect(clippy::unused_self, reason = "only what is being captured can be read")]
     pub(super) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.text.0.lock().unwrap()).into_owned()
+        let bytes = CAPTURED.with_borrow(|captured| captured.clone().unwrap_or_default());
+        String::from_utf8(bytes).unwrap()
     }
 }
 
-impl io::Write for Buffer {
+impl Drop for Logs {
+    fn drop(&mut self) {
+        CAPTURED.set(None);
+    }
+}
+
+struct Writer;
+
+impl io::Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        CAPTURED.with_borrow_mut(|captured| {
+            if let Some(text) = captured {
+                text.extend_from_slice(bytes);
+            }
+        });
         Ok(bytes.len())
     }
 
@@ -45,10 +64,10 @@ impl io::Write for Buffer {
     }
 }
 
-impl<'w> MakeWriter<'w> for Buffer {
+impl<'w> MakeWriter<'w> for Writer {
     type Writer = Self;
 
     fn make_writer(&'w self) -> Self {
-        self.clone()
+        Self
     }
 }

@@ -59,11 +59,14 @@ async fn the_key_never_goes_to_another_origin() {
 
 #[tokio::test]
 async fn the_same_host_with_credentials_of_its_own_is_another_place() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let link = format!("<http://me:pw@{}/v1/pets?c=1>; rel=next", listener.local_addr().unwrap());
-    let server = Wire::at(listener, move |_| answer(200, &[("Link", &link)], FULL));
-    assert!(pages(&server).await.1.unwrap().is_paging());
-    assert_eq!(server.count(), 1);
+    for user in ["me", "me:pw", ":pw"] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let link = format!("<http://{user}@{address}/v1/pets?c=1>; rel=next");
+        let server = Wire::at(listener, move |_| answer(200, &[("Link", &link)], FULL));
+        assert!(pages(&server).await.1.unwrap().is_paging());
+        assert_eq!(server.count(), 1);
+    }
 }
 
 #[tokio::test]
@@ -114,6 +117,21 @@ async fn empty_pages_without_end_end_the_stream() {
     let (pages, error) = pages(&server).await;
     assert!(error.unwrap().is_paging());
     assert_eq!((pages, server.count()), (100, 101));
+}
+
+#[tokio::test]
+async fn many_empty_pages_with_a_full_one_between_them_are_no_reason_to_stop() {
+    let server = Wire::start(|number| {
+        let link = format!("<?c={number}>; rel=next");
+        match number {
+            60 => answer(200, &[("Link", &link)], FULL),
+            150 => no_pets(),
+            _ => answer(200, &[("Link", &link)], "[]"),
+        }
+    });
+    let server = server.await;
+    let (pages, error) = pages(&server).await;
+    assert!(error.is_none() && pages == 151);
 }
 
 #[tokio::test]
