@@ -50,4 +50,4 @@ pub use page::{More, Page};
 pub use response::Response;
 pub use secret::ApiKey;
 
-pub use http::Method;
+pub use http::{HeaderMap, Method, StatusCode};

@@ -15,7 +15,7 @@ pub(crate) fn prepare(
     if base.is_plain() {
         return Ok(without_certificates(http));
     }
-    if cfg!(any(feature = "rustls-no-provider", feature = "native-tls")) {
+    if cfg!(any(feature = "rustls-no-provider", feature = "aws-lc-rs", feature = "native-tls")) {
         return Ok(http);
     }
     Err(Error::config(
@@ -25,46 +25,39 @@ pub(crate) fn prepare(
     ))
 }
 
-#[cfg(feature = "rustls-no-provider")]
+#[cfg(any(feature = "rustls-no-provider", feature = "aws-lc-rs"))]
 fn without_certificates(http: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
     http.tls_certs_only(std::iter::empty())
 }
 
-#[cfg(not(feature = "rustls-no-provider"))]
+#[cfg(not(any(feature = "rustls-no-provider", feature = "aws-lc-rs")))]
 fn without_certificates(http: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
     http
 }
 
 /// Makes sure that rustls has its cryptography: the program's own choice if it made one, else the
-/// one that this crate's features name. reqwest panics where there is none.
-#[cfg(feature = "rustls-no-provider")]
+/// one that this crate's features name. reqwest brings one along only with `aws-lc-rs`, and panics
+/// where there is none.
+#[cfg(all(feature = "rustls-no-provider", not(feature = "aws-lc-rs")))]
 fn provide() -> Result<(), Error> {
-    use rustls::crypto::CryptoProvider;
-
-    if CryptoProvider::get_default().is_some() {
+    if rustls::crypto::CryptoProvider::get_default().is_some() {
         return Ok(());
     }
-    #[cfg(feature = "aws-lc-rs")]
-    let chosen = Some(rustls::crypto::aws_lc_rs::default_provider());
-    #[cfg(all(feature = "rustls", not(feature = "aws-lc-rs")))]
-    let chosen = Some(rustls::crypto::ring::default_provider());
-    #[cfg(not(any(feature = "rustls", feature = "aws-lc-rs")))]
-    let chosen: Option<CryptoProvider> = None;
-    match chosen {
+    #[cfg(feature = "rustls")]
+    {
         // Where another thread was quicker, its provider serves as well.
-        Some(provider) => {
-            let _ = provider.install_default();
-            Ok(())
-        }
-        None => Err(Error::config(
-            "TLS",
-            "no rustls crypto provider is installed; install one before building the client, \
-             or enable the feature `rustls` or `aws-lc-rs` of petstore-client",
-        )),
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Ok(())
     }
+    #[cfg(not(feature = "rustls"))]
+    Err(Error::config(
+        "TLS",
+        "no rustls crypto provider is installed; install one before building the client, \
+         or enable the feature `rustls` or `aws-lc-rs` of petstore-client",
+    ))
 }
 
-#[cfg(not(feature = "rustls-no-provider"))]
+#[cfg(not(all(feature = "rustls-no-provider", not(feature = "aws-lc-rs"))))]
 #[expect(clippy::unnecessary_wraps, reason = "the same signature with and without rustls")]
 fn provide() -> Result<(), Error> {
     Ok(())
