@@ -43,6 +43,11 @@ impl Gate {
         Ok(Permit { gate: self })
     }
 
+    /// Returns whether a permit from before should not be used now.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked().is_some()
+    }
+
     fn blocked(&self) -> Option<Block> {
         self.state().blocked(clock::now())
     }

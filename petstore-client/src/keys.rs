@@ -61,6 +61,13 @@ pub(crate) struct Signature {
     key: Option<ApiKey>,
 }
 
+impl Signature {
+    /// Returns whether a provider was asked for it.
+    pub(crate) fn may_have_taken_time(&self) -> bool {
+        self.key.is_some()
+    }
+}
+
 impl Keys {
     pub(crate) fn fixed(key: &ApiKey) -> Result<Self, Error> {
         match key.authorization() {

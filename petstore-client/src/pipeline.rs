@@ -71,6 +71,11 @@ impl Pipeline {
                 Some(signature) => signature,
                 None => within(trip, self.keys.sign()).await?,
             };
+            if signature.may_have_taken_time() && self.gate.is_blocked() {
+                // Another call was refused while the key was fetched.
+                another = Some(signature);
+                continue;
+            }
             trip.in_time()?;
             let number = trip.journey.attempts + 1;
             let span = tracing::debug_span!("petstore.attempt", number);

@@ -128,6 +128,38 @@ async fn a_key_that_cannot_be_sent_is_told_without_repeating_it() {
     assert_eq!(server.count(), 0);
 }
 
+/// Takes ten seconds for each key.
+struct Slow;
+
+impl KeyProvider for Slow {
+    fn api_key<'a>(&'a self, _: Option<&'a ApiKey>) -> KeyFuture<'a> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            Ok(ApiKey::new("slow"))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
+    let server = Wire::start(|number| match number {
+        0 => answer(429, &[("Retry-After", "60")], ""),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let client = builder(&server.base()).key_provider(Slow).build().unwrap();
+    let second = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        client.pets().list().send().await.unwrap();
+    };
+    let (first, ()) = tokio::join!(client.pets().list().send(), second);
+    first.unwrap();
+    for seen in &server.seen()[1..] {
+        let pause = seen.at - server.seen()[0].at;
+        assert!(pause >= Duration::from_secs(60), "{pause:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_hangs_is_given_up_with_the_call() {
     let (server, client, _keys) = set_up(&["hang"], 0).await;

@@ -9,7 +9,7 @@ use super::kit::{DATE, REX, answer, http, no_pets, once};
 use super::logs::Logs;
 use super::wire::{Act, Wire};
 
-const SENTINEL: &str = "S3NTINEL-qzx-0451";
+const SENTINEL: &str = "S3NTINEL-qzxvkw";
 
 /// Writes an error in every form it can be printed in, and those below it.
 fn everything(error: &Error) -> String {
@@ -29,7 +29,7 @@ fn client(base: &str) -> Client {
 }
 
 fn assert_secret(text: &str) {
-    for part in [SENTINEL, "qzx-0451", "S3NTINEL"] {
+    for part in [SENTINEL, "qzxvkw", "S3NTINEL"] {
         assert!(!text.contains(part), "the key is in:\n{text}");
     }
 }

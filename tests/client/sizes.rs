@@ -90,6 +90,17 @@ async fn a_huge_error_body_is_cut_and_the_error_is_the_services() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn no_more_of_an_error_is_awaited_than_is_kept() {
+    let mut bytes = b"HTTP/1.1 500 X\r\nContent-Length: 999999\r\n\r\n".to_vec();
+    bytes.resize(bytes.len() + 70_000, b'x');
+    let server = Wire::start(move |_| Act::Stall(bytes.clone())).await;
+    let start = tokio::time::Instant::now();
+    let error = list(&client(&server.base())).await.unwrap_err();
+    assert!(error.is_server_error() && !error.body().unwrap().is_empty(), "{error}");
+    assert!(start.elapsed() < std::time::Duration::from_secs(1));
+}
+
 #[tokio::test]
 async fn an_endless_head_is_given_up() {
     for more in ["X-A: aaaaaaaaaaaaaaaa\r\n", "aaaaaaaaaaaaaaaa"] {

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,6 +16,8 @@ use tokio::time::Instant;
 pub(super) enum Act {
     /// Writes these bytes and keeps the connection.
     Answer(Vec<u8>),
+    /// Does the same after a while.
+    Later(Duration, Vec<u8>),
     /// Writes these bytes and closes the connection.
     Cut(Vec<u8>),
     /// Writes these bytes and resets the connection.
@@ -113,6 +116,10 @@ async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Seen>>>, script: Script
         let act = (*script.lock().unwrap())(number);
         let kept = match act {
             Act::Answer(bytes) => stream.write_all(&bytes).await.is_ok(),
+            Act::Later(wait, bytes) => {
+                tokio::time::sleep(wait).await;
+                stream.write_all(&bytes).await.is_ok()
+            }
             Act::Cut(bytes) => {
                 let _ = stream.write_all(&bytes).await;
                 false

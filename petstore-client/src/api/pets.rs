@@ -46,7 +46,8 @@ impl<'c> Pets<'c> {
     /// Adds a pet (`createPet`).
     ///
     /// The request is sent again only where the first one cannot have been processed: it never
-    /// left, or it was answered 429. After any other failure,
+    /// left, it was answered 429, or 401 and the key's provider has another key. After any other
+    /// failure,
     /// [`Error::may_have_been_processed`] says what is known.
     ///
     /// ```

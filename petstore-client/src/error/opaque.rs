@@ -76,7 +76,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the client's own settings are at fault: base URL, key, time limits.
+    /// Returns whether the client's own settings are at fault, such as its base URL or its key.
     #[must_use]
     pub fn is_config(&self) -> bool {
         matches!(self.0.kind, Kind::Config { .. })
