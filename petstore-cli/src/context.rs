@@ -13,6 +13,8 @@ use crate::output::{OutputFormat, Records};
 use crate::report::Report;
 use crate::settings::{GlobalArgs, Target};
 
+/// The most that is read of an input: it becomes the body of one request.
+const MOST_INPUT: u64 = 16 * 1024 * 1024;
 /// Beyond its waits, a call may take this long.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -22,7 +24,7 @@ pub(crate) struct Context {
     args: GlobalArgs,
     /// `Err` is told when a command first needs a service: some do not.
     target: Option<Result<Target, CliError>>,
-    stdin: Box<dyn Read + Send>,
+    stdin: Option<Box<dyn Read + Send>>,
     stdout: BufWriter<Box<dyn Write + Send>>,
     stdout_is_terminal: bool,
     #[cfg(feature = "mock")]
@@ -43,7 +45,7 @@ impl Context {
             now: env.now,
             args,
             target,
-            stdin: env.stdin,
+            stdin: Some(env.stdin),
             stdout: BufWriter::new(writer),
             stdout_is_terminal: is_terminal,
             #[cfg(feature = "mock")]
@@ -58,6 +60,7 @@ impl Context {
             None => self.start_mock().await?,
         };
         let (report, now) = (self.report.clone(), self.now);
+        let waits = self.report.clone();
         let max_wait = self.args.max_wait();
         let limits = CallOptions::new().max_wait(max_wait).timeout(max_wait + PATIENCE);
         let client = Client::builder(target.base_url)
@@ -66,6 +69,7 @@ impl Context {
             .defaults(limits)
             .allow_insecure_http(self.args.allow_insecure_http)
             .on_deprecation(move |operation, end| report.deprecated(operation, end, now()))
+            .on_wait(move |wait| waits.waits(wait))
             .build()?;
         Ok(client)
     }
@@ -98,18 +102,29 @@ impl Context {
     }
 
     /// Reads a whole file, or standard input where it is called `-`.
-    pub(crate) fn read(&mut self, file: &Path) -> Result<Vec<u8>, CliError> {
-        let mut bytes = Vec::new();
-        let read = if file == Path::new("-") {
-            self.stdin.read_to_end(&mut bytes).map(|_| ())
-        } else {
-            std::fs::read(file).map(|read| bytes = read)
-        };
-        match read {
-            Ok(()) => Ok(bytes),
-            Err(problem) => {
-                Err(CliError::usage(format!("could not read {}: {problem}", input_name(file))))
+    ///
+    /// On a thread of its own: a terminal or a pipe may keep it waiting, and Ctrl-C must not.
+    pub(crate) async fn read(&mut self, file: &Path) -> Result<Vec<u8>, CliError> {
+        let name = input_name(file);
+        let path = (file != Path::new("-")).then(|| file.to_owned());
+        let stdin = self.stdin.take();
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut bytes = Vec::new();
+            let source: Box<dyn Read> = match (path, stdin) {
+                (Some(path), _) => Box::new(std::fs::File::open(path)?),
+                (None, Some(stdin)) => stdin,
+                (None, None) => return Ok(bytes),
+            };
+            source.take(MOST_INPUT + 1).read_to_end(&mut bytes)?;
+            Ok::<_, std::io::Error>(bytes)
+        });
+        match reading.await {
+            Ok(Ok(bytes)) if u64::try_from(bytes.len()).is_ok_and(|size| size > MOST_INPUT) => {
+                Err(CliError::usage(format!("{name} is larger than {MOST_INPUT} bytes")))
             }
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(problem)) => Err(CliError::usage(format!("could not read {name}: {problem}"))),
+            Err(problem) => Err(CliError::new(Exit::Internal, problem)),
         }
     }
 

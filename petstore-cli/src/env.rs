@@ -11,8 +11,8 @@ use std::time::SystemTime;
 pub struct Env {
     /// The arguments, the program's own name first.
     pub args: Vec<OsString>,
-    /// The environment variables that are Unicode.
-    pub vars: HashMap<String, String>,
+    /// The environment variables.
+    pub vars: HashMap<String, OsString>,
     /// Standard input.
     pub stdin: Box<dyn Read + Send>,
     /// Standard output: results, and nothing else.
@@ -21,6 +21,8 @@ pub struct Env {
     pub stderr: Stream,
     /// The current time.
     pub now: fn() -> SystemTime,
+    /// How many columns the terminal has, where there is one. Help is laid out for it.
+    pub width: Option<u16>,
     /// Completes when the user asks the program to stop (Ctrl-C).
     pub interrupt: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
@@ -34,9 +36,15 @@ pub struct Stream {
 }
 
 impl Env {
-    /// Returns a variable; one that is set to nothing counts as not set.
+    /// Returns a variable; one that is set to nothing counts as not set, and so does one that is
+    /// not Unicode.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
-        self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.vars.get(name)?.to_str().filter(|value| !value.is_empty())
+    }
+
+    /// Returns whether a variable holds something that is not Unicode.
+    pub(crate) fn is_garbled(&self, name: &str) -> bool {
+        self.vars.get(name).is_some_and(|value| value.to_str().is_none())
     }
 }
 

@@ -88,6 +88,9 @@ fn exit_of(error: &ClientError) -> Exit {
 fn hints_for(error: &ClientError) -> Vec<String> {
     let mut hints = Vec::new();
     let mut hint = |text: &str| hints.push(text.to_owned());
+    if error.is_config() && error.to_string().contains("allow_insecure_http") {
+        hint("`--allow-insecure-http` allows it");
+    }
     if error.is_unauthorized() {
         hint("set PETSTORE_API_KEY to a key that this service accepts");
     }
@@ -99,7 +102,8 @@ fn hints_for(error: &ClientError) -> Vec<String> {
             "`--max-wait SECONDS` waits longer; asking again before the time may get the key banned",
         );
     }
-    if error.code() == Some("route_not_found") || error.is_decode() {
+    let foreign = error.is_decode() && error.decode_path() == Some(".");
+    if error.code() == Some("route_not_found") || foreign {
         hint("does the base URL end with the version, such as `/v1`?");
     }
     if error.is_gone() {

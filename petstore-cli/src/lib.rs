@@ -13,6 +13,7 @@
 //!     stdout: silent(),
 //!     stderr: silent(),
 //!     now: || std::time::SystemTime::UNIX_EPOCH,
+//!     width: None,
 //!     interrupt: Box::pin(std::future::pending()),
 //! };
 //! assert_eq!(petstore_cli::run(env).await, Exit::Done);
@@ -40,7 +41,7 @@ mod args;
 
 use std::io::Write as _;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 pub use env::{Env, Stream};
 pub use exit::Exit;
@@ -50,9 +51,12 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Report;
 
+/// How wide help is laid out at the most.
+const WIDTH: u16 = 100;
+
 /// Runs the program to its end, and returns how it ended.
 pub async fn run(mut env: Env) -> Exit {
-    let args = match Args::try_parse_from(&env.args) {
+    let args = match parse(&env) {
         Ok(args) => args,
         Err(usage) => return explain(&usage, env),
     };
@@ -71,11 +75,18 @@ pub async fn run(mut env: Env) -> Exit {
     finish(result, &report)
 }
 
+fn parse(env: &Env) -> Result<Args, clap::Error> {
+    let width = env.width.unwrap_or(WIDTH).clamp(40, WIDTH);
+    let matches = Args::command().term_width(width.into()).try_get_matches_from(&env.args)?;
+    Args::from_arg_matches(&matches)
+}
+
 /// Prints help and versions where results go, and mistakes where errors go.
 fn explain(usage: &clap::Error, mut env: Env) -> Exit {
     let wrong = usage.use_stderr();
     let stream = if wrong { &env.stderr } else { &env.stdout };
-    let colour = stream.is_terminal && env.var("NO_COLOR").is_none();
+    let plain = env.var("NO_COLOR").is_some() || env.var("TERM") == Some("dumb");
+    let colour = stream.is_terminal && !plain;
     let text = usage.render();
     let text = if colour { text.ansi().to_string() } else { text.to_string() };
     if wrong {

@@ -1,5 +1,6 @@
 //! The process: gathers arguments, variables and streams, and hands them to the library.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write};
 use std::process::ExitCode;
 
@@ -14,9 +15,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value));
     let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
     let env = Env {
         args: std::env::args_os().collect(),
@@ -25,6 +24,7 @@ fn main() -> ExitCode {
         stdout: Stream { is_terminal: stdout.is_terminal(), writer: Box::new(stdout) },
         stderr: Stream { is_terminal: stderr.is_terminal(), writer: Box::new(stderr) },
         now: std::time::SystemTime::now,
+        width: terminal_size::terminal_size().map(|(width, _)| width.0),
         interrupt: Box::pin(async {
             if tokio::signal::ctrl_c().await.is_err() {
                 std::future::pending::<()>().await;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use petstore_client::{Deprecation, Response};
+use petstore_client::{Deprecation, Response, Wait};
 
 use crate::env::Stream;
 use crate::error::CliError;
@@ -57,6 +57,12 @@ impl Report {
             text += &format!("; use {successor}");
         }
         self.line("warning: ", &text);
+    }
+
+    pub(crate) fn waits(&self, wait: &Wait<'_>) {
+        let seconds = wait.length.as_secs() + u64::from(wait.length.subsec_nanos() > 0);
+        let until = time::instant(wait.until);
+        self.note(&format!("{}: waiting {seconds} s, until {until}", wait.quota));
     }
 
     /// With `-v`: tells what a call went through.

@@ -36,11 +36,16 @@ pub(crate) struct GlobalArgs {
 
     /// How long to be held back by rate limits before giving up with exit code 7. 0 never waits
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) max_wait: u32,
 
     /// Tells on standard error what each call went through
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
+}
+
+fn seconds(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "it is a whole number of seconds, 0 or more".to_owned())
 }
 
 impl GlobalArgs {
@@ -65,6 +70,12 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn resolve(args: &GlobalArgs, env: &Env) -> Result<Self, CliError> {
+        for name in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY"] {
+            if env.is_garbled(name) {
+                let problem = format!("what {name} holds is not UTF-8");
+                return Err(CliError::new(Exit::Config, problem).hint(format!("set {name} anew")));
+            }
+        }
         let base_url = args.base_url.as_deref().or_else(|| env.var("PETSTORE_BASE_URL"));
         let Some(base_url) = base_url else {
             return Err(CliError::new(Exit::Config, "no base URL is set")

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
@@ -68,6 +68,25 @@ fn ctrl_c_stops_a_call_that_is_under_way() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted\n");
     assert_eq!(output.status.code(), Some(130));
+}
+
+#[test]
+fn ctrl_c_stops_a_command_that_reads_its_input() {
+    for command in [["pets", "create", "--file", "-"], ["api", "/pets", "--input", "-"]] {
+        let mut child = petstore()
+            .arg("--mock")
+            .args(command)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // What is written is taken in by the program, which then waits for more.
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(&vec![b' '; 256 * 1024]).unwrap();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{command:?}");
+    }
 }
 
 #[test]

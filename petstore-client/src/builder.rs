@@ -10,7 +10,7 @@ use crate::deprecation::Deprecation;
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::keys::{KeyProvider, Keys};
-use crate::notices::{Hook, Notices};
+use crate::notices::{DeprecationHook, Notices, Wait, WaitHook};
 use crate::options::{CallOptions, Limits};
 use crate::pipeline::{Backoff, Pipeline};
 use crate::retry::Budget;
@@ -44,7 +44,8 @@ pub struct ClientBuilder {
     defaults: CallOptions,
     backoff: Backoff,
     user_agent: Option<String>,
-    on_deprecation: Option<Hook>,
+    on_deprecation: Option<DeprecationHook>,
+    on_wait: Option<WaitHook>,
 }
 
 enum KeySource {
@@ -64,13 +65,22 @@ impl Client {
     ///
     /// Where a variable is missing, is not Unicode, or holds what cannot be used.
     pub fn from_env() -> Result<Self, Error> {
-        let base_url = variable("PETSTORE_BASE_URL", "base URL")?;
-        let key = variable("PETSTORE_API_KEY", "API key")?;
-        Self::builder(base_url).api_key(key).build()
+        ClientBuilder::from_env()?.build()
     }
 }
 
 impl ClientBuilder {
+    /// Starts building a client from the environment: `PETSTORE_BASE_URL` and `PETSTORE_API_KEY`.
+    ///
+    /// # Errors
+    ///
+    /// Where a variable is missing or is not Unicode.
+    pub fn from_env() -> Result<Self, Error> {
+        let base_url = variable("PETSTORE_BASE_URL", "base URL")?;
+        let key = variable("PETSTORE_API_KEY", "API key")?;
+        Ok(Self::new(base_url).api_key(key))
+    }
+
     fn new(base_url: String) -> Self {
         Self {
             base_url,
@@ -85,6 +95,7 @@ impl ClientBuilder {
             },
             user_agent: None,
             on_deprecation: None,
+            on_wait: None,
         }
     }
 
@@ -143,6 +154,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets a function that hears of each wait that a rate limit asks for, before it begins, so
+    /// that a program can show why nothing happens.
+    pub fn on_wait(mut self, hook: impl Fn(&Wait<'_>) + Send + Sync + 'static) -> Self {
+        self.on_wait = Some(Arc::new(hook));
+        self
+    }
+
     /// Sets the HTTP client to build on: proxies, certificates, DNS. Redirects, reqwest's own
     /// retries, its verbose log and the `Referer` are switched off all the same, since they would
     /// send the key elsewhere, show it, or escape the accounting.
@@ -180,7 +198,7 @@ impl ClientBuilder {
             limits: Limits::default().with(&self.defaults),
             budget: Mutex::new(Budget::new()),
             backoff: self.backoff,
-            notices: Notices::new(self.on_deprecation),
+            notices: Notices::new(self.on_deprecation, self.on_wait),
         };
         Ok(Client::new(pipeline, base))
     }

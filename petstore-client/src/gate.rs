@@ -48,7 +48,8 @@ impl Gate {
         self.blocked().is_some()
     }
 
-    fn blocked(&self) -> Option<Block> {
+    /// Returns what holds requests back now.
+    pub(crate) fn blocked(&self) -> Option<Block> {
         self.state().blocked(clock::now())
     }
 

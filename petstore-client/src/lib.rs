@@ -2,14 +2,16 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod clock;
+mod echo;
 mod models;
 mod secret;
 mod text;
 
+mod headers;
+
 mod error;
 mod options;
 
-mod headers;
 mod keys;
 
 mod backoff;
@@ -45,9 +47,13 @@ pub use error::{Error, Quota};
 pub use headers::RateLimit;
 pub use keys::{KeyFuture, KeyProvider};
 pub use models::{NewPet, Pet, PetStatus};
+pub use notices::Wait;
 pub use options::CallOptions;
 pub use page::{More, Page};
 pub use response::Response;
 pub use secret::ApiKey;
 
+pub use bytes::Bytes;
 pub use http::{HeaderMap, Method, StatusCode};
+pub use reqwest;
+pub use url::Url;

@@ -70,6 +70,14 @@ impl<T> Page<T> {
         self.items
     }
 
+    /// Rewrites why the next page must not be asked for.
+    pub(crate) fn map_refusal(mut self, change: impl FnOnce(String) -> String) -> Self {
+        if let Next::Refused(problem) = self.next {
+            self.next = Next::Refused(change(problem));
+        }
+        self
+    }
+
     pub(crate) fn next(&self) -> &Next {
         &self.next
     }

@@ -12,11 +12,12 @@ use tracing::Instrument as _;
 
 use crate::backoff::Schedule;
 use crate::clock;
-use crate::error::{Error, Journey, ServiceFault};
+use crate::echo::Echo;
+use crate::error::{Error, ServiceFault};
 use crate::gate::{Gate, Permit};
 use crate::headers::{date, rate_limit};
 use crate::keys::{Keys, Signature};
-use crate::notices::Notices;
+use crate::notices::{Notices, Wait};
 use crate::options::Limits;
 use crate::quota::{Answer, Block};
 use crate::request::Request;
@@ -58,7 +59,7 @@ impl Pipeline {
         let result = self.travel(&mut trip).instrument(span).await;
         let journey = trip.journey;
         match result {
-            Ok(reply) => Ok(self.arrived(request, reply, journey)),
+            Ok(reply) => Ok(self.arrived(&mut trip, reply)),
             Err(error) => Err(error.of(request.operation.clone()).after(journey)),
         }
     }
@@ -99,22 +100,45 @@ impl Pipeline {
     }
 
     async fn pass_gate(&self, trip: &mut Trip<'_>) -> Result<Permit<'_>, Error> {
+        if let Some(block) = self.gate.blocked()
+            && block.until <= trip.latest()
+        {
+            self.notices.waits(&Wait {
+                operation: &trip.request.operation,
+                quota: block.quota,
+                length: block.until.saturating_duration_since(clock::now()),
+                until: block.until_service,
+            });
+        }
         let mut waited = Duration::ZERO;
         let passed = self.gate.acquire(trip.latest(), &mut waited).await;
         trip.passed_gate(waited);
         passed.map_err(|block| trip.too_long(block, None))
     }
 
-    async fn attempt(&self, trip: &Trip<'_>, signature: &Signature, permit: Permit<'_>) -> Attempt {
+    async fn attempt(
+        &self,
+        trip: &mut Trip<'_>,
+        signature: &Signature,
+        permit: Permit<'_>,
+    ) -> Attempt {
         let key = signature.authorization.clone();
         let most = trip.limits.max_response_bytes;
         let deadline = trip.attempt_deadline();
-        let result = self.transport.send(trip.request, key, deadline, most).await;
+        let mut result = self.transport.send(trip.request, key, deadline, most).await;
         let block = observe(permit, &result);
+        let echo = trip.echo.insert(Echo::of(&signature.authorization));
+        if let Ok(reply) = &mut result
+            && !reply.status.is_success()
+        {
+            echo.remove(&mut reply.headers);
+            reply.body = echo.removed(std::mem::take(&mut reply.body));
+        }
         Attempt { result, block }
     }
 
-    fn arrived(&self, request: &Request, reply: Reply, journey: Journey) -> Response<Bytes> {
+    fn arrived(&self, trip: &mut Trip<'_>, reply: Reply) -> Response<Bytes> {
+        let request = trip.request;
         let deprecation = request.deprecation(&reply.headers);
         if let Some(deprecation) = &deprecation {
             self.notices.tell(&request.operation, deprecation);
@@ -124,7 +148,8 @@ impl Pipeline {
             status: reply.status,
             rate_limit: rate_limit(&reply.headers, service_time(&reply.headers)),
             deprecation: deprecation.map(Box::new),
-            journey,
+            journey: trip.journey,
+            echo: trip.echo.take(),
             headers: reply.headers,
         };
         Response::new(reply.body, head)

@@ -2,15 +2,17 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::deprecation::Deprecation;
+use crate::echo::Echo;
 use crate::error::{Error, Journey, Kind, Undecodable};
-use crate::headers::RateLimit;
+use crate::headers::{RateLimit, date};
+use crate::page::Page;
 use crate::text::printable;
 
 /// A value that the service returned; derefs to it.
@@ -37,6 +39,7 @@ pub(crate) struct Head {
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) deprecation: Option<Box<Deprecation>>,
     pub(crate) journey: Journey,
+    pub(crate) echo: Option<Echo>,
 }
 
 impl<T> Response<T> {
@@ -75,6 +78,12 @@ impl<T> Response<T> {
         self.head.rate_limit
     }
 
+    /// Returns the service's own time when it answered (`Date`).
+    #[must_use]
+    pub fn date(&self) -> Option<SystemTime> {
+        date(&self.head.headers)
+    }
+
     /// Returns the announced end of the operation, where there is one: what the service says of
     /// it, and for what it leaves out what the specification says.
     #[must_use]
@@ -94,9 +103,18 @@ impl<T> Response<T> {
         self.head.journey.waited
     }
 
-    /// Returns the error of a success whose value is not what was asked for.
-    pub(crate) fn refuse(&self, error: Error) -> Error {
-        error.of(self.head.operation.clone()).after(self.head.journey)
+    /// Turns the value into another, with the headers at hand.
+    pub(crate) fn map_with_headers<U>(self, turn: impl FnOnce(T, &HeaderMap) -> U) -> Response<U> {
+        Response { value: turn(self.value, &self.head.headers), head: self.head }
+    }
+
+    /// Returns text from the service without the key.
+    pub(crate) fn without_key(&self) -> impl FnOnce(String) -> String + use<T> {
+        let echo = self.head.echo.clone();
+        |text| match echo {
+            Some(echo) => echo.removed_from_text(text),
+            None => text,
+        }
     }
 }
 
@@ -108,6 +126,15 @@ impl<T> Deref for Response<T> {
     }
 }
 
+impl<'r, T> IntoIterator for &'r Response<Page<T>> {
+    type Item = &'r T;
+    type IntoIter = std::slice::Iter<'r, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.value.iter()
+    }
+}
+
 impl Response<Bytes> {
     /// Reads the body of a raw response as JSON.
     ///
@@ -115,7 +142,7 @@ impl Response<Bytes> {
     ///
     /// Where it is no JSON, or not of this type; see [`Error::decode_path`].
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        decode(self.head.status, &self.value).map_err(|error| self.refuse(error))
+        serde_json::from_slice(&self.value).map_err(|problem| self.undecodable::<T>(&problem))
     }
 
     /// Returns the body as text, with what is no UTF-8 replaced.
@@ -125,26 +152,42 @@ impl Response<Bytes> {
     }
 }
 
-/// Decodes a whole JSON body.
-pub(crate) fn decode<T: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<T, Error> {
-    // The path is only tracked where it is needed: on the way to an error.
-    serde_json::from_slice(body).map_err(|plain| located::<T>(status, body, plain))
+impl Response<Bytes> {
+    /// Reads the body of an operation.
+    pub(crate) fn decoded<T: DeserializeOwned>(self) -> Result<Response<T>, Error> {
+        let value = self.json()?;
+        Ok(self.map(|_| value))
+    }
+
+    /// Returns the error of a success whose body is not what was asked for.
+    fn undecodable<T: DeserializeOwned>(&self, plain: &serde_json::Error) -> Error {
+        let body = match &self.head.echo {
+            Some(echo) => echo.removed(self.value.clone()),
+            None => self.value.clone(),
+        };
+        let error = located::<T>(self.head.status, &body, plain);
+        error.of(self.head.operation.clone()).after(self.head.journey)
+    }
 }
 
+/// Finds out where in a body decoding fails. Only now is the path tracked: it costs time.
 fn located<T: DeserializeOwned>(
     status: StatusCode,
     body: &[u8],
-    plain: serde_json::Error,
+    plain: &serde_json::Error,
 ) -> Error {
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let (path, source) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-        Err(error) => (printable(&error.path().to_string(), 200), error.into_inner()),
-        Ok(_) => (".".to_owned(), plain),
+    let (path, said, is_data) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+        Err(error) => {
+            let path = printable(&error.path().to_string(), 200);
+            (path, printable(&error.inner().to_string(), 300), error.inner().is_data())
+        }
+        // What follows the value is wrong.
+        Ok(_) => (".".to_owned(), printable(&plain.to_string(), 300), plain.is_data()),
     };
-    let said = printable(&source.to_string(), 300);
     let problem = if body.iter().all(u8::is_ascii_whitespace) {
         "its body is empty where JSON was expected; check the base URL".to_owned()
-    } else if source.is_data() {
+    } else if is_data {
         format!("at `{path}`: {said}")
     } else {
         format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
@@ -163,7 +206,8 @@ mod tests {
     use crate::models::Pet;
 
     fn problem(body: &str) -> (String, String) {
-        let error = decode::<Vec<Pet>>(StatusCode::OK, body.as_bytes()).unwrap_err();
+        let plain = serde_json::from_str::<Vec<Pet>>(body).unwrap_err();
+        let error = located::<Vec<Pet>>(StatusCode::OK, body.as_bytes(), &plain);
         (error.decode_path().unwrap().to_owned(), error.to_string())
     }
 

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Schedule;
 use crate::clock;
+use crate::echo::Echo;
 use crate::error::{Error, Journey, Kind, Limit, RateLimited, ServiceFault};
 use crate::options::Limits;
 use crate::quota::Block;
@@ -40,6 +41,8 @@ pub(crate) struct Trip<'c> {
     pub(crate) request: &'c Request,
     pub(crate) limits: Limits,
     pub(crate) journey: Journey,
+    /// The key that was used last, to be taken out of what is said of its answer.
+    pub(crate) echo: Option<Echo>,
     deadline: Instant,
     /// How much of `max_wait` the rate limits have used up.
     held_back: Duration,
@@ -54,6 +57,7 @@ impl<'c> Trip<'c> {
             request,
             limits,
             journey: Journey { repeatable: request.method.is_idempotent(), ..Journey::default() },
+            echo: None,
             deadline: limits.deadline(clock::now()),
             held_back: Duration::ZERO,
             schedule,

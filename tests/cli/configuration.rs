@@ -43,6 +43,7 @@ async fn a_bad_base_url_is_named_with_what_is_wrong() {
     assert_snapshot!(transcript(keyed(), "--base-url http://petstore.example/v1 limits").await, @"
     --- stderr
     error: the base URL cannot be used: it is plain http to another machine, which would show the API key to everyone on the way; use https, or allow it with `allow_insecure_http`
+    hint: `--allow-insecure-http` allows it
     --- exit 3
     ");
 }
@@ -78,7 +79,7 @@ async fn the_mock_needs_no_configuration_and_minds_none() {
 async fn a_limit_out_of_range_is_refused_with_the_range() {
     assert_snapshot!(transcript(Petstore::bare(), "--mock pets list --limit 101").await, @"
     --- stderr
-    error: invalid value '101' for '--limit <N>': 101 is not in 1..=100
+    error: invalid value '101' for '--limit <N>': a page holds from 1 to 100 pets
 
     For more information, try '--help'.
     --- exit 2
@@ -105,6 +106,39 @@ async fn a_mistyped_word_gets_a_suggestion() {
     For more information, try '--help'.
     --- exit 2
     ");
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_variable_that_is_not_utf_8_is_named() {
+    let garbled = Petstore::bare().garbled("PETSTORE_API_KEY");
+    assert_snapshot!(transcript(garbled, "pets list").await, @"
+    --- stderr
+    error: what PETSTORE_API_KEY holds is not UTF-8
+    hint: set PETSTORE_API_KEY anew
+    --- exit 3
+    ");
+}
+
+#[tokio::test]
+async fn numbers_out_of_range_say_what_they_are_to_be() {
+    for (line, expected) in [
+        ("--mock pets list --limit -1", "a page holds from 1 to 100 pets"),
+        ("--mock pets list --limit many", "a page holds from 1 to 100 pets"),
+        ("--mock --max-wait -1 limits", "a whole number of seconds"),
+    ] {
+        let ran = Petstore::bare().run(line).await;
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+        assert_eq!(ran.code, 2);
+    }
+}
+
+#[tokio::test]
+async fn the_help_fits_the_terminal() {
+    let ran = Petstore::bare().width(60).run("--help").await;
+    // The tables of variables and exit codes are laid out by hand.
+    let (laid_out, _) = ran.stdout.split_once("Variables:").unwrap();
+    assert!(laid_out.lines().all(|line| line.chars().count() <= 60), "{laid_out}");
 }
 
 #[tokio::test]

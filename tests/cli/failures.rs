@@ -67,6 +67,36 @@ async fn a_rate_limit_that_is_not_waited_out_exits_with_7() {
     ");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_a_rate_limit_is_announced() {
+    let clock = Clock::runtime(noon());
+    let builder = MockServer::builder().key("good-key", Plan::enterprise(1, 10)).clock(clock);
+    let server = builder.start().await.unwrap();
+    let first = Petstore::at(&server, "good-key").run("pets list --limit 1").await;
+    assert_eq!(first.stderr, "note: there are more pets; `--all` lists them all\n");
+    let ran = Petstore::at(&server, "good-key").run("pets create Rex --category-id 7").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    26	Rex	7
+    --- stderr
+    note: the minute's quota: waiting 60 s, until 2026-11-21T10:01:00Z
+    --- exit 0
+    ");
+}
+
+#[tokio::test]
+async fn the_limits_are_shown_when_they_are_used_up_too() {
+    let server = with_plan(Plan::enterprise(1, 10)).await;
+    assert_eq!(Petstore::at(&server, "good-key").run("store orders").await.code, 0);
+    let ran = Petstore::at(&server, "good-key").terminal().run("limits").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    LIMIT  REMAINING  RESET                 SECONDS TO RESET
+    1      0          2026-11-21T10:01:00Z  60
+    --- exit 0
+    ");
+}
+
 #[tokio::test]
 async fn a_removed_operation_exits_with_9() {
     let server = with_plan(Plan::Free).await;
@@ -96,7 +126,6 @@ async fn an_answer_that_makes_no_sense_exits_with_5() {
     assert_snapshot!(answered(200, pets, "pets list").await, @r#"
     --- stderr
     error: listPets failed: the response 200 could not be read: at `[0].categoryId`: invalid type: string "seven", expected i64 at line 1 column 42
-    hint: does the base URL end with the version, such as `/v1`?
     --- exit 5
     "#);
 }

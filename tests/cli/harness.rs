@@ -1,5 +1,6 @@
 //! Runs `petstore` in process, and writes down what came out.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,8 @@ pub(super) fn noon() -> SystemTime {
 
 /// A command to run.
 pub(super) struct Petstore {
-    vars: Vec<(String, String)>,
+    vars: Vec<(String, OsString)>,
+    width: Option<u16>,
     stdin: Vec<u8>,
     terminal: bool,
     interrupted: bool,
@@ -32,7 +34,14 @@ pub(super) struct Ran {
 impl Petstore {
     /// A command with nothing configured, its streams piped.
     pub(super) fn bare() -> Self {
-        Self { vars: vec![], stdin: vec![], terminal: false, interrupted: false, stdout: None }
+        Self {
+            vars: vec![],
+            width: None,
+            stdin: vec![],
+            terminal: false,
+            interrupted: false,
+            stdout: None,
+        }
     }
 
     /// A command for a server, with a key.
@@ -41,7 +50,21 @@ impl Petstore {
     }
 
     pub(super) fn var(mut self, name: &str, value: &str) -> Self {
-        self.vars.push((name.to_owned(), value.to_owned()));
+        self.vars.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Sets a variable to what is not UTF-8.
+    #[cfg(unix)]
+    pub(super) fn garbled(mut self, name: &str) -> Self {
+        use std::os::unix::ffi::OsStringExt as _;
+
+        self.vars.push((name.to_owned(), OsString::from_vec(vec![0xff])));
+        self
+    }
+
+    pub(super) fn width(mut self, columns: u16) -> Self {
+        self.width = Some(columns);
         self
     }
 
@@ -84,6 +107,7 @@ impl Petstore {
             stdout: Stream { writer, is_terminal: self.terminal },
             stderr: Stream { writer: Box::new(err.clone()), is_terminal: false },
             now: noon,
+            width: self.width,
             interrupt: Box::pin(async move {
                 if !interrupted {
                     std::future::pending::<()>().await;

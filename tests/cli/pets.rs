@@ -87,6 +87,8 @@ async fn adds_a_pet_from_standard_input() {
       "name": "Rex",
       "categoryId": 7
     }
+    --- stderr
+    note: `nickname` is no field of a new pet, and is left out
     --- exit 0
     "#);
 }
@@ -97,6 +99,17 @@ async fn says_where_the_input_is_no_pet() {
     assert_snapshot!(ran.transcript(), @r#"
     --- stderr
     error: standard input holds no pet: invalid type: integer `7`, expected a string at line 2 column 2
+    hint: a pet looks like {"name":"Rex","categoryId":7,"status":"available"}
+    --- exit 2
+    "#);
+}
+
+#[tokio::test]
+async fn an_array_is_no_pet() {
+    let ran = Petstore::bare().stdin(r#"["Rex",7]"#).run("--mock pets create --file -").await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stderr
+    error: standard input holds no pet: invalid type: sequence, expected a pet, a JSON object at line 1 column 0
     hint: a pet looks like {"name":"Rex","categoryId":7,"status":"available"}
     --- exit 2
     "#);

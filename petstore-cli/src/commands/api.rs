@@ -44,7 +44,7 @@ pub(crate) struct Api {
 impl Api {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let body = match &self.input {
-            Some(file) => Some(context.read(file)?),
+            Some(file) => Some(context.read(file).await?),
             None => None,
         };
         let implied = if body.is_some() { Method::POST } else { Method::GET };
@@ -56,13 +56,29 @@ impl Api {
         if let Some(body) = body {
             request = request.body("application/json", body);
         }
-        let answer = request.send().await?;
+        let answer = match request.send().await {
+            Ok(answer) => answer,
+            Err(error) => {
+                if self.include {
+                    show_refusal(context, &error);
+                }
+                return Err(error.into());
+            }
+        };
         context.report.called(&self.path, &answer);
         if self.include {
             let head = head(answer.status(), answer.headers());
             context.stdout().write_all(head.as_bytes())?;
         }
         write_body(context, &answer)
+    }
+}
+
+/// Shows what came of a request that was not a success: beside the error, not as a result.
+fn show_refusal(context: &Context, error: &petstore_client::Error) {
+    if let (Some(status), Some(headers)) = (error.status(), error.headers()) {
+        let body = error.body().unwrap_or_default();
+        context.report.text(&format!("{}{}\n", head(status, headers), safe::lines(body)));
     }
 }
 

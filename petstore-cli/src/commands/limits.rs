@@ -1,6 +1,8 @@
 //! `petstore limits`.
 
-use petstore_client::CallOptions;
+use std::time::{Duration, SystemTime};
+
+use petstore_client::{CallOptions, RateLimit};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -32,20 +34,35 @@ struct Shown {
 impl Limits {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let client = context.client().await?;
-        let asked = client.pets().list().limit(1).with(CallOptions::new()).send().await?;
-        context.report.called("listPets", &asked);
-        let Some(quota) = asked.rate_limit() else {
-            return Err(CliError::new(Exit::Service, "the service did not tell its rate limit"));
+        let at_once = CallOptions::new().max_wait(Duration::ZERO);
+        let asked = client.pets().list().limit(1).with(at_once).send().await;
+        // A refusal tells as much as a success.
+        let (quota, now) = match &asked {
+            Ok(page) => {
+                context.report.called("listPets", page);
+                (page.rate_limit(), page.date())
+            }
+            Err(error) => (error.rate_limit(), error.date()),
         };
-        let shown = Shown {
-            limit: quota.limit,
-            remaining: quota.remaining,
-            reset: time::instant(quota.reset),
-            seconds_to_reset: time::seconds_until(quota.reset, (context.now)()),
-        };
-        let columns = ["limit", "remaining", "reset", "secondsToReset"];
-        let records = Records::new(&shown, &columns)
-            .map_err(|problem| CliError::new(Exit::Internal, problem))?;
-        context.print(&records)
+        match (quota, asked) {
+            (Some(quota), _) => show(context, quota, now.unwrap_or_else(context.now)),
+            (None, Err(error)) => Err(error.into()),
+            (None, Ok(_)) => {
+                Err(CliError::new(Exit::Service, "the service did not tell its rate limit"))
+            }
+        }
     }
+}
+
+fn show(context: &mut Context, quota: RateLimit, now: SystemTime) -> Result<(), CliError> {
+    let shown = Shown {
+        limit: quota.limit,
+        remaining: quota.remaining,
+        reset: time::instant(quota.reset),
+        seconds_to_reset: time::seconds_until(quota.reset, now),
+    };
+    let columns = ["limit", "remaining", "reset", "secondsToReset"];
+    let records =
+        Records::new(&shown, &columns).map_err(|problem| CliError::new(Exit::Internal, problem))?;
+    context.print(&records)
 }

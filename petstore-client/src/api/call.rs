@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::options::CallOptions;
 use crate::pipeline::Pipeline;
 use crate::request::Request;
-use crate::response::{Response, decode};
+use crate::response::Response;
 
 /// One call, ready to go: await it, or change its limits first.
 ///
@@ -59,11 +59,7 @@ pub(super) async fn fetch<T: DeserializeOwned>(
     pipeline: &Pipeline,
     request: &Request,
 ) -> Result<Response<T>, Error> {
-    let raw = pipeline.call(request).await?;
-    match decode(raw.status(), &raw) {
-        Ok(value) => Ok(raw.map(|_| value)),
-        Err(error) => Err(raw.refuse(error)),
-    }
+    pipeline.call(request).await?.decoded()
 }
 
 impl<'c, T: DeserializeOwned + 'c> IntoFuture for Call<'c, T> {

@@ -157,9 +157,11 @@ impl Query {
         let mut request = Request::new("listPets", Method::GET, url);
         request.options = self.options;
         let pets: Response<Vec<Pet>> = fetch(pipeline, &request).await?;
-        let headers = pets.headers().clone();
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        Ok(pets.map(|items| Page::new(items, limit, &headers, &request.url)))
+        let page =
+            pets.map_with_headers(|items, headers| Page::new(items, limit, headers, &request.url));
+        let without_key = page.without_key();
+        Ok(page.map(|page| page.map_refusal(without_key)))
     }
 }
 

@@ -6,6 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode};
 
+use crate::clock;
+use crate::headers::{RateLimit, date, rate_limit};
+
 use super::{Kind, Limit, Quota, ServiceFault};
 
 /// What a call had been through when it failed.
@@ -204,6 +207,19 @@ impl Error {
     #[must_use]
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.fault().map(|f| &f.headers)
+    }
+
+    /// Returns the quota that the refusal describes (specification, section 8).
+    #[must_use]
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        let headers = self.headers()?;
+        rate_limit(headers, self.date().unwrap_or_else(clock::wall))
+    }
+
+    /// Returns the service's own time when it answered (`Date`), where an answer came.
+    #[must_use]
+    pub fn date(&self) -> Option<SystemTime> {
+        date(self.headers()?)
     }
 
     /// Returns where in the JSON decoding failed, such as `[3].categoryId`, cut to 200 characters

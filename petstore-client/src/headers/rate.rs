@@ -16,8 +16,6 @@ const FIRST_EPOCH: u64 = 1_000_000_000;
 /// Numbers from this on are taken for milliseconds since 1970: as seconds they would lie beyond
 /// the year 5138.
 const FIRST_EPOCH_MILLIS: u64 = 100_000_000_000;
-/// A wait that is longer than this is no wait but a mistake.
-const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// What a response says of the quota it describes (specification, section 8).
 ///
@@ -46,10 +44,7 @@ pub(crate) fn rate_limit(headers: &HeaderMap, now: SystemTime) -> Option<RateLim
 /// Returns the wait that `Retry-After` asks for: seconds, a date in any form, reckoned against
 /// `now` (the service's time), or, as some servers send it, an instant in seconds since 1970.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    lines(headers, &header::RETRY_AFTER)
-        .filter_map(|line| wait(line, now))
-        .filter(|wait| *wait <= LONGEST_WAIT)
-        .max()
+    lines(headers, &header::RETRY_AFTER).filter_map(|line| wait(line, now)).max()
 }
 
 fn wait(text: &str, now: SystemTime) -> Option<Duration> {
@@ -124,9 +119,16 @@ mod tests {
 
     #[test]
     fn a_retry_after_that_cannot_be_right_is_absent() {
-        for odd in ["", "-1", "1.5", "soon", "inf", "18446744073709551616", "999999999", "9e9"] {
+        for odd in ["", "-1", "1.5", "soon", "inf", "18446744073709551616", "9e9"] {
             assert_eq!(waits(odd), None, "{odd}");
         }
+    }
+
+    #[test]
+    fn a_wait_of_years_is_not_shortened() {
+        assert_eq!(waits("63072000"), Some(63_072_000));
+        assert_eq!(waits("999999999"), Some(999_999_999));
+        assert_eq!(waits("Fri, 01 Jan 2100 00:00:00 GMT"), Some(4_102_444_800 - NOW));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! What a response says around them (status, headers, paging) is left to `response` and `page`.
 
+mod object;
 mod pet;
 mod status;
 

@@ -1,13 +1,14 @@
 //! The animal as it is sent and as it is returned: `NewPet` and `Pet`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::PetStatus;
+use super::object::object;
 
 /// A pet as the service returns it (specification, section 2, `Pet`).
 ///
 /// Fields that this version does not know are ignored when reading.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Pet {
@@ -18,7 +19,7 @@ pub struct Pet {
     /// The identifier of the category the animal belongs to.
     pub category_id: i64,
     /// The availability, where the service tells it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
 }
 
@@ -30,7 +31,7 @@ pub struct Pet {
 /// let rex = NewPet::new("Rex", 7).with_status(PetStatus::Pending);
 /// assert_eq!(rex.category_id, 7);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct NewPet {
@@ -39,7 +40,7 @@ pub struct NewPet {
     /// The identifier of the category the animal belongs to.
     pub category_id: i64,
     /// The availability. What the service assumes when it is left out is not specified.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
 }
 
@@ -55,6 +56,37 @@ impl NewPet {
     pub fn with_status(mut self, status: PetStatus) -> Self {
         self.status = Some(status);
         self
+    }
+}
+
+impl<'de> Deserialize<'de> for Pet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Fields {
+            id: i64,
+            name: String,
+            category_id: i64,
+            status: Option<PetStatus>,
+        }
+
+        let Fields { id, name, category_id, status } = object(deserializer, "a pet")?;
+        Ok(Self { id, name, category_id, status })
+    }
+}
+
+impl<'de> Deserialize<'de> for NewPet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Fields {
+            name: String,
+            category_id: i64,
+            status: Option<PetStatus>,
+        }
+
+        let Fields { name, category_id, status } = object(deserializer, "a pet")?;
+        Ok(Self { name, category_id, status })
     }
 }
 
@@ -76,5 +108,12 @@ mod tests {
         .unwrap();
         assert_eq!((pet.id, pet.category_id), (i64::MIN, i64::MAX));
         assert_eq!(pet.status, None);
+    }
+
+    #[test]
+    fn an_array_is_no_pet() {
+        let problem = serde_json::from_str::<NewPet>(r#"["Rex",7]"#).unwrap_err();
+        assert!(problem.to_string().contains("expected a pet, a JSON object"), "{problem}");
+        assert!(serde_json::from_str::<Pet>(r#"[1,"Rex",7,"sold"]"#).is_err());
     }
 }

@@ -36,20 +36,26 @@ pub(crate) struct Create {
 
 impl Create {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let pet = self.pet(context)?;
+        let pet = self.pet(context).await?;
         let client = context.client().await?;
         let created = client.pets().create(&pet).await?;
         context.report.called("createPet", &created);
         context.print(&shared::records(&*created)?)
     }
 
-    fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {
+    async fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {
         if let Some(file) = self.file {
-            let bytes = context.read(&file)?;
-            return serde_json::from_slice(&bytes).map_err(|problem| {
+            let bytes = context.read(&file).await?;
+            let (pet, unknown) = parse(&bytes).map_err(|problem| {
                 CliError::usage(format!("{} holds no pet: {problem}", input_name(&file)))
                     .hint(r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#)
-            });
+            })?;
+            for field in unknown {
+                context
+                    .report
+                    .note(&format!("`{field}` is no field of a new pet, and is left out"));
+            }
+            return Ok(pet);
         }
         let (Some(name), Some(category)) = (self.name, self.category_id) else {
             return Err(CliError::usage("a pet needs a name and `--category-id N`"));
@@ -60,4 +66,12 @@ impl Create {
             None => pet,
         })
     }
+}
+
+/// Reads a pet, and the names of the fields that it does not have.
+fn parse(bytes: &[u8]) -> serde_json::Result<(NewPet, Vec<String>)> {
+    let pet = serde_json::from_slice(bytes)?;
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes)?;
+    let known = |name: &String| matches!(name.as_str(), "name" | "categoryId" | "status");
+    Ok((pet, fields.into_iter().map(|(name, _)| name).filter(|name| !known(name)).collect()))
 }

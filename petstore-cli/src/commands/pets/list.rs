@@ -20,7 +20,7 @@ Examples:
 pub(crate) struct List {
     /// How many pets a page holds, 1 to 100. Without it: 20, the service's default, or 100 with
     /// --all
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = page_size)]
     limit: Option<u32>,
 
     /// Only pets with this status
@@ -53,6 +53,11 @@ impl List {
         }
         Ok(())
     }
+}
+
+fn page_size(text: &str) -> Result<u32, String> {
+    let size = text.parse().ok().filter(|size| (1..=100).contains(size));
+    size.ok_or_else(|| "a page holds from 1 to 100 pets".to_owned())
 }
 
 /// Fetches all pages before anything is shown: a list that breaks off is an error, not a list.
