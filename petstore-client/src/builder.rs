@@ -8,7 +8,7 @@ use crate::base_url::BaseUrl;
 use crate::client::Client;
 use crate::deprecation::Deprecation;
 use crate::error::Error;
-use crate::gate::Gate;
+use crate::gate::Gates;
 use crate::keys::{KeyProvider, Keys};
 use crate::notices::{DeprecationHook, Notices, Wait, WaitHook};
 use crate::options::{CallOptions, Limits};
@@ -194,7 +194,7 @@ impl ClientBuilder {
                 http: self.http(&base)?,
             },
             keys,
-            gate: Gate::default(),
+            gates: Gates::new(base.as_url().clone()),
             limits: Limits::default().with(&self.defaults),
             budget: Mutex::new(Budget::new()),
             backoff: self.backoff,

@@ -63,7 +63,7 @@ pub(crate) struct Signature {
 
 impl Signature {
     /// Returns whether a provider was asked for it.
-    pub(crate) fn may_have_taken_time(&self) -> bool {
+    pub(crate) fn may_have_changed(&self) -> bool {
         self.key.is_some()
     }
 }

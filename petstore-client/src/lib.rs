@@ -10,7 +10,6 @@ mod text;
 mod headers;
 
 mod error;
-mod options;
 
 mod keys;
 
@@ -20,12 +19,15 @@ mod page;
 mod quota;
 mod retry;
 
+mod gate;
+
+mod options;
+
 mod base_url;
 mod notices;
 mod request;
 mod response;
 
-mod gate;
 mod transport;
 
 mod trip;

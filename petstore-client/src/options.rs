@@ -5,6 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::clock::after;
+use crate::gate::Lane;
+use crate::quota::Policy;
 
 /// What one call does differently from its client. Unset values stay the client's.
 ///
@@ -26,6 +28,7 @@ pub struct CallOptions {
     max_wait: Option<Duration>,
     max_attempts: Option<u32>,
     max_response_bytes: Option<usize>,
+    background: Option<bool>,
 }
 
 impl CallOptions {
@@ -60,6 +63,13 @@ impl CallOptions {
         self
     }
 
+    /// Lets calls that are not in the background pass this one, where both wait for the rate
+    /// limits.
+    pub fn background(mut self, background: bool) -> Self {
+        self.background = Some(background);
+        self
+    }
+
     /// Sets how many bytes of body a successful response may have.
     pub fn max_response_bytes(mut self, limit: usize) -> Self {
         self.max_response_bytes = Some(limit);
@@ -75,6 +85,8 @@ pub(crate) struct Limits {
     pub(crate) max_wait: Duration,
     pub(crate) max_attempts: u32,
     pub(crate) max_response_bytes: usize,
+    pub(crate) lane: Lane,
+    pub(crate) policy: Policy,
 }
 
 impl Default for Limits {
@@ -85,6 +97,8 @@ impl Default for Limits {
             max_wait: Duration::from_secs(120),
             max_attempts: 4,
             max_response_bytes: 10 * 1024 * 1024,
+            lane: Lane::Interactive,
+            policy: Policy::default(),
         }
     }
 }
@@ -97,6 +111,12 @@ impl Limits {
             max_wait: options.max_wait.unwrap_or(self.max_wait),
             max_attempts: options.max_attempts.unwrap_or(self.max_attempts),
             max_response_bytes: options.max_response_bytes.unwrap_or(self.max_response_bytes),
+            lane: match options.background {
+                Some(true) => Lane::Background,
+                Some(false) => Lane::Interactive,
+                None => self.lane,
+            },
+            policy: self.policy,
         }
     }
 

@@ -13,25 +13,27 @@ use tracing::Instrument as _;
 use crate::backoff::Schedule;
 use crate::clock;
 use crate::echo::Echo;
-use crate::error::{Error, ServiceFault};
-use crate::gate::{Gate, Permit};
+use crate::error::{Error, Quota, ServiceFault};
+use crate::gate::{Gate, Gates, Permit};
 use crate::headers::{date, rate_limit};
 use crate::keys::{Keys, Signature};
 use crate::notices::{Notices, Wait};
 use crate::options::Limits;
-use crate::quota::{Answer, Block};
 use crate::request::Request;
 use crate::response::{Head, Response};
 use crate::retry::Budget;
-use crate::transport::{Failure, Reply, Transport};
+use crate::transport::{Reply, Transport};
 use crate::trip::{Attempt, Step, Trip};
+
+/// After a wait that is longer, a key provider is asked again.
+const SHORT: Duration = Duration::from_millis(100);
 
 /// What all calls of a client share.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) transport: Transport,
     pub(crate) keys: Keys,
-    pub(crate) gate: Gate,
+    pub(crate) gates: Gates,
     pub(crate) limits: Limits,
     pub(crate) backoff: Backoff,
     pub(crate) budget: Mutex<Budget>,
@@ -67,20 +69,20 @@ impl Pipeline {
     async fn travel(&self, trip: &mut Trip<'_>) -> Result<Reply, Error> {
         let mut another = None;
         loop {
-            let permit = self.pass_gate(trip).await?;
             let signature = match another.take() {
                 Some(signature) => signature,
                 None => within(trip, self.keys.sign()).await?,
             };
-            if signature.may_have_taken_time() && self.gate.is_blocked() {
-                // Another call was refused while the key was fetched.
-                another = Some(signature);
+            let gate = self.gates.of(&signature.authorization);
+            let (permit, waited) = self.pass_gate(&gate, trip).await?;
+            if waited && signature.may_have_changed() {
+                // The permit passes on, and the call comes back with the key of the hour.
                 continue;
             }
             trip.in_time()?;
             let number = trip.journey.attempts + 1;
             let span = tracing::debug_span!("petstore.attempt", number);
-            let attempt = self.attempt(trip, &signature, permit).instrument(span).await;
+            let attempt = self.attempt(trip, &signature, &gate, permit).instrument(span).await;
             let step = trip.decide(attempt, &mut self.budget());
             match step {
                 Step::Finish(result) => return result,
@@ -99,42 +101,73 @@ impl Pipeline {
         }
     }
 
-    async fn pass_gate(&self, trip: &mut Trip<'_>) -> Result<Permit<'_>, Error> {
-        if let Some(block) = self.gate.blocked()
-            && block.until <= trip.latest()
-        {
+    /// Waits for a permit; says whether there was a wait.
+    async fn pass_gate<'g>(
+        &self,
+        gate: &'g Gate,
+        trip: &mut Trip<'_>,
+    ) -> Result<(Permit<'g>, bool), Error> {
+        let hold = gate.hold(&trip.limits.policy).filter(|hold| hold.until <= trip.latest());
+        if let Some(hold) = hold {
             self.notices.waits(&Wait {
                 operation: &trip.request.operation,
-                quota: block.quota,
-                length: block.until.saturating_duration_since(clock::now()),
-                until: block.until_service,
+                quota: hold.quota,
+                length: hold.until.saturating_duration_since(clock::now()),
+                until: hold.until_service,
             });
         }
-        let mut waited = Duration::ZERO;
-        let passed = self.gate.acquire(trip.latest(), &mut waited).await;
-        trip.passed_gate(waited);
-        passed.map_err(|block| trip.too_long(block, None))
+        let start = clock::now();
+        let passed = gate.acquire(trip.wish()).await;
+        let waited = clock::now() - start;
+        if hold.is_some() {
+            trip.passed_gate(waited);
+        }
+        match passed {
+            Ok(permit) => {
+                trip.number = Some(permit.number());
+                Ok((permit, waited > SHORT))
+            }
+            Err(hold) => Err(trip.too_long(hold, None)),
+        }
     }
 
     async fn attempt(
         &self,
         trip: &mut Trip<'_>,
         signature: &Signature,
-        permit: Permit<'_>,
+        gate: &Gate,
+        mut permit: Permit<'_>,
     ) -> Attempt {
-        let key = signature.authorization.clone();
-        let most = trip.limits.max_response_bytes;
         let deadline = trip.attempt_deadline();
-        let mut result = self.transport.send(trip.request, key, deadline, most).await;
-        let block = observe(permit, &result);
-        let echo = trip.echo.insert(Echo::of(&signature.authorization));
+        let echo = Echo::of(&signature.authorization);
+        let key = signature.authorization.clone();
+        permit.sent();
+        let head = match self.transport.send(trip.request, key, deadline).await {
+            Ok(head) => head,
+            Err(failure) => {
+                tracing::debug!("no answer");
+                if failure.never_left {
+                    permit.never_left();
+                }
+                return Attempt { result: Err(failure), hold: None };
+            }
+        };
+        tracing::debug!(status = head.status().as_u16(), "answered");
+        // The gate hears of it before the body is read, which may take its time.
+        let mut hold = permit.observe(head.status(), head.headers());
+        let mut result = head.read(deadline, trip.limits.max_response_bytes).await;
         if let Ok(reply) = &mut result
             && !reply.status.is_success()
         {
             echo.remove(&mut reply.headers);
             reply.body = echo.removed(std::mem::take(&mut reply.body));
+            if let Some(hold) = hold.as_mut().filter(|_| is_ban(reply)) {
+                hold.quota = Quota::Banned;
+                gate.banned();
+            }
         }
-        Attempt { result, block }
+        trip.echo = Some(echo);
+        Attempt { result, hold }
     }
 
     fn arrived(&self, trip: &mut Trip<'_>, reply: Reply) -> Response<Bytes> {
@@ -160,35 +193,10 @@ impl Pipeline {
     }
 }
 
-/// Shows the gate what came, if only the head of an answer.
-fn observe(permit: Permit<'_>, result: &Result<Reply, Failure>) -> Option<Block> {
-    let (status, headers) = match result {
-        Ok(reply) => (reply.status, &reply.headers),
-        Err(failure) => match &failure.head {
-            Some(head) => (head.0, &head.1),
-            None => {
-                tracing::debug!("no answer");
-                return None;
-            }
-        },
-    };
-    tracing::debug!(status = status.as_u16(), "answered");
-    let code = result.as_ref().ok().and_then(code_of);
-    permit.observe(&Answer {
-        status,
-        headers,
-        code: code.as_deref(),
-        at: clock::now(),
-        service_time: service_time(headers),
-    })
-}
-
-/// Returns the code of a refusal: whether it is a ban, only the body can say.
-fn code_of(reply: &Reply) -> Option<String> {
-    if reply.status != StatusCode::TOO_MANY_REQUESTS {
-        return None;
-    }
-    ServiceFault::new(reply.status, HeaderMap::new(), &reply.body).code
+/// Returns whether a refusal is a ban: only its body can say.
+fn is_ban(reply: &Reply) -> bool {
+    let fault = || ServiceFault::new(reply.status, HeaderMap::new(), &reply.body);
+    reply.status == StatusCode::TOO_MANY_REQUESTS && fault().code.as_deref() == Some("key_banned")
 }
 
 /// Returns the service's own time at which it answered, or the wall clock's.

@@ -27,9 +27,11 @@ pub(crate) struct Failure {
     pub(crate) error: Error,
     /// Whether the request cannot have reached the service.
     pub(crate) never_left: bool,
-    /// What came before it failed.
-    pub(crate) head: Option<Box<(StatusCode, HeaderMap)>>,
 }
+
+/// An answer whose head has come; its body may still be on the way.
+#[derive(Debug)]
+pub(crate) struct Answering(reqwest::Response);
 
 /// Sends requests, to one origin only.
 #[derive(Debug)]
@@ -64,15 +66,13 @@ impl Transport {
         request: &Request,
         authorization: HeaderValue,
         deadline: Deadline,
-        most: usize,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<Answering, Failure> {
         let outgoing = self.prepare(request, authorization)?;
-        let response = match timeout_at(deadline.at, self.http.execute(outgoing)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(self.no_answer(error)),
-            Err(_) => return Err(Failure::lost(deadline.passed(), None)),
-        };
-        read(response, deadline, most).await
+        match timeout_at(deadline.at, self.http.execute(outgoing)).await {
+            Ok(Ok(response)) => Ok(Answering(response)),
+            Ok(Err(error)) => Err(self.no_answer(error)),
+            Err(_) => Err(Failure::lost(deadline.passed())),
+        }
     }
 
     fn prepare(
@@ -101,7 +101,7 @@ impl Transport {
             return Failure::unsent(Kind::InvalidRequest(error.to_string()));
         }
         if !error.is_connect() {
-            return Failure::lost(Error::new(Kind::Interrupted(error)), None);
+            return Failure::lost(Error::new(Kind::Interrupted(error)));
         }
         if error.is_timeout() {
             return Failure::unsent(Kind::Timeout {
@@ -118,39 +118,44 @@ impl Transport {
 
 impl Failure {
     fn unsent(kind: Kind) -> Self {
-        Self { error: Error::new(kind), never_left: true, head: None }
+        Self { error: Error::new(kind), never_left: true }
     }
 
-    fn lost(error: Error, head: Option<(StatusCode, HeaderMap)>) -> Self {
-        Self { error, never_left: false, head: head.map(Box::new) }
+    fn lost(error: Error) -> Self {
+        Self { error, never_left: false }
     }
 }
 
-async fn read(
-    mut response: reqwest::Response,
-    deadline: Deadline,
-    most: usize,
-) -> Result<Reply, Failure> {
-    let status = response.status();
-    let headers = std::mem::take(response.headers_mut());
-    let most = if status.is_success() { most } else { most.min(MOST_OF_A_FAULT) };
-    let error = match timeout_at(deadline.at, body(&mut response, most)).await {
-        Ok(Ok((body, Extent::Whole))) => {
-            return Ok(Reply { status, headers, body });
-        }
-        // The status says what matters: a fault whose body is cut is a fault all the same.
-        Ok(Ok((body, Extent::Cut))) if !status.is_success() => {
-            return Ok(Reply { status, headers, body });
-        }
-        _ if !status.is_success() => {
-            let body = Bytes::new();
-            return Ok(Reply { status, headers, body });
-        }
-        Ok(Ok((_, Extent::Cut))) => Error::new(Kind::BodyTooLarge { limit: most, status }),
-        Ok(Err(error)) => Error::new(Kind::Interrupted(error.without_url())),
-        Err(_) => deadline.passed(),
-    };
-    Err(Failure::lost(error, Some((status, headers))))
+impl Answering {
+    pub(crate) fn status(&self) -> StatusCode {
+        self.0.status()
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.0.headers()
+    }
+
+    /// Reads the body, up to `most` bytes of a success, and as much as is useful of a fault.
+    pub(crate) async fn read(self, deadline: Deadline, most: usize) -> Result<Reply, Failure> {
+        let mut response = self.0;
+        let status = response.status();
+        let headers = std::mem::take(response.headers_mut());
+        let most = if status.is_success() { most } else { most.min(MOST_OF_A_FAULT) };
+        let error = match timeout_at(deadline.at, body(&mut response, most)).await {
+            Ok(Ok((body, Extent::Whole))) => return Ok(Reply { status, headers, body }),
+            // The status says what matters: a fault whose body is cut is a fault all the same.
+            Ok(Ok((body, Extent::Cut))) if !status.is_success() => {
+                return Ok(Reply { status, headers, body });
+            }
+            _ if !status.is_success() => {
+                return Ok(Reply { status, headers, body: Bytes::new() });
+            }
+            Ok(Ok((_, Extent::Cut))) => Error::new(Kind::BodyTooLarge { limit: most, status }),
+            Ok(Err(error)) => Error::new(Kind::Interrupted(error.without_url())),
+            Err(_) => deadline.passed(),
+        };
+        Err(Failure::lost(error))
+    }
 }
 
 /// Whether a body was read to its end, or as far as was allowed.

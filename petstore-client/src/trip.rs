@@ -11,17 +11,17 @@ use crate::backoff::Schedule;
 use crate::clock;
 use crate::echo::Echo;
 use crate::error::{Error, Journey, Kind, Limit, RateLimited, ServiceFault};
+use crate::gate::{Hold, Wish};
 use crate::options::Limits;
-use crate::quota::Block;
 use crate::request::Request;
 use crate::retry::{Budget, Outcome, Verdict, may_have_acted, verdict};
 use crate::transport::{Deadline, Failure, Reply};
 
-/// How an attempt ended, and the block that its answer asks for.
+/// How an attempt ended, and how long its answer holds requests back.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) result: Result<Reply, Failure>,
-    pub(crate) block: Option<Block>,
+    pub(crate) hold: Option<Hold>,
 }
 
 /// What a call does after an attempt.
@@ -48,6 +48,8 @@ pub(crate) struct Trip<'c> {
     held_back: Duration,
     schedule: Schedule,
     rekeyed: bool,
+    /// Its number in line at the gate, from the first time it stood there.
+    pub(crate) number: Option<u64>,
 }
 
 impl<'c> Trip<'c> {
@@ -62,6 +64,7 @@ impl<'c> Trip<'c> {
             held_back: Duration::ZERO,
             schedule,
             rekeyed: false,
+            number: None,
         }
     }
 
@@ -105,7 +108,7 @@ impl<'c> Trip<'c> {
         // An attempt whose key was refused is not counted against the limit.
         let counted = self.journey.attempts - u32::from(self.rekeyed);
         let may_go_on = counted < self.limits.max_attempts;
-        match verdict(&self.request.method, outcome, attempt.block.is_some()) {
+        match verdict(&self.request.method, outcome, attempt.hold.is_some()) {
             Verdict::Rekey if !self.rekeyed => {
                 self.rekeyed = true;
                 match attempt.finish() {
@@ -113,9 +116,9 @@ impl<'c> Trip<'c> {
                     done => Step::Finish(done),
                 }
             }
-            Verdict::HeldBack if may_go_on => match attempt.block {
-                Some(block) if block.until > self.latest() => {
-                    Step::Finish(Err(self.too_long(block, attempt.result.ok())))
+            Verdict::HeldBack if may_go_on => match attempt.hold {
+                Some(hold) if hold.until > self.latest() => {
+                    Step::Finish(Err(self.too_long(hold, attempt.result.ok())))
                 }
                 _ => Step::Again,
             },
@@ -137,10 +140,20 @@ impl<'c> Trip<'c> {
         }
     }
 
-    /// Returns the error for a block that is longer than the call may wait.
-    pub(crate) fn too_long(&self, block: Block, refusal: Option<Reply>) -> Error {
+    /// Returns what the call asks of the gate.
+    pub(crate) fn wish(&self) -> Wish {
+        Wish {
+            number: self.number,
+            lane: self.limits.lane,
+            policy: self.limits.policy,
+            latest: self.latest(),
+        }
+    }
+
+    /// Returns the error for a wait that is longer than the call may wait.
+    pub(crate) fn too_long(&self, hold: Hold, refusal: Option<Reply>) -> Error {
         let allowed = self.latest().saturating_duration_since(clock::now());
-        rate_limited(block, Some(allowed), refusal.map(fault))
+        rate_limited(hold, Some(allowed), refusal.map(fault))
     }
 }
 
@@ -164,20 +177,20 @@ impl Attempt {
         if reply.status.is_success() {
             return Ok(reply);
         }
-        match self.block {
-            Some(block) if reply.status == StatusCode::TOO_MANY_REQUESTS => {
-                Err(rate_limited(block, None, Some(fault(reply))))
+        match self.hold {
+            Some(hold) if reply.status == StatusCode::TOO_MANY_REQUESTS => {
+                Err(rate_limited(hold, None, Some(fault(reply))))
             }
             _ => Err(Error::new(Kind::Service(fault(reply)))),
         }
     }
 }
 
-fn rate_limited(block: Block, allowed: Option<Duration>, refusal: Option<ServiceFault>) -> Error {
+fn rate_limited(hold: Hold, allowed: Option<Duration>, refusal: Option<ServiceFault>) -> Error {
     let limited = RateLimited {
-        until: block.until_service,
-        wait: block.until.saturating_duration_since(clock::now()),
-        quota: block.quota,
+        until: hold.until_service,
+        wait: hold.until.saturating_duration_since(clock::now()),
+        quota: hold.quota,
         allowed,
     };
     Error::new(Kind::RateLimited { limited, refusal })

@@ -1,0 +1,221 @@
+//! The gate itself: the state behind its lock, and who is let through next.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+use tokio::time::Instant;
+
+use super::queue::{Place, Queue, Turn};
+use crate::backoff::Schedule;
+use crate::clock;
+use crate::error::Quota;
+use crate::headers::{date, rate_limit, retry_after};
+use crate::quota::{Block, Head, Keeper, Local, Policy, Rate, Ticket, Time, Verdict, micros};
+
+/// The first addition to the wait for a refusal that follows another, and the longest.
+const FIRST_EXTRA: Duration = Duration::from_secs(2);
+const LONGEST_EXTRA: Duration = Duration::from_secs(15 * 60);
+
+/// A block, in the terms of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hold {
+    pub(crate) until: Instant,
+    pub(crate) until_service: std::time::SystemTime,
+    pub(crate) quota: Quota,
+}
+
+/// What all calls with one key to one origin pass.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    start: Instant,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) keeper: Keeper,
+    pub(super) queue: Queue,
+    /// The additions to waits, while refusals follow one another.
+    extra: Option<Schedule>,
+    /// The first in line that owns the timer, and when it rings.
+    armed: Option<(Place, Local)>,
+    /// Those who may not wait until then have been told.
+    swept: Option<Time>,
+}
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        let inner = Inner {
+            keeper: Keeper::new(Local(0), clock::wall().into()),
+            queue: Queue::default(),
+            extra: None,
+            armed: None,
+            swept: None,
+        };
+        Self { start: clock::now(), inner: Mutex::new(inner) }
+    }
+
+    /// Returns what holds back all requests for real at this moment.
+    pub(crate) fn hold(&self, policy: &Policy) -> Option<Hold> {
+        let now = self.now();
+        let inner = self.lock();
+        let block = inner.keeper.blocked(now, policy)?;
+        Some(self.in_process(&inner, block))
+    }
+
+    /// Takes in that the last refusal was a ban.
+    pub(crate) fn banned(&self) {
+        self.lock().keeper.banned();
+    }
+
+    /// Takes in what came of a request: the head of an answer, or nothing.
+    pub(super) fn observe(
+        &self,
+        ticket: Ticket,
+        sent: Local,
+        head: Option<(StatusCode, &HeaderMap)>,
+    ) -> Option<Hold> {
+        let now = self.now();
+        let mut inner = self.lock();
+        let block = match head {
+            Some((status, headers)) => inner.answered(ticket, sent, now, status, headers),
+            None => {
+                inner.keeper.state.lost(ticket);
+                None
+            }
+        };
+        let hold = block.map(|block| self.in_process(&inner, block));
+        let woken = inner.let_through(now);
+        drop(inner);
+        woken.into_iter().for_each(Waker::wake);
+        hold
+    }
+
+    /// Takes back a permit with which nothing was sent.
+    pub(super) fn unused(&self, ticket: Ticket) {
+        let now = self.now();
+        let mut inner = self.lock();
+        inner.keeper.state.unused(ticket);
+        let woken = inner.let_through(now);
+        drop(inner);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    pub(super) fn in_process(&self, inner: &Inner, block: Block) -> Hold {
+        Hold {
+            until: self.instant(inner.keeper.surely(block.until)),
+            until_service: block.named.system(),
+            quota: block.quota,
+        }
+    }
+
+    pub(super) fn now(&self) -> Local {
+        self.local(clock::now())
+    }
+
+    pub(super) fn local(&self, at: Instant) -> Local {
+        Local(micros(at.saturating_duration_since(self.start)))
+    }
+
+    pub(super) fn instant(&self, at: Local) -> Instant {
+        clock::after(self.start, at.since(Local(0)))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Lets through as many as may go now, first come, first served, and tells those whose wait
+    /// has become too long. Wakes nobody else but the first in line, where the timer has to be set.
+    pub(super) fn let_through(&mut self, now: Local) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        while let Some(first) = self.queue.first() {
+            let Some(policy) = self.queue.get(first).map(|waiter| waiter.policy) else { break };
+            match self.keeper.verdict(now, &policy) {
+                Verdict::Go => {
+                    let ticket = self.keeper.grant(now, &policy);
+                    woken.extend(self.queue.settle(first, Turn::Granted(ticket)));
+                }
+                Verdict::Blocked(block) => {
+                    if self.sweep(block, &mut woken) {
+                        continue;
+                    }
+                    self.arm(first, self.keeper.surely(block.until), &mut woken);
+                    break;
+                }
+                Verdict::Paced(at) => {
+                    self.arm(first, self.keeper.surely(at), &mut woken);
+                    break;
+                }
+                Verdict::Busy => break,
+            }
+        }
+        woken
+    }
+
+    /// Takes in that the first in line has set its timer.
+    pub(super) fn armed(&mut self, place: Place, at: Local) {
+        self.armed = Some((place, at));
+    }
+
+    /// Wakes the first in line to set its timer, unless it has set one that rings in time.
+    fn arm(&mut self, first: Place, at: Local, woken: &mut Vec<Waker>) {
+        if matches!(self.armed, Some((place, set)) if place == first && set <= at) {
+            return;
+        }
+        self.armed = Some((first, at));
+        woken.extend(self.queue.get(first).map(|waiter| waiter.waker.clone()));
+    }
+
+    /// Tells all whose wait has become too long; returns whether the first in line was among them.
+    fn sweep(&mut self, block: Block, woken: &mut Vec<Waker>) -> bool {
+        if self.swept == Some(block.until) {
+            return false;
+        }
+        self.swept = Some(block.until);
+        let first = self.queue.first();
+        let late = self.queue.too_late_for(self.keeper.surely(block.until));
+        for &place in &late {
+            woken.extend(self.queue.settle(place, Turn::TooLong(block)));
+        }
+        first.is_some_and(|first| late.contains(&first))
+    }
+
+    fn answered(
+        &mut self,
+        ticket: Ticket,
+        sent: Local,
+        now: Local,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> Option<Block> {
+        let date = date(headers);
+        let service = date.unwrap_or_else(|| self.keeper.service_time(now).system());
+        let rate = rate_limit(headers, service).map(|rate| Rate {
+            limit: rate.limit,
+            remaining: rate.remaining,
+            reset: rate.reset.into(),
+        });
+        let head = Head {
+            status: status.as_u16(),
+            date: date.map(Time::from),
+            rate,
+            retry_after: retry_after(headers, service),
+        };
+        let extra = match head.status {
+            429 | 503 => {
+                self.extra.get_or_insert_with(|| Schedule::new(FIRST_EXTRA, LONGEST_EXTRA)).next()
+            }
+            _ => Duration::ZERO,
+        };
+        let block = self.keeper.answered(ticket, sent, now, &head, extra);
+        if self.keeper.state.is_in_order() {
+            self.extra = None;
+        }
+        block
+    }
+}

@@ -1,0 +1,156 @@
+//! One quota, as the service accounts for it.
+
+use std::time::Duration;
+
+use super::answer::Rate;
+use super::policy::Policy;
+use super::time::Time;
+
+/// Resets that are no further apart than this belong to the same window: servers round.
+const SAME_WINDOW: i64 = 2_000_000;
+/// A reset that is further off than this is not the minute's.
+const MINUTE: Duration = Duration::from_secs(90);
+/// How many requests it takes to tell which part of a quota strangers use.
+const ENOUGH: u64 = 8;
+
+/// How far a quota reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Horizon {
+    Minute,
+    Day,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Account {
+    pub(crate) limit: u64,
+    pub(crate) horizon: Horizon,
+    /// The lowest figure seen in this window.
+    pub(crate) remaining: u64,
+    pub(crate) reset: Time,
+    /// The reset with which the window was opened.
+    anchor: Time,
+    opened_with: u64,
+    /// Own requests answered in this window, besides the one that opened it.
+    own: u64,
+    /// Strangers' requests that were in the window before it was seen.
+    foreign_before: u64,
+}
+
+/// What an answer's figure is to an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Window {
+    Same,
+    Later,
+    Earlier,
+}
+
+impl Account {
+    pub(crate) fn open(rate: Rate, now: Time) -> Self {
+        let near = rate.reset.since(now) <= MINUTE;
+        Self {
+            limit: rate.limit,
+            horizon: if near { Horizon::Minute } else { Horizon::Day },
+            remaining: rate.remaining,
+            reset: rate.reset,
+            anchor: rate.reset,
+            opened_with: rate.remaining,
+            own: 0,
+            foreign_before: 0,
+        }
+    }
+
+    /// Opens the window that follows this one. What is used of it already, besides the request
+    /// that tells of it and the own ones under way, was used by strangers.
+    pub(crate) fn reopen(&self, rate: Rate, reserved: u64) -> Self {
+        let used = rate.limit - rate.remaining;
+        Self {
+            remaining: rate.remaining,
+            reset: rate.reset,
+            anchor: rate.reset,
+            opened_with: rate.remaining,
+            own: 0,
+            foreign_before: used.saturating_sub(1 + reserved),
+            ..*self
+        }
+    }
+
+    /// Returns whether an answer speaks of this quota. The limit alone would not tell: 1,000 is
+    /// one plan's day and another's minute.
+    pub(crate) fn is(&self, rate: &Rate, now: Time) -> bool {
+        let near = rate.reset.since(now) <= MINUTE;
+        let horizon = if near { Horizon::Minute } else { Horizon::Day };
+        self.limit == rate.limit && (self.horizon == horizon || self.window(rate) == Window::Same)
+    }
+
+    pub(crate) fn window(&self, rate: &Rate) -> Window {
+        match rate.reset.0.saturating_sub(self.anchor.0) {
+            ahead if ahead > SAME_WINDOW => Window::Later,
+            ahead if ahead < -SAME_WINDOW => Window::Earlier,
+            _ => Window::Same,
+        }
+    }
+
+    /// Takes in a figure of this window. It may only lower what is believed, unless no other own
+    /// request can have been counted meanwhile.
+    pub(crate) fn lower(&mut self, rate: &Rate, exact: bool) {
+        self.reset = self.reset.max(rate.reset);
+        if rate.remaining > self.remaining && exact {
+            self.opened_with += rate.remaining - self.remaining;
+            self.remaining = rate.remaining;
+        }
+        self.remaining = self.remaining.min(rate.remaining);
+    }
+
+    /// Takes in an own request that was let in and answered.
+    pub(crate) fn count_own(&mut self) {
+        self.own += 1;
+    }
+
+    /// Takes in an own request that an answer did not report on.
+    pub(crate) fn count_unreported(&mut self) {
+        self.remaining = self.remaining.saturating_sub(1);
+    }
+
+    pub(crate) fn passed(&self, now: Time, guard: Duration) -> bool {
+        now >= self.opens(guard)
+    }
+
+    /// Returns when the window has surely ended.
+    pub(crate) fn opens(&self, guard: Duration) -> Time {
+        self.reset.after(guard)
+    }
+
+    /// Returns how many more requests may go.
+    pub(crate) fn left(&self, reserved: u64, policy: &Policy) -> u64 {
+        let left = self.remaining.saturating_sub(reserved);
+        if policy.share >= 1.0 {
+            return left;
+        }
+        left.min(self.allotted(policy).saturating_sub(self.own + 1 + reserved))
+    }
+
+    /// Returns whether nothing is left even once all that is under way has been answered.
+    pub(crate) fn is_spent(&self, policy: &Policy) -> bool {
+        self.remaining == 0 || policy.share < 1.0 && self.own + 1 >= self.allotted(policy)
+    }
+
+    /// Returns the caller's part of the limit.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a part of a limit: rounding down is meant, and `as` saturates"
+    )]
+    fn allotted(&self, policy: &Policy) -> u64 {
+        ((self.limit as f64 * policy.share) as u64).max(1)
+    }
+
+    /// Returns the own part of what is used in this window, once that can be told.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio of requests in one window")]
+    pub(crate) fn own_share(&self, reserved: u64) -> Option<f64> {
+        let used = self.opened_with.saturating_sub(self.remaining);
+        let foreign = self.foreign_before + used.saturating_sub(self.own + reserved);
+        let own = self.own + 1;
+        (own + foreign >= ENOUGH).then(|| own as f64 / (own + foreign) as f64)
+    }
+}

@@ -1,0 +1,111 @@
+//! The state of a key's limits as one process sees it: with its own monotonic clock.
+//!
+//! Still pure: events and local times in, verdicts out.
+
+use std::time::Duration;
+
+use super::answer::{Answer, Fate, Rate};
+use super::policy::Policy;
+use super::service_clock::ServiceClock;
+use super::state::{Block, Now, State, Ticket, Verdict};
+use super::time::{Local, Time, micros};
+use crate::error::Quota;
+
+/// An answer's head, as far as it matters here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) date: Option<Time>,
+    pub(crate) rate: Option<Rate>,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) state: State,
+    clock: ServiceClock,
+    /// The end of the last refusal's wait on the local clock, which needs no guess at the
+    /// service's.
+    floor: Option<(Local, Block)>,
+}
+
+impl Keeper {
+    pub(crate) fn new(now: Local, wall: Time) -> Self {
+        Self { state: State::default(), clock: ServiceClock::guess(now, wall), floor: None }
+    }
+
+    /// Judges whether a request may go.
+    pub(crate) fn verdict(&self, now: Local, policy: &Policy) -> Verdict {
+        match self.floor {
+            Some((until, block)) if now < until => Verdict::Blocked(block),
+            _ => self.state.verdict(self.clock.earliest(now), policy),
+        }
+    }
+
+    /// Returns what holds all requests back, and is no request of one's own.
+    pub(crate) fn blocked(&self, now: Local, policy: &Policy) -> Option<Block> {
+        match self.floor {
+            Some((until, block)) if now < until => Some(block),
+            _ => self.state.blocked_at(self.clock.earliest(now), policy),
+        }
+    }
+
+    pub(crate) fn grant(&mut self, now: Local, policy: &Policy) -> Ticket {
+        self.state.grant(self.clock.earliest(now), policy)
+    }
+
+    /// Returns when a moment of the service's clock has surely come, and what was refused may go.
+    pub(crate) fn surely(&self, at: Time) -> Local {
+        let at = self.clock.surely(at);
+        self.floor.map_or(at, |(floor, _)| at.max(floor))
+    }
+
+    /// Returns the service's time as it is believed to be, for messages.
+    pub(crate) fn service_time(&self, now: Local) -> Time {
+        self.clock.earliest(now)
+    }
+
+    /// Takes in the head of an answer. `extra` is added to the wait for a refusal that follows
+    /// another.
+    pub(crate) fn answered(
+        &mut self,
+        ticket: Ticket,
+        sent: Local,
+        now: Local,
+        head: &Head,
+        extra: Duration,
+    ) -> Option<Block> {
+        if let Some(date) = head.date {
+            self.clock.observe(sent, now, date);
+        } else if let (Some(rate), Some(wait)) = (head.rate, head.retry_after) {
+            self.clock.observe_refusal(now, rate.reset, micros(wait));
+        }
+        let fate = match (head.status, head.retry_after) {
+            (429, wait) => Fate::Refused { wait },
+            (503, Some(wait)) => Fate::Refused { wait: Some(wait) },
+            (401, _) => Fate::Unrelated,
+            (500.., _) if head.rate.is_none() => {
+                self.state.lost(ticket);
+                return None;
+            }
+            _ => Fate::LetIn,
+        };
+        let earliest = self.clock.earliest(now);
+        let times = Now { earliest, written: head.date.unwrap_or(earliest) };
+        let answer = Answer { fate, rate: head.rate, extra };
+        let block = self.state.answered(ticket, &answer, times)?;
+        let floor = Local(now.0.saturating_add(micros(block.until.since(earliest))));
+        if self.floor.is_none_or(|(known, _)| known < floor) {
+            self.floor = Some((floor, block));
+        }
+        Some(block)
+    }
+
+    /// Takes in that the last refusal was a ban, which only the body of the answer says.
+    pub(crate) fn banned(&mut self) {
+        self.state.banned();
+        if let Some((_, block)) = &mut self.floor {
+            block.quota = Quota::Banned;
+        }
+    }
+}
