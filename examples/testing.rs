@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(name_of(&client, 1).await?, Some("Rex".to_owned()));
     assert_eq!(name_of(&client, 2).await?, None);
 
-    // Sixty requests a minute: the sixty-first is refused, and the client says until when.
+    // Sixty requests a minute: the sixty-first is not even sent, and the client says until when.
     for _ in 2..60 {
         name_of(&client, 1).await?;
     }
@@ -45,6 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // In 2031 the operation is gone.
     server.clock().advance(Duration::from_secs(4 * 366 * 86_400));
+    drop(client);
     let client = Client::builder(server.url()).api_key("test-key").build()?;
     let gone = name_of(&client, 1).await.expect_err("the operation has been removed");
     assert!(gone.is_gone());

@@ -13,6 +13,7 @@ use crate::keys::{KeyProvider, Keys};
 use crate::notices::{DeprecationHook, Notices, Wait, WaitHook};
 use crate::options::{CallOptions, Limits};
 use crate::pipeline::{Backoff, Pipeline};
+use crate::quota::Policy;
 use crate::retry::Budget;
 use crate::secret::ApiKey;
 use crate::tls;
@@ -42,6 +43,7 @@ pub struct ClientBuilder {
     http: reqwest::ClientBuilder,
     connect_timeout: Duration,
     defaults: CallOptions,
+    policy: Policy,
     backoff: Backoff,
     user_agent: Option<String>,
     on_deprecation: Option<DeprecationHook>,
@@ -89,6 +91,7 @@ impl ClientBuilder {
             http: reqwest::Client::builder(),
             connect_timeout: Duration::from_secs(10),
             defaults: CallOptions::new(),
+            policy: Policy::default(),
             backoff: Backoff {
                 first: Duration::from_millis(200),
                 longest: Duration::from_secs(10),
@@ -135,6 +138,33 @@ impl ClientBuilder {
     /// (200 ms by default) and doubles up to `longest` (10 s).
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.backoff = Backoff { first, longest };
+        self
+    }
+
+    /// Sets how many requests may be under way at once. By default it is a sixteenth of the
+    /// quota's limit, at least 32 and at most 256.
+    pub fn max_in_flight(mut self, most: u32) -> Self {
+        self.policy.max_in_flight = Some(most);
+        self
+    }
+
+    /// Sets the part of each quota that this client may use, above 0 and up to 1: a quarter for
+    /// each of four programs that share a key and do not know of each other.
+    pub fn quota_share(mut self, share: f64) -> Self {
+        self.policy.share = share;
+        self
+    }
+
+    /// Spreads requests over the quota's window, in place of letting them go as they come.
+    pub fn pacing(mut self, pacing: bool) -> Self {
+        self.policy.pacing = pacing;
+        self
+    }
+
+    /// Switches the quota gate off. Refusals are still obeyed: what the service answers with 429
+    /// holds all calls back. For servers whose rate limit headers mean something else.
+    pub fn quota_gate(mut self, on: bool) -> Self {
+        self.policy.gated = on;
         self
     }
 
@@ -187,6 +217,11 @@ impl ClientBuilder {
                 ));
             }
         };
+        if !(self.policy.share > 0.0 && self.policy.share <= 1.0) {
+            let problem = format!("it is {}, and must be above 0 and at most 1", self.policy.share);
+            return Err(Error::config("quota share", problem));
+        }
+        let limits = Limits { policy: self.policy, ..Limits::default() };
         let pipeline = Pipeline {
             transport: Transport {
                 home: base.as_url().clone(),
@@ -195,7 +230,7 @@ impl ClientBuilder {
             },
             keys,
             gates: Gates::new(base.as_url().clone()),
-            limits: Limits::default().with(&self.defaults),
+            limits: limits.with(&self.defaults),
             budget: Mutex::new(Budget::new()),
             backoff: self.backoff,
             notices: Notices::new(self.on_deprecation, self.on_wait),

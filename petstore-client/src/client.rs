@@ -6,6 +6,7 @@ use http::Method;
 
 use crate::api::{Pets, RawRequest, Store};
 use crate::base_url::BaseUrl;
+use crate::gate::RateLimits;
 use crate::pipeline::Pipeline;
 
 /// A client for the Pet Store service.
@@ -46,6 +47,27 @@ impl Client {
     /// Prepares a request of one's own. The path is relative to the base URL; it may hold a query.
     pub fn request(&self, method: Method, path: &str) -> RawRequest<'_> {
         RawRequest::new(&self.pipeline, &self.base, method, path)
+    }
+
+    /// Returns what is known of the key's rate limits, without asking the service.
+    ///
+    /// All clients of a process with the same key and origin share one account. With a key
+    /// provider it is that of the key that was used last.
+    ///
+    /// ```
+    /// # async fn show(client: petstore_client::Client) {
+    /// let limits = client.rate_limit();
+    /// for quota in &limits.quotas {
+    ///     println!("{}: {} of {} left", quota.quota, quota.remaining, quota.limit);
+    /// }
+    /// if let Some(blocked) = limits.blocked {
+    ///     println!("{} calls wait {:?} for {}", limits.waiting, blocked.wait, blocked.quota);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn rate_limit(&self) -> RateLimits {
+        self.pipeline.rate_limit()
     }
 
     /// Returns the base address.

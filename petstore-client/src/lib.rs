@@ -46,6 +46,7 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use deprecation::Deprecation;
 pub use error::{Error, Quota};
+pub use gate::{Blocked, QuotaStatus, RateLimits};
 pub use headers::RateLimit;
 pub use keys::{KeyFuture, KeyProvider};
 pub use models::{NewPet, Pet, PetStatus};

@@ -14,7 +14,7 @@ use crate::backoff::Schedule;
 use crate::clock;
 use crate::echo::Echo;
 use crate::error::{Error, Quota, ServiceFault};
-use crate::gate::{Gate, Gates, Permit};
+use crate::gate::{Gate, Gates, Permit, RateLimits};
 use crate::headers::{date, rate_limit};
 use crate::keys::{Keys, Signature};
 use crate::notices::{Notices, Wait};
@@ -64,6 +64,12 @@ impl Pipeline {
             Ok(reply) => Ok(self.arrived(&mut trip, reply)),
             Err(error) => Err(error.of(request.operation.clone()).after(journey)),
         }
+    }
+
+    /// Returns what is known of the limits of the key that was used last.
+    pub(crate) fn rate_limit(&self) -> RateLimits {
+        let gate = self.gates.last();
+        gate.map(|gate| gate.snapshot(&self.limits.policy)).unwrap_or_default()
     }
 
     async fn travel(&self, trip: &mut Trip<'_>) -> Result<Reply, Error> {

@@ -7,6 +7,13 @@ use petstore_mock::{Clock, MockServer, Plan};
 
 use super::{START, at, client, frozen};
 
+/// A client that knows nothing but refusals, and never waits.
+fn ungated(server: &MockServer) -> Client {
+    let options = CallOptions::new().max_wait(Duration::ZERO);
+    let builder = Client::builder(server.url()).api_key("key").defaults(options);
+    builder.quota_gate(false).build().unwrap()
+}
+
 /// A client that never waits.
 fn impatient(server: &MockServer) -> Client {
     let options = CallOptions::new().max_wait(Duration::ZERO);
@@ -14,7 +21,7 @@ fn impatient(server: &MockServer) -> Client {
 }
 
 #[tokio::test]
-async fn the_61st_request_on_a_free_key_is_refused_until_the_minute_is_over() {
+async fn the_61st_request_on_a_free_key_is_not_even_sent() {
     let server = frozen(Plan::Free).start().await.unwrap();
     let client = impatient(&server);
     for left in (0..60).rev() {
@@ -24,6 +31,22 @@ async fn the_61st_request_on_a_free_key_is_refused_until_the_minute_is_over() {
     }
     let error = client.pets().list().send().await.unwrap_err();
     assert!(error.is_rate_limited(), "{error}");
+    assert_eq!((error.attempts(), error.status()), (0, None));
+    assert_eq!((error.quota(), error.retry_at()), (Some(Quota::Minute), Some(at(START + 60))));
+    let limits = client.rate_limit();
+    assert_eq!((limits.refusals, limits.in_flight, limits.waiting), (0, 0, 0));
+    assert_eq!(limits.blocked.unwrap().until, at(START + 60));
+    assert_eq!((limits.quotas[0].limit, limits.quotas[0].remaining), (60, 0));
+}
+
+#[tokio::test]
+async fn without_the_gate_the_61st_request_is_refused_and_nothing_more_is_sent() {
+    let server = frozen(Plan::Free).start().await.unwrap();
+    let client = ungated(&server);
+    for _ in 0..60 {
+        client.pets().list().send().await.unwrap();
+    }
+    let error = client.pets().list().send().await.unwrap_err();
     assert_eq!(
         (error.status().unwrap().as_u16(), error.code()),
         (429, Some("rate_limit_exceeded"))
@@ -31,17 +54,9 @@ async fn the_61st_request_on_a_free_key_is_refused_until_the_minute_is_over() {
     assert_eq!((error.quota(), error.retry_at()), (Some(Quota::Minute), Some(at(START + 60))));
     assert_eq!(error.headers().unwrap()["retry-after"], "60");
     assert_eq!(error.attempts(), 1);
-}
-
-#[tokio::test]
-async fn after_a_refusal_nothing_more_is_sent() {
-    let server = frozen(Plan::enterprise(1, 100)).start().await.unwrap();
-    let client = impatient(&server);
-    client.store().orders().await.unwrap();
-    for expected in [1, 0, 0, 0] {
+    for _ in 0..3 {
         let error = client.clone().store().orders().await.unwrap_err();
-        assert_eq!((error.attempts(), error.quota()), (expected, Some(Quota::Minute)));
-        assert_eq!(error.retry_at(), Some(at(START + 60)));
+        assert_eq!((error.attempts(), error.quota()), (0, Some(Quota::Minute)));
     }
 }
 
@@ -61,18 +76,17 @@ async fn the_days_quota_is_told_from_the_minutes() {
 #[tokio::test]
 async fn a_ban_is_told_from_a_quota() {
     let server = frozen(Plan::enterprise(1, 100)).start().await.unwrap();
-    let mut last = None;
-    // Eleven programs that do not know of each other keep asking while told to wait.
-    for _ in 0..13 {
-        last = impatient(&server).store().orders().await.err();
+    // Thirteen programs that do not know of each other keep asking while told to wait.
+    for _ in 0..12 {
+        let _ = ungated(&server).store().orders().await;
     }
-    let error = last.unwrap();
+    let error = ungated(&server).store().orders().await.unwrap_err();
     assert_eq!((error.code(), error.quota()), (Some("key_banned"), Some(Quota::Banned)));
     assert_eq!(error.retry_at(), Some(at(START + 300)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_call_waits_for_the_minute_and_is_served() {
+async fn a_call_beyond_the_quota_waits_for_the_minute_and_is_served() {
     let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(at(START)));
     let server = builder.start().await.unwrap();
     let client = client(&server);
@@ -80,7 +94,28 @@ async fn a_refused_call_waits_for_the_minute_and_is_served() {
         client.store().orders().await.unwrap();
     }
     let orders = client.store().orders().await.unwrap();
-    assert_eq!(orders.attempts(), 2);
-    assert!(orders.waited() >= Duration::from_secs(59), "{:?}", orders.waited());
+    assert_eq!(orders.attempts(), 1);
+    assert!(orders.waited() >= Duration::from_secs(58), "{:?}", orders.waited());
     assert_eq!(orders.rate_limit().unwrap().remaining, 59);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_tasks_on_a_cold_key_are_never_refused() {
+    let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(at(START)));
+    let server = builder.start().await.unwrap();
+    let patient =
+        CallOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
+    let client = Client::builder(server.url()).api_key("key").defaults(patient).build().unwrap();
+    let tasks: Vec<_> = (0..290)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.store().orders().await.unwrap().attempts() })
+        })
+        .collect();
+    for task in tasks {
+        assert_eq!(task.await.unwrap(), 1);
+    }
+    assert_eq!(client.rate_limit().refusals, 0);
+    let minutes = server.clock().now().duration_since(at(START)).unwrap().as_secs() / 60;
+    assert_eq!(minutes, 4, "290 requests are five windows of 60");
 }

@@ -206,11 +206,11 @@ impl Inner {
             rate,
             retry_after: retry_after(headers, service),
         };
-        let extra = match head.status {
-            429 | 503 => {
-                self.extra.get_or_insert_with(|| Schedule::new(FIRST_EXTRA, LONGEST_EXTRA)).next()
-            }
-            _ => Duration::ZERO,
+        let follows = !self.keeper.state.is_in_order() && matches!(head.status, 429 | 503);
+        let extra = if follows {
+            self.extra.get_or_insert_with(|| Schedule::new(FIRST_EXTRA, LONGEST_EXTRA)).next()
+        } else {
+            Duration::ZERO
         };
         let block = self.keeper.answered(ticket, sent, now, &head, extra);
         if self.keeper.state.is_in_order() {

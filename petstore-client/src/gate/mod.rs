@@ -9,9 +9,11 @@ mod door;
 mod permit;
 mod queue;
 mod registry;
+mod snapshot;
 
 pub(crate) use acquire::Wish;
 pub(crate) use door::{Gate, Hold};
 pub(crate) use permit::Permit;
 pub(crate) use queue::Lane;
 pub(crate) use registry::Gates;
+pub use snapshot::{Blocked, QuotaStatus, RateLimits};

@@ -18,7 +18,6 @@ mod service_clock;
 mod state;
 mod time;
 
-pub(crate) use account::Account;
 pub(crate) use answer::Rate;
 pub(crate) use keeper::{Head, Keeper};
 pub(crate) use policy::Policy;

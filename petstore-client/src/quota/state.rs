@@ -187,7 +187,8 @@ impl State {
         &self.accounts
     }
 
-    fn reserved(&self) -> u64 {
+    /// Returns how many requests are under way or of unknown fate.
+    pub(crate) fn reserved(&self) -> u64 {
         u64::from(self.in_flight) + u64::from(self.lost.total())
     }
 
