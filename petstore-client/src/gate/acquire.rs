@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::door::{Gate, Hold};
+use super::door::{Gate, Guard, Hold};
 use super::permit::Permit;
 use super::queue::{Lane, Place, Turn};
 use crate::quota::{Local, Policy, Verdict};
@@ -122,12 +122,7 @@ impl<'g> Acquire<'g> {
     }
 
     /// The first in line asks for itself, and owns the timer.
-    fn first_in_line(
-        &mut self,
-        place: Place,
-        now: Local,
-        mut inner: std::sync::MutexGuard<'g, super::door::Inner>,
-    ) -> Step<'g> {
+    fn first_in_line(&mut self, place: Place, now: Local, mut inner: Guard<'g>) -> Step<'g> {
         let at = match inner.keeper.verdict(now, &self.wish.policy) {
             Verdict::Go => {
                 let ticket = inner.keeper.grant(now, &self.wish.policy);

@@ -1,10 +1,15 @@
 //! The gate itself: the state behind its lock, and who is let through next.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+#[cfg(not(shuttle))]
+use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
+// Under the model checker each lock is a point where another task may come first.
+#[cfg(shuttle)]
+use shuttle::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::queue::{Place, Queue, Turn};
@@ -25,6 +30,8 @@ pub(crate) struct Hold {
     pub(crate) until_service: std::time::SystemTime,
     pub(crate) quota: Quota,
 }
+
+pub(super) type Guard<'g> = MutexGuard<'g, Inner>;
 
 /// What all calls with one key to one origin pass.
 #[derive(Debug)]
@@ -123,7 +130,7 @@ impl Gate {
         clock::after(self.start, at.since(Local(0)))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn lock(&self) -> Guard<'_> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,6 +6,8 @@
 
 mod acquire;
 mod door;
+#[cfg(all(test, shuttle))]
+mod model;
 mod permit;
 mod queue;
 mod registry;

@@ -1,0 +1,126 @@
+//! The gate under a model checker: all orders in which tasks may come by, and calls that are
+//! dropped at any point. A lost wake-up shows as a deadlock, a lost permit as a count that is not
+//! zero at rest.
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p petstore-client --lib gate::model`
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+
+use http::{HeaderMap, StatusCode};
+use shuttle::future::{block_on, spawn, yield_now};
+
+use super::{Gate, Lane, Permit, Wish};
+use crate::clock;
+use crate::quota::Policy;
+
+/// A service whose quota is never used up here, but tight: in flight requests have to wait for
+/// each other.
+struct Service {
+    left: AtomicU64,
+}
+
+impl Service {
+    fn answer(&self) -> HeaderMap {
+        let left = self.left.fetch_sub(1, Ordering::SeqCst).checked_sub(1).expect("never refused");
+        let mut headers = HeaderMap::new();
+        for (name, value) in [("limit", 100), ("remaining", left), ("reset", 3_000)] {
+            let name = format!("x-ratelimit-{name}");
+            headers.insert(http::HeaderName::try_from(name).unwrap(), value.into());
+        }
+        headers
+    }
+}
+
+fn wish(lane: Lane, cap: u32) -> Wish {
+    let policy = Policy { max_in_flight: Some(cap), ..Policy::default() };
+    let latest = clock::now() + std::time::Duration::from_secs(3_600);
+    Wish { number: None, lane, policy, latest }
+}
+
+/// Where a call is given up.
+#[derive(Clone, Copy)]
+enum GivenUp {
+    Never,
+    /// While it waits, after so many turns.
+    Waiting(u32),
+    /// With a permit in hand.
+    Permitted,
+    /// After it was sent.
+    Sent,
+}
+
+async fn call(gate: &Gate, service: &Service, lane: Lane, given_up: GivenUp) {
+    let Some(mut permit) = permit(gate, lane, given_up).await else { return };
+    if matches!(given_up, GivenUp::Permitted) {
+        return;
+    }
+    permit.sent();
+    yield_now().await;
+    let headers = service.answer();
+    if matches!(given_up, GivenUp::Sent) {
+        return;
+    }
+    permit.observe(StatusCode::OK, &headers);
+}
+
+async fn permit(gate: &Gate, lane: Lane, given_up: GivenUp) -> Option<Permit<'_>> {
+    let mut acquire = pin!(gate.acquire(wish(lane, 1)));
+    let mut turns = 0;
+    std::future::poll_fn(|context| {
+        if matches!(given_up, GivenUp::Waiting(most) if turns >= most) {
+            return Poll::Ready(None);
+        }
+        turns += 1;
+        if matches!(given_up, GivenUp::Waiting(_)) {
+            context.waker().wake_by_ref();
+        }
+        acquire.as_mut().poll(context).map(|permit| Some(permit.unwrap()))
+    })
+    .await
+}
+
+fn run(calls: &[(Lane, GivenUp)]) {
+    let gate = Arc::new(Gate::new());
+    let service = Arc::new(Service { left: AtomicU64::new(100) });
+    let tasks: Vec<_> = calls
+        .iter()
+        .map(|&(lane, given_up)| {
+            let (gate, service) = (Arc::clone(&gate), Arc::clone(&service));
+            spawn(async move { call(&gate, &service, lane, given_up).await })
+        })
+        .collect();
+    for task in tasks {
+        block_on(task).unwrap();
+    }
+    let limits = gate.snapshot(&Policy::default());
+    assert_eq!((limits.in_flight, limits.waiting), (0, 0));
+}
+
+use GivenUp::{Never, Permitted, Sent, Waiting};
+use Lane::{Background, Interactive};
+
+#[test]
+fn no_wake_up_and_no_permit_is_lost_between_two_calls() {
+    for given_up in [Never, Waiting(1), Waiting(2), Permitted, Sent] {
+        let calls = [(Interactive, given_up), (Interactive, Never)];
+        shuttle::check_dfs(move || run(&calls), Some(200_000));
+    }
+}
+
+#[test]
+fn no_wake_up_and_no_permit_is_lost_among_many_calls() {
+    let calls = [
+        (Interactive, Never),
+        (Background, Waiting(1)),
+        (Interactive, Waiting(2)),
+        (Background, Never),
+        (Interactive, Sent),
+        (Interactive, Permitted),
+        (Background, Never),
+    ];
+    shuttle::check_random(move || run(&calls), 20_000);
+    shuttle::check_pct(move || run(&calls), 20_000, 3);
+}
