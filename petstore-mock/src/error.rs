@@ -42,6 +42,8 @@ pub enum ErrorCode {
     UnsupportedMediaType,
     /// 413: the body is longer than 1 MiB.
     PayloadTooLarge,
+    /// 431: there are more than 100 header fields, or more than 256 KiB of them.
+    HeadersTooLarge,
     /// 429: a quota of the key is used up.
     RateLimitExceeded,
     /// 429: the key is banned for a while.
@@ -65,6 +67,7 @@ impl ErrorCode {
             Self::PayloadTooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::RateLimitExceeded | Self::KeyBanned => 429,
+            Self::HeadersTooLarge => 431,
             Self::InternalError => 500,
         }
     }

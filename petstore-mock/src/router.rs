@@ -24,7 +24,7 @@ use tower_service::Service;
 use crate::{
     admin,
     error::ApiError,
-    extract::{KeyFault, Standing, Visit, bearer},
+    extract::{Head, KeyFault, Standing, Visit, bearer},
     quota::Rate,
     routes::{self, only},
     world::World,
@@ -55,7 +55,8 @@ impl Front {
     {
         let now = self.world.clock().since_epoch();
         let (standing, rate) = self.admit(&request, now);
-        request.extensions_mut().insert(Visit { now, peer, standing });
+        let head = Head::of(request.headers());
+        request.extensions_mut().insert(Visit { now, peer, standing, head });
         let mut response = match unless_panic(self.routes.call(request)).await {
             Some(Ok(response)) => response,
             None => ApiError::internal("the mock has a fault: please report it").into_response(),
