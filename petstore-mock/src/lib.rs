@@ -3,6 +3,7 @@
 mod clock;
 mod model;
 mod printable;
+mod target;
 
 mod ban;
 mod cursor;

@@ -27,6 +27,7 @@ use crate::{
     extract::{Head, KeyFault, Standing, Visit, bearer},
     quota::Rate,
     routes::{self, only},
+    target,
     world::World,
 };
 
@@ -54,6 +55,7 @@ impl Front {
         B::Error: Into<axum::BoxError>,
     {
         let now = self.world.clock().since_epoch();
+        target::make_plain(request.uri_mut());
         let (standing, rate) = self.admit(&request, now);
         let head = Head::of(request.headers());
         request.extensions_mut().insert(Visit { now, peer, standing, head });

@@ -63,6 +63,20 @@ async fn unknown_paths_are_404_with_and_without_a_key() {
 }
 
 #[tokio::test]
+async fn a_path_is_the_same_whether_or_not_its_letters_are_percent_encoded() {
+    let mock = start().await;
+    for path in
+        ["/v1/%70ets", "/%76%31/pets", "/v1/pets/%31", "/v1/%70et%73/1", "/v1/st%6Fre/orders"]
+    {
+        let reply = mock.get_as("free-key", path).await;
+        assert_eq!((reply.status, reply.rate().0), (200, 60), "{path}");
+    }
+    mock.get("/v1/%70ets/1").await.header("deprecation").strip_prefix('@').unwrap();
+    mock.get("/v1%2Fpets").await.expect_error(404, "route_not_found");
+    mock.get("/v1/pets%2F1").await.expect_error(404, "route_not_found");
+}
+
+#[tokio::test]
 async fn answers_request_targets_that_are_no_path() {
     let mock = start().await;
     let rest = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
