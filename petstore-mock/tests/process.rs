@@ -217,6 +217,17 @@ fn a_key_that_was_typed_wrong_is_not_repeated() {
 }
 
 #[test]
+fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
+    for plan in ["pro", "free"] {
+        let twice = ["--port", "0", "--key", "s3cr3t=free", "--key", &format!("s3cr3t={plan}")];
+        let (status, out, err) = run(&twice);
+        assert_eq!((status, &*out), (2, ""));
+        assert!(err.contains("give each key once") && err.lines().count() == 1, "{err}");
+        assert!(!err.contains("s3cr3t"), "{err}");
+    }
+}
+
+#[test]
 fn version_and_help_go_to_stdout() {
     let (status, out, err) = run(&["--version"]);
     assert_eq!((status, &*err), (0, ""));
