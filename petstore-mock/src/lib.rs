@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod alarm;
 mod clock;
 mod model;
 mod printable;

@@ -10,8 +10,10 @@ use std::{
     process::{Child, ChildStdout, Command, Output, Stdio},
 };
 
+const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
+
 fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_petstore-mock"));
+    let mut command = Command::new(BINARY);
     command.args(args).env_remove("COLUMNS");
     command
 }
@@ -32,8 +34,11 @@ struct Running {
 
 impl Running {
     fn start(args: &[&str]) -> Self {
-        let mut child =
-            command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::spawn(&mut command(args))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut ready = String::new();
         stdout.read_line(&mut ready).unwrap();
@@ -95,6 +100,21 @@ fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
         assert_eq!(server.stop(signal), (Some(0), String::new(), String::new()));
         drop(idle);
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn goes_on_when_file_descriptors_are_free_again_and_can_be_stopped_while_they_are_not() {
+    let script = "ulimit -n 40 && exec \"$0\" --port 0";
+    let server = Running::spawn(Command::new("sh").args(["-c", script, BINARY]));
+    let silent =
+        || -> Vec<_> { (0..60).map(|_| TcpStream::connect(server.addr()).unwrap()).collect() };
+    let first = silent();
+    drop(first);
+    assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 200 OK\r\n"));
+    let second = silent();
+    assert_eq!(server.stop("TERM"), (Some(0), String::new(), String::new()));
+    drop(second);
 }
 
 #[test]
