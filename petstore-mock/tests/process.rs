@@ -14,7 +14,8 @@ const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
 
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
-    command.args(args).env_remove("COLUMNS");
+    // The help is as wide as the terminal, where there is one, and else as this says.
+    command.args(args).stdin(Stdio::null()).env("COLUMNS", "100");
     command
 }
 
@@ -248,14 +249,25 @@ fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn version_and_help_go_to_stdout() {
+fn the_version_goes_to_stdout() {
     let (status, out, err) = run(&["--version"]);
     assert_eq!((status, &*err), (0, ""));
     assert_eq!(out, concat!("petstore-mock ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+/// The help, which goes to stdout, in two parts: before the assumptions, and those.
+fn help() -> (String, String) {
     let (status, out, err) = run(&["--help"]);
     assert_eq!((status, &*err), (0, ""));
-    let out: Vec<_> = out.lines().map(str::trim_end).collect();
-    insta::assert_snapshot!(out.join("\n"), @r#"
+    let lines: Vec<_> = out.lines().map(str::trim_end).collect();
+    let assumptions = lines.iter().position(|line| *line == "Assumptions:").unwrap();
+    let (first, second) = lines.split_at(assumptions);
+    (first.join("\n"), second.join("\n"))
+}
+
+#[test]
+fn the_help_names_its_commands_and_flags() {
+    insta::assert_snapshot!(help().0, @r#"
     A mock server that implements the whole Pet Store service.
 
     Where the service's specification is silent, the mock takes the plainest reading. Each of these is
@@ -305,7 +317,12 @@ fn version_and_help_go_to_stdout() {
 
               An array of pets, or {"pets": [...], "orders": [...]}. A pet without an id gets one.
               Without this flag there are 25 pets, the same at each start.
+    "#);
+}
 
+#[test]
+fn the_help_marks_what_is_assumed() {
+    insta::assert_snapshot!(help().1, @r"
     Assumptions:
           --default-status <STATUS>
               Status of a pet that is added without one (assumption: it has none)
@@ -347,5 +364,5 @@ fn version_and_help_go_to_stdout() {
               Seconds a ban lasts; 0 switches bans off (assumption: 300)
 
               [default: 300]
-    "#);
+    ");
 }
