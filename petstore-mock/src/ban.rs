@@ -23,7 +23,7 @@ pub struct BanPolicy {
     pub after: u32,
     /// The time within which they count together.
     pub within: Duration,
-    /// How long the ban lasts, rounded up so that it ends on a whole second; zero switches bans off.
+    /// How long the ban lasts, from the request that brought it on; zero switches bans off.
     pub length: Duration,
 }
 
@@ -70,11 +70,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Notes that a request arrived, and returns until when the key is banned (in seconds since the
-    /// Unix epoch), if it is.
-    pub(crate) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> Option<u64> {
+    /// Notes that a request arrived, and returns until when the key is banned, if it is.
+    pub(crate) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> Option<Duration> {
         if now < self.banned_until {
-            return Some(self.banned_until.as_secs());
+            return Some(self.banned_until);
         }
         if now >= self.told_until || policy.length.is_zero() {
             return None;
@@ -89,23 +88,14 @@ impl Record {
         if self.strikes.len() <= policy.after.min(BanPolicy::MOST) as usize {
             return None;
         }
-        *self = Self {
-            banned_until: whole_seconds_up(now.saturating_add(policy.length)),
-            ..Self::default()
-        };
-        Some(self.banned_until.as_secs())
+        *self = Self { banned_until: now.saturating_add(policy.length), ..Self::default() };
+        Some(self.banned_until)
     }
 
     /// Notes that the key was told to wait until `until`, in seconds since the Unix epoch.
     pub(crate) fn told(&mut self, until: u64) {
         self.told_until = Duration::from_secs(until);
     }
-}
-
-/// Rounds up, so that `Date` plus `Retry-After`, which are whole seconds, is never too early.
-fn whole_seconds_up(at: Duration) -> Duration {
-    let partly = u64::from(at.subsec_nanos() > 0);
-    Duration::from_secs(at.as_secs().saturating_add(partly))
 }
 
 #[cfg(test)]
@@ -127,12 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn bans_at_the_11th_request_sent_while_told_to_wait() {
+    fn bans_at_the_11th_request_sent_while_told_to_wait_for_exactly_as_long_as_it_says() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..10 {
             assert_eq!(record.arrive(at(1.0), policy()), None);
         }
-        assert_eq!(record.arrive(at(1.5), policy()), Some(1_302));
+        assert_eq!(record.arrive(at(1.5), policy()), Some(at(301.5)));
+        assert_eq!(record.arrive(at(301.25), policy()), Some(at(301.5)));
+        assert_eq!(record.arrive(at(301.5), policy()), None);
     }
 
     #[test]
@@ -161,7 +153,7 @@ mod tests {
             record.arrive(at(0.0), policy());
         }
         for second in 0..300_u32 {
-            assert_eq!(record.arrive(at(f64::from(second)), policy()), Some(1_300));
+            assert_eq!(record.arrive(at(f64::from(second)), policy()), Some(at(300.0)));
         }
         assert_eq!(record.arrive(at(300.0), policy()), None);
         record.told(1_400);

@@ -42,6 +42,8 @@ pub enum ErrorCode {
     UnsupportedMediaType,
     /// 413: the body is longer than 1 MiB.
     PayloadTooLarge,
+    /// 431: there are more than 100 header fields, or more than 256 KiB of them.
+    HeadersTooLarge,
     /// 429: a quota of the key is used up.
     RateLimitExceeded,
     /// 429: the key is banned for a while.
@@ -65,6 +67,7 @@ impl ErrorCode {
             Self::PayloadTooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::RateLimitExceeded | Self::KeyBanned => 429,
+            Self::HeadersTooLarge => 431,
             Self::InternalError => 500,
         }
     }
@@ -123,7 +126,7 @@ impl ApiError {
 
     /// A quota is used up.
     pub(crate) fn exhausted(quota: Exhausted, now: Duration) -> Self {
-        let wait = seconds_until(quota.until, now);
+        let wait = seconds_until(Duration::from_secs(quota.until), now);
         let period = match quota.period {
             Period::Minute => "minute",
             Period::Day => "day",
@@ -138,8 +141,8 @@ impl ApiError {
         }
     }
 
-    /// The key is banned until then, in seconds since the Unix epoch.
-    pub(crate) fn banned(until: u64, now: Duration) -> Self {
+    /// The key is banned until then, counted from the Unix epoch.
+    pub(crate) fn banned(until: Duration, now: Duration) -> Self {
         let wait = seconds_until(until, now);
         Self {
             header: Some((RETRY_AFTER, HeaderValue::from(wait))),
@@ -160,9 +163,10 @@ impl ApiError {
 }
 
 /// Returns the whole seconds from `now` until `until`, rounded up, and at least 1.
-fn seconds_until(until: u64, now: Duration) -> u64 {
-    // `until` is a whole second, so rounding `now` down rounds the rest up.
-    until.saturating_sub(now.as_secs()).max(1)
+fn seconds_until(until: Duration, now: Duration) -> u64 {
+    // Only the difference is rounded: rounding its ends apart could make it a second longer.
+    let wait = until.saturating_sub(now);
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
 #[derive(Serialize)]
@@ -199,10 +203,14 @@ mod tests {
     #[test]
     fn tells_to_wait_whole_seconds_rounded_up_and_at_least_one() {
         let at = |seconds, milliseconds: u32| Duration::new(seconds, milliseconds * 1_000_000);
-        assert_eq!(seconds_until(60, at(0, 0)), 60);
-        assert_eq!(seconds_until(60, at(10, 1)), 50);
-        assert_eq!(seconds_until(60, at(59, 999)), 1);
-        assert_eq!(seconds_until(60, at(60, 0)), 1);
-        assert_eq!(seconds_until(60, Duration::MAX), 1);
+        assert_eq!(seconds_until(at(60, 0), at(0, 0)), 60);
+        assert_eq!(seconds_until(at(60, 0), at(10, 1)), 50);
+        assert_eq!(seconds_until(at(60, 0), at(59, 999)), 1);
+        assert_eq!(seconds_until(at(60, 0), at(60, 0)), 1);
+        assert_eq!(seconds_until(at(60, 0), Duration::MAX), 1);
+        assert_eq!(seconds_until(at(301, 500), at(1, 500)), 300);
+        assert_eq!(seconds_until(at(301, 500), at(1, 501)), 300);
+        assert_eq!(seconds_until(at(301, 500), at(1, 499)), 301);
+        assert_eq!(seconds_until(Duration::MAX, at(0, 0)), u64::MAX);
     }
 }

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+mod alarm;
 mod clock;
 mod model;
 mod printable;
+mod target;
 
 mod ban;
 mod cursor;

@@ -24,9 +24,10 @@ use tower_service::Service;
 use crate::{
     admin,
     error::ApiError,
-    extract::{KeyFault, Standing, Visit, bearer},
+    extract::{Head, KeyFault, Standing, Visit, bearer},
     quota::Rate,
     routes::{self, only},
+    target,
     world::World,
 };
 
@@ -54,8 +55,10 @@ impl Front {
         B::Error: Into<axum::BoxError>,
     {
         let now = self.world.clock().since_epoch();
+        target::make_plain(request.uri_mut());
         let (standing, rate) = self.admit(&request, now);
-        request.extensions_mut().insert(Visit { now, peer, standing });
+        let head = Head::of(request.headers());
+        request.extensions_mut().insert(Visit { now, peer, standing, head });
         let mut response = match unless_panic(self.routes.call(request)).await {
             Some(Ok(response)) => response,
             None => ApiError::internal("the mock has a fault: please report it").into_response(),

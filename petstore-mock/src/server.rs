@@ -11,6 +11,7 @@ use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 use crate::{
     accept::{self, Door},
+    alarm,
     clock::Clock,
     router::Front,
 };
@@ -102,13 +103,16 @@ impl MockServer {
     }
 
     /// Stops the server: closes the port, closes idle connections, and waits up to 5 seconds for
-    /// requests at hand.
+    /// requests at hand: real seconds, also where the time of the runtime is paused.
     pub async fn stop(mut self) {
         self.door.close();
         // Nobody listening means that the server has ended already.
         let _ = self.stop.send(true);
         // What is still there after that is cut when `self` is dropped.
-        let _ = tokio::time::timeout(GRACE, &mut self.task).await;
+        tokio::select! {
+            _ = &mut self.task => {}
+            () = alarm::ring_after(GRACE) => {}
+        }
     }
 }
 

@@ -24,8 +24,8 @@ pub(crate) enum Verdict {
     Admitted,
     /// A quota is used up.
     Exhausted(Exhausted),
-    /// The key is banned until then, in seconds since the Unix epoch.
-    Banned(u64),
+    /// The key is banned until then, counted from the Unix epoch.
+    Banned(Duration),
 }
 
 /// The whole service, without its HTTP face.

@@ -10,9 +10,12 @@ use std::{
     process::{Child, ChildStdout, Command, Output, Stdio},
 };
 
+const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
+
 fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_petstore-mock"));
-    command.args(args).env_remove("COLUMNS");
+    let mut command = Command::new(BINARY);
+    // The help is as wide as the terminal, where there is one, and else as this says.
+    command.args(args).stdin(Stdio::null()).env("COLUMNS", "100");
     command
 }
 
@@ -32,8 +35,11 @@ struct Running {
 
 impl Running {
     fn start(args: &[&str]) -> Self {
-        let mut child =
-            command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::spawn(&mut command(args))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut ready = String::new();
         stdout.read_line(&mut ready).unwrap();
@@ -95,6 +101,21 @@ fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
         assert_eq!(server.stop(signal), (Some(0), String::new(), String::new()));
         drop(idle);
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn goes_on_when_file_descriptors_are_free_again_and_can_be_stopped_while_they_are_not() {
+    let script = "ulimit -n 40 && exec \"$0\" --port 0";
+    let server = Running::spawn(Command::new("sh").args(["-c", script, BINARY]));
+    let silent =
+        || -> Vec<_> { (0..60).map(|_| TcpStream::connect(server.addr()).unwrap()).collect() };
+    let first = silent();
+    drop(first);
+    assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 200 OK\r\n"));
+    let second = silent();
+    assert_eq!(server.stop("TERM"), (Some(0), String::new(), String::new()));
+    drop(second);
 }
 
 #[test]
@@ -217,14 +238,36 @@ fn a_key_that_was_typed_wrong_is_not_repeated() {
 }
 
 #[test]
-fn version_and_help_go_to_stdout() {
+fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
+    for plan in ["pro", "free"] {
+        let twice = ["--port", "0", "--key", "s3cr3t=free", "--key", &format!("s3cr3t={plan}")];
+        let (status, out, err) = run(&twice);
+        assert_eq!((status, &*out), (2, ""));
+        assert!(err.contains("give each key once") && err.lines().count() == 1, "{err}");
+        assert!(!err.contains("s3cr3t"), "{err}");
+    }
+}
+
+#[test]
+fn the_version_goes_to_stdout() {
     let (status, out, err) = run(&["--version"]);
     assert_eq!((status, &*err), (0, ""));
     assert_eq!(out, concat!("petstore-mock ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+/// The help, which goes to stdout, in two parts: before the assumptions, and those.
+fn help() -> (String, String) {
     let (status, out, err) = run(&["--help"]);
     assert_eq!((status, &*err), (0, ""));
-    let out: Vec<_> = out.lines().map(str::trim_end).collect();
-    insta::assert_snapshot!(out.join("\n"), @r#"
+    let lines: Vec<_> = out.lines().map(str::trim_end).collect();
+    let assumptions = lines.iter().position(|line| *line == "Assumptions:").unwrap();
+    let (first, second) = lines.split_at(assumptions);
+    (first.join("\n"), second.join("\n"))
+}
+
+#[test]
+fn the_help_names_its_commands_and_flags() {
+    insta::assert_snapshot!(help().0, @r#"
     A mock server that implements the whole Pet Store service.
 
     Where the service's specification is silent, the mock takes the plainest reading. Each of these is
@@ -274,7 +317,12 @@ fn version_and_help_go_to_stdout() {
 
               An array of pets, or {"pets": [...], "orders": [...]}. A pet without an id gets one.
               Without this flag there are 25 pets, the same at each start.
+    "#);
+}
 
+#[test]
+fn the_help_marks_what_is_assumed() {
+    insta::assert_snapshot!(help().1, @r"
     Assumptions:
           --default-status <STATUS>
               Status of a pet that is added without one (assumption: it has none)
@@ -316,5 +364,5 @@ fn version_and_help_go_to_stdout() {
               Seconds a ban lasts; 0 switches bans off (assumption: 300)
 
               [default: 300]
-    "#);
+    ");
 }

@@ -49,6 +49,24 @@ async fn a_ban_outlasts_the_window_is_not_lengthened_and_ends() {
 }
 
 #[tokio::test]
+async fn between_two_seconds_of_the_clock_no_wait_is_a_second_too_long_or_too_short() {
+    let mock = start_with(|builder| builder.key("one", Plan::enterprise(1, 9))).await;
+    mock.server.clock().advance(Duration::from_millis(250));
+    let wait = async || mock.get_as("one", "/v1/pets").await.header("retry-after").to_owned();
+    assert_eq!(wait().await, "-");
+    for _ in 0..11 {
+        assert_eq!(wait().await, "50", "49.75 s are left of the minute");
+    }
+    assert_eq!(wait().await, "300");
+    mock.server.clock().advance(Duration::from_millis(1_500));
+    assert_eq!(wait().await, "299", "298.5 s are left of the ban");
+    mock.server.clock().advance(Duration::from_millis(298_499));
+    assert_eq!(wait().await, "1");
+    mock.server.clock().advance(Duration::from_millis(1));
+    assert_eq!(wait().await, "-");
+}
+
+#[tokio::test]
 async fn who_waits_is_never_banned() {
     let mock = exhausted().await;
     mock.advance(50);

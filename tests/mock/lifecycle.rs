@@ -1,7 +1,8 @@
 //! How a server starts and ends.
 
 use std::{
-    net::{Ipv4Addr, Ipv6Addr},
+    io::{Read, Write},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     time::Duration,
 };
 
@@ -9,6 +10,7 @@ use petstore_mock::{Builder, Clock, MockServer, Plan, Seed, SeedPet, StartError}
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    sync::oneshot,
 };
 
 use super::support::{client, reply, start};
@@ -106,6 +108,39 @@ async fn stopping_it_lets_the_request_at_hand_finish() {
         rest
     };
     let ((), rest) = tokio::join!(mock.server.stop(), finish);
+    assert!(rest.starts_with("HTTP/1.1 201"), "{rest}");
+}
+
+/// Sends a request, half of it only when the server has had time to stop, and returns the answer.
+fn hesitate(addr: SocketAddr, at_hand: oneshot::Sender<()>) -> std::io::Result<String> {
+    let mut stream = std::net::TcpStream::connect(addr)?;
+    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
+    stream.write_all(head)?;
+    let mut answer = [0; 1024];
+    let read = stream.read(&mut answer)?;
+    assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
+    at_hand.send(()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(100)))?;
+    assert!(stream.read(&mut answer).is_err(), "it was cut, or answered too early");
+    stream.set_read_timeout(None)?;
+    stream.write_all(br#"{"name": "Rex", "categoryId": 7}"#)?;
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest)?;
+    Ok(rest)
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_it_waits_for_the_request_at_hand_under_paused_time_too() {
+    let server = MockServer::start().await;
+    let addr = server.addr();
+    let (begin, at_hand) = oneshot::channel();
+    let (finish, finished) = oneshot::channel();
+    // A thread: its time goes on while that of the runtime stands still.
+    std::thread::spawn(move || finish.send(hesitate(addr, begin)));
+    at_hand.await.unwrap();
+    server.stop().await;
+    let rest = finished.await.unwrap().unwrap();
     assert!(rest.starts_with("HTTP/1.1 201"), "{rest}");
 }
 

@@ -86,6 +86,10 @@ async fn says_404_for_a_pet_that_is_not_there_and_for_an_id_that_is_none() {
         let reply = mock.get(&format!("/v1/pets/{id}")).await;
         reply.expect_error(404, "pet_not_found");
     }
+    for (id, shown) in [("%ff", "\"%ff\""), ("%1b%5B31m", "\"\\u{1b}[31m\""), ("%2F1", "\"/1\"")] {
+        let message = mock.get(&format!("/v1/pets/{id}")).await.message();
+        assert!(message.contains(&format!("no pet has the id {shown}:")), "{message}");
+    }
     assert_eq!(mock.get("/v1/pets/%31").await.json()["id"], 1);
 }
 

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 
-use super::support::{reply, start};
+use super::support::{Mock, Reply, reply, start};
 
 #[tokio::test]
 async fn names_exactly_the_methods_a_path_takes() {
@@ -63,6 +63,20 @@ async fn unknown_paths_are_404_with_and_without_a_key() {
 }
 
 #[tokio::test]
+async fn a_path_is_the_same_whether_or_not_its_letters_are_percent_encoded() {
+    let mock = start().await;
+    for path in
+        ["/v1/%70ets", "/%76%31/pets", "/v1/pets/%31", "/v1/%70et%73/1", "/v1/st%6Fre/orders"]
+    {
+        let reply = mock.get_as("free-key", path).await;
+        assert_eq!((reply.status, reply.rate().0), (200, 60), "{path}");
+    }
+    mock.get("/v1/%70ets/1").await.header("deprecation").strip_prefix('@').unwrap();
+    mock.get("/v1%2Fpets").await.expect_error(404, "route_not_found");
+    mock.get("/v1/pets%2F1").await.expect_error(404, "route_not_found");
+}
+
+#[tokio::test]
 async fn answers_request_targets_that_are_no_path() {
     let mock = start().await;
     let rest = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -81,6 +95,43 @@ async fn answers_request_targets_that_are_no_path() {
             assert!(!reply.body.contains('\x1b'));
         }
     }
+}
+
+/// A GET by hand, with so many header fields in all.
+async fn with_fields(mock: &Mock, path: &str, fields: usize) -> Reply {
+    let more: String = (3..fields).map(|number| format!("x-{number}: 1\r\n")).collect();
+    let head = "Host: x\r\nConnection: close\r\nAuthorization: Bearer free-key";
+    mock.raw(format!("GET {path} HTTP/1.1\r\n{head}\r\n{more}\r\n").as_bytes()).await
+}
+
+#[tokio::test]
+async fn too_many_header_fields_are_431_in_the_services_own_shape() {
+    let mock = start().await;
+    assert_eq!(with_fields(&mock, "/v1/pets", 100).await.status, 200);
+    for (fields, path) in [(101, "/v1/pets"), (500, "/v1/pets/1"), (101, "/v1/nowhere")] {
+        let reply = with_fields(&mock, path, fields).await;
+        reply.expect_error(431, "headers_too_large");
+        assert_eq!(reply.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
+        assert_eq!(reply.rate().0, 60);
+        assert_eq!(reply.header("deprecation") != "-", path == "/v1/pets/1");
+    }
+    with_fields(&mock, "/", 101).await.expect_error(431, "headers_too_large");
+    let long = mock.request(Method::GET, "/v1/pets").header("x-long", "x".repeat(900_000));
+    reply(long).await.expect_error(431, "headers_too_large");
+    for _ in 0..56 {
+        mock.get_as("free-key", "/v1/pets").await;
+    }
+    with_fields(&mock, "/v1/pets", 101).await.expect_error(429, "rate_limit_exceeded");
+}
+
+#[tokio::test]
+async fn a_long_target_is_answered_like_a_short_one() {
+    let mock = start().await;
+    let long = "x".repeat(65_000);
+    mock.get(&format!("/v1/{long}")).await.expect_error(404, "route_not_found");
+    mock.get(&format!("/v1/pets/{long}")).await.expect_error(404, "pet_not_found");
+    mock.get(&format!("/v1/pets?limit={long}")).await.expect_error(400, "invalid_parameter");
+    assert_eq!(mock.get(&format!("/v1/pets?other={long}")).await.status, 200);
 }
 
 #[tokio::test]

@@ -26,6 +26,11 @@ use crate::router::Front;
 /// A body as short as this is on its way already when the request is answered: no need to close.
 const SHORT: u64 = 8 * 1024;
 
+/// More header fields than these, or a longer head, hyper answers by itself and without a body. Far
+/// enough above the service's own limits that whoever passes those hears of it in its own shape.
+const MOST_FIELDS: usize = 500;
+const LONGEST_HEAD: usize = 1024 * 1024;
+
 /// Serves a connection to its end; once `stop` says so, it ends after the request at hand.
 pub(super) async fn serve(
     stream: TcpStream,
@@ -54,6 +59,8 @@ pub(super) async fn serve(
     });
     let connection = http1::Builder::new()
         .auto_date_header(false)
+        .max_headers(MOST_FIELDS)
+        .max_buf_size(LONGEST_HEAD)
         // Without a timer of its own: under a paused runtime it would ring at once.
         .header_read_timeout(None)
         .serve_connection(io, service);
@@ -78,5 +85,6 @@ fn leaves_the_body(response: &Response) -> bool {
             | StatusCode::PAYLOAD_TOO_LARGE
             | StatusCode::UNSUPPORTED_MEDIA_TYPE
             | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
     )
 }

@@ -1,12 +1,15 @@
 //! The accept loop: takes connections until told to stop, then waits for those there are. Dropping
 //! it cuts them all.
 
-use std::io;
+use std::{io, time::Duration};
 
 use tokio::{sync::watch, task::JoinSet};
 
 use super::{Door, connection};
-use crate::router::Front;
+use crate::{alarm, router::Front};
+
+/// How long to wait before accepting again where no connection of ours ends meanwhile.
+const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// Serves until `stop` says so, and then until the last connection has ended.
 pub(crate) async fn serve(door: &Door, front: Front, mut stop: watch::Receiver<bool>) {
@@ -23,7 +26,11 @@ pub(crate) async fn serve(door: &Door, front: Front, mut stop: watch::Receiver<b
                 let serve = connection::serve(stream, peer.ip(), front.clone(), stop.clone());
                 connections.spawn(serve);
             }
-            Some(Err(error)) => wait_out(&error, &mut connections).await,
+            Some(Err(error)) if is_of_one_connection(&error) => {}
+            Some(Err(_)) => tokio::select! {
+                () = room(&mut connections) => {}
+                _ = stop.wait_for(|stop| *stop) => break,
+            },
             None => break,
         }
     }
@@ -31,12 +38,48 @@ pub(crate) async fn serve(door: &Door, front: Front, mut stop: watch::Receiver<b
     while connections.join_next().await.is_some() {}
 }
 
-/// Waits until accepting may succeed again. A connection that broke while it waited is no reason to;
-/// anything else is most likely a lack of file descriptors, and ends when a connection does.
-async fn wait_out(error: &io::Error, connections: &mut JoinSet<()>) {
+/// Whether accepting failed because a connection broke while it waited: that is no reason to pause.
+fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    let broken = matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted);
-    if !broken && connections.join_next().await.is_none() {
-        tokio::task::yield_now().await;
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}
+
+/// Waits until accepting may succeed again. What it lacks is most likely a file descriptor: one is free
+/// when a connection ends, or when whoever else in the process has it gives it back.
+async fn room(connections: &mut JoinSet<()>) {
+    tokio::select! {
+        Some(_) = connections.join_next() => {}
+        () = alarm::ring_after(BACK_OFF) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[test]
+    fn pauses_for_what_concerns_all_connections_only() {
+        assert!(is_of_one_connection(&io::ErrorKind::ConnectionAborted.into()));
+        let too_many_open_files = io::Error::from_raw_os_error(24);
+        assert!(!is_of_one_connection(&too_many_open_files));
+    }
+
+    #[tokio::test]
+    async fn waits_a_while_where_no_connection_can_end_and_not_for_ever() {
+        let mut none = JoinSet::new();
+        assert!(timeout(BACK_OFF / 4, room(&mut none)).await.is_err(), "it did not wait");
+        assert!(timeout(BACK_OFF * 100, room(&mut none)).await.is_ok(), "it waits for ever");
+        none.spawn(std::future::pending());
+        assert!(timeout(BACK_OFF * 100, room(&mut none)).await.is_ok(), "it waits for ever");
+    }
+
+    #[tokio::test]
+    async fn goes_on_as_soon_as_a_connection_ends() {
+        let mut connections = JoinSet::new();
+        connections.spawn(async {});
+        room(&mut connections).await;
+        assert!(connections.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! What can be typed, and what it means. The docs of the fields are the help texts.
 
-use std::{net::IpAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, net::IpAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
@@ -151,10 +151,14 @@ impl ServeArgs {
         if let Some(status) = self.default_status {
             builder = builder.default_status(status.into());
         }
+        let mut seen = BTreeSet::new();
         for text in &self.keys {
             // From the right: a key may hold an equals sign, a plan does not.
             let (key, plan) = text.rsplit_once('=').ok_or(ServeError::KeyWithoutPlan)?;
             let plan: Plan = plan.parse().map_err(ServeError::Plan)?;
+            if !seen.insert(key) {
+                return Err(ServeError::RepeatedKey);
+            }
             builder = builder.key(key, plan);
         }
         Ok(builder)

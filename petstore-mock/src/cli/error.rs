@@ -15,6 +15,9 @@ pub enum ServeError {
     /// A `--key` has a plan that does not exist.
     #[error("a --key has no known plan after its last `=`: {0}")]
     Plan(ParsePlanError),
+    /// Two `--key` name the same key.
+    #[error("a --key names a key that another one names already: give each key once")]
+    RepeatedKey,
     /// The seed file can't be read.
     #[error("can't read the seed {path}: {source}", path = path.display())]
     ReadSeed {
@@ -52,7 +55,10 @@ impl ServeError {
     #[must_use]
     pub const fn exit_status(&self) -> u8 {
         match self {
-            Self::KeyWithoutPlan | Self::Plan(_) | Self::Start(StartError::Key) => 2,
+            Self::KeyWithoutPlan
+            | Self::Plan(_)
+            | Self::RepeatedKey
+            | Self::Start(StartError::Key) => 2,
             _ => 1,
         }
     }

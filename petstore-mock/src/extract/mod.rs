@@ -4,6 +4,7 @@
 mod body;
 mod credentials;
 mod draft;
+mod head;
 mod list_query;
 mod new_pet;
 mod pet_id;
@@ -13,6 +14,7 @@ mod visit;
 pub(crate) use self::{
     body::{JsonText, Text},
     credentials::{KeyFault, bearer},
+    head::Head,
     list_query::ListQuery,
     new_pet::NewPetBody,
     pet_id::PetId,

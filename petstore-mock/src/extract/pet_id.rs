@@ -23,10 +23,11 @@ impl<S: Send + Sync> FromRequestParts<S> for PetId {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        // Fails where the id is not percent-encoded UTF-8: that is no pet's id either.
+        // Fails where the id is not percent-encoded UTF-8: then it is shown as it was sent.
         let params = RawPathParams::from_request_parts(parts, state).await.ok();
         let text = params.as_ref().and_then(|params| params.iter().next());
-        let text = text.map_or("", |(_, value)| value);
+        let sent = parts.uri.path().rsplit('/').next().unwrap_or("");
+        let text = text.map_or(sent, |(_, value)| value);
         int64(text).map(Self).ok_or_else(|| {
             let text = printable(text);
             not_found(&format!(

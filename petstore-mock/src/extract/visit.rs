@@ -11,7 +11,7 @@ use http::{
     request::Parts,
 };
 
-use super::KeyFault;
+use super::{Head, KeyFault};
 use crate::{error::ApiError, world::Verdict};
 
 /// A request, before it was routed.
@@ -21,6 +21,7 @@ pub(crate) struct Visit {
     pub(crate) now: Duration,
     pub(crate) peer: IpAddr,
     pub(crate) standing: Standing,
+    pub(crate) head: Head,
 }
 
 /// Whether its key lets a request in.
@@ -35,13 +36,14 @@ pub(crate) enum Standing {
 }
 
 impl Visit {
-    /// Fails if a valid key was refused: that comes before everything else, whatever the route.
-    pub(crate) fn check_quota(self) -> Result<(), ApiError> {
+    /// Fails if a valid key was refused, or if there are too many header fields: that comes before
+    /// everything else, whatever the route.
+    pub(crate) fn check(self) -> Result<(), ApiError> {
         match self.standing {
             Standing::Known(Verdict::Exhausted(quota)) => Err(ApiError::exhausted(quota, self.now)),
             Standing::Known(Verdict::Banned(until)) => Err(ApiError::banned(until, self.now)),
             Standing::Known(Verdict::Admitted) | Standing::Stranger(_) | Standing::Outside => {
-                Ok(())
+                self.head.check()
             }
         }
     }
@@ -67,7 +69,7 @@ impl<S: Sync> FromRequestParts<S> for Authorized {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let visit = Visit::from_request_parts(parts, state).await?;
-        visit.check_quota()?;
+        visit.check()?;
         match visit.standing {
             Standing::Known(_) => Ok(Self { now: visit.now }),
             Standing::Stranger(fault) => Err(fault.into()),

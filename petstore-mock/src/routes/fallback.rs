@@ -9,7 +9,7 @@ use crate::{error::ApiError, extract::Visit};
 
 /// Answers 404.
 pub(crate) async fn unknown(visit: Visit, method: Method, uri: Uri) -> Result<(), ApiError> {
-    visit.check_quota()?;
+    visit.check()?;
     Err(ApiError::route_not_found(&method, uri.path()))
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn only(
     allow: &'static str,
 ) -> impl Fn(Visit) -> Ready<Result<(), ApiError>> + Clone + Send + Sync + 'static {
     move |visit| {
-        let quota = visit.check_quota();
-        ready(quota.and_then(|()| Err(ApiError::method_not_allowed(allow))))
+        let checked = visit.check();
+        ready(checked.and_then(|()| Err(ApiError::method_not_allowed(allow))))
     }
 }

@@ -109,6 +109,19 @@ mod tests {
     }
 
     #[test]
+    fn refuses_a_pet_that_is_no_object() {
+        for (pet, what) in
+            [(r#"[5, "Rex", 7, "sold"]"#, "sequence"), ("null", "null"), ("7", "integer `7`")]
+        {
+            for text in [format!("[{pet}]"), format!(r#"{{"pets": [{pet}]}}"#)] {
+                let (.., message) = fault(text.as_bytes());
+                let expected = "expected a pet such as {\"name\": \"Rex\", \"categoryId\": 7}";
+                assert_eq!(message, format!("pets[0]: invalid type: {what}, {expected}"));
+            }
+        }
+    }
+
+    #[test]
     fn refuses_what_is_no_seed() {
         for text in [&b""[..], b"7", b"null", b"\"x\"", b"[", b"[] []", b"{\"pets\": 5}"] {
             assert!(read(text).is_err(), "{}", text.escape_ascii());

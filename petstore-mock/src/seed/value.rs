@@ -1,8 +1,11 @@
 //! A seed as a value: made by hand, or read by `file`, and checked before a store is made of it.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_json::Value;
 
 use super::{SeedError, builtin, file};
@@ -19,13 +22,34 @@ use crate::{
 /// let rex = SeedPet::new("Rex", 7).with_id(42).with_status(PetStatus::Pending);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[serde(expecting = "a pet such as {\"name\": \"Rex\", \"categoryId\": 7}")]
+#[serde(remote = "Self", deny_unknown_fields, rename_all = "camelCase")]
 pub struct SeedPet {
     id: Option<i64>,
     name: String,
     category_id: i64,
     status: Option<PetStatus>,
+}
+
+// Derived, it would take an array of four values for a pet too.
+impl<'de> Deserialize<'de> for SeedPet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(SeedPetVisitor)
+    }
+}
+
+struct SeedPetVisitor;
+
+impl<'de> Visitor<'de> for SeedPetVisitor {
+    type Value = SeedPet;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a pet such as {\"name\": \"Rex\", \"categoryId\": 7}")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SeedPet, A::Error> {
+        // What is derived: this name is found before that of the trait.
+        SeedPet::deserialize(MapAccessDeserializer::new(map))
+    }
 }
 
 impl SeedPet {
