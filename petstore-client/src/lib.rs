@@ -41,6 +41,10 @@ mod tls;
 
 mod builder;
 
+#[cfg(feature = "unstable-internals")]
+#[doc(hidden)]
+pub mod internals;
+
 pub use api::{Call, ListPets, Pets, RawRequest, Store};
 pub use builder::ClientBuilder;
 pub use client::Client;
