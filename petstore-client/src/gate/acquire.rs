@@ -135,6 +135,7 @@ impl<'g> Acquire<'g> {
             }
             Verdict::Busy => {
                 self.timer = None;
+                inner.disarmed();
                 return Step::Wait;
             }
             Verdict::Blocked(block) => {

@@ -169,6 +169,11 @@ impl Inner {
         self.armed = Some((place, at));
     }
 
+    /// Takes in that nobody's timer is set.
+    pub(super) fn disarmed(&mut self) {
+        self.armed = None;
+    }
+
     /// Wakes the first in line to set its timer, unless it has set one that rings in time.
     fn arm(&mut self, first: Place, at: Local, woken: &mut Vec<Waker>) {
         if matches!(self.armed, Some((place, set)) if place == first && set <= at) {

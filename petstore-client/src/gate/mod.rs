@@ -12,6 +12,8 @@ mod permit;
 mod queue;
 mod registry;
 mod snapshot;
+#[cfg(test)]
+mod waiting;
 
 pub(crate) use acquire::Wish;
 pub(crate) use door::{Gate, Hold};
