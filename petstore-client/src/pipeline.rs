@@ -123,12 +123,14 @@ impl Pipeline {
             });
         }
         let start = clock::now();
-        let passed = gate.acquire(trip.wish()).await;
+        // Behind own requests under way there is no end of the wait to foresee, but there is one.
+        let deadline = trip.deadline();
+        let passed = timeout_at(deadline.at, gate.acquire(trip.wish())).await;
         let waited = clock::now() - start;
         if hold.is_some() {
             trip.passed_gate(waited);
         }
-        match passed {
+        match passed.map_err(|_| deadline.passed())? {
             Ok(permit) => {
                 trip.number = Some(permit.number());
                 Ok((permit, waited > SHORT))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_client::{Client, NewPet};
+use petstore_client::{CallOptions, Client, NewPet};
 use tokio::time::Instant;
 
 use super::kit::{REX, answer, client, http, no_pets, once};
@@ -96,4 +96,21 @@ async fn a_call_that_is_dropped_while_held_back_sends_nothing() {
     assert_eq!(server.count(), 1);
     client.pets().list().send().await.unwrap();
     assert_eq!(server.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_behind_one_that_hangs_keeps_its_own_time_limit() {
+    let server = Wire::start(|_| Act::Stall(vec![])).await;
+    let client = client(&server.base());
+    let hanging = tokio::spawn({
+        let client = client.clone();
+        async move { client.pets().list().send().await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let start = Instant::now();
+    let short = CallOptions::new().timeout(Duration::from_secs(5));
+    let error = client.pets().list().with(short).send().await.unwrap_err();
+    assert!(error.is_timeout() && error.attempts() == 0, "{error}");
+    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+    hanging.abort();
 }
