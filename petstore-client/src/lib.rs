@@ -41,6 +41,9 @@ mod tls;
 
 mod builder;
 
+#[cfg(test)]
+mod simulator;
+
 pub use api::{Call, ListPets, Pets, RawRequest, Store};
 pub use builder::ClientBuilder;
 pub use client::Client;
