@@ -68,7 +68,7 @@ pub(crate) struct State {
     block: Option<Block>,
     /// How many requests had been sent when the last refusal came.
     refused_at: u64,
-    refusals_in_a_row: u32,
+    pub(crate) refusals_in_a_row: u32,
     pub(crate) refusals: u64,
     /// Requests granted in all.
     sent: u64,
@@ -101,7 +101,7 @@ impl State {
         let mut paced = None;
         for account in &self.accounts {
             let here = account.left(reserved, policy);
-            if here < left && !account.passed(now, self.guard) {
+            if here < left && !account.passed(now, self.guard()) {
                 paced = self.paced(account, here, policy);
             }
             left = left.min(here);
@@ -143,7 +143,9 @@ impl State {
     /// Takes in an answer; returns the block that it asks for.
     pub(crate) fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Now) -> Option<Block> {
         self.end(ticket);
-        self.lost.settle(ticket.number);
+        let settled = self.lost.settle(ticket.number);
+        // They may be inside the figure: what is missing from it is not strangers' doing.
+        self.accounts.iter_mut().for_each(|account| account.count_own(settled));
         if answer.fate == Fate::Unrelated {
             return None;
         }
@@ -207,10 +209,10 @@ impl State {
         let spent = accounts.iter().filter(|account| {
             let none_left = account.is_spent(policy)
                 || stuck && account.left(reserved, policy) <= self.margin();
-            none_left && !account.passed(now, self.guard)
+            none_left && !account.passed(now, self.guard())
         });
         let spent = spent.map(|account| Block {
-            until: account.opens(self.guard),
+            until: account.opens(self.guard()),
             named: account.reset,
             quota: account.horizon.into(),
         });
@@ -223,14 +225,16 @@ impl State {
         !self.known
             || self.block.is_some()
             || self.accounts.iter().any(|account| {
-                account.passed(now, self.guard) && account.left(reserved, policy) <= self.margin()
+                account.passed(now, self.guard()) && account.left(reserved, policy) <= self.margin()
             })
     }
 
     fn most_in_flight(&self, left: u64, limit: u64, policy: &Policy) -> u32 {
         let most = policy.in_flight_limit(limit);
         match self.share() {
-            Some(share) => most.min(part(left, share / 2.0).max(1)),
+            // Requests under way are seen by strangers a round trip late: the own part of what
+            // would be sent alone, and less as the end comes near.
+            Some(share) => part(u64::from(most), share).min(part(left, share / 2.0)).max(1),
             None => most,
         }
     }
@@ -238,9 +242,16 @@ impl State {
     /// Returns what is left to strangers near the end of a window: each may have one under way.
     fn margin(&self) -> u64 {
         match self.share() {
-            Some(share) => u64::from(part(1, 1.0 / share - 1.0)),
+            Some(share) => u64::from(part(1, 1.0 / share - 0.5)),
             None => 0,
         }
+    }
+
+    /// Returns how much later than announced a window is taken to open. A stranger who was refused
+    /// may have been told to wait for whole seconds, rounded up: who sends before those are over is
+    /// late for the whole key, and is counted towards its ban.
+    fn guard(&self) -> Duration {
+        if self.share().is_some() { self.guard.max(GUARD_STEP) } else { self.guard }
     }
 
     /// Returns the own part of what is used, where strangers share the key.
@@ -253,7 +264,7 @@ impl State {
             return None;
         }
         let last = self.last_grant?;
-        let window = account.opens(self.guard).since(last);
+        let window = account.opens(self.guard()).since(last);
         let gap = window / u32::try_from(left.max(1)).unwrap_or(u32::MAX);
         Some(last.after(gap))
     }
@@ -264,7 +275,7 @@ impl State {
         let let_in = fate == Fate::LetIn;
         let reserved = self.reserved();
         let mut reported = false;
-        let guard = self.guard;
+        let guard = self.guard();
         let mut opened_early = false;
         let mut own_share = self.own_share;
         self.accounts.retain_mut(|account| {
@@ -272,7 +283,7 @@ impl State {
                 // Not spoken of: past its reset it is forgotten, before it is counted down.
                 if let_in {
                     account.count_unreported();
-                    account.count_own();
+                    account.count_own(1);
                 }
                 return rate.is_none() || !account.passed(now, guard);
             };
@@ -284,18 +295,15 @@ impl State {
                         ticket.probe && rate.remaining == 0 && account.passed(now, guard);
                     account.lower(&rate, exact);
                     if let_in {
-                        account.count_own();
+                        account.count_own(1);
                     }
                 }
                 Window::Later => {
                     own_share = account.own_share(reserved).or(own_share);
-                    *account = account.reopen(rate, reserved);
+                    *account = account.reopen(rate, reserved, own_share);
                 }
             }
-            own_share = match (own_share, account.own_share(reserved)) {
-                (Some(before), Some(here)) => Some(before.min(here)),
-                (before, here) => here.or(before),
-            };
+            own_share = account.own_share(reserved).or(own_share);
             true
         });
         self.own_share = own_share;
@@ -303,7 +311,9 @@ impl State {
             self.guard = (self.guard + GUARD_STEP).min(MOST_GUARD);
         }
         if let Some(rate) = rate.filter(|_| !reported) {
-            self.accounts.push(Account::open(rate, now));
+            let account = Account::open(rate, reserved, own_share, now);
+            self.own_share = account.own_share(reserved).or(own_share);
+            self.accounts.push(account);
         }
     }
 

@@ -85,8 +85,8 @@ impl Client {
         match self.kind {
             Kind::Gate => {
                 let head = head(reply, self.keeper.service_time(Local(now)));
-                let extra = Duration::from_micros(rng.next() % (2 * SECOND as u64));
-                let extra = extra * (1 << attempt.min(6));
+                let step = self.keeper.state.refusals_in_a_row.min(8);
+                let extra = Duration::from_micros(rng.next() % ((2 * SECOND as u64) << step));
                 self.keeper.answered(ticket.unwrap(), Local(sent), Local(now), &head, extra);
                 0
             }
