@@ -115,9 +115,10 @@ impl Service {
 
     /// Returns when no quota is used up any more.
     fn back(&mut self, now: i64) -> i64 {
-        let spent = self.windows.iter_mut().filter_map(|window| {
-            (window.remaining(now) == 0).then(|| window.reset(now))
-        });
+        let spent = self
+            .windows
+            .iter_mut()
+            .filter_map(|window| (window.remaining(now) == 0).then(|| window.reset(now)));
         spent.max().unwrap_or(now)
     }
 
