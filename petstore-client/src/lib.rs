@@ -44,6 +44,8 @@ mod builder;
 #[cfg(feature = "unstable-internals")]
 #[doc(hidden)]
 pub mod internals;
+#[cfg(test)]
+mod simulator;
 
 pub use api::{Call, ListPets, Pets, RawRequest, Store};
 pub use builder::ClientBuilder;

@@ -218,7 +218,8 @@ impl Inner {
             rate,
             retry_after: retry_after(headers, service),
         };
-        let follows = !self.keeper.state.is_in_order() && matches!(head.status, 429 | 503);
+        let refused = matches!(head.status, 429 | 503);
+        let follows = refused && self.keeper.state.follows_refusal(ticket);
         let extra = if follows {
             self.extra.get_or_insert_with(|| Schedule::new(FIRST_EXTRA, LONGEST_EXTRA)).next()
         } else {

@@ -10,8 +10,11 @@ use super::time::Time;
 const SAME_WINDOW: i64 = 2_000_000;
 /// A reset that is further off than this is not the minute's.
 const MINUTE: Duration = Duration::from_secs(90);
-/// How many requests it takes to tell which part of a quota strangers use.
+/// How many requests it takes to tell which part of a quota strangers use: what was known before
+/// counts as much as so many.
 const ENOUGH: u64 = 8;
+/// The own part that is assumed where others have used a window before it was first seen.
+const SHARED: f64 = 0.25;
 
 /// How far a quota reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub(crate) struct Account {
     own: u64,
     /// Strangers' requests that were in the window before it was seen.
     foreign_before: u64,
+    /// The own part of what is used, as it was known when the window was opened.
+    prior: Option<f64>,
 }
 
 /// What an answer's figure is to an account.
@@ -45,7 +50,10 @@ pub(crate) enum Window {
 }
 
 impl Account {
-    pub(crate) fn open(rate: Rate, now: Time) -> Self {
+    /// Opens the first window that is seen. Where the telling request and the own ones under way
+    /// are not all that is used of it, others may be at work, and care is taken until it shows.
+    pub(crate) fn open(rate: Rate, reserved: u64, share: Option<f64>, now: Time) -> Self {
+        let fresh = rate.limit - rate.remaining <= 1 + reserved;
         let near = rate.reset.since(now) <= MINUTE;
         Self {
             limit: rate.limit,
@@ -56,12 +64,13 @@ impl Account {
             opened_with: rate.remaining,
             own: 0,
             foreign_before: 0,
+            prior: share.or((!fresh).then_some(SHARED)),
         }
     }
 
     /// Opens the window that follows this one. What is used of it already, besides the request
     /// that tells of it and the own ones under way, was used by strangers.
-    pub(crate) fn reopen(&self, rate: Rate, reserved: u64) -> Self {
+    pub(crate) fn reopen(&self, rate: Rate, reserved: u64, share: Option<f64>) -> Self {
         let used = rate.limit - rate.remaining;
         Self {
             remaining: rate.remaining,
@@ -70,6 +79,7 @@ impl Account {
             opened_with: rate.remaining,
             own: 0,
             foreign_before: used.saturating_sub(1 + reserved),
+            prior: share,
             ..*self
         }
     }
@@ -101,9 +111,9 @@ impl Account {
         self.remaining = self.remaining.min(rate.remaining);
     }
 
-    /// Takes in an own request that was let in and answered.
-    pub(crate) fn count_own(&mut self) {
-        self.own += 1;
+    /// Takes in own requests that were let in, or may have been.
+    pub(crate) fn count_own(&mut self, requests: u32) {
+        self.own += u64::from(requests);
     }
 
     /// Takes in an own request that an answer did not report on.
@@ -145,12 +155,18 @@ impl Account {
         ((self.limit as f64 * policy.share) as u64).max(1)
     }
 
-    /// Returns the own part of what is used in this window, once that can be told.
+    /// Returns the own part of what is used in this window, once that can be told. What is
+    /// under way counts as used already: only what is beyond that is surely strangers'.
     #[expect(clippy::cast_precision_loss, reason = "a ratio of requests in one window")]
     pub(crate) fn own_share(&self, reserved: u64) -> Option<f64> {
         let used = self.opened_with.saturating_sub(self.remaining);
         let foreign = self.foreign_before + used.saturating_sub(self.own + reserved);
         let own = self.own + 1;
-        (own + foreign >= ENOUGH).then(|| own as f64 / (own + foreign) as f64)
+        let (here, all) = (own as f64, (own + foreign) as f64);
+        match self.prior {
+            // A few requests tell little, and a wrong share costs either speed or a refusal.
+            Some(prior) => Some((here + prior * ENOUGH as f64) / (all + ENOUGH as f64)),
+            None => (own + foreign >= ENOUGH).then(|| here / all),
+        }
     }
 }

@@ -26,13 +26,15 @@ impl Lost {
         }
     }
 
-    /// Settles those that ended before the request with this number was sent.
-    pub(crate) fn settle(&mut self, number: u64) {
+    /// Settles those that ended before the request with this number was sent; returns how many.
+    pub(crate) fn settle(&mut self, number: u64) -> u32 {
+        let before = self.total;
         while let Some(&(at, count)) = self.ended.front()
             && at < number
         {
             self.total -= count;
             self.ended.pop_front();
         }
+        before - self.total
     }
 }

@@ -51,11 +51,6 @@ impl ServiceClock {
         Time(now.0.saturating_add(self.least))
     }
 
-    /// Returns the time that the service's clock shows at most.
-    pub(crate) fn latest(&self, now: Local) -> Time {
-        Time(now.0.saturating_add(self.most))
-    }
-
     /// Returns when the service's clock surely shows a time.
     pub(crate) fn surely(&self, at: Time) -> Local {
         Local(at.0.saturating_sub(self.least))

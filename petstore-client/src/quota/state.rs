@@ -19,6 +19,9 @@ const GUARD_STEP: Duration = Duration::from_secs(1);
 const MOST_GUARD: Duration = Duration::from_secs(2);
 /// Below this own part of what is used, strangers share the key.
 const ALONE: f64 = 0.95;
+/// How many requests may be under way towards a quota that is not shown: all of them are refused
+/// together, and all but the first count as repeats towards a ban.
+const MOST_UNSEEN: u32 = 2;
 
 /// A stretch of time in which nothing may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +71,9 @@ pub(crate) struct State {
     block: Option<Block>,
     /// How many requests had been sent when the last refusal came.
     refused_at: u64,
-    refusals_in_a_row: u32,
+    /// Whether a refusal came that no figure had foretold: there is a quota that is not shown.
+    surprised: bool,
+    pub(crate) refusals_in_a_row: u32,
     pub(crate) refusals: u64,
     /// Requests granted in all.
     sent: u64,
@@ -101,7 +106,7 @@ impl State {
         let mut paced = None;
         for account in &self.accounts {
             let here = account.left(reserved, policy);
-            if here < left && !account.passed(now, self.guard) {
+            if here < left && !account.passed(now, self.guard()) {
                 paced = self.paced(account, here, policy);
             }
             left = left.min(here);
@@ -143,7 +148,9 @@ impl State {
     /// Takes in an answer; returns the block that it asks for.
     pub(crate) fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Now) -> Option<Block> {
         self.end(ticket);
-        self.lost.settle(ticket.number);
+        let settled = self.lost.settle(ticket.number);
+        // They may be inside the figure: what is missing from it is not strangers' doing.
+        self.accounts.iter_mut().for_each(|account| account.count_own(settled));
         if answer.fate == Fate::Unrelated {
             return None;
         }
@@ -178,6 +185,11 @@ impl State {
         }
     }
 
+    /// Returns whether a refusal of this request would follow another, and is not of the same burst.
+    pub(crate) fn follows_refusal(&self, ticket: Ticket) -> bool {
+        self.refusals_in_a_row > 0 && ticket.number > self.refused_at
+    }
+
     /// Returns whether the last word of the service was no refusal.
     pub(crate) fn is_in_order(&self) -> bool {
         self.refusals_in_a_row == 0
@@ -208,10 +220,10 @@ impl State {
         let spent = accounts.iter().filter(|account| {
             let none_left = account.is_spent(policy)
                 || stuck && account.left(reserved, policy) <= self.margin();
-            none_left && !account.passed(now, self.guard)
+            none_left && !account.passed(now, self.guard())
         });
         let spent = spent.map(|account| Block {
-            until: account.opens(self.guard),
+            until: account.opens(self.guard()),
             named: account.reset,
             quota: account.horizon.into(),
         });
@@ -224,14 +236,17 @@ impl State {
         !self.known
             || self.block.is_some()
             || self.accounts.iter().any(|account| {
-                account.passed(now, self.guard) && account.left(reserved, policy) <= self.margin()
+                account.passed(now, self.guard()) && account.left(reserved, policy) <= self.margin()
             })
     }
 
     fn most_in_flight(&self, left: u64, limit: u64, policy: &Policy) -> u32 {
         let most = policy.in_flight_limit(limit);
+        let most = if self.surprised { most.min(MOST_UNSEEN) } else { most };
         match self.share() {
-            Some(share) => most.min(part(left, share / 2.0).max(1)),
+            // Requests under way are seen by strangers a round trip late: the own part of what
+            // would be sent alone, and less as the end comes near.
+            Some(share) => part(u64::from(most), share).min(part(left, share / 2.0)).max(1),
             None => most,
         }
     }
@@ -239,9 +254,16 @@ impl State {
     /// Returns what is left to strangers near the end of a window: each may have one under way.
     fn margin(&self) -> u64 {
         match self.share() {
-            Some(share) => u64::from(part(1, 1.0 / share - 1.0)),
+            Some(share) => u64::from(part(1, 1.0 / share - 0.5)),
             None => 0,
         }
+    }
+
+    /// Returns how much later than announced a window is taken to open. A stranger who was refused
+    /// may have been told to wait for whole seconds, rounded up: who sends before those are over is
+    /// late for the whole key, and is counted towards its ban.
+    fn guard(&self) -> Duration {
+        if self.share().is_some() { self.guard.max(GUARD_STEP) } else { self.guard }
     }
 
     /// Returns the own part of what is used, where strangers share the key.
@@ -254,7 +276,7 @@ impl State {
             return None;
         }
         let last = self.last_grant?;
-        let window = account.opens(self.guard).since(last);
+        let window = account.opens(self.guard()).since(last);
         let gap = window / u32::try_from(left.max(1)).unwrap_or(u32::MAX);
         Some(last.after(gap))
     }
@@ -265,7 +287,7 @@ impl State {
         let let_in = fate == Fate::LetIn;
         let reserved = self.reserved();
         let mut reported = false;
-        let guard = self.guard;
+        let guard = self.guard();
         let mut opened_early = false;
         let mut own_share = self.own_share;
         self.accounts.retain_mut(|account| {
@@ -273,7 +295,7 @@ impl State {
                 // Not spoken of: past its reset it is forgotten, before it is counted down.
                 if let_in {
                     account.count_unreported();
-                    account.count_own();
+                    account.count_own(1);
                 }
                 return rate.is_none() || !account.passed(now, guard);
             };
@@ -285,18 +307,15 @@ impl State {
                         ticket.probe && rate.remaining == 0 && account.passed(now, guard);
                     account.lower(&rate, exact);
                     if let_in {
-                        account.count_own();
+                        account.count_own(1);
                     }
                 }
                 Window::Later => {
                     own_share = account.own_share(reserved).or(own_share);
-                    *account = account.reopen(rate, reserved);
+                    *account = account.reopen(rate, reserved, own_share);
                 }
             }
-            own_share = match (own_share, account.own_share(reserved)) {
-                (Some(before), Some(here)) => Some(before.min(here)),
-                (before, here) => here.or(before),
-            };
+            own_share = account.own_share(reserved).or(own_share);
             true
         });
         self.own_share = own_share;
@@ -304,7 +323,9 @@ impl State {
             self.guard = (self.guard + GUARD_STEP).min(MOST_GUARD);
         }
         if let Some(rate) = rate.filter(|_| !reported) {
-            self.accounts.push(Account::open(rate, now));
+            let account = Account::open(rate, reserved, own_share, now);
+            self.own_share = account.own_share(reserved).or(own_share);
+            self.accounts.push(account);
         }
     }
 
@@ -322,6 +343,7 @@ impl State {
         }
         self.refused_at = self.sent;
         let spent = answer.rate.filter(|rate| rate.remaining == 0 && !is_over(rate, now.earliest));
+        self.surprised |= spent.is_none();
         let until_reset = spent.map(|rate| rate.reset.since(now.earliest));
         let asked = wait.or(until_reset).unwrap_or(UNNAMED_WAIT).max(LEAST_WAIT);
         let extra = if self.refusals_in_a_row > 1 { answer.extra } else { Duration::ZERO };

@@ -1,0 +1,22 @@
+//! The quota gate's state machine against a simulated service, in virtual time.
+//!
+//! Everything is drawn from a seed: the same seed is the same run. The real `Keeper` decides what
+//! may be sent; the service, the network, the tasks and their line are models.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "figures of a simulation are far from any bound"
+)]
+
+mod client;
+mod goals;
+mod properties;
+mod quirks;
+mod rng;
+mod service;
+mod table;
+mod window;
+mod world;

@@ -1,0 +1,28 @@
+//! Chance, from a seed (splitmix64).
+
+pub(super) struct Rng(u64);
+
+impl Rng {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed ^ 0x5851_f42d_4c95_7f2d)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Returns a number from 0 up to, but not, `end`.
+    pub(super) fn below(&mut self, end: i64) -> i64 {
+        let end = u64::try_from(end).unwrap().max(1);
+        i64::try_from(self.next() % end).unwrap()
+    }
+
+    /// Returns true in so many of a thousand cases.
+    pub(super) fn in_thousand(&mut self, cases: u32) -> bool {
+        cases > 0 && self.below(1000) < i64::from(cases)
+    }
+}

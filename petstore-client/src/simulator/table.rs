@@ -1,0 +1,51 @@
+//! The table: `cargo test --release -p petstore-client simulator -- --ignored --nocapture`.
+
+use super::client::Kind;
+use super::service::Model;
+use super::world::{Setup, run};
+
+#[test]
+#[ignore = "over a million requests: run it in release"]
+fn the_table() {
+    println!(" rate tasks policy       seconds refusals late repeats bans of the oracle's speed");
+    for rate in [60, 300, 1_000] {
+        for tasks in [1, 16, 256] {
+            let mut best = 0.0;
+            for kind in
+                [Kind::Oracle, Kind::Gate, Kind::RetryAfter, Kind::SharedPause, Kind::Backoff]
+            {
+                let (mut time, mut refusals, mut late, mut bans) = (0.0, 0, 0, 0);
+                let mut undone = 0;
+                for seed in 0..10 {
+                    let mut setup = Setup::new(kind, Model::new(rate), tasks, rate * 29 / 6, seed);
+                    // Some never come to an end.
+                    setup.horizon = 3_600_000_000;
+                    let out = run(&setup);
+                    time += out.finished as f64 / 1e7;
+                    (refusals, late) = (refusals + out.refusals, late + out.late_repeats);
+                    bans += out.bans;
+                    undone += out.undone;
+                }
+                best = if kind == Kind::Oracle { time } else { best };
+                let kind = format!("{kind:?}");
+                // What is not done after an hour has no time to speak of.
+                let (time, speed) = match undone {
+                    0 => (format!("{time:.1}"), format!("{:.4}", best / time)),
+                    _ => ("over 3600".to_owned(), "-".to_owned()),
+                };
+                println!(
+                    "{rate:5} {tasks:5} {kind:12} {time:>9} {refusals:8} {late:12} {bans:4} {speed}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "meant for release"]
+fn a_day_of_a_hundred_thousand() {
+    let mut model = Model::new(1_000);
+    model.day = 100_000;
+    let out = run(&Setup::new(Kind::Gate, model, 256, 100_000, 1));
+    assert_eq!((out.refusals, out.let_in), (0, 100_000));
+}
