@@ -109,3 +109,38 @@ impl Keeper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000;
+
+    fn head(status: u16, date: i64, retry_after: Option<u64>) -> Head {
+        let rate = Rate { limit: 100, remaining: 90, reset: Time(160 * SECOND) };
+        Head {
+            status,
+            date: Some(Time(date * SECOND)),
+            rate: Some(rate),
+            retry_after: retry_after.map(Duration::from_secs),
+        }
+    }
+
+    #[test]
+    fn a_better_idea_of_the_services_clock_never_shortens_a_wait() {
+        let policy = Policy::default();
+        let mut keeper = Keeper::new(Local(0), Time(0));
+        let first = keeper.grant(Local(0), &policy);
+        keeper.answered(first, Local(0), Local(100_000), &head(200, 101, None), Duration::ZERO);
+        let refused = keeper.grant(Local(900_000), &policy);
+        let other = keeper.grant(Local(900_000), &policy);
+        // Ten seconds from the second that has begun. The other answer shows that the service's
+        // clock is nearly a second further than the least that was known.
+        let told = head(429, 101, Some(10));
+        keeper.answered(refused, Local(900_000), Local(SECOND), &told, Duration::ZERO);
+        let later = head(200, 102, None);
+        keeper.answered(other, Local(900_000), Local(1_010_000), &later, Duration::ZERO);
+        assert!(matches!(keeper.verdict(Local(10_990_000), &policy), Verdict::Blocked(_)));
+        assert_eq!(keeper.verdict(Local(11_000_000), &policy), Verdict::Go);
+    }
+}
