@@ -148,6 +148,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets the plan of the key, in requests per minute and per day (specification, section 8), for
+    /// services that do not show every quota that is in force. Own requests are then counted too,
+    /// in the service's minutes and days; those of others cannot be.
+    pub fn quota(mut self, per_minute: u64, per_day: u64) -> Self {
+        self.policy.plan = Some((per_minute, per_day));
+        self
+    }
+
     /// Sets the part of each quota that this client may use, above 0 and up to 1: a quarter for
     /// each of four programs that share a key and do not know of each other.
     pub fn quota_share(mut self, share: f64) -> Self {

@@ -92,3 +92,18 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
     assert!(results.iter().all(Result::is_err));
     assert!(clock::now() - start < Duration::from_secs(13));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_request_that_may_have_used_the_plan_up_is_waited_out() {
+    let gate = Gate::new();
+    let plan = Policy { plan: Some((2, 100)), ..Policy::default() };
+    let wish = || Wish { policy: plan, ..wish(Lane::Interactive) };
+    answer(gate.acquire(wish()).await.unwrap(), 200, &[]);
+    let mut lost = gate.acquire(wish()).await.unwrap();
+    lost.sent();
+    drop(lost);
+    let start = clock::now();
+    let third = timeout(Duration::from_secs(600), gate.acquire(wish())).await;
+    assert!(third.unwrap().is_ok());
+    assert!(clock::now() - start <= Duration::from_secs(62));
+}

@@ -136,23 +136,12 @@ impl Account {
         if policy.share >= 1.0 {
             return left;
         }
-        left.min(self.allotted(policy).saturating_sub(self.own + 1 + reserved))
+        left.min(policy.part_of(self.limit).saturating_sub(self.own + 1 + reserved))
     }
 
     /// Returns whether nothing is left even once all that is under way has been answered.
     pub(crate) fn is_spent(&self, policy: &Policy) -> bool {
-        self.remaining == 0 || policy.share < 1.0 && self.own + 1 >= self.allotted(policy)
-    }
-
-    /// Returns the caller's part of the limit.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a part of a limit: rounding down is meant, and `as` saturates"
-    )]
-    fn allotted(&self, policy: &Policy) -> u64 {
-        ((self.limit as f64 * policy.share) as u64).max(1)
+        self.remaining == 0 || policy.share < 1.0 && self.own + 1 >= policy.part_of(self.limit)
     }
 
     /// Returns the own part of what is used in this window, once that can be told. What is

@@ -13,6 +13,7 @@ mod account;
 mod answer;
 mod keeper;
 mod lost;
+mod own;
 mod policy;
 mod service_clock;
 mod state;

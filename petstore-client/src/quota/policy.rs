@@ -7,6 +7,8 @@ pub(crate) struct Policy {
     pub(crate) max_in_flight: Option<u32>,
     /// The part of each quota that is the caller's, above 0 and up to 1.
     pub(crate) share: f64,
+    /// The requests per minute and per day of the caller's plan, where it is known.
+    pub(crate) plan: Option<(u64, u64)>,
     /// Whether requests are spread over the window.
     pub(crate) pacing: bool,
     /// Whether quotas hold requests back at all; refusals always do.
@@ -15,7 +17,7 @@ pub(crate) struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { max_in_flight: None, share: 1.0, pacing: false, gated: true }
+        Self { max_in_flight: None, share: 1.0, plan: None, pacing: false, gated: true }
     }
 }
 

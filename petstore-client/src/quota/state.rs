@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::account::{Account, Horizon, Window};
 use super::answer::{Answer, Fate, Rate};
 use super::lost::Lost;
+use super::own::Own;
 use super::policy::Policy;
 use super::time::Time;
 use crate::error::Quota;
@@ -79,6 +80,7 @@ pub(crate) struct State {
     sent: u64,
     pub(crate) in_flight: u32,
     lost: Lost,
+    own: Own,
     /// The request whose answer is to tell what may go, while it is under way.
     probe: Option<u64>,
     guard: Duration,
@@ -102,7 +104,8 @@ impl State {
             let free = self.probe.is_none() && (self.known || self.in_flight == 0);
             return if free { Verdict::Go } else { Verdict::Busy };
         }
-        let (mut left, mut limit) = (u64::MAX, u64::MAX);
+        let mut left = self.own.left(now, policy).saturating_sub(reserved);
+        let mut limit = u64::MAX;
         let mut paced = None;
         for account in &self.accounts {
             let here = account.left(reserved, policy);
@@ -151,6 +154,8 @@ impl State {
         let settled = self.lost.settle(ticket.number);
         // They may be inside the figure: what is missing from it is not strangers' doing.
         self.accounts.iter_mut().for_each(|account| account.count_own(settled));
+        let refused = matches!(answer.fate, Fate::Refused { .. });
+        self.own.count(settled + u32::from(!refused), now.earliest);
         if answer.fate == Fate::Unrelated {
             return None;
         }
@@ -227,7 +232,11 @@ impl State {
             named: account.reset,
             quota: account.horizon.into(),
         });
-        refusal.into_iter().chain(spent).max_by_key(|block| block.until)
+        let plan = self
+            .own
+            .used_up(now, if stuck { reserved } else { 0 }, policy)
+            .filter(|_| policy.gated);
+        refusal.into_iter().chain(spent).chain(plan).max_by_key(|block| block.until)
     }
 
     /// Returns whether one request has to go ahead and tell: where nothing is known, after a
