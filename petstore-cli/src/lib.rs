@@ -69,8 +69,10 @@ pub async fn run(mut env: Env) -> Exit {
         context.flush()
     };
     let result = tokio::select! {
-        result = work => result,
+        // In this order, so that Ctrl-C is listened for before the work begins.
+        biased;
         () = interrupt => Err(interrupted(changes)),
+        result = work => result,
     };
     finish(result, &report)
 }
