@@ -1,5 +1,5 @@
-//! The gate under a model checker: all orders in which tasks may come by, and calls that are
-//! dropped at any point. A lost wake-up shows as a deadlock, a lost permit as a count that is not
+//! The gate under a model checker: calls that come by in many orders (depth first up to a limit
+//! for two of them, at random for more) and are dropped at several points. A lost wake-up shows as a deadlock, a lost permit as a count that is not
 //! zero at rest.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p petstore-client --lib gate::model`
