@@ -1,0 +1,336 @@
+//! The clock as its users hold it: clones that share one time.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use tokio::sync::watch;
+
+use super::{
+    face::{END, Face, possible},
+    source::Source,
+};
+
+/// A clock that can be moved forward, stopped, and made to go faster; its clones share one time.
+///
+/// Quotas, bans, `Date`, `Retry-After`, delays and the removal date of the deprecated operation all
+/// hang on it, so that a test can let a day pass in a moment. It never goes back, and no further than
+/// the end of the year 9999, the last that an HTTP date can name.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use petstore_mock::Clock;
+///
+/// let clock = Clock::frozen(SystemTime::UNIX_EPOCH);
+/// let same = clock.clone();
+/// clock.advance(Duration::from_secs(86_400));
+/// assert_eq!(same.now(), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));
+/// ```
+#[derive(Clone)]
+pub struct Clock(Arc<Inner>);
+
+struct Inner {
+    source: Source,
+    /// Who waits for the clock watches it, to reckon anew when it is set.
+    face: watch::Sender<Face>,
+}
+
+impl Clock {
+    /// Returns a clock that follows the machine's. Where that is set back, it stands still until the
+    /// machine has caught up.
+    #[must_use]
+    pub fn system() -> Self {
+        Self::new(Source::system(), None, 1.0)
+    }
+
+    /// Returns a clock that stands still at `at` until it is advanced, or goes on at
+    /// [`resume`](Self::resume).
+    ///
+    /// An instant before 1970 or after the year 9999 becomes the nearest one in between.
+    #[must_use]
+    pub fn frozen(at: SystemTime) -> Self {
+        Self::new(Source::system(), Some(at), 0.0)
+    }
+
+    /// Returns a clock that reads `start` now and goes `factor` times as fast as real time: at 60, a
+    /// minute's quota is back after a second.
+    ///
+    /// The factor is the nearest one from 0 to 1,000,000, and 0 for what is no number.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use petstore_mock::Clock;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let clock = Clock::scaled(SystemTime::UNIX_EPOCH, 100_000.0);
+    /// clock.sleep(Duration::from_secs(60)).await;
+    /// assert!(clock.now() >= SystemTime::UNIX_EPOCH + Duration::from_secs(60));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn scaled(start: SystemTime, factor: f64) -> Self {
+        Self::new(Source::system(), Some(start), possible(factor))
+    }
+
+    /// Returns a clock that reads `start` now and then follows the time of the tokio runtime,
+    /// paused time (`tokio::time::pause`) included.
+    ///
+    /// Make it on the runtime it is to follow.
+    #[must_use]
+    pub fn runtime(start: SystemTime) -> Self {
+        Self::new(Source::runtime(), Some(start), 1.0)
+    }
+
+    fn new(source: Source, start: Option<SystemTime>, pace: f64) -> Self {
+        let read = source.read();
+        let shown = start.map_or(read, since_epoch);
+        Self(Arc::new(Inner { source, face: watch::Sender::new(Face { read, shown, pace }) }))
+    }
+
+    /// Returns the time it is, between 1970 and the end of the year 9999.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        UNIX_EPOCH + self.since_epoch()
+    }
+
+    /// Returns how many times as fast as its source the clock goes: 0 while it is frozen, 1 where it
+    /// simply follows the machine or the runtime.
+    #[must_use]
+    pub fn pace(&self) -> f64 {
+        self.0.face.borrow().pace
+    }
+
+    /// Moves the clock forward, for all its clones.
+    pub fn advance(&self, by: Duration) {
+        self.set(|face, now| face.advanced(now, by));
+    }
+
+    /// Moves the clock forward to `at`, if it is not past that already.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use petstore_mock::Clock;
+    ///
+    /// let removal = SystemTime::UNIX_EPOCH + Duration::from_secs(1_922_659_200);
+    /// let clock = Clock::frozen(SystemTime::UNIX_EPOCH);
+    /// clock.advance_to(removal);
+    /// clock.advance_to(SystemTime::UNIX_EPOCH);
+    /// assert_eq!(clock.now(), removal);
+    /// ```
+    pub fn advance_to(&self, at: SystemTime) {
+        let at = since_epoch(at);
+        self.set(|face, now| face.advanced(now, at.saturating_sub(face.at(now))));
+    }
+
+    /// Stops the clock where it is, for all its clones.
+    pub fn freeze(&self) {
+        self.scale(0.0);
+    }
+
+    /// Lets the clock go on from where it is, as fast as the machine's or the runtime's.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use petstore_mock::Clock;
+    ///
+    /// let clock = Clock::system();
+    /// clock.freeze();
+    /// assert_eq!(clock.now(), clock.now());
+    /// clock.resume();
+    /// assert_eq!(clock.pace(), 1.0);
+    /// ```
+    pub fn resume(&self) {
+        self.scale(1.0);
+    }
+
+    /// Lets the clock go on from where it is, `factor` times as fast as its source: see
+    /// [`Clock::scaled`].
+    pub fn scale(&self, factor: f64) {
+        self.set(|face, now| face.paced(now, factor));
+    }
+
+    /// Waits until the clock has gone on by `time`: by itself, or because it was moved.
+    ///
+    /// While it is frozen, that is until someone advances it. A clock that follows the machine's waits
+    /// in real time, also where the time of the runtime is paused.
+    pub async fn sleep(&self, time: Duration) {
+        self.wait_until(self.since_epoch().saturating_add(time).min(END)).await;
+    }
+
+    /// Waits until the clock reads `at`, as [`Clock::sleep`] does; not at all if it is past that.
+    pub async fn sleep_until(&self, at: SystemTime) {
+        self.wait_until(since_epoch(at)).await;
+    }
+
+    /// Waits until the clock reads `at`, counted from the Unix epoch.
+    pub(crate) async fn wait_until(&self, at: Duration) {
+        let mut changes = self.0.face.subscribe();
+        loop {
+            // Marked as seen before it is looked at: what is set from now on ends the wait below.
+            let face = *changes.borrow_and_update();
+            let left = at.saturating_sub(face.at(self.0.source.read()));
+            if left.is_zero() {
+                return;
+            }
+            let pass = async {
+                match face.source_time(left) {
+                    Some(wait) => self.0.source.pass(wait).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = changes.changed() => {}
+                () = pass => {}
+            }
+        }
+    }
+
+    /// Returns the time since the Unix epoch.
+    pub(crate) fn since_epoch(&self) -> Duration {
+        // Held while the source is read: a face that is set in between would show an earlier time.
+        let face = self.0.face.borrow();
+        face.at(self.0.source.read())
+    }
+
+    /// Returns how far the clock can still be moved.
+    pub(crate) fn room(&self) -> Duration {
+        END - self.since_epoch()
+    }
+
+    fn set(&self, change: impl FnOnce(&Face, Duration) -> Face) {
+        self.0.face.send_modify(|face| *face = change(face, self.0.source.read()));
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::system()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = match self.0.source {
+            Source::System(_) => "system",
+            Source::Runtime(_) => "runtime",
+        };
+        f.debug_struct("Clock")
+            .field("source", &source)
+            .field("pace", &self.pace())
+            .field("now", &httpdate::HttpDate::from(self.now()).to_string())
+            .finish()
+    }
+}
+
+fn since_epoch(at: SystemTime) -> Duration {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().min(END)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        task::{Context, Waker},
+    };
+
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    /// Whether a wait is over, without waiting.
+    fn is_over(wait: std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
+        wait.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn stops_at_the_end_of_the_year_9999() {
+        let clock = Clock::frozen(UNIX_EPOCH);
+        clock.advance(Duration::MAX);
+        clock.advance(Duration::MAX);
+        assert_eq!(clock.since_epoch(), END);
+        assert_eq!(clock.room(), Duration::ZERO);
+        assert_eq!(httpdate::fmt_http_date(clock.now()), "Fri, 31 Dec 9999 23:59:59 GMT");
+        assert!(is_over(pin!(clock.sleep(Duration::MAX))));
+    }
+
+    #[test]
+    fn an_instant_before_the_epoch_becomes_the_epoch() {
+        let clock = Clock::frozen(UNIX_EPOCH - Duration::from_secs(5));
+        assert_eq!(clock.now(), UNIX_EPOCH);
+    }
+
+    #[test]
+    fn a_frozen_wait_ends_when_the_clock_is_moved_past_it_and_not_before() {
+        let clock = Clock::frozen(UNIX_EPOCH);
+        let mut wait = pin!(clock.sleep(DAY));
+        assert!(!is_over(wait.as_mut()));
+        clock.advance(DAY - Duration::from_nanos(1));
+        assert!(!is_over(wait.as_mut()));
+        clock.clone().advance(Duration::from_nanos(1));
+        assert!(is_over(wait));
+        assert!(is_over(pin!(clock.sleep(Duration::ZERO))));
+        assert!(is_over(pin!(clock.sleep_until(UNIX_EPOCH))));
+    }
+
+    #[tokio::test]
+    async fn every_way_to_set_the_clock_wakes_who_waits() {
+        let faster = [
+            |clock: &Clock| clock.advance(DAY),
+            |clock: &Clock| clock.advance_to(UNIX_EPOCH + DAY),
+            |clock: &Clock| clock.scale(f64::MAX),
+        ];
+        for faster in faster {
+            let clock = Clock::frozen(UNIX_EPOCH);
+            let waits = tokio::spawn({
+                let clock = clock.clone();
+                async move { clock.sleep(DAY).await }
+            });
+            tokio::task::yield_now().await;
+            clock.resume();
+            tokio::task::yield_now().await;
+            clock.freeze();
+            tokio::task::yield_now().await;
+            assert!(!waits.is_finished());
+            faster(&clock);
+            waits.await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn follows_the_paused_time_of_the_runtime() {
+        let clock = Clock::runtime(UNIX_EPOCH);
+        tokio::time::sleep(Duration::from_secs(90)).await;
+        clock.advance(Duration::from_secs(10));
+        assert_eq!(clock.now(), UNIX_EPOCH + Duration::from_secs(100));
+        clock.freeze();
+        tokio::time::sleep(DAY).await;
+        assert_eq!(clock.now(), UNIX_EPOCH + Duration::from_secs(100));
+        clock.scale(10.0);
+        let before = tokio::time::Instant::now();
+        clock.sleep(DAY).await;
+        let took = before.elapsed();
+        assert!(took >= DAY / 10 && took < DAY / 10 + Duration::from_secs(1), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn real_time_is_not_shortened_by_the_paused_time_of_the_runtime() {
+        let before = tokio::time::Instant::now();
+        Clock::system().sleep(Duration::from_millis(2)).await;
+        assert_eq!(before.elapsed(), Duration::ZERO);
+        let day = tokio::time::timeout(DAY, async { Clock::system().sleep(DAY).await });
+        assert!(day.await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_is_dropped_leaves_nothing() {
+        let clock = Clock::frozen(UNIX_EPOCH);
+        for _ in 0..10 {
+            assert!(!is_over(pin!(clock.sleep(DAY))));
+        }
+        assert_eq!(clock.0.face.receiver_count(), 0);
+    }
+}
