@@ -127,8 +127,9 @@ impl Drop for Bell {
     }
 }
 
+/// Returns the real time.
 #[expect(clippy::disallowed_methods, reason = "a wait in real time is what this is for")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 

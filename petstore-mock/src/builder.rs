@@ -145,6 +145,13 @@ impl Builder {
         self
     }
 
+    /// Sets how many exchanges the journal keeps: the last 1,000, and 4 MiB of them, unless set; 0
+    /// keeps none.
+    pub fn journal(mut self, exchanges: usize) -> Self {
+        self.settings.journal = exchanges;
+        self
+    }
+
     /// Binds the port and starts serving, on the tokio runtime this is awaited on, which needs its
     /// I/O and time enabled.
     ///

@@ -4,6 +4,7 @@ mod alarm;
 
 mod clock;
 mod model;
+mod operation;
 mod printable;
 mod target;
 
@@ -12,6 +13,10 @@ mod cursor;
 mod plan;
 mod quota;
 mod store;
+
+mod exchange;
+
+mod journal;
 
 mod seed;
 mod settings;
@@ -42,7 +47,10 @@ pub use crate::{
     builder::{Builder, StartError},
     clock::Clock,
     error::ErrorCode,
+    exchange::{Admission, Exchange, KeyLabel},
+    journal::Pattern,
     model::{ParsePetStatusError, PetStatus},
+    operation::{Operation, ParseOperationError},
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
     seed::{Seed, SeedError, SeedPet},

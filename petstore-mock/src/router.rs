@@ -3,7 +3,6 @@
 
 use std::{
     future::poll_fn,
-    net::IpAddr,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::Arc,
@@ -17,14 +16,17 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Request, header::DATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, header::DATE, uri::PathAndQuery};
 use httpdate::HttpDate;
 use tower_service::Service;
 
 use crate::{
     admin,
     error::ApiError,
+    exchange::KeyLabel,
     extract::{Head, KeyFault, Standing, Visit, bearer},
+    journal::{Arrival, Caller, Journal, Recording},
+    operation::Operation,
     quota::Rate,
     routes::{self, only},
     target,
@@ -48,15 +50,46 @@ impl Front {
         Self { routes: routes(Arc::clone(&world)), world }
     }
 
-    /// Answers a request that came from `peer`.
-    pub(crate) async fn answer<B>(&mut self, peer: IpAddr, mut request: Request<B>) -> Response
+    pub(crate) fn journal(&self) -> &Arc<Journal> {
+        self.world.journal()
+    }
+
+    /// Answers a request, and keeps it in the journal unless it is about the mock itself.
+    pub(crate) async fn answer<B>(&mut self, caller: Caller, mut request: Request<B>) -> Response
+    where
+        B: hyper::body::Body<Data = bytes::Bytes> + Send + Unpin + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let now = self.world.clock().since_epoch();
+        let target = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
+        target::make_plain(request.uri_mut());
+        let (standing, rate, key) = self.admit(&request, now);
+        if request.uri().path().starts_with("/_mock") {
+            return self.route(caller, request, now, standing, rate).await;
+        }
+        let operation = Operation::of(request.method(), request.uri().path());
+        let admission = standing.into();
+        let arrival = Arrival { now, target, operation, key, admission, rate };
+        let journal = Arc::clone(self.world.journal());
+        let clock = self.world.clock().clone();
+        let (recording, request) = Recording::begin(journal, clock, caller, arrival, request);
+        let response = self.route(caller, request, now, standing, rate).await;
+        recording.end(response)
+    }
+
+    async fn route<B>(
+        &mut self,
+        caller: Caller,
+        mut request: Request<B>,
+        now: Duration,
+        standing: Standing,
+        rate: Option<Rate>,
+    ) -> Response
     where
         B: hyper::body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        let now = self.world.clock().since_epoch();
-        target::make_plain(request.uri_mut());
-        let (standing, rate) = self.admit(&request, now);
+        let peer = caller.peer;
         let head = Head::of(request.headers());
         request.extensions_mut().insert(Visit { now, peer, standing, head });
         let mut response = match unless_panic(self.routes.call(request)).await {
@@ -69,18 +102,22 @@ impl Front {
 
     /// Finds out whether the key of a request lets it in. Under `/v1` every response has rate
     /// headers, whether it does or not.
-    fn admit<B>(&self, request: &Request<B>, now: Duration) -> (Standing, Option<Rate>) {
+    fn admit<B>(
+        &self,
+        request: &Request<B>,
+        now: Duration,
+    ) -> (Standing, Option<Rate>, Option<Arc<KeyLabel>>) {
         let rest = request.uri().path().strip_prefix("/v1");
         if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
-            return (Standing::Outside, None);
+            return (Standing::Outside, None, None);
         }
         let known = bearer(request.headers())
             .and_then(|key| self.world.admit(key, now).ok_or(KeyFault::Unknown));
         match known {
-            Ok((verdict, rate)) => (Standing::Known(verdict), Some(rate)),
+            Ok((verdict, rate, key)) => (Standing::Known(verdict), Some(rate), Some(key)),
             Err(fault) => {
                 let rate = self.world.rate_of_strangers(now);
-                (Standing::Stranger(fault), Some(rate))
+                (Standing::Stranger(fault), Some(rate), None)
             }
         }
     }

@@ -13,6 +13,8 @@ use crate::{
     accept::{self, Door},
     alarm,
     clock::Clock,
+    exchange::Exchange,
+    journal::{Journal, Pattern},
     router::Front,
 };
 
@@ -39,6 +41,7 @@ pub struct MockServer {
     url: String,
     addr: SocketAddr,
     clock: Clock,
+    journal: Arc<Journal>,
     /// Shared with the accept loop, so that dropping closes the port without the loop's help.
     door: Arc<Door>,
     stop: watch::Sender<bool>,
@@ -53,6 +56,7 @@ impl MockServer {
         front: Front,
         clock: Clock,
     ) -> Self {
+        let journal = Arc::clone(front.journal());
         let door = Arc::new(Door::new(listener));
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn({
@@ -60,7 +64,7 @@ impl MockServer {
             async move { accept::serve(&door, front, stopped).await }
         });
         let origin = format!("http://{}", reachable(addr));
-        Self { url: format!("{origin}/v1"), origin, addr, clock, door, stop, task }
+        Self { url: format!("{origin}/v1"), origin, addr, clock, journal, door, stop, task }
     }
 
     /// Returns the base URL of the service, such as `http://127.0.0.1:4010/v1`.
@@ -100,6 +104,15 @@ impl MockServer {
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Returns the exchanges that the journal still has and that the pattern means, by number.
+    ///
+    /// An exchange is there as soon as its answer is on its way; what was asked under `/_mock` is
+    /// not in the journal.
+    #[must_use]
+    pub fn requests(&self, pattern: impl Into<Pattern>) -> Vec<Exchange> {
+        self.journal.matching(&pattern.into())
     }
 
     /// Stops the server: closes the port, closes idle connections, and waits up to 5 seconds for

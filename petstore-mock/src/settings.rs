@@ -3,6 +3,7 @@
 
 use crate::{
     ban::BanPolicy,
+    journal,
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     /// The status of a pet that is added without one.
     pub(crate) default_status: Option<PetStatus>,
     pub(crate) ban: BanPolicy,
+    /// How many exchanges the journal keeps.
+    pub(crate) journal: usize,
 }
 
 impl Default for Settings {
@@ -36,6 +39,7 @@ impl Default for Settings {
             paging: true,
             default_status: None,
             ban: BanPolicy::default(),
+            journal: journal::DEFAULT,
         }
     }
 }

@@ -4,17 +4,19 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use crate::{
     ban::Record,
     clock::Clock,
+    exchange::KeyLabel,
+    journal::Journal,
     model::{NewPet, Pet},
     plan::Plan,
     quota::{Allowance, Exhausted, Quota, Rate},
-    settings::Settings,
+    settings::{DEFAULT_KEYS, Settings},
     store::{OutOfIds, Store},
 };
 
@@ -32,6 +34,7 @@ pub(crate) enum Verdict {
 pub(crate) struct World {
     clock: Clock,
     settings: Settings,
+    journal: Arc<Journal>,
     state: Mutex<State>,
 }
 
@@ -42,6 +45,7 @@ struct State {
 
 /// What is kept of one key.
 struct Account {
+    label: Arc<KeyLabel>,
     allowance: Allowance,
     record: Record,
 }
@@ -53,13 +57,20 @@ impl World {
         keys: impl IntoIterator<Item = (String, Plan)>,
         store: Store,
     ) -> Self {
-        let account = |(key, plan): (String, Plan)| {
+        let journal = Journal::new(settings.journal);
+        let account = |(number, (key, plan)): (u32, (String, Plan))| {
+            let is_public = DEFAULT_KEYS.iter().any(|(public, _)| *public == key);
+            if !is_public {
+                journal.hide(&key);
+            }
+            let label = Arc::new(KeyLabel::new(number, plan, &key, is_public));
             let allowance = Allowance::new(plan.per_minute(), plan.per_day(), settings.window);
             let record = Record::default();
-            (key.into_boxed_str(), Account { allowance, record })
+            (key.into_boxed_str(), Account { label, allowance, record })
         };
-        let accounts = keys.into_iter().map(account).collect();
-        Self { clock, settings, state: Mutex::new(State { accounts, store }) }
+        let accounts = (1..).zip(keys).map(account).collect();
+        let journal = Arc::new(journal);
+        Self { clock, settings, journal, state: Mutex::new(State { accounts, store }) }
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -70,11 +81,15 @@ impl World {
         &self.settings
     }
 
-    /// Lets a request of `key` in or refuses it, and returns what its rate headers say; nothing if
-    /// no such key exists.
-    pub(crate) fn admit(&self, key: &str, now: Duration) -> Option<(Verdict, Rate)> {
+    pub(crate) fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    /// Lets a request of `key` in or refuses it, and returns what its rate headers say, and how the
+    /// key may be shown; nothing if no such key exists.
+    pub(crate) fn admit(&self, key: &str, now: Duration) -> Option<(Verdict, Rate, Arc<KeyLabel>)> {
         let mut state = self.lock();
-        let Account { allowance, record } = state.accounts.get_mut(key)?;
+        let Account { label, allowance, record } = state.accounts.get_mut(key)?;
         let verdict = if let Some(until) = record.arrive(now, self.settings.ban) {
             Verdict::Banned(until)
         } else if let Err(exhausted) = allowance.admit(now) {
@@ -83,7 +98,8 @@ impl World {
         } else {
             Verdict::Admitted
         };
-        Some((verdict, allowance.rate(now, self.settings.rate_headers)))
+        let rate = allowance.rate(now, self.settings.rate_headers);
+        Some((verdict, rate, Arc::clone(label)))
     }
 
     /// Returns what the rate headers say to who has no valid key: Free's minute, untouched.

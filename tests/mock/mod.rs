@@ -7,6 +7,7 @@ mod bans;
 mod bodies;
 mod credentials;
 mod deprecation;
+mod journal;
 mod lifecycle;
 mod operations;
 mod paging;

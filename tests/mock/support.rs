@@ -17,6 +17,11 @@ pub(crate) const MINUTE_ENDS: u64 = NOW + 50;
 /// The end of that day.
 pub(crate) const DAY_ENDS: u64 = NOW - 10 + 86_400;
 
+/// An instant by its seconds since the Unix epoch.
+pub(crate) fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
 /// A server and a client of it.
 pub(crate) struct Mock {
     pub(crate) server: MockServer,
@@ -37,7 +42,7 @@ pub(crate) async fn start() -> Mock {
 
 /// Starts a mock at `NOW` that differs from the default.
 pub(crate) async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
-    let clock = Clock::frozen(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
+    let clock = Clock::frozen(at(NOW));
     let builder = set(MockServer::builder().clock(clock));
     Mock { server: builder.start().await.unwrap(), client: client() }
 }

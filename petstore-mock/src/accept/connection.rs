@@ -6,7 +6,7 @@ use std::{
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -21,7 +21,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, sync::watch};
 
 use super::linger::Lingering;
-use crate::router::Front;
+use crate::{journal::Caller, router::Front};
 
 /// A body as short as this is on its way already when the request is answered: no need to close.
 const SHORT: u64 = 8 * 1024;
@@ -31,10 +31,11 @@ const SHORT: u64 = 8 * 1024;
 const MOST_FIELDS: usize = 500;
 const LONGEST_HEAD: usize = 1024 * 1024;
 
-/// Serves a connection to its end; once `stop` says so, it ends after the request at hand.
+/// Serves a connection, the `number`th of its server, to its end; once `stop` says so, it ends after the request at hand.
 pub(super) async fn serve(
     stream: TcpStream,
     peer: IpAddr,
+    number: u64,
     front: Front,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -43,12 +44,15 @@ pub(super) async fn serve(
     let _ = stream.set_nodelay(true);
     let unread = Arc::new(AtomicBool::new(false));
     let io = TokioIo::new(Lingering::new(stream, Arc::clone(&unread)));
+    let requests = AtomicU64::new(0);
     let service = service_fn(move |request: Request<Incoming>| {
         let mut front = front.clone();
         let unread = Arc::clone(&unread);
+        let nth = requests.fetch_add(1, Ordering::Relaxed) + 1;
+        let caller = Caller { peer, connection: number, nth };
         async move {
             let has_long_body = request.body().size_hint().upper().is_none_or(|all| all > SHORT);
-            let mut response = front.answer(peer, request).await;
+            let mut response = front.answer(caller, request).await;
             if has_long_body && leaves_the_body(&response) {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(CONNECTION, close);

@@ -14,6 +14,7 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 /// Serves until `stop` says so, and then until the last connection has ended.
 pub(crate) async fn serve(door: &Door, front: Front, mut stop: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
+    let mut numbers = 1..;
     loop {
         let accepted = tokio::select! {
             accepted = door.accept() => accepted,
@@ -23,7 +24,9 @@ pub(crate) async fn serve(door: &Door, front: Front, mut stop: watch::Receiver<b
         };
         match accepted {
             Some(Ok((stream, peer))) => {
-                let serve = connection::serve(stream, peer.ip(), front.clone(), stop.clone());
+                let number = numbers.next().unwrap_or(u64::MAX);
+                let serve =
+                    connection::serve(stream, peer.ip(), number, front.clone(), stop.clone());
                 connections.spawn(serve);
             }
             Some(Err(error)) if is_of_one_connection(&error) => {}

@@ -12,7 +12,7 @@ use http::{
 };
 
 use super::{Head, KeyFault};
-use crate::{error::ApiError, world::Verdict};
+use crate::{error::ApiError, exchange::Admission, world::Verdict};
 
 /// A request, before it was routed.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,18 @@ pub(crate) enum Standing {
     Stranger(KeyFault),
     /// The key is valid.
     Known(Verdict),
+}
+
+impl From<Standing> for Admission {
+    fn from(standing: Standing) -> Self {
+        match standing {
+            Standing::Outside => Self::Outside,
+            Standing::Stranger(_) => Self::Stranger,
+            Standing::Known(Verdict::Admitted) => Self::Admitted,
+            Standing::Known(Verdict::Exhausted(_)) => Self::Refused,
+            Standing::Known(Verdict::Banned(_)) => Self::Banned,
+        }
+    }
 }
 
 impl Visit {

@@ -1,0 +1,96 @@
+//! The header fields of a message in one piece of memory: a header map would keep alive the whole
+//! buffer that the message was read into, however little of it the message is.
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION},
+};
+
+/// What is kept of a secret.
+pub(super) const MASK: &str = "***";
+
+/// The fields of one message, as lines of `name: value`, which is unambiguous: no name has a colon,
+/// and no value a line break. The values that are secrets by definition are not in it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fields(Box<[u8]>);
+
+impl Fields {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let length = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 3);
+        let mut lines = Vec::with_capacity(length.sum());
+        for (name, value) in headers {
+            lines.extend_from_slice(name.as_str().as_bytes());
+            lines.extend_from_slice(b": ");
+            lines.extend_from_slice(without_secret(name, value));
+            lines.push(b'\n');
+        }
+        Self(lines.into_boxed_slice())
+    }
+
+    /// Returns the fields as a map, in the order they came in.
+    pub(crate) fn to_map(&self) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in self.iter() {
+            let name = HeaderName::from_bytes(name);
+            // They were in a map before, so neither is refused now.
+            if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
+                map.append(name, value);
+            }
+        }
+        map
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let lines = self.0.split(|byte| *byte == b'\n');
+        lines.filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            Some((line.get(..colon)?, line.get(colon + 2..)?))
+        })
+    }
+}
+
+/// Returns the value, or what may be kept of it.
+fn without_secret<'a>(name: &HeaderName, value: &'a HeaderValue) -> &'a [u8] {
+    if name == AUTHORIZATION || name == PROXY_AUTHORIZATION {
+        let value = value.as_bytes();
+        if value.len() > 7 && value[..7].eq_ignore_ascii_case(b"bearer ") {
+            return b"Bearer ***";
+        }
+        return MASK.as_bytes();
+    }
+    if name == COOKIE || value.is_sensitive() { MASK.as_bytes() } else { value.as_bytes() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_back_what_it_was_given_but_the_secrets() {
+        let mut map = HeaderMap::new();
+        map.append("accept", HeaderValue::from_static("a: b"));
+        map.append("x-a", HeaderValue::from_static(""));
+        map.append("x-a", HeaderValue::from_bytes(b"\xff").unwrap());
+        map.append(AUTHORIZATION, HeaderValue::from_static("bearer secret"));
+        map.append(AUTHORIZATION, HeaderValue::from_static("secret"));
+        map.append(COOKIE, HeaderValue::from_static("secret"));
+        let back = Fields::of(&map).to_map();
+        let seen: Vec<_> =
+            back.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        assert_eq!(
+            seen,
+            [
+                ("accept", &b"a: b"[..]),
+                ("x-a", b""),
+                ("x-a", b"\xff"),
+                ("authorization", b"Bearer ***"),
+                ("authorization", b"***"),
+                ("cookie", b"***"),
+            ]
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! What may be shown of a key: enough to tell it from others, and too little to use it.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::plan::Plan;
+
+/// Only of a key as long as this is anything shown.
+const LONG_ENOUGH: usize = 16;
+
+/// A key as it is shown: its number, its plan and, where that gives nothing away, its end.
+///
+/// The four default keys, which are no secret, are shown in full; of a key of 16 characters or more
+/// the last four, of a shorter one nothing.
+///
+/// ```
+/// # use petstore_mock::{MockServer, Plan, StartError};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = MockServer::builder().key("sk-0123456789abcdef", Plan::Free).start().await?;
+/// let client = reqwest::Client::new();
+/// client.get(format!("{}/pets", server.url())).bearer_auth("sk-0123456789abcdef").send().await?;
+/// let label = server.requests(..)[0].key().map(ToString::to_string);
+/// assert_eq!(label.as_deref(), Some("#1 …cdef (free)"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyLabel {
+    number: u32,
+    plan: Plan,
+    shown: Box<str>,
+}
+
+impl KeyLabel {
+    /// Labels the `number`th key; `public` are the keys that are no secret.
+    pub(crate) fn new(number: u32, plan: Plan, key: &str, is_public: bool) -> Self {
+        let shown = match key.char_indices().nth_back(3) {
+            _ if is_public => key.to_owned(),
+            Some((end, _)) if key.chars().count() >= LONG_ENOUGH => format!("…{}", &key[end..]),
+            _ => String::new(),
+        };
+        Self { number, plan, shown: shown.into() }
+    }
+
+    /// Returns the number of the key: the server counts its keys from 1.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns the plan of the key.
+    #[must_use]
+    pub const fn plan(&self) -> Plan {
+        self.plan
+    }
+}
+
+impl fmt::Display for KeyLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let space = if self.shown.is_empty() { "" } else { " " };
+        write!(f, "#{}{space}{} ({})", self.number, self.shown, self.plan)
+    }
+}
+
+impl Serialize for KeyLabel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn label(key: &str) -> String {
+        KeyLabel::new(7, Plan::Pro, key, key == "pro-key").to_string()
+    }
+
+    #[test]
+    fn shows_the_end_of_a_long_key_and_nothing_of_a_short_one() {
+        assert_eq!(label("0123456789abcdef"), "#7 …cdef (pro)");
+        assert_eq!(label("0123456789abcde"), "#7 (pro)");
+        assert_eq!(label("x"), "#7 (pro)");
+        assert_eq!(label("pro-key"), "#7 pro-key (pro)");
+    }
+}

@@ -1,0 +1,97 @@
+//! An exchange as it is kept: copied, not formatted, and no longer than its parts. What may be shown
+//! of it is left to `shown`.
+
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use http::{Method, Version};
+use serde::Serialize;
+
+use super::{Captured, Fields, KeyLabel};
+use crate::{operation::Operation, quota::Rate};
+
+/// When something happened at the mock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// Arrivals and ends are counted together: a higher number is later, also where the clock
+    /// stands still.
+    #[expect(dead_code, reason = "the report is to use it")]
+    pub(crate) order: u64,
+    /// On the mock's clock, since the Unix epoch.
+    pub(crate) at: Duration,
+    /// In real time, whatever the mock's clock does.
+    #[expect(dead_code, reason = "the report is to use it")]
+    pub(crate) real: Instant,
+}
+
+/// Whether a request was let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Admission {
+    /// Its key let it in; it may have been answered an error all the same.
+    Admitted,
+    /// A quota of its key was used up.
+    Refused,
+    /// Its key was banned.
+    Banned,
+    /// It had no valid key.
+    Stranger,
+    /// Its path is none of the service's, so that nobody asked for a key.
+    Outside,
+}
+
+/// One request and its answer.
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// From 1, by arrival.
+    pub(crate) number: u64,
+    pub(crate) connection: u64,
+    /// The how-manieth request of its connection it is, from 1.
+    pub(crate) nth: u64,
+    pub(crate) arrived: Moment,
+    pub(crate) ended: Moment,
+    pub(crate) method: Method,
+    #[expect(dead_code, reason = "the report is to use it")]
+    pub(crate) version: Version,
+    /// Path and query, as they were sent.
+    pub(crate) target: Box<str>,
+    pub(crate) fields: Fields,
+    pub(crate) body: Captured,
+    pub(crate) key: Option<Arc<KeyLabel>>,
+    pub(crate) operation: Option<Operation>,
+    pub(crate) admission: Admission,
+    /// What the rate headers were to say, before any fault.
+    #[expect(dead_code, reason = "the report is to use it")]
+    pub(crate) rate: Option<Rate>,
+    /// Nothing where the client left before it was answered.
+    pub(crate) status: Option<u16>,
+    pub(crate) reply_fields: Fields,
+    pub(crate) reply_body: Captured,
+    /// The names of the faults that hit.
+    pub(crate) faults: Vec<Cow<'static, str>>,
+    /// Whether the client can't have had all of the answer.
+    pub(crate) lost: AtomicBool,
+}
+
+impl Record {
+    /// Returns about how much memory it takes.
+    pub(crate) fn weight(&self) -> usize {
+        size_of::<Self>()
+            + self.target.len()
+            + self.fields.len()
+            + self.reply_fields.len()
+            + self.body.start.len()
+            + self.reply_body.start.len()
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+}

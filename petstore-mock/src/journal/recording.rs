@@ -1,0 +1,153 @@
+//! What is noted of an exchange while it happens, at next to no cost: nothing is formatted, and what
+//! is kept is copied once. It ends with the answer, or without one where the client leaves before.
+
+use std::{
+    borrow::Cow,
+    net::IpAddr,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use axum::response::Response;
+use bytes::Bytes;
+use http::{Method, Request};
+use hyper::body::Body;
+
+use super::{
+    Journal,
+    tee::{self, Observed, Seen, Tee},
+};
+use crate::{
+    clock::Clock,
+    exchange::{Admission, Captured, Fields, KeyLabel, Record},
+    operation::Operation,
+    quota::Rate,
+};
+
+/// Who sent a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) peer: IpAddr,
+    /// The number of the connection, from 1.
+    pub(crate) connection: u64,
+    /// The how-manieth request of the connection it is, from 1.
+    pub(crate) nth: u64,
+}
+
+/// What was found out about a request before it was routed.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    /// On the mock's clock, since the Unix epoch.
+    pub(crate) now: Duration,
+    pub(crate) target: Box<str>,
+    pub(crate) operation: Option<Operation>,
+    pub(crate) key: Option<Arc<KeyLabel>>,
+    pub(crate) admission: Admission,
+    pub(crate) rate: Option<Rate>,
+}
+
+/// An exchange that is under way. It is kept when it is answered, or when it is dropped, because the
+/// client has left or the server ends.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    journal: Arc<Journal>,
+    clock: Clock,
+    seen: Option<Seen>,
+    /// Nothing once it is kept.
+    record: Option<Record>,
+}
+
+impl Recording {
+    /// Begins to record a request, whose body is to be read from what comes with it.
+    pub(crate) fn begin<B: Body>(
+        journal: Arc<Journal>,
+        clock: Clock,
+        caller: Caller,
+        arrival: Arrival,
+        request: Request<B>,
+    ) -> (Self, Request<Tee<B>>) {
+        let arrived = journal.moment(arrival.now);
+        let record = Record {
+            number: journal.next_number(),
+            connection: caller.connection,
+            nth: caller.nth,
+            arrived,
+            ended: arrived,
+            method: request.method().clone(),
+            version: request.version(),
+            target: arrival.target,
+            fields: Fields::of(request.headers()),
+            body: Captured::default(),
+            key: arrival.key,
+            operation: arrival.operation,
+            admission: arrival.admission,
+            rate: arrival.rate,
+            status: None,
+            reply_fields: Fields::default(),
+            reply_body: Captured::default(),
+            faults: Vec::new(),
+            lost: AtomicBool::new(false),
+        };
+        let seen = (!request.body().is_end_stream()).then(Seen::default);
+        let request = request.map(|body| Tee::new(body, seen.clone()));
+        (Self { journal, clock, seen, record: Some(record) }, request)
+    }
+
+    /// Notes that a fault hits this exchange.
+    #[expect(dead_code, reason = "faults are to use it")]
+    pub(crate) fn hit_by(&mut self, fault: impl Into<Cow<'static, str>>) {
+        if let Some(record) = &mut self.record {
+            record.faults.push(fault.into());
+        }
+    }
+
+    /// Notes that the client won't get all of the answer, because a fault sees to that.
+    #[expect(dead_code, reason = "faults are to use it")]
+    pub(crate) fn lose(&mut self) {
+        if let Some(record) = &mut self.record {
+            *record.lost.get_mut() = true;
+        }
+    }
+
+    /// Keeps the exchange with its answer, and returns the answer, to be sent instead.
+    pub(crate) fn end(mut self, response: Response) -> Response {
+        let Some(mut record) = self.take() else {
+            return response;
+        };
+        let (parts, mut body) = response.into_parts();
+        record.status = Some(parts.status.as_u16());
+        record.reply_fields = Fields::of(&parts.headers);
+        // The body of an answer to HEAD is never read.
+        let is_read = record.method != Method::HEAD && !body.is_end_stream();
+        let first: Option<Bytes> = if is_read { tee::peek(&mut body) } else { None };
+        if let Some(first) = &first {
+            record.reply_body = Captured::whole(first);
+        }
+        let record = Arc::new(record);
+        self.journal.keep(Arc::clone(&record));
+        if is_read {
+            let journal = Arc::clone(&self.journal);
+            body = axum::body::Body::new(Observed::new(first, body, journal, record));
+        }
+        Response::from_parts(parts, body)
+    }
+
+    /// Takes the record out, with what is known at its end.
+    fn take(&mut self) -> Option<Record> {
+        let mut record = self.record.take()?;
+        record.ended = self.journal.moment(self.clock.since_epoch());
+        if let Some(seen) = &self.seen {
+            record.body = seen.take();
+        }
+        Some(record)
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some(mut record) = self.take() {
+            *record.lost.get_mut() = true;
+            self.journal.keep(Arc::new(record));
+        }
+    }
+}

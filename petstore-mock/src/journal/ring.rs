@@ -1,0 +1,154 @@
+//! The last exchanges, in a ring that is bounded in number and in bytes, and how others hear of new
+//! ones. What is recorded of an exchange, and when, is left to `recording`.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use super::Pattern;
+use crate::{
+    alarm,
+    exchange::{Exchange, Mask, Moment, Record},
+};
+
+/// How many exchanges are kept unless set.
+pub(crate) const DEFAULT: usize = 1_000;
+
+/// How much memory they may take together: 4 MiB.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// What was asked and answered lately.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    most: usize,
+    requests: AtomicU64,
+    /// Counts arrivals and ends.
+    order: AtomicU64,
+    ring: Mutex<Ring>,
+    mask: Mutex<Mask>,
+    /// How many exchanges were ever kept.
+    kept: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    records: VecDeque<Arc<Record>>,
+    bytes: usize,
+    kept: u64,
+}
+
+impl Journal {
+    /// Returns a journal of the last `most` exchanges; 0 keeps none.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            most,
+            requests: AtomicU64::new(0),
+            order: AtomicU64::new(0),
+            ring: Mutex::default(),
+            mask: Mutex::default(),
+            kept: watch::Sender::new(0),
+        }
+    }
+
+    /// Never shows this key, wherever a client sends it.
+    pub(crate) fn hide(&self, key: &str) {
+        lock(&self.mask).add(key);
+    }
+
+    /// Returns the number of a request that arrives.
+    pub(super) fn next_number(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Returns the moment it is, where the mock's clock reads `at`.
+    pub(super) fn moment(&self, at: Duration) -> Moment {
+        Moment { order: self.order.fetch_add(1, Ordering::Relaxed), at, real: alarm::now() }
+    }
+
+    /// Keeps an exchange, and forgets the oldest ones where there is no room.
+    pub(super) fn keep(&self, record: Arc<Record>) {
+        if self.most == 0 {
+            return;
+        }
+        let weight = record.weight();
+        // Freed after the lock is released.
+        let mut forgotten = Vec::new();
+        let kept = {
+            let mut ring = lock(&self.ring);
+            ring.kept += 1;
+            ring.bytes += weight;
+            ring.records.push_back(record);
+            while ring.records.len() > self.most || ring.bytes > MOST_BYTES {
+                let Some(oldest) = ring.records.pop_front() else { break };
+                ring.bytes -= oldest.weight();
+                forgotten.push(oldest);
+            }
+            ring.kept
+        };
+        if self.kept.receiver_count() > 0 {
+            // Where two came at once, the higher count stands.
+            self.kept.send_if_modified(|told| kept > std::mem::replace(told, kept.max(*told)));
+        }
+    }
+
+    /// Notes that the client did not get all of an answer.
+    pub(super) fn lose(&self, record: &Record) {
+        record.lost.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the exchanges that match, by number.
+    pub(crate) fn matching(&self, pattern: &Pattern) -> Vec<Exchange> {
+        let mut records: Vec<_> = lock(&self.ring).records.iter().cloned().collect();
+        records.retain(|record| pattern.matches(record));
+        records.sort_unstable_by_key(|record| record.number);
+        self.show(&records)
+    }
+
+    /// Returns the exchanges that were kept after the first `seen` ones, in the order they ended, and
+    /// how many have been kept by now: what to ask with the next time.
+    ///
+    /// Exchanges that the ring has forgotten meanwhile are missing.
+    #[expect(dead_code, reason = "the stream of events is to use it")]
+    pub(crate) fn since(&self, seen: u64) -> (Vec<Exchange>, u64) {
+        let (records, kept) = {
+            let ring = lock(&self.ring);
+            let new = usize::try_from(ring.kept.saturating_sub(seen)).unwrap_or(usize::MAX);
+            let old = ring.records.len().saturating_sub(new);
+            (ring.records.iter().skip(old).cloned().collect::<Vec<_>>(), ring.kept)
+        };
+        (self.show(&records), kept)
+    }
+
+    /// Returns what changes whenever an exchange was kept.
+    #[expect(dead_code, reason = "the stream of events is to use it")]
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.kept.subscribe()
+    }
+
+    /// Forgets every exchange; numbers go on.
+    #[expect(dead_code, reason = "the administration is to use it")]
+    pub(crate) fn clear(&self) {
+        let mut ring = lock(&self.ring);
+        ring.bytes = 0;
+        let forgotten = std::mem::take(&mut ring.records);
+        drop(ring);
+        drop(forgotten);
+    }
+
+    fn show(&self, records: &[Arc<Record>]) -> Vec<Exchange> {
+        let mask = lock(&self.mask);
+        records.iter().map(|record| Exchange::new(record, &mask)).collect()
+    }
+}
+
+/// What is behind these locks is whole after every step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

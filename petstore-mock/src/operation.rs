@@ -1,0 +1,134 @@
+//! The operations of the service by their names. What each answers is left to `routes`, which path
+//! leads to it to `router`.
+
+use std::{fmt, str::FromStr};
+
+use http::Method;
+use serde::{Deserialize, Serialize};
+
+/// An operation of the service.
+///
+/// It is written, also in JSON, by the name that the specification's section 4 gives it.
+///
+/// ```
+/// use petstore_mock::Operation;
+///
+/// assert_eq!(Operation::GetPet.name(), "getPet");
+/// assert_eq!("createPet".parse(), Ok(Operation::CreatePet));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Operation {
+    /// `GET /pets`.
+    ListPets,
+    /// `POST /pets`.
+    CreatePet,
+    /// `GET /pets/{petId}`, which is deprecated.
+    GetPet,
+    /// `GET /store/orders`. Its name, `listOrders`, is the mock's: the specification shows none.
+    ListOrders,
+}
+
+impl Operation {
+    /// Every operation, in the order of the specification.
+    pub const ALL: [Self; 4] = [Self::ListPets, Self::CreatePet, Self::GetPet, Self::ListOrders];
+
+    /// Returns the name, such as `listPets`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ListPets => "listPets",
+            Self::CreatePet => "createPet",
+            Self::GetPet => "getPet",
+            Self::ListOrders => "listOrders",
+        }
+    }
+
+    /// Returns the method it is asked for with.
+    #[must_use]
+    pub const fn method(self) -> Method {
+        match self {
+            Self::CreatePet => Method::POST,
+            Self::ListPets | Self::GetPet | Self::ListOrders => Method::GET,
+        }
+    }
+
+    /// Returns the template of its path below the origin, such as `/v1/pets/{petId}`.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::ListPets | Self::CreatePet => "/v1/pets",
+            Self::GetPet => "/v1/pets/{petId}",
+            Self::ListOrders => "/v1/store/orders",
+        }
+    }
+
+    /// Returns the operation that a request asks for; `HEAD` asks for what `GET` does.
+    pub(crate) fn of(method: &Method, path: &str) -> Option<Self> {
+        let reads = method == Method::GET || method == Method::HEAD;
+        match path.strip_prefix("/v1/")? {
+            "pets" if reads => Some(Self::ListPets),
+            "pets" if method == Method::POST => Some(Self::CreatePet),
+            "store/orders" if reads => Some(Self::ListOrders),
+            other => {
+                let id = other.strip_prefix("pets/").filter(|_| reads)?;
+                (!id.is_empty() && !id.contains('/')).then_some(Self::GetPet)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The text names no operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an operation is one of listPets, createPet, getPet, listOrders")]
+pub struct ParseOperationError;
+
+impl FromStr for Operation {
+    type Err = ParseOperationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|one| one.name() == text).ok_or(ParseOperationError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_found_by_method_and_path() {
+        for operation in Operation::ALL {
+            let path = operation.path().replace("{petId}", "7");
+            assert_eq!(Operation::of(&operation.method(), &path), Some(operation));
+        }
+        assert_eq!(Operation::of(&Method::HEAD, "/v1/pets"), Some(Operation::ListPets));
+        for (method, path) in [
+            (Method::PUT, "/v1/pets"),
+            (Method::POST, "/v1/pets/1"),
+            (Method::GET, "/pets"),
+            (Method::GET, "/v1/pets/"),
+            (Method::GET, "/v1/pets/1/2"),
+            (Method::DELETE, "/v1/store/orders"),
+        ] {
+            assert_eq!(Operation::of(&method, path), None, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn reads_what_it_writes() {
+        for operation in Operation::ALL {
+            assert_eq!(operation.to_string().parse(), Ok(operation));
+            let json = serde_json::to_string(&operation).unwrap();
+            assert_eq!(json, format!("\"{operation}\""));
+            assert_eq!(serde_json::from_str::<Operation>(&json).unwrap(), operation);
+        }
+        assert_eq!("ListPets".parse::<Operation>(), Err(ParseOperationError));
+    }
+}
