@@ -7,4 +7,5 @@ mod cli;
 mod client;
 mod contract;
 mod mock;
+mod openapi;
 mod tidy;

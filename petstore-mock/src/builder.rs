@@ -17,7 +17,7 @@ use crate::{
     router::Front,
     seed::{Seed, SeedError},
     server::MockServer,
-    settings::{DEFAULT_KEYS, Settings},
+    settings::{DEFAULT_KEYS, Settings, Token},
     world::World,
 };
 
@@ -152,6 +152,13 @@ impl Builder {
         self
     }
 
+    /// Sets the token with which the mock can be administered from other machines, as
+    /// `Authorization: Bearer TOKEN`: without one, it can't be.
+    pub fn admin_token(mut self, token: impl Into<String>) -> Self {
+        self.settings.admin_token = Some(Token::new(token.into()));
+        self
+    }
+
     /// Binds the port and starts serving, on the tokio runtime this is awaited on, which needs its
     /// I/O and time enabled.
     ///
@@ -169,6 +176,10 @@ impl Builder {
         let sendable = |key: &String| !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic());
         if !keys.keys().all(sendable) {
             return Err(StartError::Key);
+        }
+        let token = self.settings.admin_token.as_ref().map(|token| token.reveal().to_owned());
+        if !token.iter().all(sendable) {
+            return Err(StartError::AdminToken);
         }
         let store = self.seed.into_store()?;
         let bind_error = |source| StartError::Bind { addr: self.addr, source };
@@ -207,6 +218,9 @@ pub enum StartError {
     /// header. The message does not repeat it.
     #[error("a key is empty, or holds a space or a character beyond ASCII, which no key may")]
     Key,
+    /// The token of administration is empty, or holds a space or a character beyond ASCII.
+    #[error("the admin token is empty, or holds a space or a character beyond ASCII")]
+    AdminToken,
     /// The seed contradicts itself.
     #[error("the seed can't be used: {0}")]
     Seed(#[from] SeedError),

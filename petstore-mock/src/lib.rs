@@ -4,6 +4,7 @@ mod alarm;
 
 mod clock;
 mod model;
+mod openapi;
 mod operation;
 mod printable;
 mod target;
@@ -50,6 +51,7 @@ pub use crate::{
     exchange::{Admission, Exchange, KeyLabel},
     journal::Pattern,
     model::{ParsePetStatusError, PetStatus},
+    openapi::OpenApi,
     operation::{Operation, ParseOperationError},
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},

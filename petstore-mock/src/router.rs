@@ -14,7 +14,7 @@ use axum::{
     Router,
     middleware::map_response,
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::get,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header::DATE, uri::PathAndQuery};
 use httpdate::HttpDate;
@@ -136,8 +136,7 @@ fn routes(world: Arc<World>) -> Router {
                 .fallback(only("GET, HEAD")),
         )
         .route("/v1/store/orders", get(routes::list_orders).fallback(only("GET, HEAD")))
-        .route("/_mock/health", get(admin::health).fallback(only("GET, HEAD")))
-        .route("/_mock/clock/advance", post(admin::advance).fallback(admin::not_post))
+        .merge(admin::Table::new(Arc::clone(&world)).into_router())
         .fallback(routes::unknown)
         .with_state(world)
 }

@@ -1,6 +1,8 @@
 //! How the service is to read what its specification leaves open. Each of these is an assumption with
 //! a switch; who sets them is left to `builder` and `cli`.
 
+use std::fmt;
+
 use crate::{
     ban::BanPolicy,
     journal,
@@ -29,6 +31,28 @@ pub(crate) struct Settings {
     pub(crate) ban: BanPolicy,
     /// How many exchanges the journal keeps.
     pub(crate) journal: usize,
+    /// What opens administration to other machines.
+    pub(crate) admin_token: Option<Token>,
+}
+
+/// A secret that is compared, and never shown.
+#[derive(Clone)]
+pub(crate) struct Token(Box<str>);
+
+impl Token {
+    pub(crate) fn new(token: impl Into<Box<str>>) -> Self {
+        Self(token.into())
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
 }
 
 impl Default for Settings {
@@ -40,6 +64,7 @@ impl Default for Settings {
             default_status: None,
             ban: BanPolicy::default(),
             journal: journal::DEFAULT,
+            admin_token: None,
         }
     }
 }

@@ -1,11 +1,9 @@
 //! The mock's own paths.
 
-use std::net::{Ipv4Addr, UdpSocket};
-
 use reqwest::Method;
 use serde_json::json;
 
-use super::support::{Mock, NOW, Reply, client, reply, start, start_with};
+use super::support::{Mock, NOW, Reply, reply, start};
 
 async fn advance(mock: &Mock, body: &'static str) -> Reply {
     reply(mock.request(Method::POST, "/_mock/clock/advance").body(body)).await
@@ -27,13 +25,17 @@ async fn the_clock_moves_on_request() {
     let mock = start().await;
     let moved = advance(&mock, r#"{"seconds": 60}"#).await;
     assert_eq!(moved.status, 200);
-    let expected = json!({"epochSeconds": NOW + 60, "date": "Thu, 01 Jan 2026 00:01:10 GMT"});
+    let mut expected = json!({
+        "now": (NOW + 60) as f64, "date": "Thu, 01 Jan 2026 00:01:10 GMT", "mode": "frozen", "rate": 0.0,
+    });
     assert_eq!(moved.json(), expected);
     assert_eq!(mock.get("/").await.header("date"), "Thu, 01 Jan 2026 00:01:10 GMT");
     for _ in 0..2 {
         assert_eq!(advance(&mock, r#"{"seconds": 0.5}"#).await.status, 200);
     }
-    assert_eq!(advance(&mock, r#"{"seconds": 0}"#).await.json()["epochSeconds"], NOW + 61);
+    expected["now"] = json!((NOW + 61) as f64);
+    expected["date"] = json!("Thu, 01 Jan 2026 00:01:11 GMT");
+    assert_eq!(mock.get("/_mock/clock").await.json(), expected);
 }
 
 #[tokio::test]
@@ -62,32 +64,21 @@ async fn a_step_that_makes_no_sense_is_400_and_moves_nothing() {
 }
 
 #[tokio::test]
-async fn a_page_of_another_site_can_not_move_the_clock() {
+async fn the_clock_is_resumed_scaled_and_frozen_on_request() {
     let mock = start().await;
-    let from = |origin: &str| {
-        let request = mock.request(Method::POST, "/_mock/clock/advance");
-        reply(request.header("origin", origin).body(r#"{"seconds": 60}"#))
-    };
-    for origin in ["https://evil.example", "null", "http://localhost"] {
-        from(origin).await.expect_error(404, "route_not_found");
+    let post =
+        |path: &'static str, body: &'static str| reply(mock.request(Method::POST, path).body(body));
+    let set = |reply: &Reply| (reply.json()["mode"].clone(), reply.json()["rate"].clone());
+    let resumed = post("/_mock/clock/resume", "").await;
+    assert_eq!(set(&resumed), (json!("running"), json!(1.0)));
+    let scaled = post("/_mock/clock/scale", r#"{"rate": 1000000}"#).await;
+    assert_eq!(set(&scaled), (json!("scaled"), json!(1e6)));
+    let later = mock.get("/_mock/clock").await.json()["now"].as_f64().unwrap();
+    assert!(later > scaled.json()["now"].as_f64().unwrap());
+    let frozen = post("/_mock/clock/freeze", "").await;
+    assert_eq!(set(&frozen), (json!("frozen"), json!(0.0)));
+    assert_eq!(mock.get("/_mock/clock").await.json(), frozen.json());
+    for body in [r#"{"rate": -1}"#, r#"{"rate": 1e7}"#, r#"{"rate": "2"}"#, "{}", ""] {
+        post("/_mock/clock/scale", body).await.expect_error(400, "invalid_body");
     }
-    assert_eq!(from(mock.server.origin()).await.status, 200);
-}
-
-#[tokio::test]
-async fn from_another_machine_only_the_health_is_there() {
-    // The machine's own address in its network stands in for another machine's.
-    let probe = UdpSocket::bind("0.0.0.0:0").unwrap();
-    if probe.connect("192.0.2.1:9").is_err() {
-        return;
-    }
-    let outside = probe.local_addr().unwrap().ip();
-    let mock = start_with(|builder| builder.addr(Ipv4Addr::UNSPECIFIED.into())).await;
-    let origin = format!("http://{outside}:{}", mock.server.addr().port());
-    let health = reply(client().get(format!("{origin}/_mock/health"))).await;
-    assert_eq!(health.status, 200);
-    let url = format!("{origin}/_mock/clock/advance");
-    let step = client().post(&url).body(r#"{"seconds": 60}"#);
-    reply(step).await.expect_error(404, "route_not_found");
-    reply(client().get(&url)).await.expect_error(404, "route_not_found");
 }

@@ -2,11 +2,13 @@
 //! where the contract is silent. It is asked by reqwest and by raw bytes, never by our own client.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can't go on has failed")]
 
+mod access;
 mod administration;
 mod bans;
 mod bodies;
 mod credentials;
 mod deprecation;
+mod documents;
 mod journal;
 mod lifecycle;
 mod operations;

@@ -18,5 +18,5 @@ pub(crate) use self::{
     list_query::ListQuery,
     new_pet::NewPetBody,
     pet_id::PetId,
-    visit::{Authorized, LocalAdmin, Standing, Visit},
+    visit::{Authorized, Standing, Visit},
 };

@@ -5,11 +5,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use axum::extract::FromRequestParts;
-use http::{
-    HeaderMap,
-    header::{HOST, ORIGIN},
-    request::Parts,
-};
+use http::request::Parts;
 
 use super::{Head, KeyFault};
 use crate::{error::ApiError, exchange::Admission, world::Verdict};
@@ -88,32 +84,4 @@ impl<S: Sync> FromRequestParts<S> for Authorized {
             Standing::Outside => Err(KeyFault::Missing.into()),
         }
     }
-}
-
-/// A request that may administer the mock: from this machine, and from no page of another site.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LocalAdmin;
-
-impl<S: Sync> FromRequestParts<S> for LocalAdmin {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let visit = Visit::from_request_parts(parts, state).await?;
-        if visit.peer.to_canonical().is_loopback() && is_same_origin(&parts.headers) {
-            Ok(Self)
-        } else {
-            // To others it is not there at all.
-            Err(ApiError::route_not_found(&parts.method, parts.uri.path()))
-        }
-    }
-}
-
-/// Only browsers send `Origin`; without this check any page could move the clock of a mock that runs
-/// on its reader's machine.
-fn is_same_origin(headers: &HeaderMap) -> bool {
-    let Some(origin) = headers.get(ORIGIN) else {
-        return true;
-    };
-    let origin = origin.as_bytes().strip_prefix(b"http://");
-    origin.is_some() && origin == headers.get(HOST).map(http::HeaderValue::as_bytes)
 }

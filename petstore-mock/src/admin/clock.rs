@@ -1,0 +1,98 @@
+//! `/_mock/clock`: what time it is, and moving it.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{extract::State, response::Response};
+use http::StatusCode;
+use httpdate::HttpDate;
+use serde::{Deserialize, Serialize};
+
+use super::body;
+use crate::{clock::Clock, error::ApiError, extract::Text, routes, world::World};
+
+/// What the clock shows.
+#[derive(Serialize)]
+struct Shown {
+    /// Seconds since the Unix epoch.
+    now: f64,
+    /// The same as the service's `Date` header has it.
+    date: String,
+    mode: &'static str,
+    /// How many times as fast as its source it goes.
+    rate: f64,
+}
+
+/// `GET /_mock/clock`.
+pub(super) async fn show(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
+    shown(world.clock())
+}
+
+fn shown(clock: &Clock) -> Result<Response, ApiError> {
+    let rate = clock.pace();
+    let mode = if rate == 0.0 {
+        "frozen"
+    } else if rate == 1.0 {
+        "running"
+    } else {
+        "scaled"
+    };
+    let now = clock.since_epoch().as_secs_f64();
+    let date = HttpDate::from(clock.now()).to_string();
+    routes::json(StatusCode::OK, &Shown { now, date, mode, rate })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    seconds: f64,
+}
+
+/// `POST /_mock/clock/advance`.
+pub(super) async fn advance(
+    State(world): State<Arc<World>>,
+    text: Text,
+) -> Result<Response, ApiError> {
+    let Step { seconds } = body::read(&text, "{\"seconds\": 60}")?;
+    // A clock that goes back would make nonsense of every quota.
+    let by = Duration::try_from_secs_f64(seconds)
+        .map_err(|_| body::invalid("`seconds` must be a number from 0 on".to_owned()))?;
+    let clock = world.clock();
+    if by > clock.room() {
+        return Err(body::invalid(
+            "`seconds` would move the clock past the year 9999, the last HTTP can name".to_owned(),
+        ));
+    }
+    clock.advance(by);
+    shown(clock)
+}
+
+/// `POST /_mock/clock/freeze`.
+pub(super) async fn freeze(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
+    world.clock().freeze();
+    shown(world.clock())
+}
+
+/// `POST /_mock/clock/resume`.
+pub(super) async fn resume(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
+    world.clock().resume();
+    shown(world.clock())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scale {
+    rate: f64,
+}
+
+/// `POST /_mock/clock/scale`.
+pub(super) async fn scale(
+    State(world): State<Arc<World>>,
+    text: Text,
+) -> Result<Response, ApiError> {
+    let Scale { rate } = body::read(&text, "{\"rate\": 10}")?;
+    if !(0.0..=1e6).contains(&rate) {
+        return Err(body::invalid("`rate` must be a number from 0 to 1000000".to_owned()));
+    }
+    world.clock().scale(rate);
+    shown(world.clock())
+}

@@ -1,0 +1,119 @@
+//! Which path leads to which handler, and who may take it. A list of the paths is kept beside the
+//! router, so that a test can hold it against the document.
+
+use std::{future::ready, sync::Arc};
+
+use axum::{
+    Router,
+    middleware::from_fn_with_state,
+    routing::{MethodRouter, get, post},
+};
+
+use super::{access, clock, docs, documents, health};
+use crate::{error::ApiError, openapi::OpenApi, world::World};
+
+/// The mock's own paths.
+pub(crate) struct Table {
+    router: Router<Arc<World>>,
+    /// Each path, with the methods it takes.
+    paths: Vec<(&'static str, &'static str)>,
+    world: Arc<World>,
+}
+
+impl Table {
+    /// Returns all of them.
+    pub(crate) fn new(world: Arc<World>) -> Self {
+        let empty = Self { router: Router::new(), paths: Vec::new(), world };
+        empty.documents().health().clock()
+    }
+
+    pub(crate) fn into_router(self) -> Router<Arc<World>> {
+        self.router
+    }
+
+    fn documents(self) -> Self {
+        use OpenApi::{Administration, Service};
+        self.open("/_mock/openapi.yaml", get(async || documents::yaml(Service)))
+            .open("/_mock/openapi.json", get(async || documents::json(Service)))
+            .open("/_mock/admin.yaml", get(async || documents::yaml(Administration)))
+            .open("/_mock/admin.json", get(async || documents::json(Administration)))
+            .open("/_mock/docs", get(docs::page))
+            .open("/_mock/docs/admin", get(docs::page))
+            .open("/_mock/docs/page.css", get(docs::style))
+            .open("/_mock/docs/page.js", get(docs::script))
+            .open("/_mock/docs/swagger-ui.css", get(docs::ui_style))
+            .open("/_mock/docs/swagger-ui-bundle.js", get(docs::bundle))
+    }
+
+    fn health(self) -> Self {
+        self.open("/_mock/health", get(health::health)).open("/_mock/ready", get(health::health))
+    }
+
+    fn clock(self) -> Self {
+        self.guarded("/_mock/clock", "GET, HEAD", get(clock::show))
+            .guarded("/_mock/clock/advance", "POST", post(clock::advance))
+            .guarded("/_mock/clock/freeze", "POST", post(clock::freeze))
+            .guarded("/_mock/clock/resume", "POST", post(clock::resume))
+            .guarded("/_mock/clock/scale", "POST", post(clock::scale))
+    }
+
+    /// Adds a path that anyone may get: nothing of the mock's state is there.
+    fn open(self, path: &'static str, methods: MethodRouter<Arc<World>>) -> Self {
+        self.add(path, "GET, HEAD", with_allow("GET, HEAD", methods))
+    }
+
+    /// Adds a path for those who may administer the mock.
+    fn guarded(
+        self,
+        path: &'static str,
+        allow: &'static str,
+        methods: MethodRouter<Arc<World>>,
+    ) -> Self {
+        let guard = from_fn_with_state(Arc::clone(&self.world), access::guard);
+        // What it does not take is no one else's business either.
+        self.add(path, allow, with_allow(allow, methods).layer(guard))
+    }
+
+    fn add(
+        mut self,
+        path: &'static str,
+        allow: &'static str,
+        methods: MethodRouter<Arc<World>>,
+    ) -> Self {
+        self.paths.push((path, allow));
+        self.router = self.router.route(path, methods);
+        self
+    }
+}
+
+fn with_allow(allow: &'static str, methods: MethodRouter<Arc<World>>) -> MethodRouter<Arc<World>> {
+    methods.fallback(move || ready(ApiError::method_not_allowed(allow)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{clock::Clock, settings::Settings, store::Store};
+
+    #[test]
+    fn the_document_describes_every_path_and_no_other() {
+        let world = World::new(Clock::system(), Settings::default(), [], Store::default());
+        let table = Table::new(Arc::new(world));
+        let document: Value = serde_json::from_str(OpenApi::Administration.json()).unwrap();
+        let described: Vec<_> = document["paths"].as_object().unwrap().iter().collect();
+        let methods = |item: &Value| {
+            let has = |method: &str| item.get(method.to_lowercase()).is_some();
+            let all = ["GET", "POST", "PUT", "DELETE"].into_iter().filter(|it| has(it));
+            all.collect::<Vec<_>>().join(", ").replace("GET", "GET, HEAD")
+        };
+        let mut described: Vec<_> =
+            described.into_iter().map(|(path, item)| (path.as_str(), methods(item))).collect();
+        let mut taken: Vec<_> =
+            table.paths.iter().map(|(path, allow)| (*path, (*allow).to_owned())).collect();
+        described.sort();
+        taken.sort();
+        assert_eq!(taken, described);
+    }
+}

@@ -1,0 +1,110 @@
+//! The documents the mock serves, and the page to read them on.
+
+use std::io::Read as _;
+
+use petstore_mock::OpenApi::{Administration, Service};
+use reqwest::Method;
+use serde_json::Value;
+
+use super::support::start;
+use crate::openapi::Document;
+
+#[tokio::test]
+async fn both_documents_are_served_as_yaml_and_as_json() {
+    let mock = start().await;
+    for (document, name) in [(Service, "openapi"), (Administration, "admin")] {
+        let yaml = mock.get(&format!("/_mock/{name}.yaml")).await;
+        assert_eq!((yaml.status, yaml.header("content-type")), (200, "application/yaml"));
+        assert_eq!(yaml.body, document.yaml());
+        let json = mock.get(&format!("/_mock/{name}.json")).await.json();
+        assert_eq!(json["openapi"], "3.1.0");
+        let paths = json["paths"].as_object().unwrap();
+        for path in paths.keys() {
+            assert!(yaml.body.contains(&format!("\n  {path}:\n")), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_page_needs_nothing_from_elsewhere() {
+    let mock = start().await;
+    for path in ["/_mock/docs", "/_mock/docs/admin"] {
+        let page = mock.get(path).await;
+        assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+        assert!(page.header("content-security-policy").starts_with("default-src 'none'"));
+        let refers = |name| page.body.split(name).skip(1).filter_map(|rest| rest.split('"').next());
+        let files: Vec<_> = refers("href=\"").chain(refers("src=\"")).collect();
+        assert!(files.len() > 6, "{files:?}");
+        for file in files {
+            assert!(file.starts_with("/_mock/"), "{file}");
+            assert_eq!(mock.get(file).await.status, 200, "{file}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_page_is_given_swagger_ui_as_its_browser_unpacks_it() {
+    let mock = start().await;
+    for (file, holds) in
+        [("swagger-ui.css", ".swagger-ui"), ("swagger-ui-bundle.js", "SwaggerUIBundle")]
+    {
+        let path = format!("/_mock/docs/{file}");
+        let reply = mock.request(Method::GET, &path).send().await.unwrap();
+        assert_eq!(reply.headers()["content-encoding"], "gzip");
+        let packed = reply.bytes().await.unwrap();
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+        assert!(text.contains(holds) && text.len() > 100_000, "{file}: {} bytes", text.len());
+    }
+}
+
+#[tokio::test]
+async fn each_path_of_the_contract_takes_the_methods_it_is_described_with() {
+    let mock = start().await;
+    for document in [Document::service(), Document::administration()] {
+        for (path, item) in document.paths() {
+            let path = path.replace("{petId}", "1");
+            let probe = Method::from_bytes(b"PROPFIND").unwrap();
+            let reply = super::support::reply(mock.request(probe, &path)).await;
+            reply.expect_error(405, "method_not_allowed");
+            let mut described: Vec<_> = item
+                .keys()
+                .filter(|name| *name != "parameters")
+                .map(|name| name.to_uppercase())
+                .collect();
+            if described.contains(&"GET".to_owned()) {
+                described.push("HEAD".to_owned());
+            }
+            described.sort();
+            let mut taken: Vec<_> = reply.header("allow").split(", ").map(str::to_owned).collect();
+            taken.sort();
+            assert_eq!(taken, described, "{path}");
+        }
+    }
+}
+
+#[test]
+fn every_assumption_of_the_contract_is_marked_as_one() {
+    // What the specification does not show at all, and the mock has all the same.
+    let contract: Value = serde_json::from_str(Service.json()).unwrap();
+    for place in [
+        "/paths/~1pets/get/parameters/2",
+        "/paths/~1pets/post/responses/201/headers/Location",
+        "/paths/~1pets~1{petId}/get/responses/410",
+        "/paths/~1store~1orders/get",
+        "/components/responses/InvalidParameter",
+        "/components/responses/PayloadTooLarge",
+        "/components/responses/UnsupportedMediaType",
+        "/components/responses/HeadersTooLarge",
+        "/components/responses/InternalError",
+        "/components/headers/Deprecation",
+        "/components/headers/WWW-Authenticate",
+        "/components/schemas/Error/properties/code",
+    ] {
+        let marked = contract.pointer(place).expect(place).get("x-assumption");
+        assert!(
+            marked.is_some_and(|text| text.as_str().is_some_and(|it| it.len() > 10)),
+            "{place}"
+        );
+    }
+}
