@@ -10,7 +10,7 @@ use crate::deprecation::Deprecation;
 use crate::error::Error;
 use crate::gate::Gates;
 use crate::keys::{KeyProvider, Keys};
-use crate::notices::{DeprecationHook, Notices, Wait, WaitHook};
+use crate::notices::{Hooks, Notices, Refusal, Wait};
 use crate::options::{CallOptions, Limits};
 use crate::pipeline::{Backoff, Pipeline};
 use crate::quota::Policy;
@@ -46,8 +46,7 @@ pub struct ClientBuilder {
     policy: Policy,
     backoff: Backoff,
     user_agent: Option<String>,
-    on_deprecation: Option<DeprecationHook>,
-    on_wait: Option<WaitHook>,
+    hooks: Hooks,
 }
 
 enum KeySource {
@@ -97,8 +96,7 @@ impl ClientBuilder {
                 longest: Duration::from_secs(10),
             },
             user_agent: None,
-            on_deprecation: None,
-            on_wait: None,
+            hooks: Hooks::default(),
         }
     }
 
@@ -188,14 +186,36 @@ impl ClientBuilder {
         mut self,
         hook: impl Fn(&str, &Deprecation) + Send + Sync + 'static,
     ) -> Self {
-        self.on_deprecation = Some(Arc::new(hook));
+        self.hooks.on_deprecation = Some(Arc::new(hook));
         self
     }
 
     /// Sets a function that hears of each wait that a rate limit asks for, before it begins, so
-    /// that a program can show why nothing happens.
+    /// that a program can show why nothing happens. Of calls that stand in line already the first
+    /// is told for all.
     pub fn on_wait(mut self, hook: impl Fn(&Wait<'_>) + Send + Sync + 'static) -> Self {
-        self.on_wait = Some(Arc::new(hook));
+        self.hooks.on_wait = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets a function that hears of each refusal (429, or 503 with `Retry-After`) when it comes,
+    /// whether the call is then sent again or fails. A client that keeps within the limits hardly
+    /// ever calls it: where it does, others use the key, or the limits are not shown.
+    ///
+    /// ```
+    /// use petstore_client::Client;
+    ///
+    /// let client = Client::builder("https://petstore.example/v1")
+    ///     .api_key("s3cret")
+    ///     .on_refusal(|refusal| {
+    ///         eprintln!("{} was refused for {}", refusal.operation, refusal.quota);
+    ///     })
+    ///     .build()?;
+    /// # let _ = client;
+    /// # Ok::<(), petstore_client::Error>(())
+    /// ```
+    pub fn on_refusal(mut self, hook: impl Fn(&Refusal<'_>) + Send + Sync + 'static) -> Self {
+        self.hooks.on_refusal = Some(Arc::new(hook));
         self
     }
 
@@ -241,7 +261,7 @@ impl ClientBuilder {
             limits: limits.with(&self.defaults),
             budget: Mutex::new(Budget::new()),
             backoff: self.backoff,
-            notices: Notices::new(self.on_deprecation, self.on_wait),
+            notices: Notices::new(self.hooks),
         };
         Ok(Client::new(pipeline, base))
     }

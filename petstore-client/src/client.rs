@@ -62,6 +62,8 @@ impl Client {
     /// }
     /// if let Some(blocked) = limits.blocked {
     ///     println!("{} calls wait {:?} for {}", limits.waiting, blocked.wait, blocked.quota);
+    /// } else if let Some(reason) = limits.held_by {
+    ///     println!("{} calls wait for {reason}", limits.waiting);
     /// }
     /// # }
     /// ```

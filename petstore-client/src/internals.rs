@@ -5,6 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
+use tokio::time::Instant;
 
 use crate::clock;
 use crate::gate::{Gate, Lane, Permit, Wish};
@@ -15,6 +16,8 @@ use crate::quota::Policy;
 pub struct OpenGate {
     gate: Gate,
     headers: HeaderMap,
+    /// When all calls would have given up.
+    latest: Instant,
 }
 
 impl Default for OpenGate {
@@ -25,7 +28,8 @@ impl Default for OpenGate {
             let name = http::HeaderName::try_from(format!("x-ratelimit-{name}"));
             headers.insert(name.expect("a plain name"), HeaderValue::from_static(value));
         }
-        let open = Self { gate: Gate::new(), headers };
+        let latest = clock::after(clock::now(), Duration::from_secs(36_000));
+        let open = Self { gate: Gate::new(), headers, latest };
         open.answered(open.permit(u32::MAX).expect("a new gate lets one through"));
         open
     }
@@ -48,7 +52,7 @@ impl OpenGate {
         let context = &mut Context::from_waker(Waker::noop());
         let waiting: Vec<_> = (0..count)
             .map(|_| {
-                let mut call = Box::pin(self.gate.acquire(wish(1)));
+                let mut call = Box::pin(self.gate.acquire(self.wish(1), |_| ()));
                 assert!(call.as_mut().poll(context).is_pending());
                 call
             })
@@ -60,27 +64,26 @@ impl OpenGate {
 
     /// Joins the line and leaves it again.
     pub fn join_and_leave(&self) {
-        let call = pin!(self.gate.acquire(wish(1)));
+        let call = pin!(self.gate.acquire(self.wish(1), |_| ()));
         let pending = call.poll(&mut Context::from_waker(Waker::noop())).is_pending();
         assert!(pending, "there is a line");
     }
 
     fn permit(&self, cap: u32) -> Option<Permit<'_>> {
-        let call = pin!(self.gate.acquire(wish(cap)));
+        let call = pin!(self.gate.acquire(self.wish(cap), |_| ()));
         match call.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(permit) => permit.ok(),
             Poll::Pending => None,
         }
     }
 
+    fn wish(&self, cap: u32) -> Wish {
+        let policy = Policy { max_in_flight: Some(cap), ..Policy::default() };
+        Wish { number: None, lane: Lane::Interactive, policy, latest: self.latest }
+    }
+
     fn answered(&self, mut permit: Permit<'_>) {
         permit.sent();
         permit.observe(StatusCode::OK, &self.headers);
     }
-}
-
-fn wish(cap: u32) -> Wish {
-    let policy = Policy { max_in_flight: Some(cap), ..Policy::default() };
-    let latest = clock::after(clock::now(), Duration::from_secs(3_600));
-    Wish { number: None, lane: Lane::Interactive, policy, latest }
 }

@@ -1,10 +1,12 @@
 //! Tells what a program may want to show: a deprecated operation, once however often it is
-//! called, and each wait that a rate limit asks for.
+//! called, each wait that a rate limit asks for, and each refusal.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
+
+use http::StatusCode;
 
 use crate::clock::http_date;
 use crate::deprecation::Deprecation;
@@ -17,6 +19,9 @@ const MOST: usize = 1_000;
 pub(crate) type DeprecationHook = Arc<dyn Fn(&str, &Deprecation) + Send + Sync>;
 /// Hears of each wait.
 pub(crate) type WaitHook = Arc<dyn Fn(&Wait<'_>) + Send + Sync>;
+
+/// Hears of each refusal.
+pub(crate) type RefusalHook = Arc<dyn Fn(&Refusal<'_>) + Send + Sync>;
 
 /// A wait that begins: a rate limit holds a call back.
 #[derive(Debug, Clone, Copy)]
@@ -32,21 +37,54 @@ pub struct Wait<'w> {
     pub until: SystemTime,
 }
 
+/// A refusal that came: 429, or 503 with `Retry-After` (specification, section 8). It holds back
+/// all calls with the key until its end.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Refusal<'r> {
+    /// The operation that was refused, by the specification's name or as method and path.
+    pub operation: &'r str,
+    /// 429 or 503.
+    pub status: StatusCode,
+    /// Which limit it is about, as far as can be told.
+    pub quota: Quota,
+    /// How long requests are held back for it.
+    pub wait: Duration,
+    /// Until when, on the service's clock.
+    pub until: SystemTime,
+    /// The how-manieth attempt of the call it was the answer to, from 1.
+    pub attempt: u32,
+}
+
+/// The functions that a program sets.
 #[derive(Default)]
+pub(crate) struct Hooks {
+    pub(crate) on_deprecation: Option<DeprecationHook>,
+    pub(crate) on_wait: Option<WaitHook>,
+    pub(crate) on_refusal: Option<RefusalHook>,
+}
+
 pub(crate) struct Notices {
+    hooks: Hooks,
     told: Mutex<HashSet<String>>,
-    on_deprecation: Option<DeprecationHook>,
-    on_wait: Option<WaitHook>,
 }
 
 impl Notices {
-    pub(crate) fn new(on_deprecation: Option<DeprecationHook>, on_wait: Option<WaitHook>) -> Self {
-        Self { told: Mutex::default(), on_deprecation, on_wait }
+    pub(crate) fn new(hooks: Hooks) -> Self {
+        Self { hooks, told: Mutex::default() }
+    }
+
+    pub(crate) fn refused(&self, refusal: &Refusal<'_>) {
+        let Refusal { quota, wait, .. } = refusal;
+        tracing::debug!(status = refusal.status.as_u16(), %quota, ?wait, "refused by a rate limit");
+        if let Some(hook) = &self.hooks.on_refusal {
+            hook(refusal);
+        }
     }
 
     pub(crate) fn waits(&self, wait: &Wait<'_>) {
         tracing::debug!(quota = %wait.quota, length = ?wait.length, "held back by a rate limit");
-        if let Some(hook) = &self.on_wait {
+        if let Some(hook) = &self.hooks.on_wait {
             hook(wait);
         }
     }
@@ -61,7 +99,7 @@ impl Notices {
             successor = deprecation.successor(),
             "this operation is deprecated"
         );
-        if let Some(hook) = &self.on_deprecation {
+        if let Some(hook) = &self.hooks.on_deprecation {
             hook(operation, deprecation);
         }
     }

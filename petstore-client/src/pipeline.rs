@@ -14,10 +14,10 @@ use crate::backoff::Schedule;
 use crate::clock;
 use crate::echo::Echo;
 use crate::error::{Error, Quota, ServiceFault};
-use crate::gate::{Gate, Gates, Permit, RateLimits};
+use crate::gate::{Gate, Gates, Hold, Permit, RateLimits};
 use crate::headers::{date, rate_limit};
 use crate::keys::{Keys, Signature};
-use crate::notices::{Notices, Wait};
+use crate::notices::{Notices, Refusal, Wait};
 use crate::options::Limits;
 use crate::request::Request;
 use crate::response::{Head, Response};
@@ -113,23 +113,23 @@ impl Pipeline {
         gate: &'g Gate,
         trip: &mut Trip<'_>,
     ) -> Result<(Permit<'g>, bool), Error> {
-        let hold = gate.hold(&trip.limits.policy).filter(|hold| hold.until <= trip.latest());
-        if let Some(hold) = hold {
+        let operation = &trip.request.operation;
+        let mut blocked = false;
+        let mut acquire = gate.acquire(trip.wish(), |hold: Hold| {
+            blocked = true;
             self.notices.waits(&Wait {
-                operation: &trip.request.operation,
+                operation,
                 quota: hold.quota,
                 length: hold.until.saturating_duration_since(clock::now()),
                 until: hold.until_service,
             });
-        }
-        let start = clock::now();
+        });
         // Behind own requests under way there is no end of the wait to foresee, but there is one.
         let deadline = trip.deadline();
-        let passed = timeout_at(deadline.at, gate.acquire(trip.wish())).await;
-        let waited = clock::now() - start;
-        if hold.is_some() {
-            trip.passed_gate(waited);
-        }
+        let passed = timeout_at(deadline.at, &mut acquire).await;
+        let waited = acquire.waited();
+        drop(acquire);
+        trip.passed_gate(waited, blocked);
         match passed.map_err(|_| deadline.passed())? {
             Ok(permit) => {
                 trip.number = Some(permit.number());
@@ -175,6 +175,16 @@ impl Pipeline {
             }
         }
         trip.echo = Some(echo);
+        if let (Some(hold), Ok(Reply { status, .. })) = (&hold, &result) {
+            self.notices.refused(&Refusal {
+                operation: &trip.request.operation,
+                status: *status,
+                quota: hold.quota,
+                wait: hold.until.saturating_duration_since(clock::now()),
+                until: hold.until_service,
+                attempt: trip.journey.attempts + 1,
+            });
+        }
         Attempt { result, hold }
     }
 

@@ -97,7 +97,8 @@ impl<T> Response<T> {
         self.head.journey.attempts
     }
 
-    /// Returns how long the call waited between attempts and for rate limits.
+    /// Returns how long the call waited: between attempts, for rate limits, and for other calls
+    /// with the key ([`HeldBy`](crate::HeldBy)).
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.head.journey.waited

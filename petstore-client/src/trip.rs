@@ -74,10 +74,13 @@ impl<'c> Trip<'c> {
         clock::after(clock::now(), patience).min(self.deadline)
     }
 
-    /// Takes in how long the gate held the call back.
-    pub(crate) fn passed_gate(&mut self, waited: Duration) {
-        self.held_back += waited;
+    /// Takes in how long the call stood at the gate, and whether a limit held it back there:
+    /// waiting for own requests is not counted against `max_wait`.
+    pub(crate) fn passed_gate(&mut self, waited: Duration, blocked: bool) {
         self.journey.waited += waited;
+        if blocked {
+            self.held_back += waited;
+        }
     }
 
     /// Returns when the next attempt has to end.

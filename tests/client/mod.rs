@@ -22,3 +22,4 @@ mod retry_after;
 mod secrecy;
 mod settings;
 mod sizes;
+mod told;

@@ -272,7 +272,8 @@ impl Error {
         self.0.journey.attempts
     }
 
-    /// Returns how long the call waited between attempts and for rate limits.
+    /// Returns how long the call waited: between attempts, for rate limits, and for other calls
+    /// with the key ([`HeldBy`](crate::HeldBy)).
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.0.journey.waited

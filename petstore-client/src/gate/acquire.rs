@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -21,29 +22,43 @@ pub(crate) struct Wish {
     pub(crate) latest: Instant,
 }
 
-pub(crate) struct Acquire<'g> {
+pub(crate) struct Acquire<'g, F> {
     gate: &'g Gate,
     wish: Wish,
+    /// Hears of each block that holds the call back.
+    tell: F,
+    /// The end of the block that it was told of last, and what it has not been told of yet.
+    told: Option<SystemTime>,
+    news: Option<Hold>,
     place: Option<Place>,
+    /// When it came to stand in line.
+    joined: Option<Local>,
     /// Set while this is the first in line.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Gate {
     /// Waits until a request may go, or returns at once what holds it back for longer than the
-    /// call may wait.
-    pub(crate) fn acquire(&self, wish: Wish) -> Acquire<'_> {
-        Acquire { gate: self, wish, place: None, timer: None }
+    /// call may wait. `tell` hears of each block that the call waits out: when it comes, and
+    /// when it has become the first in line.
+    pub(crate) fn acquire<F: FnMut(Hold) + Unpin>(&self, wish: Wish, tell: F) -> Acquire<'_, F> {
+        let (place, joined, timer) = (None, None, None);
+        Acquire { gate: self, wish, tell, told: None, news: None, place, joined, timer }
     }
 }
 
-impl<'g> Future for Acquire<'g> {
+impl<'g, F: FnMut(Hold) + Unpin> Future for Acquire<'g, F> {
     type Output = Result<Permit<'g>, Hold>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         loop {
-            match this.step(context) {
+            let step = this.step(context);
+            // Only now: the lock is released.
+            if let Some(hold) = this.news.take() {
+                (this.tell)(hold);
+            }
+            match step {
                 Step::Done(result) => return Poll::Ready(result),
                 Step::Wait => return Poll::Pending,
                 Step::Timer(at) => {
@@ -69,33 +84,21 @@ enum Step<'g> {
     Timer(Local),
 }
 
-impl<'g> Acquire<'g> {
+impl<'g, F> Acquire<'g, F> {
+    /// Returns how long the call has stood in line, or did.
+    pub(crate) fn waited(&self) -> Duration {
+        self.joined.map_or(Duration::ZERO, |joined| self.gate.now().since(joined))
+    }
+
     fn step(&mut self, context: &mut Context<'_>) -> Step<'g> {
         let now = self.gate.now();
         let mut inner = self.gate.lock();
-        let Some(place) = self.place else {
-            let verdict = inner.keeper.verdict(now, &self.wish.policy);
-            let ahead = inner.queue.has_before(self.wish.number, self.wish.lane);
-            match verdict {
-                Verdict::Go if !ahead => {
-                    let ticket = inner.keeper.grant(now, &self.wish.policy);
-                    let number = self.wish.number.unwrap_or_else(|| inner.queue.take_number());
-                    return Step::Done(Ok(Permit::new(self.gate, ticket, number)));
-                }
-                Verdict::Blocked(block) => {
-                    let hold = self.gate.in_process(&inner, block);
-                    if hold.until > self.wish.latest {
-                        return Step::Done(Err(hold));
-                    }
-                }
-                _ => {}
-            }
-            let latest = self.gate.local(self.wish.latest);
-            let Wish { number, lane, policy, .. } = self.wish;
-            let waker = context.waker().clone();
-            self.place = Some(inner.queue.join(number, lane, waker, policy, latest));
-            drop(inner);
-            return self.step(context);
+        let place = match self.place {
+            Some(place) => place,
+            None => match self.arrive(context, now, &mut inner) {
+                Ok(place) => place,
+                Err(result) => return Step::Done(result),
+            },
         };
         let Some(waiter) = inner.queue.get(place) else { return Step::Wait };
         match waiter.turn {
@@ -121,19 +124,46 @@ impl<'g> Acquire<'g> {
         self.first_in_line(place, now, inner)
     }
 
+    /// Lets the call pass at once, refuses it, or puts it in line.
+    fn arrive(
+        &mut self,
+        context: &Context<'_>,
+        now: Local,
+        inner: &mut Guard<'g>,
+    ) -> Result<Place, Result<Permit<'g>, Hold>> {
+        let Wish { number, lane, policy, latest } = self.wish;
+        match inner.keeper.verdict(now, &policy) {
+            Verdict::Go(pass) if !inner.queue.has_before(number, lane) => {
+                let ticket = inner.keeper.grant(now, pass);
+                let number = number.unwrap_or_else(|| inner.queue.take_number());
+                return Err(Ok(Permit::new(self.gate, ticket, number)));
+            }
+            Verdict::Blocked(block) => {
+                let hold = self.gate.in_process(inner, block);
+                if hold.until > latest {
+                    return Err(Err(hold));
+                }
+                self.held_by(hold);
+            }
+            _ => {}
+        }
+        let latest = self.gate.local(latest);
+        let place = inner.queue.join(number, lane, context.waker().clone(), policy, latest);
+        (self.place, self.joined) = (Some(place), Some(now));
+        Ok(place)
+    }
+
     /// The first in line asks for itself, and owns the timer.
     fn first_in_line(&mut self, place: Place, now: Local, mut inner: Guard<'g>) -> Step<'g> {
         let at = match inner.keeper.verdict(now, &self.wish.policy) {
-            Verdict::Go => {
-                let ticket = inner.keeper.grant(now, &self.wish.policy);
+            Verdict::Go(pass) => {
+                let ticket = inner.keeper.grant(now, pass);
                 inner.queue.leave(place);
                 self.place = None;
-                let woken = inner.let_through(now);
-                drop(inner);
-                woken.into_iter().for_each(std::task::Waker::wake);
+                self.gate.pass_on(inner);
                 return Step::Done(Ok(Permit::new(self.gate, ticket, place.number())));
             }
-            Verdict::Busy => {
+            Verdict::Busy(_) => {
                 self.timer = None;
                 inner.disarmed();
                 return Step::Wait;
@@ -143,11 +173,10 @@ impl<'g> Acquire<'g> {
                 if hold.until > self.wish.latest {
                     inner.queue.leave(place);
                     self.place = None;
-                    let woken = inner.let_through(now);
-                    drop(inner);
-                    woken.into_iter().for_each(std::task::Waker::wake);
+                    self.gate.pass_on(inner);
                     return Step::Done(Err(hold));
                 }
+                self.held_by(hold);
                 inner.keeper.surely(block.until)
             }
             Verdict::Paced(at) => inner.keeper.surely(at),
@@ -155,20 +184,24 @@ impl<'g> Acquire<'g> {
         inner.armed(place, at);
         Step::Timer(at)
     }
+
+    fn held_by(&mut self, hold: Hold) {
+        if self.told != Some(hold.until_service) {
+            self.told = Some(hold.until_service);
+            self.news = Some(hold);
+        }
+    }
 }
 
-impl Drop for Acquire<'_> {
+impl<F> Drop for Acquire<'_, F> {
     fn drop(&mut self) {
         let Some(place) = self.place else { return };
-        let now = self.gate.now();
         let mut inner = self.gate.lock();
         if let Some(waiter) = inner.queue.leave(place)
             && let Turn::Granted(ticket) = waiter.turn
         {
             inner.keeper.state.unused(ticket);
         }
-        let woken = inner.let_through(now);
-        drop(inner);
-        woken.into_iter().for_each(std::task::Waker::wake);
+        self.gate.pass_on(inner);
     }
 }

@@ -17,7 +17,7 @@ use crate::backoff::Schedule;
 use crate::clock;
 use crate::error::Quota;
 use crate::headers::{date, rate_limit, retry_after};
-use crate::quota::{Block, Head, Keeper, Local, Policy, Rate, Ticket, Time, Verdict, micros};
+use crate::quota::{Block, Head, Keeper, Local, Rate, Ticket, Time, Verdict, micros};
 
 /// The first addition to the wait for a refusal that follows another, and the longest.
 const FIRST_EXTRA: Duration = Duration::from_secs(2);
@@ -64,14 +64,6 @@ impl Gate {
         Self { start: clock::now(), inner: Mutex::new(inner) }
     }
 
-    /// Returns what holds back all requests for real at this moment.
-    pub(crate) fn hold(&self, policy: &Policy) -> Option<Hold> {
-        let now = self.now();
-        let inner = self.lock();
-        let block = inner.keeper.blocked(now, policy)?;
-        Some(self.in_process(&inner, block))
-    }
-
     /// Takes in that the last refusal was a ban.
     pub(crate) fn banned(&self) {
         self.lock().keeper.banned();
@@ -94,20 +86,24 @@ impl Gate {
             }
         };
         let hold = block.map(|block| self.in_process(&inner, block));
-        let woken = inner.let_through(now);
-        drop(inner);
-        woken.into_iter().for_each(Waker::wake);
+        self.pass_on(inner);
         hold
     }
 
     /// Takes back a permit with which nothing was sent.
     pub(super) fn unused(&self, ticket: Ticket) {
-        let now = self.now();
         let mut inner = self.lock();
         inner.keeper.state.unused(ticket);
-        let woken = inner.let_through(now);
-        drop(inner);
-        woken.into_iter().for_each(Waker::wake);
+        self.pass_on(inner);
+    }
+
+    /// Lets others through after a change, and wakes them once the lock is released.
+    pub(super) fn pass_on(&self, mut inner: Guard<'_>) {
+        if inner.queue.waiting() > 0 {
+            let woken = inner.let_through(self.now());
+            drop(inner);
+            woken.into_iter().for_each(Waker::wake);
+        }
     }
 
     pub(super) fn in_process(&self, inner: &Inner, block: Block) -> Hold {
@@ -138,13 +134,13 @@ impl Gate {
 impl Inner {
     /// Lets through as many as may go now, first come, first served, and tells those whose wait
     /// has become too long. Wakes nobody else but the first in line, where the timer has to be set.
-    pub(super) fn let_through(&mut self, now: Local) -> Vec<Waker> {
+    fn let_through(&mut self, now: Local) -> Vec<Waker> {
         let mut woken = Vec::new();
         while let Some(first) = self.queue.first() {
             let Some(policy) = self.queue.get(first).map(|waiter| waiter.policy) else { break };
             match self.keeper.verdict(now, &policy) {
-                Verdict::Go => {
-                    let ticket = self.keeper.grant(now, &policy);
+                Verdict::Go(pass) => {
+                    let ticket = self.keeper.grant(now, pass);
                     woken.extend(self.queue.settle(first, Turn::Granted(ticket)));
                 }
                 Verdict::Blocked(block) => {
@@ -158,7 +154,7 @@ impl Inner {
                     self.arm(first, self.keeper.surely(at), &mut woken);
                     break;
                 }
-                Verdict::Busy => break,
+                Verdict::Busy(_) => break,
             }
         }
         woken

@@ -20,4 +20,4 @@ pub(crate) use door::{Gate, Hold};
 pub(crate) use permit::Permit;
 pub(crate) use queue::Lane;
 pub(crate) use registry::Gates;
-pub use snapshot::{Blocked, QuotaStatus, RateLimits};
+pub use snapshot::{Blocked, HeldBy, QuotaStatus, RateLimits};

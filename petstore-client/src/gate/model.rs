@@ -67,7 +67,7 @@ async fn call(gate: &Gate, service: &Service, lane: Lane, given_up: GivenUp) {
 }
 
 async fn permit(gate: &Gate, lane: Lane, given_up: GivenUp) -> Option<Permit<'_>> {
-    let mut acquire = pin!(gate.acquire(wish(lane, 1)));
+    let mut acquire = pin!(gate.acquire(wish(lane, 1), |_| ()));
     let mut turns = 0;
     std::future::poll_fn(|context| {
         if matches!(given_up, GivenUp::Waiting(most) if turns >= most) {

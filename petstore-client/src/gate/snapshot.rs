@@ -1,11 +1,11 @@
 //! What a gate knows, for people and programs to see.
 
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use super::door::Gate;
-use crate::clock;
 use crate::error::Quota;
-use crate::quota::Policy;
+use crate::quota::{Busy, Policy, Verdict};
 
 /// What is known of a key's rate limits at one moment, from
 /// [`Client::rate_limit`](crate::Client::rate_limit).
@@ -17,8 +17,13 @@ pub struct RateLimits {
     pub quotas: Vec<QuotaStatus>,
     /// What holds all requests back now, if anything does: a refusal, or a quota that is used up.
     pub blocked: Option<Blocked>,
+    /// Why a call that came now would wait, if it would.
+    pub held_by: Option<HeldBy>,
     /// Requests under way.
     pub in_flight: u32,
+    /// Requests that ended without an answer: each counts as used until a later answer shows
+    /// whether it was.
+    pub unsettled: u32,
     /// Calls that wait.
     pub waiting: usize,
     /// Refusals (429, or 503 with `Retry-After`) since the process first used the key.
@@ -51,14 +56,53 @@ pub struct Blocked {
     pub wait: Duration,
 }
 
+/// What a call waits for, besides those who came before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HeldBy {
+    /// A refusal, or a quota that is used up: [`RateLimits::blocked`] says which, and until when.
+    Limit,
+    /// The answer to a request that is under way, and is to tell how many may follow: the first
+    /// with a key, after a refusal, and where a used-up quota is whole again.
+    Probe,
+    /// Own requests under way, or without an answer, that may use up what is left of a quota.
+    Reserved,
+    /// As many own requests are under way as may be at once
+    /// ([`max_in_flight`](crate::ClientBuilder::max_in_flight)).
+    InFlight,
+    /// Requests are spread over the quota's window ([`pacing`](crate::ClientBuilder::pacing)).
+    Pacing,
+}
+
+impl fmt::Display for HeldBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Limit => "a rate limit",
+            Self::Probe => "a first answer that tells how many requests may go",
+            Self::Reserved => "requests under way that may use up what is left",
+            Self::InFlight => "the most requests that may be under way at once",
+            Self::Pacing => "the pace that spreads requests",
+        })
+    }
+}
+
 impl Gate {
     pub(crate) fn snapshot(&self, policy: &Policy) -> RateLimits {
-        let blocked = self.hold(policy).map(|hold| Blocked {
+        let now = self.now();
+        let inner = self.lock();
+        let (held_by, block) = match inner.keeper.verdict(now, policy) {
+            Verdict::Go(_) => (None, None),
+            Verdict::Blocked(block) => (Some(HeldBy::Limit), Some(block)),
+            Verdict::Paced(_) => (Some(HeldBy::Pacing), None),
+            Verdict::Busy(Busy::Probe) => (Some(HeldBy::Probe), None),
+            Verdict::Busy(Busy::Reserved) => (Some(HeldBy::Reserved), None),
+            Verdict::Busy(Busy::InFlight) => (Some(HeldBy::InFlight), None),
+        };
+        let blocked = block.map(|block| self.in_process(&inner, block)).map(|hold| Blocked {
             quota: hold.quota,
             until: hold.until_service,
-            wait: hold.until.saturating_duration_since(clock::now()),
+            wait: hold.until.saturating_duration_since(self.instant(now)),
         });
-        let inner = self.lock();
         let state = &inner.keeper.state;
         let quotas = state.accounts().iter().map(|account| QuotaStatus {
             quota: account.horizon.into(),
@@ -69,7 +113,9 @@ impl Gate {
         RateLimits {
             quotas: quotas.collect(),
             blocked,
+            held_by,
             in_flight: state.in_flight,
+            unsettled: state.unsettled(),
             waiting: inner.queue.waiting(),
             refusals: state.refusals,
         }

@@ -18,9 +18,11 @@ mod policy;
 mod service_clock;
 mod state;
 mod time;
+mod verdict;
 
 pub(crate) use answer::Rate;
 pub(crate) use keeper::{Head, Keeper};
 pub(crate) use policy::Policy;
-pub(crate) use state::{Block, Ticket, Verdict};
+pub(crate) use state::Ticket;
 pub(crate) use time::{Local, Time, micros};
+pub(crate) use verdict::{Block, Busy, Verdict};

@@ -2,8 +2,8 @@
 //! the service does not show every quota that is in force.
 
 use super::policy::Policy;
-use super::state::Block;
 use super::time::Time;
+use super::verdict::Block;
 use crate::error::Quota;
 
 const SECOND: i64 = 1_000_000;

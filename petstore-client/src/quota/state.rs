@@ -6,8 +6,8 @@ use super::account::{Account, Horizon, Window};
 use super::answer::{Answer, Fate, Rate};
 use super::lost::Lost;
 use super::own::Own;
-use super::policy::Policy;
 use super::time::Time;
+use super::verdict::{Block, GUARD_STEP, Pass};
 use crate::error::Quota;
 
 /// How long a refusal that names no time holds requests back: quotas are counted by the minute
@@ -15,35 +15,8 @@ use crate::error::Quota;
 const UNNAMED_WAIT: Duration = Duration::from_secs(60);
 /// A refusal never lets the next request go at once, whatever it says.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
-/// How much later than announced a window may open, and by which step that is learned.
-const GUARD_STEP: Duration = Duration::from_secs(1);
+/// The most by which a window may open later than announced.
 const MOST_GUARD: Duration = Duration::from_secs(2);
-/// Below this own part of what is used, strangers share the key.
-const ALONE: f64 = 0.95;
-/// How many requests may be under way towards a quota that is not shown: all of them are refused
-/// together, and all but the first count as repeats towards a ban.
-const MOST_UNSEEN: u32 = 2;
-
-/// A stretch of time in which nothing may be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Block {
-    pub(crate) until: Time,
-    /// The end that the service named: before `until`, where that is more careful.
-    pub(crate) named: Time,
-    pub(crate) quota: Quota,
-}
-
-/// What a request may do now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Go,
-    /// Nothing may go before this moment.
-    Blocked(Block),
-    /// It may go after this moment, for no other reason than to spread requests.
-    Paced(Time),
-    /// Own requests that are under way come first.
-    Busy,
-}
 
 /// The right to send one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,75 +39,40 @@ pub(crate) struct Now {
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    accounts: Vec<Account>,
+    pub(super) accounts: Vec<Account>,
     /// Whether an answer has told all that this service tells.
-    known: bool,
-    block: Option<Block>,
+    pub(super) known: bool,
+    pub(super) block: Option<Block>,
     /// How many requests had been sent when the last refusal came.
     refused_at: u64,
     /// Whether a refusal came that no figure had foretold: there is a quota that is not shown.
-    surprised: bool,
+    pub(super) surprised: bool,
     pub(crate) refusals_in_a_row: u32,
     pub(crate) refusals: u64,
     /// Requests granted in all.
     sent: u64,
     pub(crate) in_flight: u32,
     lost: Lost,
-    own: Own,
+    pub(super) own: Own,
     /// The request whose answer is to tell what may go, while it is under way.
-    probe: Option<u64>,
-    guard: Duration,
+    pub(super) probe: Option<u64>,
+    pub(super) guard: Duration,
     /// The own part of what was used in the last window.
-    own_share: Option<f64>,
-    last_grant: Option<Time>,
+    pub(super) own_share: Option<f64>,
+    pub(super) last_grant: Option<Time>,
 }
 
 impl State {
-    /// Judges whether a request may go at `now`, the earliest time that the service's clock may
-    /// show.
-    pub(crate) fn verdict(&self, now: Time, policy: &Policy) -> Verdict {
-        let reserved = self.reserved();
-        if let Some(block) = self.blocked(now, reserved, policy) {
-            return Verdict::Blocked(block);
-        }
-        if !policy.gated {
-            return Verdict::Go;
-        }
-        if self.must_probe(now, reserved, policy) {
-            let free = self.probe.is_none() && (self.known || self.in_flight == 0);
-            return if free { Verdict::Go } else { Verdict::Busy };
-        }
-        let mut left = self.own.left(now, policy).saturating_sub(reserved);
-        let mut limit = u64::MAX;
-        let mut paced = None;
-        for account in &self.accounts {
-            let here = account.left(reserved, policy);
-            if here < left && !account.passed(now, self.guard()) {
-                paced = self.paced(account, here, policy);
-            }
-            left = left.min(here);
-            limit = limit.min(account.limit);
-        }
-        if left <= self.margin() || self.in_flight >= self.most_in_flight(left, limit, policy) {
-            return Verdict::Busy;
-        }
-        match paced {
-            Some(at) if at > now => Verdict::Paced(at),
-            _ => Verdict::Go,
-        }
-    }
-
-    /// Grants a request; `verdict` has said that it may go.
-    pub(crate) fn grant(&mut self, now: Time, policy: &Policy) -> Ticket {
-        let reserved = self.reserved();
-        let probe = self.must_probe(now, reserved, policy);
+    /// Grants a request that the verdict has let pass.
+    pub(crate) fn grant(&mut self, now: Time, pass: Pass) -> Ticket {
+        let alone = self.reserved() == 0;
         self.sent += 1;
         self.in_flight += 1;
         self.last_grant = Some(now);
-        if probe {
+        if pass.probe {
             self.probe = Some(self.sent);
         }
-        Ticket { number: self.sent, alone: reserved == 0, probe }
+        Ticket { number: self.sent, alone, probe: pass.probe }
     }
 
     /// Takes back a grant that was not used.
@@ -178,11 +116,6 @@ impl State {
         }
     }
 
-    /// Returns what holds all requests back, whoever asks: for people to see.
-    pub(crate) fn blocked_at(&self, now: Time, policy: &Policy) -> Option<Block> {
-        self.blocked(now, self.reserved(), policy)
-    }
-
     /// Takes in that the refusal was a ban, which only the body of the answer says.
     pub(crate) fn banned(&mut self) {
         if let Some(block) = &mut self.block {
@@ -209,85 +142,16 @@ impl State {
         u64::from(self.in_flight) + u64::from(self.lost.total())
     }
 
+    /// Returns how many requests are of unknown fate.
+    pub(crate) fn unsettled(&self) -> u32 {
+        self.lost.total()
+    }
+
     fn end(&mut self, ticket: Ticket) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.probe == Some(ticket.number) {
             self.probe = None;
         }
-    }
-
-    /// Returns the last to end of all that holds requests back for real: a refusal, or a quota of
-    /// which nothing is left. Own requests under way are no such reason.
-    fn blocked(&self, now: Time, reserved: u64, policy: &Policy) -> Option<Block> {
-        let refusal = self.block.filter(|block| block.until > now);
-        let stuck = self.in_flight == 0;
-        let accounts = if policy.gated { self.accounts.as_slice() } else { &[] };
-        let spent = accounts.iter().filter(|account| {
-            let none_left = account.is_spent(policy)
-                || stuck && account.left(reserved, policy) <= self.margin();
-            none_left && !account.passed(now, self.guard())
-        });
-        let spent = spent.map(|account| Block {
-            until: account.opens(self.guard()),
-            named: account.reset,
-            quota: account.horizon.into(),
-        });
-        let plan = self
-            .own
-            .used_up(now, if stuck { reserved } else { 0 }, policy)
-            .filter(|_| policy.gated);
-        refusal.into_iter().chain(spent).chain(plan).max_by_key(|block| block.until)
-    }
-
-    /// Returns whether one request has to go ahead and tell: where nothing is known, after a
-    /// refusal, and where a window that was used up has ended.
-    fn must_probe(&self, now: Time, reserved: u64, policy: &Policy) -> bool {
-        !self.known
-            || self.block.is_some()
-            || self.accounts.iter().any(|account| {
-                account.passed(now, self.guard()) && account.left(reserved, policy) <= self.margin()
-            })
-    }
-
-    fn most_in_flight(&self, left: u64, limit: u64, policy: &Policy) -> u32 {
-        let most = policy.in_flight_limit(limit);
-        let most = if self.surprised { most.min(MOST_UNSEEN) } else { most };
-        match self.share() {
-            // Requests under way are seen by strangers a round trip late: the own part of what
-            // would be sent alone, and less as the end comes near.
-            Some(share) => part(u64::from(most), share).min(part(left, share / 2.0)).max(1),
-            None => most,
-        }
-    }
-
-    /// Returns what is left to strangers near the end of a window: each may have one under way.
-    fn margin(&self) -> u64 {
-        match self.share() {
-            Some(share) => u64::from(part(1, 1.0 / share - 0.5)),
-            None => 0,
-        }
-    }
-
-    /// Returns how much later than announced a window is taken to open. A stranger who was refused
-    /// may have been told to wait for whole seconds, rounded up: who sends before those are over is
-    /// late for the whole key, and is counted towards its ban.
-    fn guard(&self) -> Duration {
-        if self.share().is_some() { self.guard.max(GUARD_STEP) } else { self.guard }
-    }
-
-    /// Returns the own part of what is used, where strangers share the key.
-    fn share(&self) -> Option<f64> {
-        self.own_share.filter(|share| *share < ALONE)
-    }
-
-    fn paced(&self, account: &Account, left: u64, policy: &Policy) -> Option<Time> {
-        if !policy.pacing {
-            return None;
-        }
-        let last = self.last_grant?;
-        let window = account.opens(self.guard()).since(last);
-        let gap = window / u32::try_from(left.max(1)).unwrap_or(u32::MAX);
-        Some(last.after(gap))
     }
 
     /// Takes in the figure of an answer.
@@ -378,16 +242,6 @@ fn which(wait: Duration, until_reset: Option<Duration>) -> Quota {
 /// Returns whether a figure is of a window that has ended.
 fn is_over(rate: &Rate, now: Time) -> bool {
     rate.reset < now
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "a part of a small number: rounding down is meant, and `as` saturates"
-)]
-fn part(of: u64, share: f64) -> u32 {
-    (of as f64 * share) as u32
 }
 
 impl From<Horizon> for Quota {

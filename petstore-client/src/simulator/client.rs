@@ -49,10 +49,10 @@ impl Client {
     pub(super) fn turn(&mut self, now: i64, ahead: i64, service: &mut Service) -> Turn {
         match self.kind {
             Kind::Gate => match self.keeper.verdict(Local(now), &self.policy) {
-                Verdict::Go => Turn::Go(Some(self.keeper.grant(Local(now), &self.policy))),
+                Verdict::Go(pass) => Turn::Go(Some(self.keeper.grant(Local(now), pass))),
                 Verdict::Blocked(block) => Turn::At(self.keeper.surely(block.until).0),
                 Verdict::Paced(at) => Turn::At(self.keeper.surely(at).0),
-                Verdict::Busy => Turn::Busy,
+                Verdict::Busy(_) => Turn::Busy,
             },
             Kind::Oracle => {
                 let (left, back) = service.left(now + ahead);

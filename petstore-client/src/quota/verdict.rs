@@ -1,0 +1,214 @@
+//! Whether a request may go, and what holds it back: one pass over all that is known.
+
+use std::time::Duration;
+
+use super::account::Account;
+use super::policy::Policy;
+use super::state::State;
+use super::time::Time;
+use crate::error::Quota;
+
+/// How much later than announced a window is taken to open, where strangers share the key, and by
+/// which step a guard is learned.
+pub(super) const GUARD_STEP: Duration = Duration::from_secs(1);
+/// Below this own part of what is used, strangers share the key.
+const ALONE: f64 = 0.95;
+/// How many requests may be under way towards a quota that is not shown: all of them are refused
+/// together, and all but the first count as repeats towards a ban.
+const MOST_UNSEEN: u32 = 2;
+
+/// A stretch of time in which nothing may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) until: Time,
+    /// The end that the service named: before `until`, where that is more careful.
+    pub(crate) named: Time,
+    pub(crate) quota: Quota,
+}
+
+/// What a request may do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Go(Pass),
+    /// Nothing may go before this moment.
+    Blocked(Block),
+    /// It may go after this moment, for no other reason than to spread requests.
+    Paced(Time),
+    /// Own requests that are under way come first.
+    Busy(Busy),
+}
+
+/// What `grant` takes: that a request may go, and in which part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pass {
+    /// Whether its answer is to tell what may go.
+    pub(super) probe: bool,
+}
+
+/// Why a request waits for others of one's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Busy {
+    /// The answer of one of them is to tell what may go.
+    Probe,
+    /// They may use up all that is left.
+    Reserved,
+    /// They are as many as may be under way at once.
+    InFlight,
+}
+
+/// What all that is known says at one moment.
+struct Survey {
+    /// The last to end of all that holds requests back for real: a refusal, or a quota of which
+    /// nothing is left. Own requests under way are no such reason.
+    blocked: Option<Block>,
+    /// Whether one request has to go ahead and tell: where nothing is known, after a refusal, and
+    /// where a window that was used up has ended.
+    must_probe: bool,
+    /// How many more requests may go.
+    left: u64,
+    /// The lowest limit.
+    limit: u64,
+    /// When the window opens of which the least is left.
+    opens: Option<Time>,
+    /// The own part of what is used, where strangers share the key.
+    share: Option<f64>,
+    /// What is left to them near the end of a window.
+    margin: u64,
+}
+
+impl State {
+    /// Judges whether a request may go at `now`, the earliest time that the service's clock may
+    /// show.
+    pub(crate) fn verdict(&self, now: Time, policy: &Policy) -> Verdict {
+        let survey = self.survey(now, policy);
+        if let Some(block) = survey.blocked {
+            return Verdict::Blocked(block);
+        }
+        if !policy.gated {
+            return Verdict::Go(Pass { probe: false });
+        }
+        if survey.must_probe {
+            let free = self.probe.is_none() && (self.known || self.in_flight == 0);
+            let pass = Verdict::Go(Pass { probe: true });
+            return if free { pass } else { Verdict::Busy(Busy::Probe) };
+        }
+        if survey.left <= survey.margin {
+            return Verdict::Busy(Busy::Reserved);
+        }
+        if self.in_flight >= self.most_in_flight(&survey, policy) {
+            return Verdict::Busy(Busy::InFlight);
+        }
+        match self.paced(&survey, policy) {
+            Some(at) if at > now => Verdict::Paced(at),
+            _ => Verdict::Go(Pass { probe: false }),
+        }
+    }
+
+    fn survey(&self, now: Time, policy: &Policy) -> Survey {
+        let share = self.share();
+        let mut survey = Survey {
+            blocked: self.block.filter(|block| block.until > now),
+            must_probe: !self.known || self.block.is_some(),
+            left: u64::MAX,
+            limit: u64::MAX,
+            opens: None,
+            share,
+            margin: share.map_or(0, margin),
+        };
+        if policy.gated {
+            self.survey_own(&mut survey, now, policy);
+            for account in &self.accounts {
+                self.survey_account(&mut survey, account, now, policy);
+            }
+        }
+        survey
+    }
+
+    /// Takes in an account. One whose window has ended holds nothing back: where nothing was left
+    /// of it, one request goes ahead and asks.
+    fn survey_account(&self, survey: &mut Survey, account: &Account, now: Time, policy: &Policy) {
+        let left = account.left(self.reserved(), policy);
+        let opens = account.opens(self.guard());
+        if now >= opens {
+            survey.must_probe |= left <= survey.margin;
+        } else {
+            let stuck = self.in_flight == 0 && left <= survey.margin;
+            if stuck || account.is_spent(policy) {
+                let quota = account.horizon.into();
+                survey.block(Block { until: opens, named: account.reset, quota });
+            }
+            if left < survey.left {
+                survey.opens = Some(opens);
+            }
+        }
+        survey.left = survey.left.min(left);
+        survey.limit = survey.limit.min(account.limit);
+    }
+
+    /// Takes in the caller's own plan.
+    fn survey_own(&self, survey: &mut Survey, now: Time, policy: &Policy) {
+        if policy.plan.is_none() {
+            return;
+        }
+        let reserved = self.reserved();
+        survey.left = self.own.left(now, policy).saturating_sub(reserved);
+        let stuck = if self.in_flight == 0 { reserved } else { 0 };
+        if let Some(block) = self.own.used_up(now, stuck, policy) {
+            survey.block(block);
+        }
+    }
+
+    fn most_in_flight(&self, survey: &Survey, policy: &Policy) -> u32 {
+        let most = policy.in_flight_limit(survey.limit);
+        let most = if self.surprised { most.min(MOST_UNSEEN) } else { most };
+        match survey.share {
+            // Requests under way are seen by strangers a round trip late: the own part of what
+            // would be sent alone, and less as the end comes near.
+            Some(share) => part(u64::from(most), share).min(part(survey.left, share / 2.0)).max(1),
+            None => most,
+        }
+    }
+
+    fn paced(&self, survey: &Survey, policy: &Policy) -> Option<Time> {
+        let (true, Some(last), Some(opens)) = (policy.pacing, self.last_grant, survey.opens) else {
+            return None;
+        };
+        let gap = opens.since(last) / u32::try_from(survey.left.max(1)).unwrap_or(u32::MAX);
+        Some(last.after(gap))
+    }
+
+    /// Returns how much later than announced a window is taken to open. A stranger who was refused
+    /// may have been told to wait for whole seconds, rounded up: who sends before those are over is
+    /// late for the whole key, and is counted towards its ban.
+    pub(super) fn guard(&self) -> Duration {
+        if self.share().is_some() { self.guard.max(GUARD_STEP) } else { self.guard }
+    }
+
+    /// Returns the own part of what is used, where strangers share the key.
+    fn share(&self) -> Option<f64> {
+        self.own_share.filter(|share| *share < ALONE)
+    }
+}
+
+impl Survey {
+    fn block(&mut self, block: Block) {
+        if self.blocked.is_none_or(|known| known.until <= block.until) {
+            self.blocked = Some(block);
+        }
+    }
+}
+
+/// Returns what is left to strangers near the end of a window: each may have one under way.
+fn margin(share: f64) -> u64 {
+    u64::from(part(1, 1.0 / share - 0.5))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a part of a small number: rounding down is meant, and `as` saturates"
+)]
+fn part(of: u64, share: f64) -> u32 {
+    (of as f64 * share) as u32
+}

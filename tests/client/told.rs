@@ -1,0 +1,168 @@
+//! What a program hears of waits and refusals, and can see of why its calls wait.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use petstore_client::{CallOptions, Client, HeldBy, Quota, RateLimits, StatusCode};
+use tokio::task::JoinHandle;
+
+use super::kit::{answer, builder, http, no_pets, once};
+use super::wire::{Act, Wire};
+
+/// What a hook has heard.
+type Heard<T> = Arc<Mutex<Vec<T>>>;
+
+type Said = (String, StatusCode, Quota, u64, u32);
+
+fn listening(server: &Wire) -> (Client, Heard<Said>, Heard<u64>) {
+    let (refusals, waits): (Heard<Said>, Heard<u64>) = Default::default();
+    let (refused, waited) = (Arc::clone(&refusals), Arc::clone(&waits));
+    let client = builder(&server.base())
+        .on_refusal(move |refusal| {
+            let (operation, wait) = (refusal.operation.to_owned(), refusal.wait.as_secs());
+            let said = (operation, refusal.status, refusal.quota, wait, refusal.attempt);
+            refused.lock().unwrap().push(said);
+        })
+        .on_wait(move |wait| waited.lock().unwrap().push(wait.length.as_secs()));
+    (client.build().unwrap(), refusals, waits)
+}
+
+/// Answers after a second, with so many requests left of the minute's.
+fn slowly(left: &str, limit: &str) -> Act {
+    let quota = [
+        ("X-RateLimit-Limit", limit),
+        ("X-RateLimit-Remaining", left),
+        ("X-RateLimit-Reset", "60"),
+    ];
+    Act::Later(Duration::from_secs(1), http(200, &quota, "[]"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn hears_of_each_refusal_also_where_the_call_succeeds_in_the_end() {
+    let server = Wire::start(|number| match number {
+        0 => answer(429, &[("Retry-After", "30")], ""),
+        1 => answer(503, &[("Retry-After", "40")], ""),
+        2 => answer(503, &[], ""),
+        3 => answer(429, &[("Retry-After", "50")], r#"{"code":"key_banned"}"#),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let (client, refusals, waits) = listening(&server);
+    let patient = CallOptions::new().max_wait(Duration::from_secs(250)).max_attempts(9);
+    client.pets().list().with(patient).send().await.unwrap();
+    let heard = refusals.lock().unwrap().clone();
+    let said = |(operation, status, quota, _, attempt): &Said| {
+        assert_eq!(operation, "listPets");
+        (status.as_u16(), *quota, *attempt)
+    };
+    let expected = [(429, Quota::Unknown, 1), (503, Quota::Unknown, 2), (429, Quota::Banned, 4)];
+    assert_eq!(heard.iter().map(said).collect::<Vec<_>>(), expected);
+    // The wait for a refusal that follows another may be longer than asked, never shorter.
+    for (heard, asked) in heard.iter().zip([30, 40, 50]) {
+        assert!((asked..asked + 10).contains(&(heard.3 + 1)), "{heard:?}");
+    }
+    assert_eq!(waits.lock().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn hears_of_a_refusal_that_ends_the_call() {
+    let server = Wire::start(|_| answer(429, &[("Retry-After", "30")], "")).await;
+    let (client, refusals, waits) = listening(&server);
+    client.pets().list().with(once()).send().await.unwrap_err();
+    assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
+    // A call that is held back for longer than it may wait is not refused: it is not sent.
+    let hasty = CallOptions::new().max_wait(Duration::ZERO);
+    client.pets().list().with(hasty).send().await.unwrap_err();
+    assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_begins_in_line_is_told_as_well() {
+    let server =
+        Wire::start(|number| if number == 0 { slowly("0", "10") } else { no_pets() }).await;
+    let (client, _, waits) = listening(&server);
+    let calls = (0..5).map(|_| client.pets().list().send());
+    for page in futures_util::future::join_all(calls).await {
+        page.unwrap();
+    }
+    // All came before the answer that says that nothing is left; the first in line is told.
+    let told = waits.lock().unwrap().clone();
+    assert!(matches!(told[..], [60..=62]), "{told:?}");
+}
+
+fn call(client: &Client) -> JoinHandle<Duration> {
+    let client = client.clone();
+    tokio::spawn(async move { client.pets().list().send().await.unwrap().waited() })
+}
+
+/// Looks at a client half a second after two calls; returns that and how long the second waited.
+async fn second_of_two(client: &Client) -> (RateLimits, Duration) {
+    let first = call(client);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let second = call(client);
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let seen = client.rate_limit();
+    assert!(first.await.unwrap().is_zero());
+    (seen, second.await.unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn shows_that_a_call_waits_for_the_first_answer() {
+    let server = Wire::start(|_| slowly("9", "10")).await;
+    let (seen, waited) = second_of_two(&builder(&server.base()).build().unwrap()).await;
+    assert_eq!((seen.held_by, seen.blocked), (Some(HeldBy::Probe), None));
+    assert_eq!((seen.in_flight, seen.waiting), (1, 1));
+    assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shows_that_a_call_waits_for_requests_that_may_use_up_what_is_left() {
+    let server = Wire::start(|number| slowly(if number < 2 { "1" } else { "0" }, "2"));
+    let server = server.await;
+    let client = builder(&server.base()).build().unwrap();
+    client.pets().list().send().await.unwrap();
+    let (seen, waited) = second_of_two(&client).await;
+    assert_eq!((seen.held_by, seen.blocked), (Some(HeldBy::Reserved), None));
+    assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shows_that_a_call_waits_for_the_most_that_may_be_under_way() {
+    let server = Wire::start(|_| slowly("9", "10")).await;
+    let client = builder(&server.base()).max_in_flight(1).build().unwrap();
+    client.pets().list().send().await.unwrap();
+    assert_eq!(client.rate_limit().held_by, None);
+    let (seen, waited) = second_of_two(&client).await;
+    assert_eq!((seen.held_by, seen.blocked), (Some(HeldBy::InFlight), None));
+    assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shows_that_a_call_waits_for_its_pace() {
+    let server = Wire::start(|_| slowly("5", "10")).await;
+    let client = builder(&server.base()).pacing(true).build().unwrap();
+    client.pets().list().send().await.unwrap();
+    let waiting = call(&client);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(client.rate_limit().held_by, Some(HeldBy::Pacing));
+    assert!(waiting.await.unwrap() > Duration::from_secs(9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn shows_the_limit_that_holds_a_call_back_and_what_was_lost() {
+    let server = Wire::start(|number| match number {
+        0 => slowly("5", "10"),
+        1 => Act::Stall(vec![]),
+        _ => slowly("0", "10"),
+    });
+    let server = server.await;
+    let client = builder(&server.base()).build().unwrap();
+    client.pets().list().send().await.unwrap();
+    tokio::time::timeout(Duration::from_secs(5), client.pets().list().send()).await.unwrap_err();
+    let seen = client.rate_limit();
+    assert_eq!((seen.in_flight, seen.unsettled, seen.quotas[0].remaining), (0, 1, 4));
+    client.pets().list().send().await.unwrap();
+    let seen = client.rate_limit();
+    assert_eq!((seen.held_by, seen.unsettled), (Some(HeldBy::Limit), 0));
+    assert_eq!(seen.blocked.unwrap().quota, Quota::Minute);
+}
