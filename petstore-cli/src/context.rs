@@ -1,15 +1,15 @@
 //! What a command works with: a client, its input, and the way out for its results.
 
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use petstore_client::{CallOptions, Client};
 
-use crate::env::{Env, Stream};
+use crate::env::Env;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{OutputFormat, Records};
+use crate::output::{Look, Output, OutputFormat, Sink};
 use crate::report::Report;
 use crate::settings::{GlobalArgs, Target};
 
@@ -25,8 +25,8 @@ pub(crate) struct Context {
     /// `Err` is told when a command first needs a service: some do not.
     target: Option<Result<Target, CliError>>,
     stdin: Option<Box<dyn Read + Send>>,
-    stdout: BufWriter<Box<dyn Write + Send>>,
-    stdout_is_terminal: bool,
+    stdout: Sink,
+    look: Look,
     #[cfg(feature = "mock")]
     mock: Option<petstore_mock::MockServer>,
 }
@@ -39,15 +39,15 @@ pub(crate) fn input_name(file: &Path) -> String {
 impl Context {
     pub(crate) fn new(args: GlobalArgs, env: Env) -> Self {
         let target = (!args.wants_mock()).then(|| Target::resolve(&args, &env));
-        let Stream { writer, is_terminal } = env.stdout;
+        let (style, look) = (args.style(&env), args.look(&env));
         Self {
-            report: Report::new(env.stderr, args.verbose),
+            report: Report::new(env.stderr, style),
             now: env.now,
             args,
             target,
             stdin: Some(env.stdin),
-            stdout: BufWriter::new(writer),
-            stdout_is_terminal: is_terminal,
+            stdout: Sink::new(env.stdout.writer),
+            look,
             #[cfg(feature = "mock")]
             mock: None,
         }
@@ -59,6 +59,7 @@ impl Context {
             Some(target) => target?,
             None => self.start_mock().await?,
         };
+        self.report.hide(&target.key);
         let (report, now) = (self.report.clone(), self.now);
         let waits = self.report.clone();
         let max_wait = self.args.max_wait();
@@ -74,12 +75,20 @@ impl Context {
         Ok(client)
     }
 
-    /// Writes a command's result.
-    pub(crate) fn print(&mut self, records: &Records) -> Result<(), CliError> {
-        let fitting = OutputFormat::fitting(self.stdout_is_terminal);
-        let format = self.args.output.unwrap_or(fitting).format();
-        format.write(records, &mut self.stdout)?;
-        Ok(())
+    /// Begins a command's result, whose records have the given fields, or any. What is asked of
+    /// it is checked here, so this comes before anything is sent.
+    pub(crate) fn output(&self, known: Option<&[&str]>) -> Result<Output, CliError> {
+        Output::new(self.stdout.clone(), &self.look, known)
+    }
+
+    /// The same, for a command with a format of its own where none is asked for.
+    pub(crate) fn output_or(
+        &self,
+        format: OutputFormat,
+        known: Option<&[&str]>,
+    ) -> Result<Output, CliError> {
+        let format = self.look.format.or(Some(format));
+        Output::new(self.stdout.clone(), &Look { format, ..self.look.clone() }, known)
     }
 
     /// Returns standard output, for a result that is no record.
@@ -87,13 +96,9 @@ impl Context {
         &mut self.stdout
     }
 
-    pub(crate) fn stdout_is_terminal(&self) -> bool {
-        self.stdout_is_terminal
-    }
-
-    /// Returns the format that was asked for, if any.
-    pub(crate) fn chosen_format(&self) -> Option<OutputFormat> {
-        self.args.output
+    /// Returns what results are to look like.
+    pub(crate) fn look(&self) -> &Look {
+        &self.look
     }
 
     /// Writes out what is still buffered: a result is only done when it has arrived.

@@ -20,6 +20,8 @@ pub enum Exit {
     Network,
     /// Rate limited or banned, and not waited out.
     RateLimited,
+    /// Partly done, or less than was asked for: `--fail-if-truncated`, `--deny-deprecated`.
+    Partial,
     /// Not found, or gone.
     NotFound,
     /// Stopped by Ctrl-C.
@@ -39,8 +41,26 @@ impl Exit {
             Self::Service => 5,
             Self::Network => 6,
             Self::RateLimited => 7,
+            Self::Partial => 8,
             Self::NotFound => 9,
             Self::Interrupted => 130,
+        }
+    }
+
+    /// Returns the name that programs read (`--error-format json`).
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Internal => "internal",
+            Self::Usage => "usage",
+            Self::Config => "config",
+            Self::Refused => "refused",
+            Self::Service => "service",
+            Self::Network => "network",
+            Self::RateLimited => "rate_limited",
+            Self::Partial => "partial",
+            Self::NotFound => "not_found",
+            Self::Interrupted => "interrupted",
         }
     }
 }
@@ -56,6 +76,7 @@ Exit codes:
   5    the service failed (5xx), or its answer makes no sense
   6    network, TLS, or a time limit
   7    rate limited or banned, and not waited out
+  8    partly done, or cut short or deprecated where asked to fail on it
   9    not found, or gone
   130  stopped by Ctrl-C";
 
@@ -74,6 +95,7 @@ mod tests {
             Exit::Service,
             Exit::Network,
             Exit::RateLimited,
+            Exit::Partial,
             Exit::NotFound,
             Exit::Interrupted,
         ] {

@@ -26,12 +26,13 @@ mod safe;
 mod time;
 
 mod error;
+mod style;
 
 mod output;
 
-mod settings;
-
 mod report;
+
+mod settings;
 
 mod context;
 
@@ -61,12 +62,17 @@ pub async fn run(mut env: Env) -> Exit {
         Err(usage) => return explain(&usage, env),
     };
     let interrupt = std::mem::replace(&mut env.interrupt, Box::pin(std::future::pending()));
+    let deny_deprecated = args.global.deny_deprecated;
     let mut context = Context::new(args.global, env);
     let report = context.report.clone();
     let changes = args.command.changes();
     let work = async {
         args.command.run(&mut context).await?;
-        context.flush()
+        context.flush()?;
+        if deny_deprecated && context.report.was_deprecated() {
+            return Err(CliError::new(Exit::Partial, "a deprecated operation was used"));
+        }
+        Ok(())
     };
     let result = tokio::select! {
         // In this order, so that Ctrl-C is listened for before the work begins.
@@ -87,20 +93,21 @@ fn parse(env: &Env) -> Result<Args, clap::Error> {
 fn explain(usage: &clap::Error, mut env: Env) -> Exit {
     let wrong = usage.use_stderr();
     let stream = if wrong { &env.stderr } else { &env.stdout };
-    let plain = env.var("NO_COLOR").is_some() || env.var("TERM") == Some("dumb");
-    let colour = stream.is_terminal && !plain;
+    let style = settings::style_of_what_was_typed(&env, stream.is_terminal);
     let text = usage.render();
-    let text = if colour { text.ansi().to_string() } else { text.to_string() };
+    let text = if style.color { text.ansi().to_string() } else { text.to_string() };
+    let report = Report::new(env.stderr, style);
     if wrong {
-        Report::new(env.stderr, false).text(&text);
+        report.usage(&text);
         return Exit::Usage;
     }
     let written = env.stdout.writer.write_all(text.as_bytes());
     let written = written.and_then(|()| env.stdout.writer.flush());
-    finish(written.map_err(CliError::from), &Report::new(env.stderr, false))
+    finish(written.map_err(CliError::from), &report)
 }
 
 fn finish(result: Result<(), CliError>, report: &Report) -> Exit {
+    report.clear();
     match result {
         Ok(()) => Exit::Done,
         Err(error) => {

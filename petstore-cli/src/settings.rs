@@ -2,14 +2,17 @@
 //!
 //! Flag over variable over default.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
-use petstore_client::ApiKey;
+use clap::ValueEnum;
 
 use crate::env::Env;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::OutputFormat;
+use crate::output::{Look, OutputFormat};
+use crate::report::{ErrorFormat, Style};
+use crate::style::Color;
 
 /// The flags that every command takes.
 #[derive(Debug, Clone, clap::Args)]
@@ -34,14 +37,38 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true, value_name = "FORMAT")]
     pub(crate) output: Option<OutputFormat>,
 
+    /// Only these fields, in this order; dots lead to what is nested, such as `owner.name`
+    #[arg(long, global = true, value_name = "FIELDS", value_delimiter = ',')]
+    pub(crate) fields: Option<Vec<String>>,
+
+    /// Runs a jq expression over the whole result. Implies JSON, unless -o says otherwise
+    #[arg(long, global = true, value_name = "EXPRESSION")]
+    pub(crate) jq: Option<String>,
+
+    /// When colour is used. NO_COLOR, CLICOLOR_FORCE and TERM=dumb are minded
+    #[arg(long, global = true, value_name = "WHEN")]
+    pub(crate) color: Option<Color>,
+
     /// How long to be held back by rate limits before giving up with exit code 7. 0 never waits
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 120)]
     #[arg(allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) max_wait: u32,
 
-    /// Tells on standard error what each call went through
-    #[arg(short, long, global = true)]
-    pub(crate) verbose: bool,
+    /// Ends with exit code 8 where a deprecated operation was used, for CI
+    #[arg(long, global = true)]
+    pub(crate) deny_deprecated: bool,
+
+    /// Says nothing but errors: no notes, no warnings
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Tells on standard error what each call went through; -vv with headers, -vvv with bodies
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    /// How errors and notes are written
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub(crate) error_format: Option<ErrorFormat>,
 }
 
 fn seconds(text: &str) -> Result<u32, String> {
@@ -56,16 +83,64 @@ impl GlobalArgs {
         return false;
     }
 
+    /// Returns what results are to look like.
+    pub(crate) fn look(&self, env: &Env) -> Look {
+        let is_terminal = env.stdout.is_terminal;
+        Look {
+            format: self.output,
+            fields: self.fields.clone(),
+            jq: self.jq.clone(),
+            is_terminal,
+            width: env.width,
+            color: self.color.unwrap_or_default().applies(env, is_terminal),
+        }
+    }
+
+    /// Returns how things are told on standard error.
+    pub(crate) fn style(&self, env: &Env) -> Style {
+        Style {
+            format: self.error_format.unwrap_or_default(),
+            color: self.color.unwrap_or_default().applies(env, env.stderr.is_terminal),
+            quiet: self.quiet,
+            verbose: self.verbose,
+        }
+    }
+
     pub(crate) fn max_wait(&self) -> Duration {
         Duration::from_secs(self.max_wait.into())
     }
 }
 
+/// Returns how to tell of a command that was mistyped, by those of its flags that say so: where
+/// the rest makes no sense, these still hold.
+pub(crate) fn style_of_what_was_typed(env: &Env, is_terminal: bool) -> Style {
+    let color: Option<Color> = typed(&env.args, "--color");
+    Style {
+        format: typed(&env.args, "--error-format").unwrap_or_default(),
+        color: color.unwrap_or_default().applies(env, is_terminal),
+        ..Style::default()
+    }
+}
+
+/// Finds the value of a flag among arguments that could not be understood.
+fn typed<T: ValueEnum>(args: &[OsString], flag: &str) -> Option<T> {
+    let mut args = args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--");
+    let mut found = None;
+    while let Some(arg) = args.next() {
+        let value = match arg.strip_prefix(flag) {
+            Some("") => args.next(),
+            Some(rest) => rest.strip_prefix('='),
+            None => None,
+        };
+        found = value.and_then(|value| T::from_str(value, false).ok()).or(found);
+    }
+    found
+}
+
 /// A service to talk to.
-#[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) base_url: String,
-    pub(crate) key: ApiKey,
+    pub(crate) key: String,
 }
 
 impl Target {
@@ -87,6 +162,6 @@ impl Target {
                 .hint("set PETSTORE_API_KEY; there is no flag, since others can read arguments")
                 .hint("`petstore --mock …` runs any command without a key"));
         };
-        Ok(Self { base_url: base_url.to_owned(), key: ApiKey::new(key) })
+        Ok(Self { base_url: base_url.to_owned(), key: key.to_owned() })
     }
 }

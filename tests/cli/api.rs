@@ -102,7 +102,7 @@ async fn shows_what_is_left_of_the_limit() {
     let ran = Petstore::at(&server, "free-key").terminal().run("limits").await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
-    LIMIT  REMAINING  RESET                 SECONDS TO RESET
+    ␛[1mLIMIT  REMAINING  RESET                 SECONDS TO RESET␛[0m
     60     59         2026-11-21T10:01:00Z  60
     --- exit 0
     ");

@@ -183,17 +183,48 @@ async fn the_help_goes_to_standard_output() {
               How results are written. Without it: a table on a terminal, tab-separated values in a pipe
 
               Possible values:
-              - table: Aligned columns for people
-              - json:  One JSON document
-              - tsv:   Tab-separated values without a header
+              - table:  Aligned columns for people
+              - json:   One JSON document
+              - ndjson: A JSON document on each line, as they come
+              - yaml:   One YAML document
+              - csv:    Comma-separated values with a header (RFC 4180), as they come
+              - tsv:    Tab-separated values without a header, as they come
+              - id:     The identifiers alone, one on each line, as they come
+
+          --fields <FIELDS>
+              Only these fields, in this order; dots lead to what is nested, such as `owner.name`
+
+          --jq <EXPRESSION>
+              Runs a jq expression over the whole result. Implies JSON, unless -o says otherwise
+
+          --color <WHEN>
+              When colour is used. NO_COLOR, CLICOLOR_FORCE and TERM=dumb are minded
+
+              Possible values:
+              - auto:   On a terminal, unless NO_COLOR or TERM=dumb says otherwise
+              - always: Always
+              - never:  Never
 
           --max-wait <SECONDS>
               How long to be held back by rate limits before giving up with exit code 7. 0 never waits
               
               [default: 120]
 
-      -v, --verbose
-              Tells on standard error what each call went through
+          --deny-deprecated
+              Ends with exit code 8 where a deprecated operation was used, for CI
+
+      -q, --quiet
+              Says nothing but errors: no notes, no warnings
+
+      -v, --verbose...
+              Tells on standard error what each call went through; -vv with headers, -vvv with bodies
+
+          --error-format <FORMAT>
+              How errors and notes are written
+
+              Possible values:
+              - text: Lines for people
+              - json: A JSON object on each line
 
     Variables:
       PETSTORE_BASE_URL  the service's base URL, such as https://HOST/v1
@@ -213,6 +244,7 @@ async fn the_help_goes_to_standard_output() {
       5    the service failed (5xx), or its answer makes no sense
       6    network, TLS, or a time limit
       7    rate limited or banned, and not waited out
+      8    partly done, or cut short or deprecated where asked to fail on it
       9    not found, or gone
       130  stopped by Ctrl-C
     ");

@@ -120,7 +120,7 @@ impl Petstore {
 }
 
 impl Ran {
-    /// Everything in one block; `port` and the like are made the same in every run.
+    /// Everything in one block; ports are made the same in every run, and escapes visible.
     pub(super) fn transcript(&self) -> String {
         let mut text = String::new();
         for (name, stream) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
@@ -129,7 +129,7 @@ impl Ran {
             }
         }
         let _ = write!(text, "--- exit {}", self.code);
-        port_hidden(&text)
+        port_hidden(&text.replace('\u{1b}', "␛"))
     }
 }
 

@@ -6,6 +6,7 @@ mod harness;
 mod api;
 mod configuration;
 mod failures;
+mod output;
 mod pets;
 mod secrecy;
 mod streams;

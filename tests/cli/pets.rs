@@ -9,7 +9,7 @@ async fn lists_pets_as_a_table_on_a_terminal() {
     let ran = Petstore::bare().terminal().run("--mock pets list --limit 7").await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
-    ID  NAME           CATEGORY ID  STATUS
+    ␛[1mID  NAME           CATEGORY ID  STATUS␛[0m
     1   Bramble        1            available
     2   Miso           2            available
     3   Captain Plume  3            pending
@@ -70,7 +70,7 @@ async fn adds_a_pet_from_its_arguments() {
         .await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
-    ID  NAME  CATEGORY ID  STATUS
+    ␛[1mID  NAME  CATEGORY ID  STATUS␛[0m
     26  Rex   -7           pending
     --- exit 0
     ");

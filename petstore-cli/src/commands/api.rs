@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use http::HeaderMap;
-use petstore_client::Method;
+use petstore_client::{Bytes, Method};
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Records, pretty};
+use crate::exit::Exit;
+use crate::output::{Output, OutputFormat};
+use crate::report::Sent;
 use crate::safe;
 
 /// Sends any request, for what has no command of its own
@@ -43,6 +46,7 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let output = context.output_or(OutputFormat::Json, None)?;
         let body = match &self.input {
             Some(file) => Some(context.read(file).await?),
             None => None,
@@ -65,12 +69,13 @@ impl Api {
                 return Err(error.into());
             }
         };
-        context.report.called(&self.path, &answer);
+        let read = |body: &Bytes| serde_json::from_slice(body).unwrap_or_default();
+        context.report.called(Sent::new(&self.path), &answer, read);
         if self.include {
             let head = head(answer.status(), answer.headers());
             context.stdout().write_all(head.as_bytes())?;
         }
-        write_body(context, &answer)
+        write_body(context, output, &answer).await
     }
 }
 
@@ -82,13 +87,13 @@ fn show_refusal(context: &Context, error: &petstore_client::Error) {
     }
 }
 
-fn write_body(context: &mut Context, body: &[u8]) -> Result<(), CliError> {
-    match serde_json::from_slice(body) {
-        Ok(document) if context.chosen_format().is_some() => {
-            context.print(&Records::free(document))?;
+async fn write_body(context: &mut Context, output: Output, body: &[u8]) -> Result<(), CliError> {
+    match serde_json::from_slice::<Value>(body) {
+        Ok(document) => return output.document(&document).await,
+        Err(_) if context.look().jq.is_some() => {
+            return Err(CliError::new(Exit::Service, "the answer is no JSON, which --jq needs"));
         }
-        Ok(document) => pretty(&document, context.stdout())?,
-        Err(_) if context.stdout_is_terminal() => {
+        Err(_) if context.look().is_terminal => {
             let text = String::from_utf8_lossy(body);
             context.stdout().write_all(safe::lines(&text).as_bytes())?;
         }

@@ -7,40 +7,57 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
-use super::format::Format;
-use super::records::Records;
+use super::format::{Format, Kind, Records};
+use crate::error::CliError;
 use crate::safe::is_harmful;
+use crate::style;
 
-pub(crate) struct Json;
+pub(super) struct Json {
+    pub(super) color: bool,
+}
 
 impl Format for Json {
-    fn write(&self, records: &Records, out: &mut dyn Write) -> io::Result<()> {
-        pretty(records.document(), out)
+    fn kind(&self) -> Kind {
+        Kind::Document
+    }
+
+    fn write(&mut self, records: &Records<'_>, out: &mut dyn Write) -> Result<(), CliError> {
+        let layout = Safe { inner: PrettyFormatter::new(), color: self.color };
+        let mut writer = Serializer::with_formatter(&mut *out, layout);
+        let written = match records.rows {
+            [value] if records.single => value.serialize(&mut writer),
+            rows => rows.serialize(&mut writer),
+        };
+        written.map_err(io::Error::from)?;
+        Ok(out.write_all(b"\n")?)
     }
 }
 
-/// Writes a document on several lines.
-pub(crate) fn pretty(document: &Value, out: &mut dyn Write) -> io::Result<()> {
-    document.serialize(&mut Serializer::with_formatter(&mut *out, Safe(PrettyFormatter::new())))?;
-    out.write_all(b"\n")
+/// Writes a document on one line.
+pub(super) fn compact(document: &Value, color: bool, out: &mut dyn Write) -> io::Result<()> {
+    let layout = Safe { inner: CompactFormatter, color };
+    Ok(document.serialize(&mut Serializer::with_formatter(out, layout))?)
 }
 
 /// Returns a document on one line.
 pub(crate) fn to_text(document: &Value) -> String {
     let mut text = Vec::new();
     // Neither a `Value` nor a `Vec` can fail.
-    let _ = document.serialize(&mut Serializer::with_formatter(&mut text, Safe(CompactFormatter)));
+    let _ = compact(document, false, &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Escapes what is harmful, and leaves the layout to another formatter.
-struct Safe<F>(F);
+struct Safe<F> {
+    inner: F,
+    color: bool,
+}
 
 /// Hands calls through to the formatter inside.
 macro_rules! layout {
     ($($name:ident($($arg:ident: $kind:ty),*);)*) => {$(
         fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $arg: $kind)*) -> io::Result<()> {
-            self.0.$name(out $(, $arg)*)
+            self.inner.$name(out $(, $arg)*)
         }
     )*};
 }
@@ -53,10 +70,20 @@ impl<F: Formatter> Formatter for Safe<F> {
         end_array_value();
         begin_object();
         end_object();
-        begin_object_key(first: bool);
-        end_object_key();
         begin_object_value();
         end_object_value();
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.inner.begin_object_key(out, first)?;
+        if self.color { write!(out, "{}", style::NAME) } else { Ok(()) }
+    }
+
+    fn end_object_key<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        if self.color {
+            write!(out, "{:#}", style::NAME)?;
+        }
+        self.inner.end_object_key(out)
     }
 
     fn write_string_fragment<W: ?Sized + Write>(

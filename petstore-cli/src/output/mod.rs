@@ -2,12 +2,20 @@
 //!
 //! A format is one file behind one trait; commands never print.
 
+mod column;
+mod csv;
 mod format;
+mod id;
+mod jq;
 mod json;
-mod records;
+mod ndjson;
+mod sink;
 mod table;
 mod tsv;
+mod writer;
+mod yaml;
 
 pub(crate) use format::OutputFormat;
-pub(crate) use json::pretty;
-pub(crate) use records::Records;
+pub(crate) use json::to_text;
+pub(crate) use sink::Sink;
+pub(crate) use writer::{Look, Output};

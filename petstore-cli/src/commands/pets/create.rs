@@ -7,6 +7,8 @@ use petstore_client::{NewPet, PetStatus};
 use super::shared;
 use crate::context::{Context, input_name};
 use crate::error::CliError;
+use crate::output::to_text;
+use crate::report::Sent;
 
 /// Adds a pet
 #[derive(Debug, clap::Args)]
@@ -36,11 +38,13 @@ pub(crate) struct Create {
 
 impl Create {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let output = context.output(shared::FIELDS)?;
         let pet = self.pet(context).await?;
         let client = context.client().await?;
         let created = client.pets().create(&pet).await?;
-        context.report.called("createPet", &created);
-        context.print(&shared::records(&*created)?)
+        let body = to_text(&shared::json(&pet));
+        context.report.called(Sent::new("createPet").body(&body), &created, shared::json);
+        output.document(&*created).await
     }
 
     async fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {

@@ -3,6 +3,7 @@
 use super::shared;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Sent;
 
 /// Gets one pet (deprecated: the service removes this on 5 December 2030)
 ///
@@ -19,11 +20,12 @@ pub(crate) struct Get {
 
 impl Get {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let output = context.output(shared::FIELDS)?;
         let client = context.client().await?;
         #[expect(deprecated, reason = "offered as long as the service offers it")]
         let pet = client.pets().get(self.id).await?;
-        context.report.called("getPet", &pet);
-        context.print(&shared::records(&*pet)?)
+        context.report.called(Sent::new("getPet"), &pet, shared::json);
+        output.document(&*pet).await
     }
 }
 

@@ -1,11 +1,13 @@
 //! `petstore pets list`.
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{ListPets, More, Pet, PetStatus};
+use petstore_client::{More, Page, Pet, PetStatus};
 
 use super::shared;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::exit::Exit;
+use crate::report::Sent;
 
 /// Lists pets
 ///
@@ -16,7 +18,9 @@ use crate::error::CliError;
 Examples:
   petstore pets list
   petstore pets list --status available --limit 50
-  petstore pets list --all -o json")]
+  petstore pets list --all -o ndjson
+  petstore pets list --fields id,name -o csv
+  petstore pets list --all --jq 'map(.name) | sort'")]
 pub(crate) struct List {
     /// How many pets a page holds, 1 to 100. Without it: 20, the service's default, or 100 with
     /// --all
@@ -30,10 +34,15 @@ pub(crate) struct List {
     /// All pages, as far as the service offers a next one
     #[arg(long)]
     all: bool,
+
+    /// Ends with exit code 8 where more pets may exist than are listed
+    #[arg(long)]
+    fail_if_truncated: bool,
 }
 
 impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let mut output = context.output(shared::FIELDS)?;
         let client = context.client().await?;
         let mut list = client.pets().list();
         if let Some(limit) = self.limit.or(self.all.then_some(100)) {
@@ -42,15 +51,29 @@ impl List {
         if let Some(status) = self.status {
             list = list.status(status);
         }
-        let (pets, more) = fetch(context, list, self.all).await?;
-        context.print(&shared::records(&pets)?)?;
-        match more {
-            More::Yes => context.report.note("there are more pets; `--all` lists them all"),
-            More::Maybe => context.report.note(
-                "the page is full and the service offers no next one: there may be more pets",
-            ),
-            _ => {}
+        let mut pages = list.pages();
+        let mut more = More::No;
+        while let Some(page) = pages.try_next().await? {
+            let read = |page: &Page<Pet>| shared::json(&page[..]);
+            context.report.called(Sent::new("listPets"), &page, read);
+            more = page.more();
+            output.rows(&page)?;
+            if !self.all {
+                break;
+            }
         }
+        output.done().await?;
+        let missing = match more {
+            More::Yes => "there are more pets; `--all` lists them all",
+            More::Maybe => {
+                "the page is full and the service offers no next one: there may be more pets"
+            }
+            _ => return Ok(()),
+        };
+        if self.fail_if_truncated {
+            return Err(CliError::new(Exit::Partial, missing));
+        }
+        context.report.note(missing);
         Ok(())
     }
 }
@@ -58,24 +81,4 @@ impl List {
 fn page_size(text: &str) -> Result<u32, String> {
     let size = text.parse().ok().filter(|size| (1..=100).contains(size));
     size.ok_or_else(|| "a page holds from 1 to 100 pets".to_owned())
-}
-
-/// Fetches all pages before anything is shown: a list that breaks off is an error, not a list.
-async fn fetch(
-    context: &Context,
-    list: ListPets<'_>,
-    all: bool,
-) -> Result<(Vec<Pet>, More), CliError> {
-    let mut pages = list.pages();
-    let mut pets = Vec::new();
-    let mut more = More::No;
-    while let Some(page) = pages.try_next().await? {
-        context.report.called("listPets", &page);
-        more = page.more();
-        pets.extend(page.into_inner());
-        if !all {
-            break;
-        }
-    }
-    Ok((pets, more))
 }

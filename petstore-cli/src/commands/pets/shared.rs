@@ -3,15 +3,14 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use petstore_client::PetStatus;
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::output::Records;
+/// The fields of a pet.
+pub(super) const FIELDS: Option<&[&str]> = Some(&["id", "name", "categoryId", "status"]);
 
-/// Wraps one pet, or several.
-pub(super) fn records(pets: &impl Serialize) -> Result<Records, CliError> {
-    Records::new(pets, &["id", "name", "categoryId", "status"])
-        .map_err(|problem| CliError::new(Exit::Internal, problem))
+/// Returns what was read, as JSON to tell of.
+pub(super) fn json(value: &(impl Serialize + ?Sized)) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
 }
 
 /// Parses a status: the service's three, with a suggestion where one is mistyped.

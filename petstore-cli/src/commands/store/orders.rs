@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::Records;
+use crate::report::Sent;
 
 /// Lists the store's orders
 ///
@@ -16,9 +16,10 @@ pub(crate) struct Orders {}
 
 impl Orders {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let output = context.output(None)?;
         let client = context.client().await?;
         let orders = client.store().orders().await?;
-        context.report.called("GET /store/orders", &orders);
-        context.print(&Records::free(orders.into_inner()))
+        context.report.called(Sent::new("GET /store/orders"), &orders, Clone::clone);
+        output.document(&*orders).await
     }
 }

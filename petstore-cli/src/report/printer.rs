@@ -1,0 +1,190 @@
+//! The one printer of standard error: as text for people, or as a JSON object on each line.
+
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use petstore_client::{Deprecation, Wait};
+use serde_json::{Value, json};
+
+use super::countdown::Countdown;
+use super::fault;
+use crate::env::Stream;
+use crate::error::CliError;
+use crate::output::to_text;
+use crate::style::{self, paint};
+use crate::{safe, time};
+
+/// How errors and notes are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ErrorFormat {
+    /// Lines for people
+    #[default]
+    Text,
+    /// A JSON object on each line
+    Json,
+}
+
+/// How much is told, and in which form.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Style {
+    pub(crate) format: ErrorFormat,
+    pub(crate) color: bool,
+    /// Whether nothing but errors is told.
+    pub(crate) quiet: bool,
+    /// 1: a line for each call; 2: headers too; 3: bodies too.
+    pub(crate) verbose: u8,
+}
+
+/// A handle to standard error; clones write to the same stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Report {
+    inner: Arc<Mutex<Inner>>,
+    pub(super) style: Style,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    stream: Stream,
+    countdown: Option<Countdown>,
+    /// What must never be shown.
+    secret: Option<String>,
+    deprecated: bool,
+}
+
+impl Inner {
+    /// Writes what is already harmless, in place of a countdown that may stand there.
+    pub(super) fn write(&mut self, text: &str) {
+        let cleared = if self.countdown.take().is_some() { Countdown::CLEAR } else { "" };
+        let hidden = self.secret.as_deref().map(|secret| text.replace(secret, "[redacted]"));
+        // Where standard error is gone, there is nobody left to tell.
+        let _ = write!(self.stream.writer, "{cleared}{}", hidden.as_deref().unwrap_or(text));
+        let _ = self.stream.writer.flush();
+    }
+
+    /// Writes a countdown over itself.
+    pub(super) fn rewrite(&mut self, text: &str) {
+        let _ = write!(self.stream.writer, "{}{text}", Countdown::CLEAR);
+        let _ = self.stream.writer.flush();
+    }
+}
+
+impl Report {
+    pub(crate) fn new(stream: Stream, style: Style) -> Self {
+        let inner = Inner { stream, countdown: None, secret: None, deprecated: false };
+        Self { inner: Arc::new(Mutex::new(inner)), style }
+    }
+
+    /// Keeps a key out of everything that is told from now on. A key so short that it occurs in
+    /// ordinary words is no secret.
+    pub(crate) fn hide(&self, key: &str) {
+        self.lock().secret = (key.len() >= 4).then(|| key.to_owned());
+    }
+
+    pub(crate) fn note(&self, text: &str) {
+        if !self.style.quiet {
+            self.tell("note", style::HINT, text);
+        }
+    }
+
+    pub(crate) fn warning(&self, text: &str) {
+        if !self.style.quiet {
+            self.tell("warning", style::WARNING, text);
+        }
+    }
+
+    /// Prints an error with its cause and its hints.
+    pub(crate) fn error(&self, error: &CliError) {
+        self.refused(error);
+        if self.style.format == ErrorFormat::Json {
+            return self.object(&fault::object(error));
+        }
+        self.tell("error", style::ERROR, &error.cause.to_string());
+        if let Some(root) = error.root() {
+            self.tell("cause", style::ERROR, &root);
+        }
+        for hint in &error.hints {
+            self.tell("hint", style::HINT, hint);
+        }
+    }
+
+    /// Prints what was mistyped, with how it is meant, as clap lays it out.
+    pub(crate) fn usage(&self, text: &str) {
+        if self.style.format == ErrorFormat::Text {
+            return self.text(text);
+        }
+        let problem = text.split("\n\n").next().unwrap_or(text);
+        let problem = problem.strip_prefix("error: ").unwrap_or(problem);
+        let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
+        let error = CliError::usage(problem.replace("\n", " "));
+        self.error(&tips.fold(error, CliError::hint));
+    }
+
+    /// Prints what is already laid out.
+    pub(crate) fn text(&self, text: &str) {
+        self.lock().write(text);
+    }
+
+    /// Tells of a deprecated operation.
+    pub(crate) fn deprecated(&self, operation: &str, end: &Deprecation, now: SystemTime) {
+        self.lock().deprecated = true;
+        let mut text = format!("{operation} is deprecated");
+        if let (Some(sunset), Some(days)) = (end.sunset(), end.days_left(now)) {
+            text += &format!(" and will be removed on {} ({days} days left)", time::day(sunset));
+        }
+        if operation == "getPet" {
+            text += "; use `petstore pets list --status …`";
+        } else if let Some(successor) = end.successor() {
+            text += &format!("; use {successor}");
+        }
+        self.warning(&text);
+    }
+
+    /// Returns whether a deprecated operation was used.
+    pub(crate) fn was_deprecated(&self) -> bool {
+        self.lock().deprecated
+    }
+
+    /// Tells of a wait: as a countdown to who looks at it, else once.
+    pub(crate) fn waits(&self, wait: &Wait<'_>) {
+        let seconds = wait.length.as_secs() + u64::from(wait.length.subsec_nanos() > 0);
+        let until = time::instant(wait.until);
+        let live = self.lock().stream.is_terminal && self.style.format == ErrorFormat::Text;
+        if live && !self.style.quiet && seconds > 2 {
+            let reason = format!("{}, until {until}", wait.quota);
+            let countdown = Countdown::start(Arc::downgrade(&self.inner), seconds, reason);
+            self.lock().countdown = Some(countdown);
+        } else {
+            self.note(&format!("{}: waiting {seconds} s, until {until}", wait.quota));
+        }
+    }
+
+    /// Takes a countdown off the screen.
+    pub(crate) fn clear(&self) {
+        let mut inner = self.lock();
+        if inner.countdown.is_some() {
+            inner.write("");
+        }
+    }
+
+    /// Prints a line with a label.
+    pub(super) fn tell(&self, label: &str, style: anstyle::Style, text: &str) {
+        if self.style.format == ErrorFormat::Json {
+            return self.object(&json!({ "level": label, "message": text.trim_end() }));
+        }
+        let text = safe::lines(text.trim_end());
+        let label = match label {
+            "trace" => String::new(),
+            label => paint(style, format!("{label}:"), self.style.color) + " ",
+        };
+        self.text(&format!("{label}{text}\n"));
+    }
+
+    fn object(&self, object: &Value) {
+        self.text(&format!("{}\n", to_text(object)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,306 @@
+//! The formats, the fields, `--jq`, colour, and how much is told on standard error.
+
+use insta::assert_snapshot;
+use petstore_mock::{MockServer, Plan, Seed, SeedPet};
+use serde_json::{Value, json};
+
+use super::harness::Petstore;
+
+async fn printed(line: &str) -> String {
+    let ran = Petstore::bare().run(&format!("--mock pets list --limit 2 -q {line}")).await;
+    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0), "{line}");
+    ran.stdout
+}
+
+#[tokio::test]
+async fn writes_every_format() {
+    assert_snapshot!(printed("-o table").await, @"
+    ID  NAME     CATEGORY ID  STATUS
+    1   Bramble  1            available
+    2   Miso     2            available
+    ");
+    assert_snapshot!(printed("-o ndjson").await, @r#"
+    {"id":1,"name":"Bramble","categoryId":1,"status":"available"}
+    {"id":2,"name":"Miso","categoryId":2,"status":"available"}
+    "#);
+    assert_snapshot!(printed("-o yaml").await, @"
+    - id: 1
+      name: Bramble
+      categoryId: 1
+      status: available
+    - id: 2
+      name: Miso
+      categoryId: 2
+      status: available
+    ");
+    assert_snapshot!(printed("-o csv").await, @"
+    id,name,categoryId,status
+    1,Bramble,1,available
+    2,Miso,2,available
+    ");
+    assert_snapshot!(printed("-o id").await, @"
+    1
+    2
+    ");
+}
+
+#[tokio::test]
+async fn writes_one_object_as_one_document() {
+    let get = async |format: &str| {
+        Petstore::bare().run(&format!("--mock pets get 3 -q -o {format}")).await
+    };
+    assert_snapshot!(get("yaml").await.stdout, @"
+    id: 3
+    name: Captain Plume
+    categoryId: 3
+    status: pending
+    ");
+    assert_snapshot!(get("csv").await.stdout, @"
+    id,name,categoryId,status
+    3,Captain Plume,3,pending
+    ");
+    assert_snapshot!(get("ndjson").await.stdout, @r#"{"id":3,"name":"Captain Plume","categoryId":3,"status":"pending"}"#);
+}
+
+#[tokio::test]
+async fn an_empty_list_is_a_document_too() {
+    let none = async |format: &str| {
+        Petstore::bare().run(&format!("--mock store orders -o {format}")).await
+    };
+    for (format, expected) in [("json", "[]\n"), ("yaml", "[]\n"), ("ndjson", ""), ("tsv", "")] {
+        assert_eq!(none(format).await.stdout, expected, "{format}");
+    }
+}
+
+#[tokio::test]
+async fn shows_the_fields_that_were_chosen_in_their_order() {
+    assert_snapshot!(printed("--fields name,id").await, @"
+    Bramble	1
+    Miso	2
+    ");
+    assert_snapshot!(printed("--fields name,id -o csv").await, @"
+    name,id
+    Bramble,1
+    Miso,2
+    ");
+    assert_snapshot!(printed("--fields status,id -o ndjson").await, @r#"
+    {"status":"available","id":1}
+    {"status":"available","id":2}
+    "#);
+    let ran = Petstore::bare().run("--mock pets list --fields nmae").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: there is no field `nmae`
+    hint: the fields are id, name, categoryId, status
+    --- exit 2
+    ");
+}
+
+#[tokio::test]
+async fn reaches_nested_fields_of_what_is_not_described() {
+    let order =
+        json!({ "id": 5, "owner": { "name": "Ada", "age": 36 }, "lines": [{ "petId": 1 }] });
+    let server = MockServer::builder()
+        .key("k", Plan::Free)
+        .seed(Seed::new().order(order))
+        .start()
+        .await
+        .unwrap();
+    let run = async |line: &str| Petstore::at(&server, "k").run(line).await.stdout;
+    assert_eq!(run("store orders --fields owner.name,lines.0.petId").await, "Ada\t1\n");
+    let nested = run("store orders --fields owner.name -o ndjson").await;
+    assert_eq!(nested, "{\"owner\":{\"name\":\"Ada\"}}\n");
+}
+
+#[tokio::test]
+async fn runs_a_jq_expression_over_the_whole_result() {
+    let run = async |jq: &str, rest: &[&str]| {
+        let words = ["--mock", "pets", "list", "--all", "--jq", jq];
+        let ran = Petstore::bare().run_words(&[&words, rest].concat()).await;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stdout
+    };
+    assert_eq!(run("length", &[]).await, "25\n");
+    assert_eq!(run(".[:2] | map(.name)", &["-o", "ndjson"]).await, "\"Bramble\"\n\"Miso\"\n");
+    assert_eq!(run(".[:2][].name", &[]).await, "\"Bramble\"\n\"Miso\"\n");
+    assert_eq!(run(".[:2][] | [.id, .name]", &["-o", "tsv"]).await, "1\tBramble\n2\tMiso\n");
+    assert_eq!(run(".[] | select(.id == 99)", &[]).await, "");
+    assert_snapshot!(run("[.[0]]", &["--fields", "id,name"]).await, @r#"
+    [
+      {
+        "id": 1,
+        "name": "Bramble"
+      }
+    ]
+    "#);
+}
+
+#[tokio::test]
+async fn a_bad_jq_expression_is_told_with_its_place_before_anything_is_sent() {
+    let server = MockServer::builder().key("k", Plan::enterprise(1, 9)).start().await.unwrap();
+    for jq in
+        [".[", ".a | nope", ". +", "$x", ".[] as", "\"a", "env", "$ENV", "import \"a\" as a; ."]
+    {
+        let ran = Petstore::at(&server, "k").run_words(&["pets", "list", "--jq", jq]).await;
+        assert!(ran.stderr.contains("error: --jq: at character "), "{jq}: {}", ran.stderr);
+        assert_eq!((ran.stdout.as_str(), ran.code), ("", 2), "{jq}");
+    }
+    let ran = Petstore::at(&server, "k").run_words(&["pets", "list", "--jq", ".a | nope"]).await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: --jq: at character 6 of `.a | nope`: there is no filter `nope`
+    --- exit 2
+    ");
+    // The one request of this minute is still there.
+    assert_eq!(Petstore::at(&server, "k").run("pets list --max-wait 0").await.code, 0);
+}
+
+#[tokio::test]
+async fn a_jq_expression_that_fails_leaves_no_half_document() {
+    let line = ["--mock", "pets", "list", "--jq", ".[].id, error(\"no\")"];
+    let ran = Petstore::bare().run_words(&line).await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stderr
+    error: --jq: "no"
+    --- exit 2
+    "#);
+}
+
+#[tokio::test]
+async fn a_table_fits_the_terminal_and_cuts_no_identifier() {
+    let seed = Seed::new()
+        .pet(SeedPet::new("a very long name that goes on", i64::MAX))
+        .pet(SeedPet::new("犬犬犬犬犬犬犬犬犬犬犬犬", 2));
+    let server = MockServer::builder().key("k", Plan::Free).seed(seed).start().await.unwrap();
+    let terminal = || Petstore::at(&server, "k").terminal();
+    let ran = terminal().width(48).run("pets list --color never").await;
+    assert_snapshot!(ran.stdout, @"
+    ID  NAME             CATEGORY ID          STATUS
+    1   a very long na…  9223372036854775807
+    2   犬犬犬犬犬犬犬…  2
+    ");
+    let piped = Petstore::at(&server, "k").width(48).run("pets list -o table").await;
+    assert!(piped.stdout.contains("goes on  9223372036854775807"), "{}", piped.stdout);
+}
+
+#[tokio::test]
+async fn colour_follows_the_flag_then_the_variables_then_the_terminal() {
+    let colored = async |terminal: bool, vars: &[(&str, &str)], flags: &str| {
+        let mut petstore = Petstore::bare();
+        if terminal {
+            petstore = petstore.terminal();
+        }
+        for (name, value) in vars {
+            petstore = petstore.var(name, value);
+        }
+        let ran = petstore.run(&format!("--mock pets list -o json {flags}")).await;
+        ran.stdout.contains("\u{1b}[")
+    };
+    assert!(colored(true, &[], "").await);
+    assert!(!colored(false, &[], "").await);
+    assert!(!colored(true, &[("NO_COLOR", "1")], "").await);
+    assert!(colored(true, &[("NO_COLOR", "")], "").await);
+    assert!(!colored(true, &[("TERM", "dumb")], "").await);
+    assert!(colored(false, &[("CLICOLOR_FORCE", "1")], "").await);
+    assert!(!colored(false, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], "").await);
+    assert!(colored(false, &[("NO_COLOR", "1")], "--color always").await);
+    assert!(!colored(true, &[("CLICOLOR_FORCE", "1")], "--color never").await);
+}
+
+#[tokio::test]
+async fn mistakes_in_typing_obey_the_colour_and_the_error_format() {
+    let ran = Petstore::bare().run("--color=always pets lst").await;
+    assert!(ran.stderr.contains("\u{1b}["), "{}", ran.stderr);
+    let ran = Petstore::bare().run("pets lst --error-format json").await;
+    let error: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(error["message"], "unrecognized subcommand 'lst'");
+    assert_eq!((error["exit"].as_u64(), error["kind"].as_str()), (Some(2), Some("usage")));
+    assert_eq!(error["hints"][0], "a similar subcommand exists: 'list'");
+}
+
+#[tokio::test]
+async fn errors_and_notes_are_objects_for_programs() {
+    let server = MockServer::builder().key("k", Plan::enterprise(1, 9)).start().await.unwrap();
+    let json = || Petstore::at(&server, "k");
+    let noted = json().run("pets list --error-format json").await;
+    let note: Value = serde_json::from_str(&noted.stderr).unwrap();
+    assert_eq!(note["level"], "note");
+    let refused = json().run("pets get 1 --max-wait 0 --error-format json").await;
+    let error: Value = serde_json::from_str(refused.stderr.lines().last().unwrap()).unwrap();
+    assert_eq!((&error["exit"], &error["kind"]), (&json!(7), &json!("rate_limited")));
+    assert_eq!(error["operation"], "getPet");
+    assert!(error["retryAt"].as_str().unwrap().ends_with('Z'), "{error}");
+    assert!(error["retryAfterSeconds"].as_u64().unwrap() <= 60, "{error}");
+}
+
+#[tokio::test]
+async fn tells_headers_and_bodies_where_asked_and_never_the_key() {
+    let server = MockServer::builder().key("sentinel-key", Plan::Free).start().await.unwrap();
+    for (flag, head, body) in [("-v", false, false), ("-vv", true, false), ("-vvv", true, true)] {
+        for line in ["pets create sentinel-key --category-id 7", "api /pets?status=sentinel-key"] {
+            let line = format!("{line} {flag}");
+            let ran = Petstore::at(&server, "sentinel-key").run(&line).await;
+            assert_eq!(ran.stderr.contains("\n< x-ratelimit-limit: 60\n"), head, "{}", ran.stderr);
+            assert_eq!(ran.stderr.contains("\n< {"), body, "{}", ran.stderr);
+            assert!(!ran.stderr.contains("sentinel-key"), "{}", ran.stderr);
+        }
+    }
+}
+
+#[tokio::test]
+async fn quiet_leaves_nothing_but_errors() {
+    let ran = Petstore::bare().run("--mock pets get 1 -q").await;
+    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
+    let ran = Petstore::bare().run("--mock pets get 99 -q").await;
+    assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn fails_where_a_list_is_cut_short_or_an_operation_deprecated_if_asked() {
+    let ran = Petstore::bare().run("--mock pets list --limit 1 --fail-if-truncated").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    1	Bramble	1	available
+    --- stderr
+    error: there are more pets; `--all` lists them all
+    --- exit 8
+    ");
+    let ran = Petstore::bare().run("--mock pets list --all --fail-if-truncated").await;
+    assert_eq!(ran.code, 0);
+    let ran = Petstore::bare().run("--mock pets get 1 --deny-deprecated").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    1	Bramble	1	available
+    --- stderr
+    warning: getPet is deprecated and will be removed on 2030-12-05 (1474 days left); use `petstore pets list --status …`
+    error: a deprecated operation was used
+    --- exit 8
+    ");
+}
+
+#[tokio::test]
+async fn what_is_written_reads_back_as_it_was() {
+    let names =
+        ["a\u{1b}[2J\u{9b}\u{7f}", "\u{202e}x\u{200b}", "a,\"b\"\r\nc\t\\", " no ", "犬🐕", "="];
+    let seed = names.iter().fold(Seed::new(), |seed, name| seed.pet(SeedPet::new(*name, 1)));
+    let server = MockServer::builder().key("k", Plan::Free).seed(seed).start().await.unwrap();
+    let run = async |format: &str| {
+        let ran = Petstore::at(&server, "k").run(&format!("pets list -o {format}")).await;
+        ran.stdout
+    };
+    let of = |pets: &[Value]| {
+        pets.iter().map(|pet| pet["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let pets: Vec<Value> = serde_json::from_str(&run("json").await).unwrap();
+    assert_eq!(of(&pets), names);
+    let pets = run("ndjson").await;
+    let pets: Vec<_> = pets.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(of(&pets), names);
+    let text = run("csv").await;
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let read: Vec<_> = reader.records().map(|row| row.unwrap()[1].to_owned()).collect();
+    assert_eq!(read, names);
+    let shown = Petstore::at(&server, "k").terminal().run("pets list -o csv").await.stdout;
+    assert!(!shown.contains(|c: char| c.is_control() && !"\n\t".contains(c)), "{shown:?}");
+    assert!(!shown.contains(['\u{202e}', '\u{200b}']), "{shown:?}");
+}
