@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use crate::{
     ban::BanPolicy,
     clock::Clock,
+    fault::Fault,
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
@@ -71,6 +72,7 @@ pub struct Builder {
     seed: Seed,
     clock: Clock,
     settings: Settings,
+    faults: Vec<Fault>,
 }
 
 impl Builder {
@@ -81,6 +83,7 @@ impl Builder {
             seed: Seed::default(),
             clock: Clock::system(),
             settings: Settings::default(),
+            faults: Vec::new(),
         }
     }
 
@@ -159,6 +162,12 @@ impl Builder {
         self
     }
 
+    /// Sets a fault from the first request on; more are set with [`MockServer::faults`].
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.faults.push(fault);
+        self
+    }
+
     /// Binds the port and starts serving, on the tokio runtime this is awaited on, which needs its
     /// I/O and time enabled.
     ///
@@ -186,6 +195,9 @@ impl Builder {
         let listener = TcpListener::bind(self.addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let world = World::new(self.clock.clone(), self.settings, keys, store);
+        for fault in self.faults {
+            world.faults().set(fault).detach();
+        }
         Ok(MockServer::serve(listener, addr, Front::new(world), self.clock))
     }
 }

@@ -11,6 +11,7 @@ mod target;
 
 mod ban;
 mod cursor;
+mod fault;
 mod plan;
 mod quota;
 mod store;
@@ -31,6 +32,7 @@ mod extract;
 mod routes;
 
 mod admin;
+mod inject;
 
 mod router;
 
@@ -49,6 +51,9 @@ pub use crate::{
     clock::Clock,
     error::ErrorCode,
     exchange::{Admission, Exchange, KeyLabel},
+    fault::{
+        Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,
+    },
     journal::Pattern,
     model::{ParsePetStatusError, PetStatus},
     openapi::OpenApi,

@@ -25,6 +25,8 @@ use crate::{
     error::ApiError,
     exchange::KeyLabel,
     extract::{Head, KeyFault, Standing, Visit, bearer},
+    fault::{Chosen, Facts, Faults},
+    inject::{inject, leave_undone},
     journal::{Arrival, Caller, Journal, Recording},
     operation::Operation,
     quota::Rate,
@@ -50,6 +52,10 @@ impl Front {
         Self { routes: routes(Arc::clone(&world)), world }
     }
 
+    pub(crate) fn faults(&self) -> &Faults {
+        self.world.faults()
+    }
+
     pub(crate) fn journal(&self) -> &Arc<Journal> {
         self.world.journal()
     }
@@ -72,9 +78,40 @@ impl Front {
         let arrival = Arrival { now, target, operation, key, admission, rate };
         let journal = Arc::clone(self.world.journal());
         let clock = self.world.clock().clone();
-        let (recording, request) = Recording::begin(journal, clock, caller, arrival, request);
-        let response = self.route(caller, request, now, standing, rate).await;
+        let faults = self.faults_of(&request, operation, standing);
+        let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
+        let Some(faults) = faults else {
+            let response = self.route(caller, request, now, standing, rate).await;
+            return recording.end(response);
+        };
+        let method = request.method().clone();
+        let mut response = if faults.is_processed() {
+            self.route(caller, request, now, standing, rate).await
+        } else {
+            leave_undone(request).await
+        };
+        let clock = self.world.clock();
+        if !faults.delay().is_zero() {
+            clock.sleep(faults.delay()).await;
+        }
+        let now = clock.since_epoch();
+        stamp(response.headers_mut(), now, rate);
+        let response = inject(&faults, now, &method, response, &mut recording).await;
         recording.end(response)
+    }
+
+    /// Chooses the faults that hit a request to the service. This is the order of arrival.
+    fn faults_of<B>(
+        &self,
+        request: &Request<B>,
+        operation: Option<Operation>,
+        standing: Standing,
+    ) -> Option<Chosen> {
+        if matches!(standing, Standing::Outside) {
+            return None;
+        }
+        let headers = request.headers();
+        self.faults().choose(|| Facts { operation, key: bearer(headers).ok(), headers })
     }
 
     async fn route<B>(

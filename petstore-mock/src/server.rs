@@ -14,6 +14,7 @@ use crate::{
     alarm,
     clock::Clock,
     exchange::Exchange,
+    fault::Faults,
     journal::{Journal, Pattern},
     router::Front,
 };
@@ -41,6 +42,7 @@ pub struct MockServer {
     url: String,
     addr: SocketAddr,
     clock: Clock,
+    faults: Faults,
     journal: Arc<Journal>,
     /// Shared with the accept loop, so that dropping closes the port without the loop's help.
     door: Arc<Door>,
@@ -56,7 +58,7 @@ impl MockServer {
         front: Front,
         clock: Clock,
     ) -> Self {
-        let journal = Arc::clone(front.journal());
+        let (faults, journal) = (front.faults().clone(), Arc::clone(front.journal()));
         let door = Arc::new(Door::new(listener));
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn({
@@ -64,7 +66,7 @@ impl MockServer {
             async move { accept::serve(&door, front, stopped).await }
         });
         let origin = format!("http://{}", reachable(addr));
-        Self { url: format!("{origin}/v1"), origin, addr, clock, journal, door, stop, task }
+        Self { url: format!("{origin}/v1"), origin, addr, clock, faults, journal, door, stop, task }
     }
 
     /// Returns the base URL of the service, such as `http://127.0.0.1:4010/v1`.
@@ -104,6 +106,24 @@ impl MockServer {
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Returns the server's faults, by which a test lets things go wrong.
+    ///
+    /// ```
+    /// # use petstore_mock::{MockServer, Operation};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = MockServer::start().await;
+    /// let fault = server.faults().on(Operation::ListPets).first(3).reset();
+    /// assert_eq!(fault.hits(), 0);
+    /// // It was not hit at all: without this, dropping it would fail the test.
+    /// fault.detach();
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Returns the exchanges that the journal still has and that the pattern means, by number.

@@ -12,6 +12,7 @@ use crate::{
     ban::Record,
     clock::Clock,
     exchange::KeyLabel,
+    fault::Faults,
     journal::Journal,
     model::{NewPet, Pet},
     plan::Plan,
@@ -35,6 +36,7 @@ pub(crate) struct World {
     clock: Clock,
     settings: Settings,
     journal: Arc<Journal>,
+    faults: Faults,
     state: Mutex<State>,
 }
 
@@ -70,7 +72,8 @@ impl World {
         };
         let accounts = (1..).zip(keys).map(account).collect();
         let journal = Arc::new(journal);
-        Self { clock, settings, journal, state: Mutex::new(State { accounts, store }) }
+        let (faults, state) = (Faults::default(), Mutex::new(State { accounts, store }));
+        Self { clock, settings, journal, faults, state }
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -83,6 +86,10 @@ impl World {
 
     pub(crate) fn journal(&self) -> &Arc<Journal> {
         &self.journal
+    }
+
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Lets a request of `key` in or refuses it, and returns what its rate headers say, and how the

@@ -9,6 +9,7 @@ mod bodies;
 mod credentials;
 mod deprecation;
 mod documents;
+mod faults;
 mod journal;
 mod lifecycle;
 mod operations;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The last second of the year 9999, after which HTTP has no date: no clock goes further.
-pub(super) const END: Duration = Duration::from_secs(253_402_300_799);
+pub(crate) const END: Duration = Duration::from_secs(253_402_300_799);
 
 /// The fastest a clock can go: 11 days in a second.
 const FASTEST: f64 = 1_000_000.0;

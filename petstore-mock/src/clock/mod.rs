@@ -9,4 +9,5 @@ mod face;
 mod source;
 mod value;
 
+pub(crate) use self::face::END;
 pub use self::value::Clock;

@@ -94,7 +94,6 @@ impl Recording {
     }
 
     /// Notes that a fault hits this exchange.
-    #[expect(dead_code, reason = "faults are to use it")]
     pub(crate) fn hit_by(&mut self, fault: impl Into<Cow<'static, str>>) {
         if let Some(record) = &mut self.record {
             record.faults.push(fault.into());
@@ -102,7 +101,6 @@ impl Recording {
     }
 
     /// Notes that the client won't get all of the answer, because a fault sees to that.
-    #[expect(dead_code, reason = "faults are to use it")]
     pub(crate) fn lose(&mut self) {
         if let Some(record) = &mut self.record {
             *record.lost.get_mut() = true;

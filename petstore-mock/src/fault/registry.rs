@@ -1,0 +1,205 @@
+//! The faults that are set, in the order in which they were, and what each has done so far. Who holds
+//! one is `guard`; carrying out what is chosen here is left to the router and to `accept`.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::Serialize;
+
+use super::{
+    effect::{Answer, Effect},
+    matcher::Facts,
+    random::Random,
+    spec::Fault,
+};
+
+/// All faults of a server, shared by its clones.
+#[derive(Clone, Default)]
+pub(super) struct Registry(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// Whether there is any: all that a request without faults looks at.
+    any: AtomicBool,
+    set: Mutex<Set>,
+}
+
+#[derive(Default)]
+struct Set {
+    entries: Vec<Entry>,
+    /// The number of the last one that was set.
+    last: u64,
+}
+
+struct Entry {
+    id: u64,
+    fault: Arc<Fault>,
+    random: Random,
+    counts: Arc<Counts>,
+    /// How often its turn came, be it that it lets the request pass.
+    turns: u64,
+}
+
+/// What a fault has met so far.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) seen: AtomicU64,
+    pub(super) matched: AtomicU64,
+    pub(super) hits: AtomicU64,
+}
+
+/// A fault that is set, and what it has done so far.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct FaultStatus {
+    /// Its number, by which it can be removed.
+    pub id: u64,
+    /// The fault itself.
+    #[serde(flatten)]
+    pub fault: Fault,
+    /// How many requests came since it was set.
+    pub seen: u64,
+    /// How many of them it was meant for.
+    pub matched: u64,
+    /// How many it changed.
+    pub hits: u64,
+}
+
+impl Registry {
+    pub(super) fn add(&self, fault: Fault) -> (u64, Arc<Fault>, Arc<Counts>) {
+        let (fault, counts) = (Arc::new(fault), Arc::new(Counts::default()));
+        let mut set = self.lock();
+        set.last += 1;
+        let id = set.last;
+        set.entries.push(Entry {
+            id,
+            random: Random::new(fault.seed),
+            fault: Arc::clone(&fault),
+            counts: Arc::clone(&counts),
+            turns: 0,
+        });
+        self.0.any.store(true, Ordering::Relaxed);
+        (id, fault, counts)
+    }
+
+    /// Removes faults, and returns how many.
+    pub(super) fn remove(&self, is_meant: impl Fn(u64) -> bool) -> usize {
+        let mut set = self.lock();
+        let before = set.entries.len();
+        set.entries.retain(|entry| !is_meant(entry.id));
+        self.0.any.store(!set.entries.is_empty(), Ordering::Relaxed);
+        before - set.entries.len()
+    }
+
+    pub(super) fn list(&self) -> Vec<FaultStatus> {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let status = |Entry { id, fault, counts, .. }: &Entry| FaultStatus {
+            id: *id,
+            fault: Fault::clone(fault),
+            seen: read(&counts.seen),
+            matched: read(&counts.matched),
+            hits: read(&counts.hits),
+        };
+        self.lock().entries.iter().map(status).collect()
+    }
+
+    /// Whether no fault is set at all.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.0.any.load(Ordering::Relaxed)
+    }
+
+    /// Chooses the faults that hit a request, which counts as one for all of them.
+    pub(super) fn choose(&self, request: Facts<'_>) -> Option<Chosen> {
+        let mut chosen = Chosen { processed: true, delay: Duration::ZERO, faults: Vec::new() };
+        for entry in &mut self.lock().entries {
+            entry.choose(request, &mut chosen);
+        }
+        Some(chosen).filter(|chosen| !chosen.faults.is_empty())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Set> {
+        // What is there after a panic is whole: every change is a single push, count or removal.
+        self.0.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn choose(&mut self, request: Facts<'_>, chosen: &mut Chosen) {
+        self.counts.seen.fetch_add(1, Ordering::Relaxed);
+        if !self.fault.matcher.matches(request) {
+            return;
+        }
+        let number = self.counts.matched.fetch_add(1, Ordering::Relaxed) + 1;
+        if !self.fault.when.hits(number, &mut self.random) {
+            return;
+        }
+        self.turns += 1;
+        let Some(effect) = self.fault.effect(self.turns) else {
+            return;
+        };
+        let delay = effect.draw_delay(&mut self.random);
+        chosen.processed &= self.fault.is_processed(effect);
+        chosen.delay = chosen.delay.saturating_add(delay.unwrap_or_default());
+        chosen.faults.push(One {
+            fault: Arc::clone(&self.fault),
+            effect: effect.clone(),
+            counts: Arc::clone(&self.counts),
+            is_delayed: delay.is_some(),
+        });
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.list()).finish()
+    }
+}
+
+/// The faults that hit one request.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    processed: bool,
+    delay: Duration,
+    faults: Vec<One>,
+}
+
+#[derive(Debug)]
+struct One {
+    fault: Arc<Fault>,
+    effect: Effect,
+    counts: Arc<Counts>,
+    is_delayed: bool,
+}
+
+impl Chosen {
+    /// Whether the request is to be carried out, whatever becomes of its answer.
+    pub(crate) fn is_processed(&self) -> bool {
+        self.processed
+    }
+
+    /// Returns how much later the answer is to come.
+    pub(crate) fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// Changes the answer, counts the hits, and returns the names of those that hit.
+    pub(crate) fn act(&self, answer: &mut Answer) -> Vec<String> {
+        let mut names = Vec::new();
+        // A status takes the place of the whole answer, so it comes before what changes a part.
+        let (first, then): (Vec<_>, Vec<_>) =
+            self.faults.iter().partition(|one| one.effect.gives_a_status());
+        for one in first.into_iter().chain(then) {
+            if one.effect.act(answer) || one.is_delayed {
+                one.counts.hits.fetch_add(1, Ordering::Relaxed);
+                names.push(one.fault.name());
+            }
+        }
+        names
+    }
+}

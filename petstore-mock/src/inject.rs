@@ -1,0 +1,71 @@
+//! Faults meet HTTP here: an answer is taken apart, changed, and put together again. Which faults hit a
+//! request is `fault`'s affair; what they want of the socket goes along for `accept` to carry out.
+
+use std::{pin::pin, time::Duration};
+
+use axum::{body::Body, response::Response};
+use http::{Method, Request};
+use http_body_util::BodyExt;
+
+use crate::{
+    fault::{Answer, Chosen, Script},
+    journal::Recording,
+};
+
+/// How much is read of a request that is not carried out: more than the service takes.
+const MOST_READ: usize = 2 * 1024 * 1024;
+
+/// Answers a request that is not carried out. Its body is read all the same, as the service would:
+/// or the client might lose the answer while it is still sending.
+pub(crate) async fn leave_undone<B>(request: Request<B>) -> Response
+where
+    B: hyper::body::Body<Data = bytes::Bytes>,
+{
+    let mut body = pin!(request.into_body());
+    let mut read = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        read += frame.data_ref().map_or(0, bytes::Bytes::len);
+        if read > MOST_READ {
+            break;
+        }
+    }
+    response(Answer::unavailable())
+}
+
+/// Lets the faults happen to an answer, and notes those that did.
+pub(crate) async fn inject(
+    faults: &Chosen,
+    now: Duration,
+    method: &Method,
+    answer: Response,
+    recording: &mut Recording,
+) -> Response {
+    let (parts, body) = answer.into_parts();
+    // The mock's own bodies are there already, and whole.
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let mut answer = Answer {
+        status: parts.status,
+        headers: parts.headers,
+        body,
+        is_head: method == Method::HEAD,
+        now,
+        script: Script::default(),
+    };
+    for name in faults.act(&mut answer) {
+        recording.hit_by(name);
+    }
+    if answer.script.end.is_some_and(|end| end.loses_the_answer()) {
+        recording.lose();
+    }
+    response(answer)
+}
+
+fn response(answer: Answer) -> Response {
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    if !answer.script.is_plain() {
+        response.extensions_mut().insert(answer.script);
+    }
+    response
+}
