@@ -12,6 +12,7 @@ use crate::{
     ban::BanPolicy,
     clock::Clock,
     fault::Fault,
+    limits::Limits,
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
@@ -71,6 +72,7 @@ pub struct Builder {
     keys: BTreeMap<String, Plan>,
     seed: Seed,
     clock: Clock,
+    limits: Limits,
     settings: Settings,
     faults: Vec<Fault>,
 }
@@ -82,6 +84,7 @@ impl Builder {
             keys: BTreeMap::new(),
             seed: Seed::default(),
             clock: Clock::system(),
+            limits: Limits::default(),
             settings: Settings::default(),
             faults: Vec::new(),
         }
@@ -96,6 +99,12 @@ impl Builder {
     /// Sets the port to listen on: 0, which takes a free one, unless set.
     pub fn port(mut self, port: u16) -> Self {
         self.addr.set_port(port);
+        self
+    }
+
+    /// Sets how many connections there may be, and how long clients may take: see [`Limits`].
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -198,7 +207,7 @@ impl Builder {
         for fault in self.faults {
             world.faults().set(fault).detach();
         }
-        Ok(MockServer::serve(listener, addr, Front::new(world), self.clock))
+        Ok(MockServer::serve(listener, addr, Front::new(world), self.clock, self.limits))
     }
 }
 
@@ -209,6 +218,7 @@ impl fmt::Debug for Builder {
             .field("addr", &self.addr)
             .field("keys", &self.keys.len())
             .field("clock", &self.clock)
+            .field("limits", &self.limits)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }

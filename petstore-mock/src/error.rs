@@ -3,7 +3,11 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use axum::response::{IntoResponse, Response};
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Method, StatusCode,
     header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -26,6 +30,8 @@ pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorCode {
+    /// 400: what was sent is no HTTP request that can be read.
+    BadRequest,
     /// 401: the key is missing or not known.
     Unauthorized,
     /// 400: the body is not what the operation takes.
@@ -38,6 +44,10 @@ pub enum ErrorCode {
     RouteNotFound,
     /// 405: the path exists, but not for that method.
     MethodNotAllowed,
+    /// 408: the request took too long to arrive.
+    RequestTimeout,
+    /// 414: the target of the request is too long.
+    UriTooLong,
     /// 415: the body is not said to be JSON.
     UnsupportedMediaType,
     /// 413: the body is longer than 1 MiB.
@@ -52,6 +62,8 @@ pub enum ErrorCode {
     OperationRemoved,
     /// 500: a fault of the mock itself.
     InternalError,
+    /// 503: the mock has as many connections as it may.
+    Overloaded,
 }
 
 impl ErrorCode {
@@ -59,16 +71,19 @@ impl ErrorCode {
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
-            Self::InvalidBody | Self::InvalidParameter => 400,
+            Self::BadRequest | Self::InvalidBody | Self::InvalidParameter => 400,
             Self::Unauthorized => 401,
             Self::PetNotFound | Self::RouteNotFound => 404,
             Self::MethodNotAllowed => 405,
+            Self::RequestTimeout => 408,
             Self::OperationRemoved => 410,
             Self::PayloadTooLarge => 413,
+            Self::UriTooLong => 414,
             Self::UnsupportedMediaType => 415,
             Self::RateLimitExceeded | Self::KeyBanned => 429,
             Self::HeadersTooLarge => 431,
             Self::InternalError => 500,
+            Self::Overloaded => 503,
         }
     }
 }
@@ -156,6 +171,17 @@ impl ApiError {
         }
     }
 
+    /// There are as many connections as there may be.
+    pub(crate) fn overloaded() -> Self {
+        Self {
+            header: Some((RETRY_AFTER, HeaderValue::from_static("1"))),
+            ..Self::new(
+                ErrorCode::Overloaded,
+                "the mock has as many connections as it may: close some, or let it have more",
+            )
+        }
+    }
+
     /// A fault of the mock itself.
     pub(crate) fn internal(message: &'static str) -> Self {
         Self::new(ErrorCode::InternalError, message)
@@ -170,20 +196,21 @@ fn seconds_until(until: Duration, now: Duration) -> u64 {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct Shape<'a> {
     code: ErrorCode,
     message: &'a str,
     status: u16,
 }
 
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
+impl ApiError {
+    /// Returns the answer.
+    pub(crate) fn into_answer(self) -> http::Response<Bytes> {
         let status = self.code.status();
-        let body = Body { code: self.code, message: &self.message, status };
+        let body = Shape { code: self.code, message: &self.message, status };
         let mut response = match serde_json::to_vec(&body) {
-            Ok(body) => Response::new(axum::body::Body::from(body)),
+            Ok(body) => http::Response::new(Bytes::from(body)),
             // Texts and a number: there is nothing in it that JSON can't say.
-            Err(_) => Response::default(),
+            Err(_) => http::Response::default(),
         };
         *response.status_mut() =
             StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -193,6 +220,12 @@ impl IntoResponse for ApiError {
             headers.insert(name, value);
         }
         response
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        self.into_answer().map(Body::from)
     }
 }
 

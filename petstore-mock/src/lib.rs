@@ -3,6 +3,7 @@
 mod alarm;
 
 mod clock;
+mod limits;
 mod model;
 mod openapi;
 mod operation;
@@ -55,6 +56,7 @@ pub use crate::{
         Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,
     },
     journal::Pattern,
+    limits::Limits,
     model::{ParsePetStatusError, PetStatus},
     openapi::OpenApi,
     operation::{Operation, ParseOperationError},

@@ -16,6 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header::DATE, uri::PathAndQuery};
 use httpdate::HttpDate;
 use tower_service::Service;
@@ -134,6 +135,14 @@ impl Front {
             None => ApiError::internal("the mock has a fault: please report it").into_response(),
         };
         stamp(response.headers_mut(), now, rate);
+        response
+    }
+
+    /// Returns an answer to what never became a request that could be routed.
+    pub(crate) fn refuse(&self, error: ApiError) -> http::Response<Bytes> {
+        let now = self.world.clock().since_epoch();
+        let mut response = error.into_answer();
+        stamp(response.headers_mut(), now, Some(self.world.rate_of_strangers(now)));
         response
     }
 

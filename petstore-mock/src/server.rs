@@ -16,11 +16,9 @@ use crate::{
     exchange::Exchange,
     fault::Faults,
     journal::{Journal, Pattern},
+    limits::Limits,
     router::Front,
 };
-
-/// How long `stop` waits for requests at hand.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// A running mock of the Pet Store service.
 ///
@@ -44,6 +42,7 @@ pub struct MockServer {
     clock: Clock,
     faults: Faults,
     journal: Arc<Journal>,
+    grace: Duration,
     /// Shared with the accept loop, so that dropping closes the port without the loop's help.
     door: Arc<Door>,
     stop: watch::Sender<bool>,
@@ -57,16 +56,19 @@ impl MockServer {
         addr: SocketAddr,
         front: Front,
         clock: Clock,
+        limits: Limits,
     ) -> Self {
         let (faults, journal) = (front.faults().clone(), Arc::clone(front.journal()));
         let door = Arc::new(Door::new(listener));
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn({
             let door = Arc::clone(&door);
-            async move { accept::serve(&door, front, stopped).await }
+            async move { accept::serve(&door, front, limits, stopped).await }
         });
         let origin = format!("http://{}", reachable(addr));
-        Self { url: format!("{origin}/v1"), origin, addr, clock, faults, journal, door, stop, task }
+        let url = format!("{origin}/v1");
+        let grace = limits.grace;
+        Self { url, origin, addr, clock, faults, journal, grace, door, stop, task }
     }
 
     /// Returns the base URL of the service, such as `http://127.0.0.1:4010/v1`.
@@ -137,6 +139,8 @@ impl MockServer {
 
     /// Stops the server: closes the port, closes idle connections, and waits up to 5 seconds for
     /// requests at hand: real seconds, also where the time of the runtime is paused.
+    /// Stops the server: closes the port, closes idle connections, and waits for requests at
+    /// hand, as long as [`Limits::grace`] says: in real time, also where the time of the runtime is paused.
     pub async fn stop(mut self) {
         self.door.close();
         // Nobody listening means that the server has ended already.
@@ -144,7 +148,7 @@ impl MockServer {
         // What is still there after that is cut when `self` is dropped.
         tokio::select! {
             _ = &mut self.task => {}
-            () = alarm::ring_after(GRACE) => {}
+            () = alarm::ring_after(self.grace) => {}
         }
     }
 }

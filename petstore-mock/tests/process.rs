@@ -105,6 +105,25 @@ fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
 
 #[cfg(unix)]
 #[test]
+fn a_second_signal_does_not_wait_for_requests_at_hand() {
+    let server = Running::start(&["--port", "0", "--grace", "86400"]);
+    let mut stream = TcpStream::connect(server.addr()).unwrap();
+    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
+    stream.write_all(head).unwrap();
+    stream.read_exact(&mut [0; 12]).unwrap();
+    let pid = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    // The first has arrived when the port is closed.
+    while TcpStream::connect(server.addr()).is_ok() {}
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(server.stop("INT").0));
+    let status = told.recv_timeout(std::time::Duration::from_secs(60));
+    assert_eq!(status, Ok(Some(0)), "it waits");
+}
+
+#[cfg(unix)]
+#[test]
 fn goes_on_when_file_descriptors_are_free_again_and_can_be_stopped_while_they_are_not() {
     let script = "ulimit -n 40 && exec \"$0\" --port 0";
     let server = Running::spawn(Command::new("sh").args(["-c", script, BINARY]));
@@ -364,5 +383,36 @@ fn the_help_marks_what_is_assumed() {
               Seconds a ban lasts; 0 switches bans off (assumption: 300)
 
               [default: 300]
+
+    Limits:
+          --max-connections <N>
+              Connections served at once; those beyond are answered 503
+
+              [default: 4096]
+
+          --head-timeout <SECONDS>
+              Seconds the head of a request may take, then it is answered 408; 0 for any time
+
+              [default: 10]
+
+          --body-timeout <SECONDS>
+              Seconds the body of a request may take, then it is answered 408; 0 for any time
+
+              [default: 30]
+
+          --idle-timeout <SECONDS>
+              Seconds a connection may be idle, then it is closed; 0 for any time
+
+              [default: 120]
+
+          --write-timeout <SECONDS>
+              Seconds a client may take nothing of its answer, then it is cut; 0 for any time
+
+              [default: 30]
+
+          --grace <SECONDS>
+              Seconds requests at hand may take when the server stops; a second signal ends that wait
+
+              [default: 5]
     ");
 }

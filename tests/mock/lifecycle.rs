@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use petstore_mock::{Builder, Clock, MockServer, Plan, Seed, SeedPet, StartError};
+use petstore_mock::{Builder, Clock, Limits, MockServer, Plan, Seed, SeedPet, StartError};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -109,6 +109,19 @@ async fn stopping_it_lets_the_request_at_hand_finish() {
     };
     let ((), rest) = tokio::join!(mock.server.stop(), finish);
     assert!(rest.starts_with("HTTP/1.1 201"), "{rest}");
+}
+
+#[tokio::test]
+async fn stopping_it_without_grace_cuts_the_request_at_hand() {
+    let limits = Limits::default().with_grace(Duration::ZERO);
+    let server = MockServer::builder().limits(limits).start().await.unwrap();
+    let mut stream = TcpStream::connect(server.addr()).await.unwrap();
+    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
+    stream.write_all(head).await.unwrap();
+    stream.read_exact(&mut [0; 25]).await.unwrap();
+    server.stop().await;
+    assert!(matches!(stream.read(&mut [0; 64]).await, Ok(0) | Err(_)));
 }
 
 /// Sends a request, half of it only when the server has had time to stop, and returns the answer.

@@ -106,7 +106,7 @@ pub(crate) async fn reply(request: reqwest::RequestBuilder) -> Reply {
 }
 
 impl Reply {
-    fn parse(answer: &str) -> Self {
+    pub(crate) fn parse(answer: &str) -> Self {
         let (head, body) = answer.split_once("\r\n\r\n").expect(answer);
         let mut lines = head.lines();
         let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect(answer);

@@ -1,81 +1,142 @@
-//! One connection: HTTP/1.1, with the mock's own `Date`, until the client or the server ends it.
+//! One connection: HTTP/1.1 or, where the client begins so, HTTP/2 without TLS (RFC 9113, section 3.3),
+//! with the mock's own `Date`, until the client, the server or a limit ends it.
 
 use std::{
     convert::Infallible,
+    future::poll_fn,
     net::IpAddr,
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
+    task::Poll,
 };
 
-use axum::response::Response;
-use http::{HeaderValue, Request, StatusCode, header::CONNECTION};
+use axum::{body::Body, response::Response};
+use http::{HeaderValue, Request, StatusCode, Version, header::CONNECTION};
 use hyper::{
     body::{Body as _, Incoming},
-    server::conn::http1,
     service::service_fn,
 };
-use hyper_util::rt::TokioIo;
+use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{net::TcpStream, sync::watch};
 
-use super::linger::Lingering;
-use crate::{journal::Caller, router::Front};
+use super::{
+    farewell,
+    link::Link,
+    streams::Streams,
+    tracked::{AtHand, Timed, Tracked},
+    wire::{Slot, Transport, Wire},
+};
+use crate::{error::ApiError, journal::Caller, limits::Limits, router::Front};
 
 /// A body as short as this is on its way already when the request is answered: no need to close.
 const SHORT: u64 = 8 * 1024;
 
-/// More header fields than these, or a longer head, hyper answers by itself and without a body. Far
-/// enough above the service's own limits that whoever passes those hears of it in its own shape.
+/// More header fields than these, or a longer head, hyper refuses by itself. Far enough above the
+/// service's own limits that whoever passes those hears of it from the service.
 const MOST_FIELDS: usize = 500;
-const LONGEST_HEAD: usize = 1024 * 1024;
+const LONGEST_HEAD: u32 = 1024 * 1024;
 
-/// Serves a connection, the `number`th of its server, to its end; once `stop` says so, it ends after the request at hand.
-pub(super) async fn serve(
-    stream: TcpStream,
-    peer: IpAddr,
-    number: u64,
-    front: Front,
-    mut stop: watch::Receiver<bool>,
-) {
+/// What a connection is served with.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    pub(super) peer: IpAddr,
+    /// The how-manieth connection of the server it is, from 1.
+    pub(super) number: u64,
+    pub(super) front: Front,
+    pub(super) limits: Limits,
+    /// Whether there are connections enough without this one: it is only told so.
+    pub(super) is_one_too_many: bool,
+}
+
+/// Serves a connection to its end; once `stop` says so, it ends after the request at hand.
+pub(super) async fn serve(stream: TcpStream, terms: Terms, stop: watch::Receiver<bool>) {
     // Answers are written whole, so there is nothing to gain from waiting for more of one. Where it
     // can't be set the connection is slower, but works.
     let _ = stream.set_nodelay(true);
-    let unread = Arc::new(AtomicBool::new(false));
-    let io = TokioIo::new(Lingering::new(stream, Arc::clone(&unread)));
+    let (link, after) = (Arc::new(Link::new()), Slot::default());
+    let wire = Wire::new(stream, Arc::clone(&after), Arc::clone(&link), terms.front.clone());
+    let limits = terms.limits;
+    speak(wire, terms, &link, stop).await;
+    // hyper is done with it, whichever way it ended.
+    let Some(stream) = after.lock().ok().and_then(|mut after| after.take()) else { return };
+    if link.is_stuck() {
+        // So that what the client does not take is not kept for it. Where it can't be set, it is.
+        let _ = stream.socket().set_zero_linger();
+    } else if link.has_unread() {
+        farewell::linger(stream, limits.body).await;
+    }
+}
+
+/// Speaks HTTP until the client, the server or a limit ends it.
+async fn speak(
+    wire: Wire<impl Transport>,
+    terms: Terms,
+    link: &Arc<Link>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let limits = terms.limits;
     let requests = AtomicU64::new(0);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let mut front = front.clone();
-        let unread = Arc::clone(&unread);
+    let service = service_fn(|request| {
         let nth = requests.fetch_add(1, Ordering::Relaxed) + 1;
-        let caller = Caller { peer, connection: number, nth };
-        async move {
-            let has_long_body = request.body().size_hint().upper().is_none_or(|all| all > SHORT);
-            let mut response = front.answer(caller, request).await;
-            if has_long_body && leaves_the_body(&response) {
-                let close = HeaderValue::from_static("close");
-                response.headers_mut().insert(CONNECTION, close);
-                unread.store(true, Ordering::Relaxed);
-            }
-            Ok::<_, Infallible>(response)
-        }
+        let caller = Caller { peer: terms.peer, connection: terms.number, nth };
+        answer(request, caller, terms.clone(), Arc::clone(link))
     });
-    let connection = http1::Builder::new()
+    let mut protocols = auto::Builder::new(Streams::default());
+    protocols
+        .http1()
         .auto_date_header(false)
         .max_headers(MOST_FIELDS)
-        .max_buf_size(LONGEST_HEAD)
+        .max_buf_size(LONGEST_HEAD as usize)
         // Without a timer of its own: under a paused runtime it would ring at once.
         .header_read_timeout(None)
-        .serve_connection(io, service);
-    let mut connection = pin!(connection);
+        // Answers are short: to copy one is cheaper than to gather it.
+        .writev(false);
+    protocols.http2().auto_date_header(false).max_header_list_size(LONGEST_HEAD);
+    let mut connection = pin!(protocols.serve_connection(TokioIo::new(wire), service));
+    let mut overtime = pin!(link.overtime(limits));
+    let mut stops = false;
     // What a connection ends with is the client's affair: it may break off whenever it likes.
-    tokio::select! {
-        biased;
-        _ = &mut connection => return,
-        _ = stop.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut connection => return,
+            () = &mut overtime => break,
+            _ = stop.wait_for(|stop| *stop), if !stops => {
+                stops = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
     }
-    let _ = connection.await;
+    if link.is_late() {
+        // It finds out when it reads on, and says so. What it can't say at once stays unsaid.
+        let _ = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context))).await;
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    caller: Caller,
+    mut terms: Terms,
+    link: Arc<Link>,
+) -> Result<Response<Tracked>, Infallible> {
+    let at_hand = AtHand::new(&link);
+    let has_long_body = request.body().size_hint().upper().is_none_or(|all| all > SHORT);
+    let is_multiplexed = request.version() == Version::HTTP_2;
+    let request = request.map(|body| Timed::new(body, terms.limits.body));
+    let mut response = if terms.is_one_too_many {
+        terms.front.refuse(ApiError::overloaded()).map(Body::from)
+    } else {
+        terms.front.answer(caller, request).await
+    };
+    let leaves_body = has_long_body && leaves_the_body(&response);
+    if (leaves_body || terms.is_one_too_many) && !is_multiplexed {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        link.leave_unread();
+    }
+    Ok(response.map(|body| at_hand.until_the_end_of(body)))
 }
 
 /// Whether a request is answered like this before its body was read to the end.
@@ -85,6 +146,7 @@ fn leaves_the_body(response: &Response) -> bool {
         StatusCode::UNAUTHORIZED
             | StatusCode::NOT_FOUND
             | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::REQUEST_TIMEOUT
             | StatusCode::GONE
             | StatusCode::PAYLOAD_TOO_LARGE
             | StatusCode::UNSUPPORTED_MEDIA_TYPE

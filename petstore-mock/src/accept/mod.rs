@@ -1,9 +1,14 @@
-//! The connections: accepting them, speaking HTTP/1.1 on each, and ending them when the server stops.
-//! What a request is answered is left to `router`.
+//! The connections: accepting them, speaking HTTP/1.1 or HTTP/2 on each, holding them to the limits, and
+//! ending them when the server stops. What a request is answered is left to `router`.
 
 mod connection;
 mod door;
-mod linger;
+mod farewell;
+mod link;
+mod refusal;
 mod serve;
+mod streams;
+mod tracked;
+mod wire;
 
 pub(crate) use self::{door::Door, serve::serve};

@@ -5,14 +5,25 @@ use std::{io, time::Duration};
 
 use tokio::{sync::watch, task::JoinSet};
 
-use super::{Door, connection};
-use crate::{alarm, router::Front};
+use super::{
+    Door,
+    connection::{self, Terms},
+};
+use crate::{alarm, limits::Limits, router::Front};
 
 /// How long to wait before accepting again where no connection of ours ends meanwhile.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
+/// How many connections there may be beyond the limit, to be told that it is reached.
+const MOST_BEYOND: usize = 64;
+
 /// Serves until `stop` says so, and then until the last connection has ended.
-pub(crate) async fn serve(door: &Door, front: Front, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    door: &Door,
+    front: Front,
+    limits: Limits,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut connections = JoinSet::new();
     let mut numbers = 1..;
     loop {
@@ -24,10 +35,16 @@ pub(crate) async fn serve(door: &Door, front: Front, mut stop: watch::Receiver<b
         };
         match accepted {
             Some(Ok((stream, peer))) => {
+                let beyond = connections.len().checked_sub(limits.connections);
+                // Closed at once: there must be an end to those that are told so, too.
+                if beyond.is_some_and(|beyond| beyond >= MOST_BEYOND) {
+                    continue;
+                }
+                let is_one_too_many = beyond.is_some();
+                let (peer, front) = (peer.ip(), front.clone());
                 let number = numbers.next().unwrap_or(u64::MAX);
-                let serve =
-                    connection::serve(stream, peer.ip(), number, front.clone(), stop.clone());
-                connections.spawn(serve);
+                let terms = Terms { peer, number, front, limits, is_one_too_many };
+                connections.spawn(connection::serve(stream, terms, stop.clone()));
             }
             Some(Err(error)) if is_of_one_connection(&error) => {}
             Some(Err(_)) => tokio::select! {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::IpAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
-use super::ServeError;
+use super::{ServeError, limits::LimitArgs};
 use crate::{
     ban::BanPolicy,
     builder::Builder,
@@ -130,6 +130,9 @@ pub struct ServeArgs {
         help_heading = "Assumptions"
     )]
     ban_for: u64,
+
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 const TEN_YEARS: u64 = 10 * 366 * 86_400;
@@ -147,7 +150,8 @@ impl ServeArgs {
             .paging(matches!(self.paging, Switch::On))
             .window(self.window.into())
             .rate_headers(self.rate_headers.into())
-            .ban(ban);
+            .ban(ban)
+            .limits(self.limits.limits());
         if let Some(status) = self.default_status {
             builder = builder.default_status(status.into());
         }

@@ -5,6 +5,7 @@
 
 mod args;
 mod error;
+mod limits;
 mod port_file;
 mod run;
 mod signals;

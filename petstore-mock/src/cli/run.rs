@@ -3,8 +3,9 @@
 use std::{ffi::OsString, fs, io::Write};
 
 use clap::Parser;
+use tokio::sync::Notify;
 
-use super::{ServeArgs, ServeError, args::Typed, port_file, signals};
+use super::{ServeArgs, ServeError, args::Typed, port_file, signals::Signals};
 use crate::seed::Seed;
 
 /// Runs the whole command, `args[0]` being its name, and returns its exit status: 0 when it was
@@ -38,8 +39,18 @@ fn serve_until_signal(args: &ServeArgs, out: &mut dyn Write) -> Result<(), Serve
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         // Before the ready line: from then on a signal must find the server listening to it.
-        let stop = signals::stop()?;
-        serve(args, out, stop).await
+        let mut signals = Signals::listen()?;
+        let stop = Notify::new();
+        let twice = async {
+            signals.next().await;
+            stop.notify_one();
+            signals.next().await;
+        };
+        tokio::select! {
+            served = serve(args, out, stop.notified()) => served,
+            // Who asks again does not want to wait for requests at hand.
+            () = twice => Ok(()),
+        }
     })
 }
 

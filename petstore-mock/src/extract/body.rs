@@ -1,6 +1,8 @@
 //! The body of a request: said to be JSON, of a bounded length, and UTF-8. What the JSON has to say
 //! is left to who asks for it.
 
+use std::{error::Error, iter::successors};
+
 use axum::{
     body::Body,
     extract::{FromRequest, Request},
@@ -17,6 +19,11 @@ use crate::error::{ApiError, ErrorCode};
 
 /// The longest body that is taken: 1 MiB.
 const LONGEST: usize = 1024 * 1024;
+
+/// Why a body can't be read: it took too long to arrive.
+#[derive(Debug, thiserror::Error)]
+#[error("the body took too long to arrive")]
+pub(crate) struct TooSlow;
 
 /// A body of whatever media type.
 #[derive(Debug)]
@@ -95,11 +102,19 @@ async fn read(body: Body) -> Result<Text, ApiError> {
     match Limited::new(body, LONGEST).collect().await {
         Ok(collected) => Ok(Text(collected.to_bytes())),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(error) if is_too_slow(&*error) => Err(ApiError::new(
+            ErrorCode::RequestTimeout,
+            "the body of the request took too long to arrive",
+        )),
         Err(_) => Err(ApiError::new(
             ErrorCode::InvalidBody,
             "the body could not be read to its end: send it whole",
         )),
     }
+}
+
+fn is_too_slow(error: &(dyn Error + 'static)) -> bool {
+    successors(Some(error), |&error| error.source()).any(<dyn Error>::is::<TooSlow>)
 }
 
 #[cfg(test)]

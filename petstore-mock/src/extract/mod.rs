@@ -12,7 +12,7 @@ mod query;
 mod visit;
 
 pub(crate) use self::{
-    body::{JsonText, Text},
+    body::{JsonText, Text, TooSlow},
     credentials::{KeyFault, bearer},
     head::Head,
     list_query::ListQuery,

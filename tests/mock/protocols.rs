@@ -1,0 +1,153 @@
+//! The protocols: HTTP/2 without TLS beside HTTP/1.1, and what is neither.
+
+use std::io::Write as _;
+
+use h2::client::SendRequest;
+use reqwest::header::HeaderMap;
+use tokio::{net::TcpStream, task::JoinHandle};
+
+use super::support::{Mock, Reply, start};
+
+/// An HTTP/2 connection to a mock, without TLS and without asking first.
+struct Http2 {
+    requests: SendRequest<std::io::Cursor<Vec<u8>>>,
+    connection: JoinHandle<Result<(), h2::Error>>,
+}
+
+impl Http2 {
+    async fn connect(mock: &Mock) -> Self {
+        let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
+        let (requests, connection) = h2::client::Builder::new().handshake(stream).await.unwrap();
+        Self { requests, connection: tokio::spawn(connection) }
+    }
+
+    async fn ask(&self, method: &str, path: &str, headers: HeaderMap, body: Option<&str>) -> Reply {
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(format!("http://mock{path}"))
+            .header("authorization", "Bearer enterprise-key");
+        request.headers_mut().unwrap().extend(headers);
+        let mut requests = self.requests.clone().ready().await.unwrap();
+        let (answer, mut sender) =
+            requests.send_request(request.body(()).unwrap(), body.is_none()).unwrap();
+        if let Some(body) = body {
+            sender.send_data(std::io::Cursor::new(body.into()), true).unwrap();
+        }
+        let (head, mut body) = answer.await.unwrap().into_parts();
+        let mut text = Vec::new();
+        while let Some(bytes) = body.data().await {
+            text.write_all(&bytes.unwrap()).unwrap();
+        }
+        let body = String::from_utf8(text).unwrap();
+        Reply { status: head.status.as_u16(), headers: head.headers, body }
+    }
+
+    async fn get(&self, path: &str) -> Reply {
+        self.ask("GET", path, HeaderMap::new(), None).await
+    }
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_to_who_begins_with_it() {
+    let mock = start().await;
+    let http2 = Http2::connect(&mock).await;
+    let (pets, pet) = tokio::join!(http2.get("/v1/pets?limit=5"), http2.get("/v1/pets/1"));
+    assert_eq!((pets.status, pets.json().as_array().unwrap().len()), (200, 5));
+    assert_eq!(pets.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
+    assert_eq!((pet.status, pet.header("connection")), (200, "-"));
+    let json = HeaderMap::from_iter([(
+        "content-type".parse().unwrap(),
+        "application/json".parse().unwrap(),
+    )]);
+    let added =
+        http2.ask("POST", "/v1/pets", json.clone(), Some(r#"{"name":"Rex","categoryId":7}"#)).await;
+    assert_eq!((added.status, added.rate().1), (201, 999_997));
+    let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(1024 * 1024));
+    let refused = http2.ask("POST", "/v1/pets", json, Some(&long)).await;
+    refused.expect_error(413, "payload_too_large");
+    assert_eq!(http2.get("/v1/pets/26").await.status, 200, "the connection goes on");
+}
+
+#[tokio::test]
+async fn http_2_has_the_same_limits_of_header_fields() {
+    let mock = start().await;
+    let http2 = Http2::connect(&mock).await;
+    let fields = |count: usize| {
+        let names = (0..count).map(|number| format!("x-{number}").parse().unwrap());
+        names.map(|name| (name, "1".parse().unwrap())).collect::<HeaderMap>()
+    };
+    assert_eq!(http2.ask("GET", "/v1/pets", fields(99), None).await.status, 200);
+    http2.ask("GET", "/v1/pets", fields(100), None).await.expect_error(431, "headers_too_large");
+    let long =
+        HeaderMap::from_iter([("x-long".parse().unwrap(), "x".repeat(300_000).parse().unwrap())]);
+    http2.ask("GET", "/v1/pets", long, None).await.expect_error(431, "headers_too_large");
+}
+
+#[tokio::test]
+async fn stopping_lets_a_request_over_http_2_finish() {
+    let mock = start().await;
+    let mut http2 = Http2::connect(&mock).await;
+    let request = http::Request::post("http://mock/v1/pets")
+        .header("authorization", "Bearer free-key")
+        .header("content-type", "application/json");
+    let (answer, mut body) = http2.requests.send_request(request.body(()).unwrap(), false).unwrap();
+    // An answer on the same connection proves that the request before it is at hand.
+    http2.get("/_mock/health").await;
+    let finish = async {
+        tokio::task::yield_now().await;
+        let text = r#"{"name":"Rex","categoryId":7}"#.as_bytes().to_vec();
+        body.send_data(std::io::Cursor::new(text), true).unwrap();
+        answer.await.unwrap().status()
+    };
+    let ((), status) = tokio::join!(mock.server.stop(), finish);
+    assert_eq!(status, 201);
+    assert!(http2.connection.await.unwrap().is_ok(), "it ended as agreed");
+}
+
+#[tokio::test]
+async fn dropping_the_server_cuts_http_2_too() {
+    let mock = start().await;
+    let http2 = Http2::connect(&mock).await;
+    http2.get("/_mock/health").await;
+    drop(mock);
+    let _ = http2.connection.await.unwrap();
+    assert!(http2.requests.ready().await.is_err());
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_refused_in_the_services_own_shape() {
+    let mock = start().await;
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(501));
+    let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(3_000_000));
+    let far = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(70_000));
+    for (request, status, code) in [
+        ("HELO there\r\n\r\n", 400, "bad_request"),
+        ("\0\r\n\r\n", 400, "bad_request"),
+        ("GET / HTTP/3.0\r\n\r\n", 400, "bad_request"),
+        ("GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400, "bad_request"),
+        ("GET / HTTP/1.0\r\nno colon\r\n\r\n", 400, "bad_request"),
+        (&many, 431, "headers_too_large"),
+        (&long, 431, "headers_too_large"),
+        (&far, 414, "uri_too_long"),
+    ] {
+        let reply = mock.raw(request.as_bytes()).await;
+        reply.expect_error(status, code);
+        assert_eq!(reply.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
+        assert_eq!(reply.header("content-length"), reply.body.len().to_string());
+        assert_eq!(reply.header("connection"), "close");
+        assert_eq!(reply.rate(), (60, 60, super::support::MINUTE_ENDS));
+    }
+}
+
+#[tokio::test]
+async fn a_good_request_is_answered_before_the_bad_one_behind_it_is_refused() {
+    let mock = start().await;
+    let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
+    let two = b"GET /_mock/health HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nContent-Length: x\r\n\r\n";
+    tokio::io::AsyncWriteExt::write_all(&mut stream, two).await.unwrap();
+    let mut answers = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answers).await.unwrap();
+    let (first, second) = answers.split_once("{\"status\":\"ok\"}").expect(&answers);
+    assert!(first.starts_with("HTTP/1.1 200"), "{answers}");
+    Reply::parse(second).expect_error(400, "bad_request");
+}
