@@ -2,16 +2,18 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{Api, Limits, pets, store};
+use crate::commands::{Api, Limits, auth, config, pets, store};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit;
-use crate::settings::GlobalArgs;
+use crate::flags::GlobalArgs;
 
 const EXAMPLES: &str = "\
 Variables:
-  PETSTORE_BASE_URL  the service's base URL, such as https://HOST/v1
-  PETSTORE_API_KEY   the API key; there is no flag for it
+  PETSTORE_BASE_URL      the service's base URL, such as https://HOST/v1
+  PETSTORE_API_KEY       the API key; there is no flag for it
+  PETSTORE_API_KEY_FILE  a file with the API key in it
+  PETSTORE_PROFILE       the profile of the configuration to use
 
 Examples:
   petstore --mock pets list
@@ -43,6 +45,29 @@ pub(crate) enum Command {
     Store(Store),
     Api(Api),
     Limits(Limits),
+    /// Keeps, checks and forgets API keys
+    #[command(subcommand)]
+    Auth(Auth),
+    /// Shows and changes the configuration
+    #[command(subcommand)]
+    Config(Config),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Auth {
+    Login(auth::Login),
+    Status(auth::Status),
+    Logout(auth::Logout),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    List(config::List),
+    Get(config::Get),
+    Set(config::Set),
+    Unset(config::Unset),
+    Use(config::Use),
+    Path(config::Path),
 }
 
 #[derive(Debug, Subcommand)]
@@ -66,7 +91,22 @@ impl Command {
             Self::Store(Store::Orders(orders)) => orders.run(context).await,
             Self::Api(api) => api.run(context).await,
             Self::Limits(limits) => limits.run(context).await,
+            Self::Auth(Auth::Login(login)) => login.run(context).await,
+            Self::Auth(Auth::Status(status)) => status.run(context).await,
+            Self::Auth(Auth::Logout(logout)) => logout.run(context),
+            Self::Config(Config::List(list)) => list.run(context).await,
+            Self::Config(Config::Get(get)) => get.run(context).await,
+            Self::Config(Config::Set(set)) => set.run(context),
+            Self::Config(Config::Unset(unset)) => unset.run(context),
+            Self::Config(Config::Use(choice)) => choice.run(context),
+            Self::Config(Config::Path(path)) => path.run(context).await,
         }
+    }
+
+    /// Returns whether the command needs to know what the configuration says; others work with a
+    /// broken one too.
+    pub(crate) fn reads_settings(&self) -> bool {
+        !matches!(self, Self::Config(Config::Path(_)))
     }
 
     /// Returns whether the command may change something at the service.

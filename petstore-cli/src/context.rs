@@ -6,12 +6,15 @@ use std::time::{Duration, SystemTime};
 
 use petstore_client::{CallOptions, Client};
 
-use crate::env::Env;
+use crate::env::{Env, Stream};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::flags::GlobalArgs;
+use crate::keys;
 use crate::output::{Look, Output, OutputFormat, Sink};
 use crate::report::Report;
-use crate::settings::{GlobalArgs, Target};
+use crate::settings::Settings;
+use crate::state::State;
 
 /// The most that is read of an input: it becomes the body of one request.
 const MOST_INPUT: u64 = 16 * 1024 * 1024;
@@ -20,15 +23,20 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) struct Context {
     pub(crate) report: Report,
-    pub(crate) now: fn() -> SystemTime,
-    args: GlobalArgs,
-    /// `Err` is told when a command first needs a service: some do not.
-    target: Option<Result<Target, CliError>>,
-    stdin: Option<Box<dyn Read + Send>>,
+    pub(crate) settings: Settings,
+    pub(crate) env: Env,
+    wants_mock: bool,
+    deny_deprecated: bool,
     stdout: Sink,
     look: Look,
     #[cfg(feature = "mock")]
     mock: Option<petstore_mock::MockServer>,
+}
+
+/// A service to talk to.
+struct Target {
+    base_url: String,
+    key: String,
 }
 
 /// Returns how messages call an input.
@@ -37,39 +45,68 @@ pub(crate) fn input_name(file: &Path) -> String {
 }
 
 impl Context {
-    pub(crate) fn new(args: GlobalArgs, env: Env) -> Self {
-        let target = (!args.wants_mock()).then(|| Target::resolve(&args, &env));
-        let (style, look) = (args.style(&env), args.look(&env));
+    pub(crate) fn new(args: &GlobalArgs, settings: Settings, mut env: Env) -> Self {
+        let (style, look) = (settings.style(args, &env), settings.look(args, &env));
+        let stdout = std::mem::replace(&mut env.stdout.writer, Box::new(std::io::sink()));
+        let stderr = std::mem::replace(&mut env.stderr.writer, Box::new(std::io::sink()));
+        let stderr = Stream { writer: stderr, is_terminal: env.stderr.is_terminal };
         Self {
-            report: Report::new(env.stderr, style),
-            now: env.now,
-            args,
-            target,
-            stdin: Some(env.stdin),
-            stdout: Sink::new(env.stdout.writer),
+            report: Report::new(stderr, style),
+            settings,
+            env,
+            wants_mock: args.wants_mock(),
+            deny_deprecated: args.deny_deprecated,
+            stdout: Sink::new(stdout),
             look,
             #[cfg(feature = "mock")]
             mock: None,
         }
     }
 
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.env.now)()
+    }
+
+    /// Returns whether the command runs against a mock of its own.
+    pub(crate) fn wants_mock(&self) -> bool {
+        self.wants_mock
+    }
+
     /// Returns a client for the service that the settings name, or for a mock of its own.
     pub(crate) async fn client(&mut self) -> Result<Client, CliError> {
-        let target = match self.target.take() {
-            Some(target) => target?,
-            None => self.start_mock().await?,
+        let target = if self.wants_mock {
+            self.start_mock().await?
+        } else {
+            self.settings.check_profile()?;
+            let base_url = self.settings.base_url()?.to_owned();
+            Target { base_url, key: keys::need(&self.settings, &self.env)?.text }
         };
+        self.client_of(target)
+    }
+
+    /// The same, with a key that is not kept yet.
+    pub(crate) fn client_with(&mut self, key: &str) -> Result<Client, CliError> {
+        let base_url = self.settings.base_url()?.to_owned();
+        self.client_of(Target { base_url, key: key.to_owned() })
+    }
+
+    fn client_of(&self, target: Target) -> Result<Client, CliError> {
         self.report.hide(&target.key);
-        let (report, now) = (self.report.clone(), self.now);
+        let (report, now) = (self.report.clone(), self.env.now);
         let waits = self.report.clone();
-        let max_wait = self.args.max_wait();
+        let remembers = !self.wants_mock && !self.deny_deprecated;
+        let state = if remembers { State::new(&self.env.dirs) } else { State::default() };
+        let max_wait = self.settings.max_wait();
         let limits = CallOptions::new().max_wait(max_wait).timeout(max_wait + PATIENCE);
         let client = Client::builder(target.base_url)
             .api_key(target.key)
             .user_agent(concat!("petstore-cli/", env!("CARGO_PKG_VERSION")))
             .defaults(limits)
-            .allow_insecure_http(self.args.allow_insecure_http)
-            .on_deprecation(move |operation, end| report.deprecated(operation, end, now()))
+            .allow_insecure_http(self.settings.allow_insecure_http())
+            .on_deprecation(move |operation, end| {
+                let first = state.first_today(&format!("deprecated-{operation}"), now());
+                report.deprecated(operation, end, now(), first);
+            })
             .on_wait(move |wait| waits.waits(wait))
             .build()?;
         Ok(client)
@@ -112,13 +149,12 @@ impl Context {
     pub(crate) async fn read(&mut self, file: &Path) -> Result<Vec<u8>, CliError> {
         let name = input_name(file);
         let path = (file != Path::new("-")).then(|| file.to_owned());
-        let stdin = self.stdin.take();
+        let stdin = std::mem::replace(&mut self.env.stdin, Box::new(std::io::empty()));
         let reading = tokio::task::spawn_blocking(move || {
             let mut bytes = Vec::new();
-            let source: Box<dyn Read> = match (path, stdin) {
-                (Some(path), _) => Box::new(std::fs::File::open(path)?),
-                (None, Some(stdin)) => stdin,
-                (None, None) => return Ok(bytes),
+            let source: Box<dyn Read> = match path {
+                Some(path) => Box::new(std::fs::File::open(path)?),
+                None => stdin,
             };
             source.take(MOST_INPUT + 1).read_to_end(&mut bytes)?;
             Ok::<_, std::io::Error>(bytes)
@@ -144,7 +180,7 @@ impl Context {
             .map_err(|problem| CliError::new(Exit::Internal, problem))?;
         let base_url = server.url().to_owned();
         self.mock = Some(server);
-        Ok(Target { base_url, key: KEY.into() })
+        Ok(Target { base_url, key: KEY.to_owned() })
     }
 
     #[cfg(not(feature = "mock"))]

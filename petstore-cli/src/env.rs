@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::SystemTime;
 
@@ -19,12 +20,59 @@ pub struct Env {
     pub stdout: Stream,
     /// Standard error: all else.
     pub stderr: Stream,
+    /// Asks a person for a secret, where one sits there: shows a prompt, and nothing of the answer.
+    pub prompt: Option<Prompt>,
+    /// The folders that files are kept in.
+    pub dirs: Dirs,
     /// The current time.
     pub now: fn() -> SystemTime,
     /// How many columns the terminal has, where there is one. Help is laid out for it.
     pub width: Option<u16>,
     /// Completes when the user asks the program to stop (Ctrl-C).
     pub interrupt: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// Shows a prompt and reads a line without showing it.
+pub type Prompt = Box<dyn FnOnce(&str) -> io::Result<String> + Send>;
+
+/// The folders that the program keeps files in. Where a person has no home there are none, and
+/// nothing is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dirs {
+    /// What people write, or have written for them: the configuration and the keys.
+    pub config: Option<PathBuf>,
+    /// What the program remembers.
+    pub state: Option<PathBuf>,
+}
+
+impl Dirs {
+    /// Returns the folders that the variables lead to: below `XDG_CONFIG_HOME` and
+    /// `XDG_STATE_HOME`, or `.config` and `.local/state` in `HOME` (XDG Base Directory
+    /// Specification), on every Unix; below `APPDATA` and `LOCALAPPDATA` on Windows. What is not
+    /// an absolute path is not minded.
+    ///
+    /// ```
+    /// use petstore_cli::Dirs;
+    ///
+    /// # if cfg!(unix) {
+    /// let vars = [("HOME".to_owned(), "/home/ada".into())].into();
+    /// let dirs = Dirs::from_vars(&vars);
+    /// assert_eq!(dirs.config.unwrap().to_str(), Some("/home/ada/.config/petstore"));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn from_vars(vars: &HashMap<String, OsString>) -> Self {
+        let absolute = |name: &str| vars.get(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let home = |below: &str| absolute("HOME").map(|home| home.join(below));
+        let (config, state) = if cfg!(windows) {
+            (absolute("APPDATA"), absolute("LOCALAPPDATA"))
+        } else {
+            let config = absolute("XDG_CONFIG_HOME").or_else(|| home(".config"));
+            (config, absolute("XDG_STATE_HOME").or_else(|| home(".local/state")))
+        };
+        let own = |dir: Option<PathBuf>| dir.map(|dir| dir.join("petstore"));
+        Self { config: own(config), state: own(state) }
+    }
 }
 
 /// A stream to write to.
@@ -58,5 +106,24 @@ impl fmt::Debug for Env {
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream").field("is_terminal", &self.is_terminal).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_folders_by_xdg_then_home_and_minds_no_relative_path() {
+        let dirs = |vars: &[(&str, &str)]| {
+            let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
+            Dirs::from_vars(&vars.collect())
+        };
+        let both = dirs(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")]);
+        assert_eq!(both.config, Some("/c/petstore".into()));
+        assert_eq!(both.state, Some("/h/.local/state/petstore".into()));
+        let relative = dirs(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "c")]);
+        assert_eq!(relative.config, Some("/h/.config/petstore".into()));
+        assert_eq!(dirs(&[]), Dirs::default());
     }
 }

@@ -92,7 +92,9 @@ fn hints_for(error: &ClientError) -> Vec<String> {
         hint("`--allow-insecure-http` allows it");
     }
     if error.is_unauthorized() {
-        hint("set PETSTORE_API_KEY to a key that this service accepts");
+        hint(
+            "set PETSTORE_API_KEY to a key that this service accepts, or keep one: `petstore auth login`",
+        );
     }
     if error.is_connect() {
         hint("`petstore --mock …` runs any command against a server of its own");

@@ -12,6 +12,8 @@
 //!     stdin: Box::new(std::io::empty()),
 //!     stdout: silent(),
 //!     stderr: silent(),
+//!     prompt: None,
+//!     dirs: Default::default(),
 //!     now: || std::time::SystemTime::UNIX_EPOCH,
 //!     width: None,
 //!     interrupt: Box::pin(std::future::pending()),
@@ -23,16 +25,25 @@
 mod env;
 mod exit;
 mod safe;
+mod suggest;
 mod time;
 
 mod error;
+mod files;
 mod style;
 
 mod output;
+mod state;
 
 mod report;
 
+mod flags;
+
+mod config;
+
 mod settings;
+
+mod keys;
 
 mod context;
 
@@ -44,13 +55,14 @@ use std::io::Write as _;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-pub use env::{Env, Stream};
+pub use env::{Dirs, Env, Prompt, Stream};
 pub use exit::Exit;
 
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Report;
+use crate::settings::Settings;
 
 /// How wide help is laid out at the most.
 const WIDTH: u16 = 100;
@@ -62,8 +74,19 @@ pub async fn run(mut env: Env) -> Exit {
         Err(usage) => return explain(&usage, env),
     };
     let interrupt = std::mem::replace(&mut env.interrupt, Box::pin(std::future::pending()));
+    let settings = match args.command.reads_settings() {
+        true => Settings::resolve(&args.global, &env),
+        false => Settings::without_file(&args.global, &env),
+    };
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(error) => {
+            let style = flags::style_of_what_was_typed(&env, env.stderr.is_terminal);
+            return finish(Err(error), &Report::new(env.stderr, style));
+        }
+    };
     let deny_deprecated = args.global.deny_deprecated;
-    let mut context = Context::new(args.global, env);
+    let mut context = Context::new(&args.global, settings, env);
     let report = context.report.clone();
     let changes = args.command.changes();
     let work = async {
@@ -93,7 +116,7 @@ fn parse(env: &Env) -> Result<Args, clap::Error> {
 fn explain(usage: &clap::Error, mut env: Env) -> Exit {
     let wrong = usage.use_stderr();
     let stream = if wrong { &env.stderr } else { &env.stdout };
-    let style = settings::style_of_what_was_typed(&env, stream.is_terminal);
+    let style = flags::style_of_what_was_typed(&env, stream.is_terminal);
     let text = usage.render();
     let text = if style.color { text.ansi().to_string() } else { text.to_string() };
     let report = Report::new(env.stderr, style);

@@ -24,6 +24,15 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escape(text, |c| !matches!(c, '\n' | '\t') && is_harmful(c))
 }
 
+/// Returns text as one word of a POSIX shell.
+pub(crate) fn shell(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 fn escape(text: &str, needs: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.chars().any(&needs) {
         return Cow::Borrowed(text);

@@ -1,167 +1,192 @@
-//! What the flags and the variables come to: where to send, with which key, how patiently.
-//!
-//! Flag over variable over default.
+//! What holds, and where it comes from: flag over variable over profile over default.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use clap::ValueEnum;
 
+use crate::config::{Config, Setting};
 use crate::env::Env;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::flags::{GlobalArgs, profile_name};
 use crate::output::{Look, OutputFormat};
-use crate::report::{ErrorFormat, Style};
+use crate::report;
 use crate::style::Color;
+use crate::suggest::similar;
 
-/// The flags that every command takes.
-#[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Global options")]
-pub(crate) struct GlobalArgs {
-    /// The service's base URL, version segment included, such as https://HOST/v1.
-    /// Overrides PETSTORE_BASE_URL
-    #[arg(long, global = true, value_name = "URL")]
-    pub(crate) base_url: Option<String>,
-
-    /// Allows plain http to another machine, where others on the way can read the API key
-    #[arg(long, global = true)]
-    pub(crate) allow_insecure_http: bool,
-
-    /// Runs the command against a mock server of its own, with 25 pets and a key of its own.
-    /// Nothing leaves this machine, and nothing is kept
-    #[cfg(feature = "mock")]
-    #[arg(long, global = true, conflicts_with = "base_url")]
-    pub(crate) mock: bool,
-
-    /// How results are written. Without it: a table on a terminal, tab-separated values in a pipe
-    #[arg(short, long, global = true, value_name = "FORMAT")]
-    pub(crate) output: Option<OutputFormat>,
-
-    /// Only these fields, in this order; dots lead to what is nested, such as `owner.name`
-    #[arg(long, global = true, value_name = "FIELDS", value_delimiter = ',')]
-    pub(crate) fields: Option<Vec<String>>,
-
-    /// Runs a jq expression over the whole result. Implies JSON, unless -o says otherwise
-    #[arg(long, global = true, value_name = "EXPRESSION")]
-    pub(crate) jq: Option<String>,
-
-    /// When colour is used. NO_COLOR, CLICOLOR_FORCE and TERM=dumb are minded
-    #[arg(long, global = true, value_name = "WHEN")]
-    pub(crate) color: Option<Color>,
-
-    /// How long to be held back by rate limits before giving up with exit code 7. 0 never waits
-    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 120)]
-    #[arg(allow_negative_numbers = true, value_parser = seconds)]
-    pub(crate) max_wait: u32,
-
-    /// Ends with exit code 8 where a deprecated operation was used, for CI
-    #[arg(long, global = true)]
-    pub(crate) deny_deprecated: bool,
-
-    /// Says nothing but errors: no notes, no warnings
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-
-    /// Tells on standard error what each call went through; -vv with headers, -vvv with bodies
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
-
-    /// How errors and notes are written
-    #[arg(long, global = true, value_name = "FORMAT")]
-    pub(crate) error_format: Option<ErrorFormat>,
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Flag(String),
+    Variable(&'static str),
+    /// The file, and which part of it.
+    File(String),
+    Default,
 }
 
-fn seconds(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| "it is a whole number of seconds, 0 or more".to_owned())
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) => f.write_str(name),
+            Self::Variable(name) => f.write_str(name),
+            Self::File(part) => f.write_str(part),
+            Self::Default => f.write_str("default"),
+        }
+    }
 }
 
-impl GlobalArgs {
-    pub(crate) fn wants_mock(&self) -> bool {
-        #[cfg(feature = "mock")]
-        return self.mock;
-        #[cfg(not(feature = "mock"))]
-        return false;
+/// What holds.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) profile: (String, Origin),
+    pub(crate) config: Config,
+    values: BTreeMap<Setting, (String, Origin)>,
+}
+
+impl Settings {
+    /// Finds out what holds. With `--mock` no file is read.
+    pub(crate) fn resolve(args: &GlobalArgs, env: &Env) -> Result<Self, CliError> {
+        let config = if args.wants_mock() { Config::default() } else { Config::load(&env.dirs)? };
+        Self::with(args, env, config)
+    }
+
+    /// The same without the file, for commands that must work whatever it holds.
+    pub(crate) fn without_file(args: &GlobalArgs, env: &Env) -> Result<Self, CliError> {
+        Self::with(args, env, Config::default())
+    }
+
+    fn with(args: &GlobalArgs, env: &Env, config: Config) -> Result<Self, CliError> {
+        let profile = profile(args, env, &config)?;
+        let empty = BTreeMap::new();
+        let own = config.profiles.get(&profile.0).unwrap_or(&empty);
+        let mut values = BTreeMap::new();
+        for &setting in Setting::ALL {
+            let flag = args.value(setting.name()).map(|text| (text, Origin::Flag(setting.flag())));
+            let set = match flag {
+                Some(flag) => Some(flag),
+                None => variable(setting, env)?,
+            };
+            let of_file = || {
+                let origin = Origin::File(format!("profile {}", profile.0));
+                Some((own.get(&setting)?.clone(), origin))
+            };
+            let default = || Some((setting.default()?.to_owned(), Origin::Default));
+            if let Some(value) = set.or_else(of_file).or_else(default) {
+                values.insert(setting, value);
+            }
+        }
+        Ok(Self { profile, config, values })
+    }
+
+    /// Returns a value and where it comes from.
+    pub(crate) fn get(&self, setting: Setting) -> Option<&(String, Origin)> {
+        self.values.get(&setting)
+    }
+
+    fn text(&self, setting: Setting) -> &str {
+        self.get(setting).map_or("", |(text, _)| text)
+    }
+
+    /// Returns the base URL.
+    pub(crate) fn base_url(&self) -> Result<&str, CliError> {
+        match self.get(Setting::BaseUrl) {
+            Some((url, _)) => Ok(url),
+            None => Err(CliError::new(Exit::Config, "no base URL is set")
+                .hint("set PETSTORE_BASE_URL, or pass `--base-url https://HOST/v1`")
+                .hint("`petstore config set base_url https://HOST/v1` keeps it")
+                .hint("`petstore --mock …` runs any command without a service")),
+        }
+    }
+
+    pub(crate) fn allow_insecure_http(&self) -> bool {
+        self.text(Setting::AllowInsecureHttp) == "true"
+    }
+
+    pub(crate) fn max_wait(&self) -> Duration {
+        Duration::from_secs(self.text(Setting::MaxWait).parse().unwrap_or_default())
+    }
+
+    fn color(&self) -> Color {
+        Color::from_str(self.text(Setting::Color), false).unwrap_or_default()
     }
 
     /// Returns what results are to look like.
-    pub(crate) fn look(&self, env: &Env) -> Look {
+    pub(crate) fn look(&self, args: &GlobalArgs, env: &Env) -> Look {
         let is_terminal = env.stdout.is_terminal;
         Look {
-            format: self.output,
-            fields: self.fields.clone(),
-            jq: self.jq.clone(),
+            format: OutputFormat::from_str(self.text(Setting::Output), false).ok(),
+            fields: args.fields.clone(),
+            jq: args.jq.clone(),
             is_terminal,
             width: env.width,
-            color: self.color.unwrap_or_default().applies(env, is_terminal),
+            color: self.color().applies(env, is_terminal),
         }
     }
 
     /// Returns how things are told on standard error.
-    pub(crate) fn style(&self, env: &Env) -> Style {
-        Style {
-            format: self.error_format.unwrap_or_default(),
-            color: self.color.unwrap_or_default().applies(env, env.stderr.is_terminal),
-            quiet: self.quiet,
-            verbose: self.verbose,
+    pub(crate) fn style(&self, args: &GlobalArgs, env: &Env) -> report::Style {
+        report::Style {
+            format: args.error_format.unwrap_or_default(),
+            color: self.color().applies(env, env.stderr.is_terminal),
+            quiet: args.quiet,
+            verbose: args.verbose,
         }
     }
+}
 
-    pub(crate) fn max_wait(&self) -> Duration {
-        Duration::from_secs(self.max_wait.into())
+fn profile(args: &GlobalArgs, env: &Env, config: &Config) -> Result<(String, Origin), CliError> {
+    const VARIABLE: &str = "PETSTORE_PROFILE";
+
+    not_garbled(VARIABLE, env)?;
+    if let Some(name) = &args.profile {
+        return Ok((name.clone(), Origin::Flag("--profile".to_owned())));
     }
-}
-
-/// Returns how to tell of a command that was mistyped, by those of its flags that say so: where
-/// the rest makes no sense, these still hold.
-pub(crate) fn style_of_what_was_typed(env: &Env, is_terminal: bool) -> Style {
-    let color: Option<Color> = typed(&env.args, "--color");
-    Style {
-        format: typed(&env.args, "--error-format").unwrap_or_default(),
-        color: color.unwrap_or_default().applies(env, is_terminal),
-        ..Style::default()
+    if let Some(name) = env.var(VARIABLE) {
+        let bad = |problem| CliError::new(Exit::Config, format!("{VARIABLE}: {problem}"));
+        return Ok((profile_name(name).map_err(bad)?, Origin::Variable(VARIABLE)));
     }
+    Ok(match &config.profile {
+        Some(name) => (name.clone(), Origin::File("config.toml".to_owned())),
+        None => ("default".to_owned(), Origin::Default),
+    })
 }
 
-/// Finds the value of a flag among arguments that could not be understood.
-fn typed<T: ValueEnum>(args: &[OsString], flag: &str) -> Option<T> {
-    let mut args = args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--");
-    let mut found = None;
-    while let Some(arg) = args.next() {
-        let value = match arg.strip_prefix(flag) {
-            Some("") => args.next(),
-            Some(rest) => rest.strip_prefix('='),
-            None => None,
-        };
-        found = value.and_then(|value| T::from_str(value, false).ok()).or(found);
-    }
-    found
-}
-
-/// A service to talk to.
-pub(crate) struct Target {
-    pub(crate) base_url: String,
-    pub(crate) key: String,
-}
-
-impl Target {
-    pub(crate) fn resolve(args: &GlobalArgs, env: &Env) -> Result<Self, CliError> {
-        for name in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY"] {
-            if env.is_garbled(name) {
-                let problem = format!("what {name} holds is not UTF-8");
-                return Err(CliError::new(Exit::Config, problem).hint(format!("set {name} anew")));
-            }
+impl Settings {
+    /// Checks that the profile that was asked for is there, where a command depends on it.
+    pub(crate) fn check_profile(&self) -> Result<(), CliError> {
+        let (name, origin) = &self.profile;
+        if *origin == Origin::Default || self.config.profiles.contains_key(name) {
+            return Ok(());
         }
-        let base_url = args.base_url.as_deref().or_else(|| env.var("PETSTORE_BASE_URL"));
-        let Some(base_url) = base_url else {
-            return Err(CliError::new(Exit::Config, "no base URL is set")
-                .hint("set PETSTORE_BASE_URL, or pass `--base-url https://HOST/v1`")
-                .hint("`petstore --mock …` runs any command without a service"));
-        };
-        let Some(key) = env.var("PETSTORE_API_KEY") else {
-            return Err(CliError::new(Exit::Config, "no API key is set")
-                .hint("set PETSTORE_API_KEY; there is no flag, since others can read arguments")
-                .hint("`petstore --mock …` runs any command without a key"));
-        };
-        Ok(Self { base_url: base_url.to_owned(), key: key.to_owned() })
+        let names = || self.config.profiles.keys().map(String::as_str);
+        let error = format!("there is no profile `{name}`, which {origin} asks for");
+        let error = CliError::new(Exit::Config, error);
+        Err(match similar(name, names()) {
+            Some(meant) => error.hint(format!("did you mean `{meant}`?")),
+            None if names().next().is_none() => error.hint(format!(
+                "`petstore config set base_url https://HOST/v1 --profile {name}` makes it"
+            )),
+            None => error.hint(format!("there are {}", names().collect::<Vec<_>>().join(", "))),
+        })
     }
+}
+
+fn variable(setting: Setting, env: &Env) -> Result<Option<(String, Origin)>, CliError> {
+    let name = setting.variable();
+    not_garbled(name, env)?;
+    let Some(text) = env.var(name) else { return Ok(None) };
+    let bad = |problem| CliError::new(Exit::Config, format!("{name} cannot be that: {problem}"));
+    setting.check(text).map_err(bad)?;
+    Ok(Some((text.to_owned(), Origin::Variable(name))))
+}
+
+/// Refuses a variable that is not Unicode, in place of taking it for not set.
+pub(crate) fn not_garbled(name: &str, env: &Env) -> Result<(), CliError> {
+    if env.is_garbled(name) {
+        let problem = format!("what {name} holds is not UTF-8");
+        return Err(CliError::new(Exit::Config, problem).hint(format!("set {name} anew")));
+    }
+    Ok(())
 }

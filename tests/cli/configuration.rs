@@ -15,6 +15,7 @@ async fn without_a_base_url_says_how_to_set_one() {
     --- stderr
     error: no base URL is set
     hint: set PETSTORE_BASE_URL, or pass `--base-url https://HOST/v1`
+    hint: `petstore config set base_url https://HOST/v1` keeps it
     hint: `petstore --mock …` runs any command without a service
     --- exit 3
     ");
@@ -27,6 +28,7 @@ async fn without_a_key_says_how_to_set_one() {
     --- stderr
     error: no API key is set
     hint: set PETSTORE_API_KEY; there is no flag, since others can read arguments
+    hint: `petstore auth login` keeps one
     hint: `petstore --mock …` runs any command without a key
     --- exit 3
     ");
@@ -112,6 +114,7 @@ async fn a_mistyped_word_gets_a_suggestion() {
 #[cfg(unix)]
 async fn a_variable_that_is_not_utf_8_is_named() {
     let garbled = Petstore::bare().garbled("PETSTORE_API_KEY");
+    let garbled = garbled.var("PETSTORE_BASE_URL", "http://127.0.0.1:1/v1");
     assert_snapshot!(transcript(garbled, "pets list").await, @"
     --- stderr
     error: what PETSTORE_API_KEY holds is not UTF-8
@@ -158,6 +161,8 @@ async fn the_help_goes_to_standard_output() {
       store   Looks into the store
       api     Sends any request, for what has no command of its own
       limits  Shows what is left of the rate limit
+      auth    Keeps, checks and forgets API keys
+      config  Shows and changes the configuration
       help    Print this message or the help of the given subcommand(s)
 
     Options:
@@ -168,6 +173,9 @@ async fn the_help_goes_to_standard_output() {
               Print version
 
     Global options:
+          --profile <NAME>
+              The profile of the configuration to use. Overrides PETSTORE_PROFILE
+
           --base-url <URL>
               The service's base URL, version segment included, such as https://HOST/v1. Overrides
               PETSTORE_BASE_URL
@@ -177,7 +185,7 @@ async fn the_help_goes_to_standard_output() {
 
           --mock
               Runs the command against a mock server of its own, with 25 pets and a key of its own.
-              Nothing leaves this machine, and nothing is kept
+              Nothing leaves this machine, nothing is kept, and no configuration is read
 
       -o, --output <FORMAT>
               How results are written. Without it: a table on a terminal, tab-separated values in a pipe
@@ -206,9 +214,8 @@ async fn the_help_goes_to_standard_output() {
               - never:  Never
 
           --max-wait <SECONDS>
-              How long to be held back by rate limits before giving up with exit code 7. 0 never waits
-              
-              [default: 120]
+              How long to be held back by rate limits before giving up with exit code 7. 0 never waits;
+              two minutes unless set
 
           --deny-deprecated
               Ends with exit code 8 where a deprecated operation was used, for CI
@@ -227,8 +234,10 @@ async fn the_help_goes_to_standard_output() {
               - json: A JSON object on each line
 
     Variables:
-      PETSTORE_BASE_URL  the service's base URL, such as https://HOST/v1
-      PETSTORE_API_KEY   the API key; there is no flag for it
+      PETSTORE_BASE_URL      the service's base URL, such as https://HOST/v1
+      PETSTORE_API_KEY       the API key; there is no flag for it
+      PETSTORE_API_KEY_FILE  a file with the API key in it
+      PETSTORE_PROFILE       the profile of the configuration to use
 
     Examples:
       petstore --mock pets list

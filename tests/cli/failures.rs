@@ -31,7 +31,7 @@ async fn a_bad_key_exits_with_3() {
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     error: listPets failed: the service answered 401 Unauthorized (unauthorized): the API key is not known: check it for a typing error, or give it to the mock with --key KEY=PLAN; check the API key
-    hint: set PETSTORE_API_KEY to a key that this service accepts
+    hint: set PETSTORE_API_KEY to a key that this service accepts, or keep one: `petstore auth login`
     --- exit 3
     ");
 }

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use petstore_cli::{Env, Stream};
+use petstore_cli::{Dirs, Env, Stream};
 use petstore_mock::MockServer;
 
 /// The time on every clock of these tests: 2026-11-21, 10:00:00 UTC.
@@ -21,6 +22,8 @@ pub(super) struct Petstore {
     stdin: Vec<u8>,
     terminal: bool,
     interrupted: bool,
+    home: Option<String>,
+    answer: Option<String>,
     stdout: Option<Box<dyn Write + Send>>,
 }
 
@@ -40,6 +43,8 @@ impl Petstore {
             stdin: vec![],
             terminal: false,
             interrupted: false,
+            home: None,
+            answer: None,
             stdout: None,
         }
     }
@@ -60,6 +65,18 @@ impl Petstore {
         use std::os::unix::ffi::OsStringExt as _;
 
         self.vars.push((name.to_owned(), OsString::from_vec(vec![0xff])));
+        self
+    }
+
+    /// Keeps files in a folder, which is called HOME in transcripts.
+    pub(super) fn home(mut self, folder: &Path) -> Self {
+        self.home = Some(folder.to_str().unwrap().to_owned());
+        self
+    }
+
+    /// Answers the question for a secret.
+    pub(super) fn answer(mut self, secret: &str) -> Self {
+        self.answer = Some(secret.to_owned());
         self
     }
 
@@ -97,6 +114,10 @@ impl Petstore {
         let (out, err) = (Sink::default(), Sink::default());
         let writer = self.stdout.unwrap_or_else(|| Box::new(out.clone()));
         let interrupted = self.interrupted;
+        let dirs = self.home.as_ref().map(|home| Dirs {
+            config: Some(Path::new(home).join("config")),
+            state: Some(Path::new(home).join("state")),
+        });
         let env = Env {
             args: std::iter::once("petstore")
                 .chain(words.iter().copied())
@@ -106,6 +127,8 @@ impl Petstore {
             stdin: Box::new(io::Cursor::new(self.stdin)),
             stdout: Stream { writer, is_terminal: self.terminal },
             stderr: Stream { writer: Box::new(err.clone()), is_terminal: false },
+            prompt: self.answer.map(|answer| Box::new(move |_: &str| Ok(answer)) as _),
+            dirs: dirs.unwrap_or_default(),
             now: noon,
             width: self.width,
             interrupt: Box::pin(async move {
@@ -115,7 +138,11 @@ impl Petstore {
             }),
         };
         let code = petstore_cli::run(env).await.code();
-        Ran { stdout: out.text(), stderr: err.text(), code }
+        let shown = |sink: &Sink| match &self.home {
+            Some(home) => sink.text().replace(home, "HOME"),
+            None => sink.text(),
+        };
+        Ran { stdout: shown(&out), stderr: shown(&err), code }
     }
 }
 

@@ -49,7 +49,7 @@ impl Limits {
             Err(error) => (error.rate_limit(), error.date()),
         };
         match (quota, asked) {
-            (Some(quota), _) => show(output, quota, now.unwrap_or_else(context.now)).await,
+            (Some(quota), _) => show(output, quota, now.unwrap_or_else(|| context.now())).await,
             (None, Err(error)) => Err(error.into()),
             (None, Ok(_)) => {
                 Err(CliError::new(Exit::Service, "the service did not tell its rate limit"))

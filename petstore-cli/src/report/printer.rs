@@ -125,9 +125,18 @@ impl Report {
         self.lock().write(text);
     }
 
-    /// Tells of a deprecated operation.
-    pub(crate) fn deprecated(&self, operation: &str, end: &Deprecation, now: SystemTime) {
+    /// Remembers that a deprecated operation was used, and tells of it where it is `news`.
+    pub(crate) fn deprecated(
+        &self,
+        operation: &str,
+        end: &Deprecation,
+        now: SystemTime,
+        news: bool,
+    ) {
         self.lock().deprecated = true;
+        if !news {
+            return;
+        }
         let mut text = format!("{operation} is deprecated");
         if let (Some(sunset), Some(days)) = (end.sunset(), end.days_left(now)) {
             text += &format!(" and will be removed on {} ({days} days left)", time::day(sunset));

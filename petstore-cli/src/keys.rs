@@ -1,0 +1,145 @@
+//! Where the API key comes from: `PETSTORE_API_KEY` over the file that `PETSTORE_API_KEY_FILE`
+//! names over the one that `auth login` wrote. There is no flag: others can read arguments.
+//!
+//! A key that was stored goes only to the service that it was stored for.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use petstore_client::Url;
+use toml_edit::{DocumentMut, value};
+
+use crate::env::{Dirs, Env};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::files;
+use crate::settings::{Settings, not_garbled};
+
+const KEY: &str = "PETSTORE_API_KEY";
+const KEY_FILE: &str = "PETSTORE_API_KEY_FILE";
+
+/// A key, and where it is from.
+pub(crate) struct Key {
+    pub(crate) text: String,
+    pub(crate) source: Source,
+}
+
+/// Where a key is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    Variable,
+    /// The file that a variable names.
+    File(PathBuf),
+    /// The file that `auth login` wrote.
+    Stored(PathBuf),
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable => f.write_str(KEY),
+            Self::File(path) => write!(f, "{} ({KEY_FILE})", path.display()),
+            Self::Stored(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Finds the key for the service that the settings name; `None` where there is none.
+pub(crate) fn find(settings: &Settings, env: &Env) -> Result<Option<Key>, CliError> {
+    not_garbled(KEY, env)?;
+    not_garbled(KEY_FILE, env)?;
+    if let Some(text) = env.var(KEY) {
+        return Ok(Some(Key { text: text.to_owned(), source: Source::Variable }));
+    }
+    if let Some(path) = env.var(KEY_FILE).map(PathBuf::from) {
+        let text = guarded(&path)?.ok_or_else(|| {
+            let problem = format!("there is no file {}, which {KEY_FILE} names", path.display());
+            CliError::new(Exit::Config, problem)
+        })?;
+        let text = text.trim_end_matches(['\r', '\n']).to_owned();
+        return Ok(Some(Key { text, source: Source::File(path) }));
+    }
+    stored(settings, env)
+}
+
+/// The same, where there must be one.
+pub(crate) fn need(settings: &Settings, env: &Env) -> Result<Key, CliError> {
+    find(settings, env)?.ok_or_else(|| {
+        CliError::new(Exit::Config, "no API key is set")
+            .hint("set PETSTORE_API_KEY; there is no flag, since others can read arguments")
+            .hint("`petstore auth login` keeps one")
+            .hint("`petstore --mock …` runs any command without a key")
+    })
+}
+
+/// Returns where the key of a profile is kept.
+pub(crate) fn path(dirs: &Dirs, profile: &str) -> Result<PathBuf, CliError> {
+    let folder = dirs.config.as_ref().ok_or_else(|| {
+        CliError::new(Exit::Config, "there is no folder to keep a key in")
+            .hint("set HOME or XDG_CONFIG_HOME, or use PETSTORE_API_KEY")
+    })?;
+    Ok(folder.join("keys").join(format!("{profile}.toml")))
+}
+
+/// Keeps a key for a profile and a service, readable by nobody else.
+pub(crate) fn store(path: &Path, base_url: &str, key: &str) -> Result<(), CliError> {
+    let mut document = DocumentMut::new();
+    document["base_url"] = value(base_url);
+    document["key"] = value(key);
+    let text = format!("# Written by `petstore auth login`. This is a secret.\n{document}");
+    files::write(path, &text).map_err(|problem| {
+        CliError::new(Exit::Internal, format!("could not write {}: {problem}", path.display()))
+    })
+}
+
+fn stored(settings: &Settings, env: &Env) -> Result<Option<Key>, CliError> {
+    let Ok(path) = path(&env.dirs, &settings.profile.0) else { return Ok(None) };
+    let Some(text) = guarded(&path)? else { return Ok(None) };
+    let broken = || {
+        CliError::new(Exit::Config, format!("{} holds no key", path.display()))
+            .hint("`petstore auth login` writes it anew")
+    };
+    // What is wrong in there is not repeated: it may be the key.
+    let document: DocumentMut = text.parse().map_err(|_| broken())?;
+    let field = |name: &str| document.get(name)?.as_str().map(str::to_owned);
+    let (home, key) = field("base_url").zip(field("key")).ok_or_else(broken)?;
+    let base_url = settings.base_url()?;
+    if !same_service(&home, base_url) {
+        let problem = format!("the key of profile `{}` is for {home}", settings.profile.0);
+        return Err(CliError::new(Exit::Config, format!("{problem}, and not for {base_url}"))
+            .hint(
+                "`petstore auth login` keeps one for this service; `--profile` chooses another",
+            ));
+    }
+    Ok(Some(Key { text: key, source: Source::Stored(path) }))
+}
+
+/// Returns whether two base URLs lead to the same scheme, host and port.
+fn same_service(one: &str, other: &str) -> bool {
+    match (Url::parse(one), Url::parse(other)) {
+        (Ok(one), Ok(other)) => one.origin() == other.origin(),
+        _ => one == other,
+    }
+}
+
+/// Reads a file that must be nobody else's to read; `None` where there is none.
+fn guarded(path: &Path) -> Result<Option<String>, CliError> {
+    let problem = |problem: std::io::Error| {
+        CliError::new(Exit::Config, format!("could not read {}: {problem}", path.display()))
+    };
+    let Some(text) = files::read(path).map_err(problem)? else { return Ok(None) };
+    match files::open_to_others(path).map_err(problem)? {
+        None => Ok(Some(text)),
+        Some(mode) => {
+            let problem = format!("{} is open to others (mode {mode:04o})", path.display());
+            let mend = format!("`chmod 600 {}` mends it", files::quoted(path));
+            Err(CliError::new(Exit::Config, problem).hint(mend))
+        }
+    }
+}

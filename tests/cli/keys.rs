@@ -1,0 +1,166 @@
+//! The API key: where it may come from, where it is kept, and where it must not go.
+
+use std::path::PathBuf;
+
+use insta::assert_snapshot;
+use petstore_mock::{MockServer, Plan};
+use tempfile::TempDir;
+
+use super::harness::Petstore;
+
+const KEY: &str = "sentinel-key";
+
+async fn server() -> MockServer {
+    MockServer::builder().key(KEY, Plan::Free).start().await.unwrap()
+}
+
+/// A command that knows the service, and no key.
+fn keyless(server: &MockServer, home: &TempDir) -> Petstore {
+    Petstore::bare().home(home.path()).var("PETSTORE_BASE_URL", server.url())
+}
+
+fn stored(home: &TempDir) -> PathBuf {
+    home.path().join("config/keys/default.toml")
+}
+
+#[tokio::test]
+async fn keeps_a_key_that_the_service_accepts_and_uses_it() {
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    let ran = keyless(&server, &home).answer(KEY).run("auth login").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    note: the key for http://127.0.0.1:PORT/v1 is kept in HOME/config/keys/default.toml
+    --- exit 0
+    ");
+    assert_eq!(keyless(&server, &home).run("pets list --limit 1 -o id").await.stdout, "1\n");
+    let ran = keyless(&server, &home).run("auth status -o ndjson").await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stdout
+    {"profile":"default","baseUrl":"http://127.0.0.1:PORT/v1","source":"HOME/config/keys/default.toml","accepted":true}
+    --- exit 0
+    "#);
+    let ran = keyless(&server, &home).run("auth logout").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    note: HOME/config/keys/default.toml is removed
+    --- exit 0
+    ");
+    assert_eq!(keyless(&server, &home).run("pets list").await.code, 3);
+}
+
+#[tokio::test]
+async fn reads_the_key_from_standard_input_and_keeps_a_base_url_that_was_typed() {
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    let line = format!("auth login --base-url {} --profile ci", server.url());
+    let petstore = Petstore::bare().home(home.path()).stdin(&format!("{KEY}\r\n"));
+    let ran = petstore.run(&line).await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    note: the key for http://127.0.0.1:PORT/v1 is kept in HOME/config/keys/ci.toml, and the base URL in profile ci
+    --- exit 0
+    ");
+    let later = Petstore::bare().home(home.path()).run("pets list --profile ci").await;
+    assert_eq!(later.code, 0, "{}", later.stderr);
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn the_file_is_nobody_elses_and_is_refused_if_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    keyless(&server, &home).answer(KEY).run("auth login").await;
+    let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(stored(&home)), 0o600);
+    assert_eq!(mode(home.path().join("config/keys")), 0o700);
+    std::fs::set_permissions(stored(&home), PermissionsExt::from_mode(0o640)).unwrap();
+    let ran = keyless(&server, &home).run("pets list").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: HOME/config/keys/default.toml is open to others (mode 0640)
+    hint: `chmod 600 HOME/config/keys/default.toml` mends it
+    --- exit 3
+    ");
+}
+
+#[tokio::test]
+async fn a_key_that_the_service_refuses_is_not_kept() {
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    let ran = keyless(&server, &home).answer("other-sentinel").run("auth login").await;
+    assert!(ran.stderr.contains("hint: nothing was kept"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("other-sentinel"), "{}", ran.stderr);
+    assert_eq!((ran.code, stored(&home).exists()), (3, false));
+    let ran = keyless(&server, &home).answer("other-sentinel").run("auth login --no-check").await;
+    assert_eq!(ran.code, 0);
+    let ran = keyless(&server, &home).run("auth status").await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", 3));
+    assert!(!ran.stderr.contains("other-sentinel"), "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn a_kept_key_is_sent_to_no_other_service() {
+    let (home_server, other, home) = (server().await, server().await, tempfile::tempdir().unwrap());
+    keyless(&home_server, &home).answer(KEY).run("auth login").await;
+    let ran = keyless(&other, &home).run("pets list").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: the key of profile `default` is for http://127.0.0.1:PORT/v1, and not for http://127.0.0.1:PORT/v1
+    hint: `petstore auth login` keeps one for this service; `--profile` chooses another
+    --- exit 3
+    ");
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_variable_can_name_a_file_and_the_key_itself_goes_before_it() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    let path = home.path().join("ci key");
+    std::fs::write(&path, format!("{KEY}\n")).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    let named = || keyless(&server, &home).var("PETSTORE_API_KEY_FILE", path.to_str().unwrap());
+    assert_eq!(named().run("pets list").await.code, 0);
+    assert_eq!(named().var("PETSTORE_API_KEY", "bad").run("pets list").await.code, 3);
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    let ran = named().run("pets list").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: HOME/ci key is open to others (mode 0644)
+    hint: `chmod 600 'HOME/ci key'` mends it
+    --- exit 3
+    ");
+    let gone = keyless(&server, &home).var("PETSTORE_API_KEY_FILE", "/nowhere/key");
+    let ran = gone.run("pets list").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: there is no file /nowhere/key, which PETSTORE_API_KEY_FILE names
+    --- exit 3
+    ");
+}
+
+#[tokio::test]
+async fn nothing_that_is_no_key_is_kept() {
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    for (key, says) in [("", "there is no key"), ("a b", "API key cannot be used")] {
+        let ran = keyless(&server, &home).stdin(key).run("auth login --no-check").await;
+        assert!(ran.stderr.contains(says), "{key}: {}", ran.stderr);
+        assert!(!stored(&home).exists(), "{key}");
+    }
+    assert_eq!(Petstore::bare().run("--mock auth login").await.code, 2);
+}
+
+#[tokio::test]
+async fn a_file_that_holds_no_key_is_told_of_without_showing_it() {
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    keyless(&server, &home).answer(KEY).run("auth login").await;
+    let text = std::fs::read_to_string(stored(&home)).unwrap();
+    std::fs::write(stored(&home), text.replace("key = ", "key: ")).unwrap();
+    let ran = keyless(&server, &home).run("pets list").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: HOME/config/keys/default.toml holds no key
+    hint: `petstore auth login` writes it anew
+    --- exit 3
+    ");
+}
