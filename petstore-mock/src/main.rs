@@ -1,12 +1,15 @@
-//! The `petstore-mock` binary: hands its arguments and streams to the library.
+//! The `petstore-mock` binary: hands its arguments, streams and variables to the library.
 
 use std::process::ExitCode;
 
+use petstore_mock::cli::{self, Io};
+
+#[expect(clippy::disallowed_methods, reason = "the edge where the process is met")]
 fn main() -> ExitCode {
-    let status = petstore_mock::cli::run(
-        std::env::args_os(),
-        &mut std::io::stdout(),
-        &mut std::io::stderr(),
-    );
-    ExitCode::from(status)
+    let io = Io {
+        out: &mut std::io::stdout(),
+        err: &mut std::io::stderr(),
+        admin_token: std::env::var("PETSTORE_MOCK_ADMIN_TOKEN").ok(),
+    };
+    ExitCode::from(cli::run(std::env::args_os(), io))
 }

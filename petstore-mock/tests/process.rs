@@ -298,8 +298,12 @@ fn the_help_names_its_commands_and_flags() {
            petstore-mock <COMMAND>
 
     Commands:
-      serve  Serves until SIGINT or SIGTERM
-      help   Print this message or the help of the given subcommand(s)
+      serve        Serves until SIGINT or SIGTERM; so does the mock without a command
+      exec         Serves while another command runs, and ends as that ends
+      health       Asks a mock whether it serves: exit status 0 if it does
+      openapi      Prints the OpenAPI document of the service
+      completions  Prints a script by which a shell completes the commands and flags of petstore-mock
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help
@@ -315,12 +319,15 @@ fn the_help_names_its_commands_and_flags() {
               [default: 127.0.0.1]
 
           --port <PORT>
-              Port to listen on; 0 takes a free one
-
-              [default: 4010]
+              Port to listen on; 0 takes a free one (default: 4010, and for exec a free one)
 
           --port-file <FILE>
               File to write the port to, before the ready line is printed
+
+          --admin-token-file <FILE>
+              File with the token by which the mock can be administered from other machines.
+
+              The variable PETSTORE_MOCK_ADMIN_TOKEN does the same; without either, it can't be.
 
     Service:
           --key <KEY=PLAN>

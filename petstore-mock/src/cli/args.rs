@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, net::IpAddr, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args, ValueEnum, value_parser};
 
 use super::{ServeError, limits::LimitArgs};
 use crate::{
@@ -14,56 +14,26 @@ use crate::{
     server::MockServer,
 };
 
-/// A mock server that implements the whole Pet Store service.
-///
-/// Where the service's specification is silent, the mock takes the plainest reading. Each of these
-/// is marked below as an assumption, with the flag that chooses another.
-///
-/// Without a command, `petstore-mock` serves.
-#[derive(Debug, Parser)]
-#[command(
-    name = "petstore-mock",
-    version,
-    args_conflicts_with_subcommands = true,
-    max_term_width = 100
-)]
-pub(super) struct Typed {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    serve: ServeArgs,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Serves until SIGINT or SIGTERM.
-    Serve(ServeArgs),
-}
-
-impl Typed {
-    /// Returns what to serve: the same with and without the command's name.
-    pub(super) fn into_serve(self) -> ServeArgs {
-        match self.command {
-            Some(Command::Serve(args)) => args,
-            None => self.serve,
-        }
-    }
-}
-
-/// The flags of `petstore-mock serve`, to be embedded in another command line.
+/// The flags of `serve`.
 #[derive(Args, Clone)]
-pub struct ServeArgs {
+pub(super) struct ServeArgs {
     /// Address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1", help_heading = "Server")]
     addr: IpAddr,
 
-    /// Port to listen on; 0 takes a free one.
-    #[arg(long, value_name = "PORT", default_value_t = 4010, help_heading = "Server")]
-    port: u16,
+    /// Port to listen on; 0 takes a free one (default: 4010, and for exec a free one).
+    #[arg(long, value_name = "PORT", help_heading = "Server")]
+    pub(super) port: Option<u16>,
 
     /// File to write the port to, before the ready line is printed.
     #[arg(long, value_name = "FILE", help_heading = "Server")]
     pub(super) port_file: Option<PathBuf>,
+
+    /// File with the token by which the mock can be administered from other machines.
+    ///
+    /// The variable PETSTORE_MOCK_ADMIN_TOKEN does the same; without either, it can't be.
+    #[arg(long, value_name = "FILE", help_heading = "Server")]
+    pub(super) admin_token_file: Option<PathBuf>,
 
     /// Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
     ///
@@ -138,7 +108,12 @@ pub struct ServeArgs {
 const TEN_YEARS: u64 = 10 * 366 * 86_400;
 
 impl ServeArgs {
-    /// Returns a builder of the server the flags describe, its seed left out.
+    /// Returns whether any key is given.
+    pub(super) fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Returns a builder of the server the flags describe; port, seed and token are left out.
     pub(super) fn builder(&self) -> Result<Builder, ServeError> {
         let ban = BanPolicy::default()
             .with_after(self.ban_after)
@@ -146,7 +121,6 @@ impl ServeArgs {
             .with_length(Duration::from_secs(self.ban_for));
         let mut builder = MockServer::builder()
             .addr(self.addr)
-            .port(self.port)
             .paging(matches!(self.paging, Switch::On))
             .window(self.window.into())
             .rate_headers(self.rate_headers.into())

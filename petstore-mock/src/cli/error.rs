@@ -3,12 +3,12 @@
 
 use std::{io, path::PathBuf};
 
+use super::exit;
 use crate::{builder::StartError, plan::ParsePlanError, seed::SeedError};
 
-/// Why `serve` failed; the message is one line, and repeats no key.
+/// Why `serve` or `exec` failed; the message is one line, and repeats no key.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
+pub(super) enum ServeError {
     /// A `--key` has no plan.
     #[error("a --key has no `=`: give it as KEY=PLAN, such as --key my-key=free")]
     KeyWithoutPlan,
@@ -21,6 +21,14 @@ pub enum ServeError {
     /// The seed file can't be read.
     #[error("can't read the seed {path}: {source}", path = path.display())]
     ReadSeed {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The file with the admin token can't be read.
+    #[error("can't read the admin token {path}: {source}", path = path.display())]
+    ReadToken {
         /// The file.
         path: PathBuf,
         /// What the operating system says.
@@ -52,14 +60,13 @@ pub enum ServeError {
 
 impl ServeError {
     /// Returns the exit status that goes with it: 2 for what was typed wrong, else 1.
-    #[must_use]
-    pub const fn exit_status(&self) -> u8 {
+    pub(super) const fn exit_status(&self) -> u8 {
         match self {
             Self::KeyWithoutPlan
             | Self::Plan(_)
             | Self::RepeatedKey
-            | Self::Start(StartError::Key) => 2,
-            _ => 1,
+            | Self::Start(StartError::Key | StartError::AdminToken) => exit::USAGE,
+            _ => exit::FAILED,
         }
     }
 }

@@ -1,17 +1,20 @@
-//! The command line of the mock: the `petstore-mock` binary, and its `serve` for other binaries to
-//! embed. It turns flags into a [`Builder`](crate::Builder), and signals into a clean stop.
+//! The command line of the mock: the `petstore-mock` binary, and the same for other binaries to embed.
 //!
-//! Standard output carries the one line that says where the server listens, and nothing else.
+//! Standard output carries what was asked for: the one line that says where the server listens, or a
+//! document. All else goes to standard error.
 
 mod args;
+mod command;
 mod error;
+mod exec;
+pub mod exit;
+mod health;
+mod io;
 mod limits;
 mod port_file;
 mod run;
+mod serve;
 mod signals;
 
-pub use self::{
-    args::ServeArgs,
-    error::ServeError,
-    run::{run, serve},
-};
+use self::{args::ServeArgs, error::ServeError};
+pub use self::{command::MockArgs, io::Io, run::run};

@@ -1,94 +1,121 @@
-//! What happens when it runs: parse, bind, tell, serve, stop.
+//! From what was typed to what is done. Each command is a file of its own.
 
-use std::{ffi::OsString, fs, io::Write};
+use std::ffi::OsString;
 
-use clap::Parser;
-use tokio::sync::Notify;
+use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
 
-use super::{ServeArgs, ServeError, args::Typed, port_file, signals::Signals};
-use crate::seed::Seed;
+use super::{
+    Io, MockArgs, ServeArgs,
+    command::{Command, DocumentFormat, OpenApiArgs},
+    exec, exit, health, serve,
+};
+use crate::openapi::OpenApi;
 
-/// Runs the whole command, `args[0]` being its name, and returns its exit status: 0 when it was
-/// stopped by a signal or showed its help, 1 when it could not serve, 2 when it was typed wrong.
+/// A mock server that implements the whole Pet Store service.
+///
+/// Where the service's specification is silent, the mock takes the plainest reading. Each of these
+/// is marked below as an assumption, with the flag that chooses another.
+///
+/// Without a command, `petstore-mock` serves.
+#[derive(Debug, Parser)]
+#[command(
+    name = "petstore-mock",
+    version,
+    args_conflicts_with_subcommands = true,
+    max_term_width = 100
+)]
+struct Typed {
+    #[command(subcommand)]
+    command: Option<TypedCommand>,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum TypedCommand {
+    #[command(flatten)]
+    Mock(Command),
+    /// Prints a script by which a shell completes the commands and flags of petstore-mock.
+    Completions {
+        /// Shell to print it for.
+        shell: Shell,
+    },
+}
+
+/// Runs the whole command, `args[0]` being its name, and returns its exit status: see [`exit`].
 ///
 /// It makes a tokio runtime of its own, so it must not be called from within one.
-pub fn run(
-    args: impl IntoIterator<Item = OsString>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> u8 {
+pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
     let typed = match Typed::try_parse_from(args) {
         Ok(typed) => typed,
         Err(error) => {
-            let to: &mut dyn Write = if error.use_stderr() { err } else { out };
+            let to = if error.use_stderr() { io.err } else { io.out };
             // Nobody is left to tell where the streams are closed.
             let _ = write!(to, "{}", error.render());
-            return u8::try_from(error.exit_code()).unwrap_or(2);
+            return u8::try_from(error.exit_code()).unwrap_or(exit::USAGE);
         }
     };
-    match serve_until_signal(&typed.into_serve(), out) {
-        Ok(()) => 0,
+    let command = match typed.command {
+        Some(TypedCommand::Completions { shell }) => {
+            return print(&mut io, &completions(shell));
+        }
+        Some(TypedCommand::Mock(command)) => Some(command),
+        None => None,
+    };
+    let args = MockArgs { command, serve: typed.serve };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(args.run(io)),
         Err(error) => {
-            let _ = writeln!(err, "petstore-mock: {error}");
-            error.exit_status()
+            let _ = writeln!(io.err, "petstore-mock: can't prepare to serve: {error}");
+            exit::FAILED
         }
     }
 }
 
-fn serve_until_signal(args: &ServeArgs, out: &mut dyn Write) -> Result<(), ServeError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        // Before the ready line: from then on a signal must find the server listening to it.
-        let mut signals = Signals::listen()?;
-        let stop = Notify::new();
-        let twice = async {
-            signals.next().await;
-            stop.notify_one();
-            signals.next().await;
+impl MockArgs {
+    /// Does what was typed, on the tokio runtime this is awaited on, and returns the exit status: see
+    /// [`exit`]. Messages go to `io`.
+    ///
+    /// `serve` and `exec` catch the process's signals: a program that embeds them must not end on
+    /// SIGINT by itself.
+    pub async fn run(self, mut io: Io<'_>) -> u8 {
+        let done = match self.command {
+            None => serve::run(&self.serve, &mut io).await,
+            Some(Command::Serve(args)) => serve::run(&args, &mut io).await,
+            Some(Command::Exec(args)) => exec::run(&args, &mut io).await,
+            Some(Command::Health(args)) => return health::run(&args, &mut io).await,
+            Some(Command::OpenApi(args)) => return openapi(&args, &mut io),
         };
-        tokio::select! {
-            served = serve(args, out, stop.notified()) => served,
-            // Who asks again does not want to wait for requests at hand.
-            () = twice => Ok(()),
+        done.unwrap_or_else(|error| {
+            let _ = writeln!(io.err, "petstore-mock: {error}");
+            error.exit_status()
+        })
+    }
+}
+
+fn openapi(args: &OpenApiArgs, io: &mut Io<'_>) -> u8 {
+    let document = if args.admin { OpenApi::Administration } else { OpenApi::Service };
+    match args.format {
+        DocumentFormat::Yaml => print(io, document.yaml().as_bytes()),
+        DocumentFormat::Json => print(io, format!("{}\n", document.json()).as_bytes()),
+    }
+}
+
+fn completions(shell: Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Typed::command(), "petstore-mock", &mut script);
+    script
+}
+
+/// Prints a result. Who closed the stream does not want it, and is told nothing.
+fn print(io: &mut Io<'_>, text: &[u8]) -> u8 {
+    match io.out.write_all(text).and_then(|()| io.out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(io.err, "petstore-mock: can't print: {error}");
+            exit::FAILED
         }
-    })
-}
-
-/// Serves until `stop` ends, on the tokio runtime this is awaited on.
-///
-/// Once the port is bound, the port file is written, and then one line to `out`:
-/// `listening on http://127.0.0.1:4010/v1`.
-///
-/// # Errors
-///
-/// Where a key or the seed is wrong, the address can't be bound, or the port file can't be written.
-pub async fn serve(
-    args: &ServeArgs,
-    out: &mut dyn Write,
-    stop: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
-    let server = args.builder()?.seed(seed(args)?).start().await.map_err(ServeError::Start)?;
-    if let Some(path) = &args.port_file {
-        port_file::write(path, server.addr().port())
-            .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
-    }
-    // Who closed the stream does not want to know; the server is there all the same.
-    let _ = writeln!(out, "listening on http://{}/v1", server.addr()).and_then(|()| out.flush());
-    stop.await;
-    server.stop().await;
-    Ok(())
-}
-
-fn seed(args: &ServeArgs) -> Result<Seed, ServeError> {
-    let Some(path) = &args.seed else {
-        return Ok(Seed::default());
-    };
-    if path.as_os_str() == "none" {
-        return Ok(Seed::none());
-    }
-    let path = path.clone();
-    match fs::read(&path) {
-        Ok(text) => Seed::from_json(&text).map_err(|source| ServeError::Seed { path, source }),
-        Err(source) => Err(ServeError::ReadSeed { path, source }),
+        _ => exit::DONE,
     }
 }

@@ -1,0 +1,75 @@
+//! `serve`: bind, tell, serve, stop.
+
+use std::fs;
+
+use tokio::sync::Notify;
+
+use super::{Io, ServeArgs, ServeError, exit, port_file, signals::Signals};
+use crate::{builder::Builder, seed::Seed, server::MockServer};
+
+/// Where the mock listens unless it is told.
+const PORT: u16 = 4010;
+
+/// Serves until a signal; a second one ends the wait for requests at hand.
+pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, ServeError> {
+    // Before the ready line: from then on a signal must find the server listening to it.
+    let mut signals = Signals::listen()?;
+    let server = start(args, args.builder()?.port(args.port.unwrap_or(PORT)), io).await?;
+    // Who closed the stream does not want to know; the server is there all the same.
+    let _ = writeln!(io.out, "listening on {}", server.url()).and_then(|()| io.out.flush());
+    let stop = Notify::new();
+    let signalled = async {
+        signals.next().await;
+        stop.notify_one();
+        signals.next().await;
+    };
+    let stopped = async {
+        stop.notified().await;
+        server.stop().await;
+    };
+    tokio::select! {
+        () = stopped => {}
+        () = signalled => {}
+    }
+    Ok(exit::DONE)
+}
+
+/// Starts what the flags describe, and writes the port file.
+pub(super) async fn start(
+    args: &ServeArgs,
+    mut builder: Builder,
+    io: &Io<'_>,
+) -> Result<MockServer, ServeError> {
+    if let Some(token) = admin_token(args, io)? {
+        builder = builder.admin_token(token);
+    }
+    let server = builder.seed(seed(args)?).start().await.map_err(ServeError::Start)?;
+    if let Some(path) = &args.port_file {
+        port_file::write(path, server.addr().port())
+            .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
+    }
+    Ok(server)
+}
+
+fn seed(args: &ServeArgs) -> Result<Seed, ServeError> {
+    let Some(path) = &args.seed else {
+        return Ok(Seed::default());
+    };
+    if path.as_os_str() == "none" {
+        return Ok(Seed::none());
+    }
+    let path = path.clone();
+    match fs::read(&path) {
+        Ok(text) => Seed::from_json(&text).map_err(|source| ServeError::Seed { path, source }),
+        Err(source) => Err(ServeError::ReadSeed { path, source }),
+    }
+}
+
+fn admin_token(args: &ServeArgs, io: &Io<'_>) -> Result<Option<String>, ServeError> {
+    let Some(path) = &args.admin_token_file else {
+        return Ok(io.admin_token.clone());
+    };
+    let text = fs::read_to_string(path)
+        .map_err(|source| ServeError::ReadToken { path: path.clone(), source })?;
+    Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+}
