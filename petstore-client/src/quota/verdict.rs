@@ -88,7 +88,10 @@ impl State {
             return Verdict::Go(Pass { probe: false });
         }
         if survey.must_probe {
-            let free = self.probe.is_none() && (self.known || self.in_flight == 0);
+            let free = self.probe.is_none()
+                && (self.known || self.in_flight == 0)
+                && survey.left > survey.margin
+                && self.in_flight < self.most_in_flight(&survey, policy);
             let pass = Verdict::Go(Pass { probe: true });
             return if free { pass } else { Verdict::Busy(Busy::Probe) };
         }
@@ -129,9 +132,12 @@ impl State {
     fn survey_account(&self, survey: &mut Survey, account: &Account, now: Time, policy: &Policy) {
         let left = account.left(self.reserved(), policy);
         let opens = account.opens(self.guard());
-        if now >= opens {
-            survey.must_probe |= left <= survey.margin;
-        } else {
+        survey.limit = survey.limit.min(account.limit);
+        if now >= opens && left <= survey.margin {
+            survey.must_probe = true;
+            return;
+        }
+        if now < opens {
             let stuck = self.in_flight == 0 && left <= survey.margin;
             if stuck || account.is_spent(policy) {
                 let quota = account.horizon.into();
@@ -142,7 +148,6 @@ impl State {
             }
         }
         survey.left = survey.left.min(left);
-        survey.limit = survey.limit.min(account.limit);
     }
 
     /// Takes in the caller's own plan.

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue};
 
 use super::rng::Rng;
 use super::service::{Reply, Service, Wait};
-use super::window::{MINUTE, SECOND};
+use super::window::{DAY, MINUTE, SECOND};
 use crate::headers::{rate_limit, retry_after};
 use crate::quota::{Head, Keeper, Local, Policy, Rate, Ticket, Time, Verdict};
 
@@ -40,13 +40,12 @@ pub(super) enum Turn {
 }
 
 impl Client {
-    pub(super) fn new(kind: Kind, wall: i64) -> Self {
+    pub(super) fn new(kind: Kind, wall: i64, policy: Policy) -> Self {
         let keeper = Keeper::new(Local(0), Time(wall));
-        let policy = Policy::default();
         Self { kind, keeper, policy, on_the_way: 0, pause: i64::MIN, told: i64::MIN }
     }
 
-    pub(super) fn turn(&mut self, now: i64, ahead: i64, service: &mut Service) -> Turn {
+    pub(super) fn turn(&mut self, now: i64, service: &mut Service) -> Turn {
         match self.kind {
             Kind::Gate => match self.keeper.verdict(Local(now), &self.policy) {
                 Verdict::Go(pass) => Turn::Go(Some(self.keeper.grant(Local(now), pass))),
@@ -55,16 +54,30 @@ impl Client {
                 Verdict::Busy(_) => Turn::Busy,
             },
             Kind::Oracle => {
-                let (left, back) = service.left(now + ahead);
+                let (left, wait) = service.left(now);
                 if left > self.on_the_way {
                     self.on_the_way += 1;
                     return Turn::Go(None);
                 }
-                if left == 0 { Turn::At(back - ahead) } else { Turn::Busy }
+                if left == 0 { Turn::At(now + wait) } else { Turn::Busy }
             }
             _ if self.pause > now => Turn::At(self.pause),
             _ => Turn::Go(None),
         }
+    }
+
+    /// Returns what the gate reserves while nothing is under way, once one more request has been
+    /// answered, long after: that settles the fate of all before it.
+    pub(super) fn reserved_at_rest(&mut self, now: i64) -> u64 {
+        let later = Local(now + 366 * DAY);
+        let Verdict::Go(pass) = self.keeper.verdict(later, &self.policy) else {
+            // The service named a reset that is years away.
+            return self.keeper.state.in_flight.into();
+        };
+        let ticket = self.keeper.grant(later, pass);
+        let head = Head { status: 200, date: None, rate: None, retry_after: None };
+        self.keeper.answered(ticket, later, later, &head, Duration::ZERO);
+        self.keeper.state.reserved()
     }
 
     /// Takes in an answer; returns how long the task that was refused waits by itself.
@@ -107,24 +120,17 @@ impl Client {
 fn head(reply: &Reply, believed: Time) -> Head {
     let date = reply.date.map(|date| Time(date * SECOND));
     let service = date.unwrap_or(believed).system();
-    let mut rate = reply.rate.map(|(limit, remaining, reset)| Rate {
-        limit,
-        remaining,
-        reset: Time(reset * SECOND),
-    });
-    if reply.garbage {
+    let garbage = |[limit, remaining, reset]: [&'static str; 3]| {
         let mut headers = HeaderMap::new();
-        for (name, value) in [("limit", "60"), ("remaining", "-1"), ("reset", "1e30")] {
-            let name = format!("x-ratelimit-{name}");
-            let name: http::HeaderName = name.parse().unwrap();
-            headers.append(name, HeaderValue::from_static(value));
-        }
-        rate = rate_limit(&headers, service).map(|rate| Rate {
-            limit: rate.limit,
-            remaining: rate.remaining,
-            reset: rate.reset.into(),
-        });
-    }
+        headers.append("x-ratelimit-limit", HeaderValue::from_static(limit));
+        headers.append("x-ratelimit-remaining", HeaderValue::from_static(remaining));
+        headers.append("x-ratelimit-reset", HeaderValue::from_static(reset));
+        rate_limit(&headers, service)
+            .map(|rate| (rate.limit, rate.remaining, Time::from(rate.reset)))
+    };
+    let told = reply.rate.map(|(limit, left, reset)| (limit, left, Time(reset * SECOND)));
+    let rate = reply.garbage.map_or(told, garbage);
+    let rate = rate.map(|(limit, remaining, reset)| Rate { limit, remaining, reset });
     let wait = reply.wait.and_then(|(wait, seconds)| {
         let text = match wait {
             Wait::Seconds | Wait::Any => return Some(Duration::from_secs(seconds as u64)),

@@ -2,7 +2,8 @@
 
 use super::client::Kind;
 use super::service::Model;
-use super::world::{Outcome, Setup, run};
+use super::setup::{Outcome, Setup};
+use super::world::run;
 
 const RATES: [u64; 3] = [60, 300, 1_000];
 const TASKS: [usize; 3] = [1, 16, 256];
@@ -48,18 +49,6 @@ fn four_that_do_not_talk_are_hardly_refused_and_use_all() {
             let (refused, used) = runs.fold((0.0, 0.0), |a, b| (a.0 + b.0 / 6.0, a.1 + b.1 / 6.0));
             assert!(5.0 * refused <= 1.0 && used >= 0.99, "{rate} {tasks}: {refused} {used}");
         }
-    }
-}
-
-#[test]
-fn nothing_is_sent_while_told_to_wait() {
-    for seed in 0..20 {
-        let mut model = Model::new(60);
-        (model.whims, model.garbage, model.errors) = (100, 100, 50);
-        model.wait = super::service::Wait::Any;
-        let mut setup = Setup::new(Kind::Gate, model, 16, 200, seed);
-        setup.horizon = 3_600_000_000;
-        assert_eq!(run(&setup).defied, 0, "{seed}");
     }
 }
 

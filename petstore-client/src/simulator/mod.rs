@@ -13,10 +13,15 @@
 
 mod client;
 mod goals;
+mod hostile_headers;
+mod network;
+mod order;
 mod properties;
 mod quirks;
 mod rng;
+mod scenarios;
 mod service;
+mod setup;
 mod table;
 mod window;
 mod world;

@@ -3,7 +3,8 @@
 
 use super::client::Kind;
 use super::service::{Model, Shows, Wait};
-use super::world::{Outcome, Setup, run};
+use super::setup::{Outcome, Setup};
+use super::world::run;
 
 /// Runs some windows of a service that is odd in one way; returns the most refusals.
 fn odd(change: impl Fn(&mut Model), tasks: usize) -> u64 {

@@ -32,16 +32,23 @@ pub(super) struct Model {
     pub(super) sliding: bool,
     pub(super) phase: i64,
     pub(super) shows: Shows,
-    /// Whether Reset is rounded down, not up.
+    /// Whether Reset is rounded down, not up, and Date up, not down.
     pub(super) rounds_down: bool,
+    pub(super) date_rounds_up: bool,
+    /// How far Date is ahead of the clock that the windows are counted by.
+    pub(super) date_ahead: i64,
+    /// After how long the service's clock is set, and by how much.
+    pub(super) steps: Vec<(i64, i64)>,
     /// Whether Remaining is what was left before the request.
     pub(super) counts_before: bool,
     pub(super) dates: bool,
     pub(super) wait: Wait,
     /// Whether a refusal's Remaining is 1, and not 0.
     pub(super) refuses_with_one: bool,
-    /// Of a thousand answers: 500s without headers, headers that are garbage, refusals for nothing.
+    /// Of a thousand answers: 500s without headers, 200s without, headers that are garbage,
+    /// refusals for nothing.
     pub(super) errors: u32,
+    pub(super) bare: u32,
     pub(super) garbage: u32,
     pub(super) whims: u32,
 }
@@ -55,11 +62,15 @@ impl Model {
             phase: 0,
             shows: Shows::Tightest,
             rounds_down: false,
+            date_rounds_up: false,
+            date_ahead: 0,
+            steps: Vec::new(),
             counts_before: false,
             dates: true,
             wait: Wait::Seconds,
             refuses_with_one: false,
             errors: 0,
+            bare: 0,
             garbage: 0,
             whims: 0,
         }
@@ -74,12 +85,16 @@ pub(super) struct Reply {
     /// Limit, Remaining and Reset.
     pub(super) rate: Option<(u64, u64, i64)>,
     pub(super) wait: Option<(Wait, i64)>,
-    pub(super) garbage: bool,
+    /// What stands in these headers instead.
+    pub(super) garbage: Option<[&'static str; 3]>,
 }
 
 pub(super) struct Service {
-    pub(super) model: Model,
+    model: Model,
+    /// What the service's clock shows at the start.
+    start: i64,
     windows: [Window; 2],
+    /// On a clock that is never set, like all that follows.
     told_to_wait_until: i64,
     late: VecDeque<i64>,
     banned_until: i64,
@@ -90,12 +105,25 @@ pub(super) struct Service {
     pub(super) let_in: u64,
 }
 
+/// What else than three numbers has been seen in the three headers.
+const GARBAGE: [[&str; 3]; 8] = [
+    ["60", "-1", "1e30"],
+    ["18446744073709551615", "18446744073709551615", "253370764799"],
+    ["0", "0", "0"],
+    ["60", "59", "253370764799999"],
+    ["1", "0", "999999999"],
+    ["60, 10", "5, 7", "1, 30"],
+    ["NaN", "inf", ""],
+    ["60", "60", "1000000000"],
+];
+
 impl Service {
-    pub(super) fn new(model: Model) -> Self {
+    pub(super) fn new(model: Model, start: i64) -> Self {
         let minute = Window::new(model.minute, MINUTE, model.sliding, model.phase);
         let day = Window::new(model.day, DAY, model.sliding, model.phase);
         Self {
             model,
+            start,
             windows: [minute, day],
             told_to_wait_until: i64::MIN,
             late: VecDeque::new(),
@@ -107,52 +135,55 @@ impl Service {
         }
     }
 
-    /// Returns what is left, and when the quota that is used up comes back.
-    pub(super) fn left(&mut self, now: i64) -> (u64, i64) {
+    /// Returns what is left, and how long it takes until no quota is used up any more.
+    pub(super) fn left(&mut self, at: i64) -> (u64, i64) {
+        let now = self.clock(at);
         let left = self.windows.iter_mut().map(|w| w.remaining(now)).min().unwrap();
         (left, self.back(now))
     }
 
-    /// Returns when no quota is used up any more.
-    fn back(&mut self, now: i64) -> i64 {
-        let spent = self
-            .windows
-            .iter_mut()
-            .filter_map(|window| (window.remaining(now) == 0).then(|| window.reset(now)));
-        spent.max().unwrap_or(now)
-    }
-
-    pub(super) fn serve(&mut self, now: i64, rng: &mut Rng) -> Reply {
-        let until = self.told_to_wait_until;
-        if now < until {
+    pub(super) fn serve(&mut self, at: i64, rng: &mut Rng) -> Reply {
+        let now = self.clock(at);
+        if at < self.told_to_wait_until {
             self.late_repeats += 1;
-            self.late.push_back(now);
-            self.late.retain(|at| *at > now - MINUTE);
+            self.late.push_back(at);
+            self.late.retain(|late| *late > at - MINUTE);
         }
-        if now < self.banned_until {
-            self.refusals += 1;
-            return self.reply(now, 429, Some(self.banned_until), rng);
-        }
-        if self.late.len() > 10 {
+        if at >= self.banned_until && self.late.len() > 10 {
             self.late.clear();
             self.bans += 1;
-            self.banned_until = now + 300 * SECOND;
-            self.refusals += 1;
-            return self.reply(now, 429, Some(self.banned_until), rng);
+            self.banned_until = at + 300 * SECOND;
         }
-        let (left, back) = self.left(now);
+        if at < self.banned_until {
+            return self.refuse((at, now), self.banned_until - at, rng);
+        }
+        let (left, back) = self.left(at);
         if left == 0 || rng.in_thousand(self.model.whims) {
-            self.refusals += 1;
-            let reply = self.reply(now, 429, Some(back), rng);
-            return reply;
+            return self.refuse((at, now), back, rng);
         }
         self.let_in += 1;
         let before = self.model.counts_before.then(|| self.rate(now));
         self.windows.iter_mut().for_each(|window| window.count(now));
         let error = rng.in_thousand(self.model.errors);
-        let mut reply = self.reply(now, if error { 500 } else { 200 }, None, rng);
-        reply.rate = if error { None } else { before.or(reply.rate) };
+        let mut reply = self.reply(now, if error { 500 } else { 200 }, rng);
+        reply.rate = before.or(reply.rate);
+        if error || rng.in_thousand(self.model.bare) {
+            (reply.rate, reply.garbage) = (None, None);
+        }
         reply
+    }
+
+    fn clock(&self, at: i64) -> i64 {
+        let steps = self.model.steps.iter().filter(|(after, _)| *after <= at);
+        self.start + at + steps.map(|(_, by)| by).sum::<i64>()
+    }
+
+    fn back(&mut self, now: i64) -> i64 {
+        let spent = self
+            .windows
+            .iter_mut()
+            .filter_map(|window| (window.remaining(now) == 0).then(|| window.reset(now)));
+        spent.max().map_or(0, |reset| reset - now)
     }
 
     fn rate(&mut self, now: i64) -> (u64, u64, i64) {
@@ -167,27 +198,35 @@ impl Service {
         (shown.limit, shown.remaining(now), (reset + up).div_euclid(SECOND))
     }
 
-    fn reply(&mut self, now: i64, status: u16, until: Option<i64>, rng: &mut Rng) -> Reply {
-        let mut rate = self.rate(now);
-        if status == 429 && self.model.refuses_with_one {
-            rate.1 = 1;
+    fn refuse(&mut self, (at, now): (i64, i64), wait: i64, rng: &mut Rng) -> Reply {
+        self.refusals += 1;
+        let mut reply = self.reply(now, 429, rng);
+        if self.model.refuses_with_one {
+            reply.rate = reply.rate.map(|(limit, _, reset)| (limit, 1, reset));
         }
-        let wait = until.map(|until| {
-            let mut seconds = ((until - now + SECOND - 1) / SECOND).max(1);
-            if self.model.wait == Wait::Any {
-                seconds = 1 + rng.below(60);
-            }
-            if !matches!(self.model.wait, Wait::Text(_) | Wait::Absent) {
-                self.told_to_wait_until = self.told_to_wait_until.max(now + seconds * SECOND);
-            }
-            (self.model.wait, seconds)
-        });
+        let seconds = match self.model.wait {
+            Wait::Any => 1 + rng.below(60),
+            _ => ((wait + SECOND - 1) / SECOND).max(1),
+        };
+        reply.wait = Some((self.model.wait, seconds));
+        match self.model.wait {
+            Wait::Text(_) => {}
+            Wait::Absent => reply.wait = None,
+            _ => self.told_to_wait_until = self.told_to_wait_until.max(at + seconds * SECOND),
+        }
+        reply
+    }
+
+    fn reply(&mut self, now: i64, status: u16, rng: &mut Rng) -> Reply {
+        let up = if self.model.date_rounds_up { SECOND - 1 } else { 0 };
+        let date = (now + self.model.date_ahead + up).div_euclid(SECOND);
+        let garbage = rng.in_thousand(self.model.garbage);
         Reply {
             status,
-            date: self.model.dates.then(|| now.div_euclid(SECOND)),
-            rate: Some(rate),
-            wait: wait.filter(|(wait, _)| *wait != Wait::Absent),
-            garbage: rng.in_thousand(self.model.garbage),
+            date: self.model.dates.then_some(date),
+            rate: Some(self.rate(now)),
+            wait: None,
+            garbage: garbage.then(|| GARBAGE[rng.below(GARBAGE.len() as i64) as usize]),
         }
     }
 }

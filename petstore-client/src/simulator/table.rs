@@ -2,7 +2,8 @@
 
 use super::client::Kind;
 use super::service::Model;
-use super::world::{Setup, run};
+use super::setup::Setup;
+use super::world::run;
 
 #[test]
 #[ignore = "over a million requests: run it in release"]

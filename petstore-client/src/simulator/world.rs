@@ -1,152 +1,122 @@
 //! The run itself: tasks, their line, the network and virtual time in microseconds.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use super::client::{Client, Kind, Turn};
+use super::network::{End, Trip};
 use super::rng::Rng;
-use super::service::{Model, Reply, Service};
-use crate::quota::{Policy, Ticket};
-
-/// What is run.
-#[derive(Debug, Clone)]
-pub(super) struct Setup {
-    pub(super) seed: u64,
-    pub(super) kind: Kind,
-    pub(super) model: Model,
-    pub(super) processes: usize,
-    /// Tasks and jobs of each process.
-    pub(super) tasks: usize,
-    pub(super) jobs: u64,
-    /// When the run ends at the latest.
-    pub(super) horizon: i64,
-    /// The shortest way, and how much longer it may be, in microseconds; each way.
-    pub(super) way: (i64, i64),
-    /// Of a thousand requests: lost on the way there, or back; cancelled while under way; dropped
-    /// before they were sent.
-    pub(super) lost: u32,
-    pub(super) cancelled: u32,
-    pub(super) dropped: u32,
-    /// How far the local wall clock is ahead of the service's clock.
-    pub(super) wall: i64,
-    /// Where in the service's day the run starts.
-    pub(super) start: i64,
-    pub(super) policy: Policy,
-}
-
-impl Setup {
-    pub(super) fn new(kind: Kind, model: Model, tasks: usize, jobs: u64, seed: u64) -> Self {
-        let mut rng = Rng::new(seed ^ 0xabcd);
-        Self {
-            seed,
-            kind,
-            model,
-            processes: 1,
-            tasks,
-            jobs,
-            horizon: i64::MAX,
-            way: (35_000, 25_000),
-            lost: 0,
-            cancelled: 0,
-            dropped: 0,
-            wall: 0,
-            // A noon, and some of the minute gone.
-            start: 1_735_732_800_000_000 + rng.below(60_000_000),
-            policy: Policy::default(),
-        }
-    }
-}
+use super::service::{Reply, Service};
+use super::setup::{Outcome, Setup};
+use super::window::{DAY, MINUTE, SECOND};
+use crate::quota::Ticket;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Arrive(usize),
     Answer(usize),
     Gone(usize),
-    Ready { process: usize, attempt: u32 },
+    Ready(usize, Job),
     Wake(usize),
+    Burst(usize),
+}
+
+/// What a task has to get done: since when, and after how many refusals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Job {
+    since: i64,
+    refused: u32,
 }
 
 struct Request {
     process: usize,
     ticket: Option<Ticket>,
     sent: i64,
-    attempt: u32,
+    job: Job,
+    trip: Trip,
     reply: Option<Reply>,
     over: bool,
 }
 
 struct Process {
     client: Client,
-    /// The attempts behind those that wait.
-    line: VecDeque<u32>,
+    line: VecDeque<Job>,
+    /// Jobs that no task has begun.
     jobs: u64,
     alarm: Option<i64>,
     in_flight: usize,
 }
 
-pub(super) struct World {
-    setup: Setup,
-    pub(super) rng: Rng,
-    pub(super) service: Service,
+/// A process that is woken more often than this, and sends nothing, goes round in circles.
+const MOST_WAKES: u32 = 1_000;
+
+struct World<'s> {
+    setup: &'s Setup,
+    rng: Rng,
+    service: Service,
     events: BinaryHeap<Reverse<(i64, u64, Event)>>,
     order: u64,
     requests: Vec<Request>,
     processes: Vec<Process>,
+    granted: usize,
+    /// How often a process was woken since anything else happened.
+    woken: u32,
+    unheard: u64,
+    /// The last reset that was heard of, and since when that window is known, by the limit.
+    resets: HashMap<u64, (i64, i64)>,
     now: i64,
     out: Outcome,
 }
 
-/// What came of a run.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Outcome {
-    /// When the last job was done.
-    pub(super) finished: i64,
-    pub(super) refusals: u64,
-    pub(super) late_repeats: u64,
-    pub(super) bans: u64,
-    pub(super) let_in: u64,
-    pub(super) sent: u64,
-    /// Requests sent before the end of a wait that an answer had named.
-    pub(super) defied: u64,
-    /// The sum of all requests' remaining jobs: nothing when each wait has ended.
-    pub(super) undone: u64,
-    /// What the gate still counts at rest.
-    pub(super) left_over: u64,
-    pub(super) most_while_unknown: usize,
-    /// When each request was granted.
-    pub(super) times: Vec<i64>,
-}
-
 pub(super) fn run(setup: &Setup) -> Outcome {
-    let mut world = World::new(setup.clone());
-    world.run();
-    world.out
+    let mut world = World::new(setup);
+    while let Some(Reverse((at, _, event))) = world.events.pop() {
+        if at > setup.horizon {
+            break;
+        }
+        world.now = at;
+        let alone = matches!(event, Event::Wake(_));
+        world.woken = if alone { world.woken + 1 } else { 0 };
+        if world.woken > MOST_WAKES {
+            break;
+        }
+        world.take(event);
+    }
+    world.close()
 }
 
-impl World {
-    fn new(setup: Setup) -> Self {
-        let process = |_| {
-            let mut client = Client::new(setup.kind, setup.start + setup.wall);
-            client.policy = setup.policy;
-            let tasks = setup.tasks.min(usize::try_from(setup.jobs).unwrap_or(usize::MAX));
-            let line = std::iter::repeat_n(0, tasks).collect();
-            Process { client, line, jobs: setup.jobs - tasks as u64, alarm: None, in_flight: 0 }
+impl<'s> World<'s> {
+    fn new(setup: &'s Setup) -> Self {
+        let process = |_| Process {
+            client: Client::new(setup.kind, setup.start + setup.wall, setup.policy),
+            line: VecDeque::new(),
+            jobs: setup.jobs,
+            alarm: None,
+            in_flight: 0,
         };
         let mut world = Self {
+            setup,
             rng: Rng::new(setup.seed),
-            service: Service::new(setup.model.clone()),
+            service: Service::new(setup.model.clone(), setup.start),
             events: BinaryHeap::new(),
             order: 0,
             requests: Vec::new(),
             processes: (0..setup.processes).map(process).collect(),
+            granted: 0,
+            woken: 0,
+            unheard: 0,
+            resets: HashMap::new(),
             now: 0,
             out: Outcome::default(),
-            setup,
         };
-        for process in 0..world.processes.len() {
+        for process in 0..setup.processes {
+            if setup.burst_at > 0 {
+                world.next_job(process);
+                world.let_through(process);
+            }
             // Processes do not start at the same moment.
             let at = if process == 0 { 0 } else { world.rng.below(500_000) };
-            world.schedule(at, Event::Wake(process));
+            world.schedule(setup.burst_at + at, Event::Burst(process));
         }
         world
     }
@@ -156,55 +126,41 @@ impl World {
         self.events.push(Reverse((at, self.order, event)));
     }
 
-    fn run(&mut self) {
-        while let Some(Reverse((at, _, event))) = self.events.pop() {
-            if at > self.setup.horizon {
-                break;
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Arrive(id) => self.arrive(id),
+            Event::Answer(id) => self.answer(id),
+            Event::Gone(id) => self.gone(id),
+            Event::Ready(p, job) => {
+                self.processes[p].line.push_front(job);
+                self.let_through(p);
             }
-            self.now = at;
-            match event {
-                Event::Arrive(id) => self.arrive(id),
-                Event::Answer(id) => self.answer(id),
-                Event::Gone(id) => self.gone(id),
-                Event::Ready { process, attempt } => {
-                    self.processes[process].line.push_front(attempt);
-                    self.let_through(process);
-                }
-                Event::Wake(process) => {
-                    self.processes[process].alarm = None;
-                    self.let_through(process);
-                }
+            Event::Wake(p) => {
+                self.processes[p].alarm = None;
+                self.let_through(p);
+            }
+            Event::Burst(p) => {
+                (0..self.setup.tasks).for_each(|_| self.next_job(p));
+                self.let_through(p);
             }
         }
-        self.out.refusals = self.service.refusals;
-        self.out.late_repeats = self.service.late_repeats;
-        self.out.bans = self.service.bans;
-        self.out.let_in = self.service.let_in;
-        for process in &self.processes {
-            self.out.undone += process.jobs + process.line.len() as u64;
-            self.out.left_over += u64::from(process.client.keeper.state.in_flight);
-        }
-    }
-
-    fn way(&mut self) -> i64 {
-        let (least, more) = self.setup.way;
-        // One in fifty takes much longer, and is overtaken.
-        let more = if self.rng.in_thousand(20) { 4 * more } else { more };
-        least + self.rng.below(more + 1)
     }
 
     fn let_through(&mut self, p: usize) {
-        while let Some(&attempt) = self.processes[p].line.front() {
+        while let Some(&job) = self.processes[p].line.front() {
             let process = &mut self.processes[p];
-            match process.client.turn(self.now, self.setup.start, &mut self.service) {
+            match process.client.turn(self.now, &mut self.service) {
                 Turn::Go(ticket) => {
                     process.line.pop_front();
-                    if self.setup.kind == Kind::Gate && self.rng.in_thousand(self.setup.dropped) {
-                        self.processes[p].client.keeper.state.unused(ticket.unwrap());
-                        self.next_job(p);
-                        continue;
+                    self.granted += 1;
+                    let trip = self.setup.network.trip(self.granted - 1, &mut self.rng);
+                    match ticket {
+                        Some(ticket) if trip.end == End::Dropped => {
+                            self.processes[p].client.keeper.state.unused(ticket);
+                            self.next_job(p);
+                        }
+                        _ => self.send(p, ticket, job, trip),
                     }
-                    self.send(p, ticket, attempt);
                 }
                 Turn::At(at) => {
                     if process.alarm.is_none_or(|alarm| alarm > at || alarm <= self.now) {
@@ -218,10 +174,9 @@ impl World {
         }
     }
 
-    fn send(&mut self, p: usize, ticket: Option<Ticket>, attempt: u32) {
+    fn send(&mut self, p: usize, ticket: Option<Ticket>, job: Job, trip: Trip) {
         let process = &mut self.processes[p];
         process.in_flight += 1;
-        self.out.sent += 1;
         self.out.defied += u64::from(self.now < process.client.told);
         if process.client.keeper.state.accounts().is_empty() {
             self.out.most_while_unknown = self.out.most_while_unknown.max(process.in_flight);
@@ -229,33 +184,29 @@ impl World {
         self.out.times.push(self.now);
         let id = self.requests.len();
         let (sent, reply, over) = (self.now, None, false);
-        self.requests.push(Request { process: p, ticket, sent, attempt, reply, over });
-        let there = self.now + self.way();
-        if self.rng.in_thousand(self.setup.lost) {
-            // Lost on the way there; some are noticed at once, the rest time out.
-            let noticed = there + if self.rng.in_thousand(500) { 0 } else { 2_000_000 };
-            self.schedule(noticed, Event::Gone(id));
-        } else {
-            self.schedule(there, Event::Arrive(id));
-            if self.rng.in_thousand(self.setup.cancelled) {
-                let (least, more) = self.setup.way;
-                let at = self.now + self.rng.below(2 * (least + more) + 1);
-                self.schedule(at, Event::Gone(id));
+        self.requests.push(Request { process: p, ticket, sent, job, trip, reply, over });
+        match trip.end {
+            End::LostThere(after) => self.schedule(sent + after, Event::Gone(id)),
+            End::Cancelled(after) => {
+                self.schedule(sent + trip.there, Event::Arrive(id));
+                self.schedule(sent + after, Event::Gone(id));
             }
+            _ => self.schedule(sent + trip.there, Event::Arrive(id)),
         }
     }
 
     fn arrive(&mut self, id: usize) {
-        let process = self.requests[id].process;
+        let Request { process, trip, sent, .. } = self.requests[id];
         let client = &mut self.processes[process].client;
         client.on_the_way = client.on_the_way.saturating_sub(1);
-        let reply = self.service.serve(self.now + self.setup.start, &mut self.rng);
+        let reply = self.service.serve(self.now, &mut self.rng);
         self.requests[id].reply = Some(reply);
-        let back = self.now + self.way();
-        if self.rng.in_thousand(self.setup.lost) {
-            self.schedule(back + 2_000_000, Event::Gone(id));
-        } else {
-            self.schedule(back, Event::Answer(id));
+        if reply.status == 429 {
+            self.refused(sent, &reply);
+        }
+        match trip.end {
+            End::LostBack(after) => self.schedule(self.now + after, Event::Gone(id)),
+            _ => self.schedule(self.now + trip.back, Event::Answer(id)),
         }
         if self.setup.kind == Kind::Oracle {
             self.let_through(process);
@@ -263,36 +214,66 @@ impl World {
     }
 
     fn answer(&mut self, id: usize) {
-        if self.requests[id].over {
+        let Request { process: p, ticket, sent, job, reply: Some(reply), over: false, .. } =
+            self.requests[id]
+        else {
             return;
-        }
+        };
         self.requests[id].over = true;
-        let Request { process: p, ticket, sent, attempt, reply, .. } = self.requests[id];
-        let reply = reply.unwrap();
-        let client = &mut self.processes[p].client;
-        let wait = client.answered((ticket, sent, attempt), self.now, &reply, &mut self.rng);
         self.processes[p].in_flight -= 1;
+        let client = &mut self.processes[p].client;
+        let wait = client.answered((ticket, sent, job.refused), self.now, &reply, &mut self.rng);
+        self.heard(Some(&reply));
         if reply.status == 429 {
-            let ready = Event::Ready { process: p, attempt: attempt + 1 };
-            self.schedule(self.now + wait, ready);
+            let again = Job { refused: job.refused + 1, ..job };
+            self.schedule(self.now + wait, Event::Ready(p, again));
         } else {
+            self.out.latencies.push(self.now - job.since);
             self.next_job(p);
         }
         self.let_through(p);
     }
 
     fn gone(&mut self, id: usize) {
-        if self.requests[id].over {
-            return;
-        }
+        let Request { process: p, ticket, over: false, .. } = self.requests[id] else { return };
         self.requests[id].over = true;
-        let Request { process: p, ticket, .. } = self.requests[id];
         self.processes[p].in_flight -= 1;
         if let Some(ticket) = ticket {
             self.processes[p].client.keeper.state.lost(ticket);
         }
+        self.heard(None);
         self.next_job(p);
         self.let_through(p);
+    }
+
+    /// Takes note of what the process has heard of limits, if anything.
+    fn heard(&mut self, reply: Option<&Reply>) {
+        let told = reply.filter(|reply| reply.garbage.is_none()).and_then(|reply| reply.rate);
+        self.unheard += 1;
+        self.out.unheard += u64::from(told.is_none());
+        if let Some((limit, _, reset)) = told {
+            self.unheard = 0;
+            let known =
+                self.resets.get(&limit).filter(|known| known.0 > reset - self.length(limit));
+            let since = known.map_or(self.now, |known| known.1);
+            self.resets.insert(limit, (reset, since));
+        }
+        self.out.most_unheard = self.out.most_unheard.max(self.unheard);
+    }
+
+    /// Takes note of a refusal: was anything known of the quota when the request was sent?
+    fn refused(&mut self, sent: i64, reply: &Reply) {
+        if let Some((limit, _, reset)) = reply.rate {
+            let known = self.resets.get(&limit);
+            let known =
+                known.is_some_and(|(at, since)| *at > reset - self.length(limit) && *since <= sent);
+            self.out.unforeseen += u64::from(!known);
+        }
+    }
+
+    /// Returns the length of the window with this limit, in seconds.
+    fn length(&self, limit: u64) -> i64 {
+        if limit == self.setup.model.day { DAY / SECOND } else { MINUTE / SECOND }
     }
 
     fn next_job(&mut self, p: usize) {
@@ -300,7 +281,22 @@ impl World {
         let process = &mut self.processes[p];
         if process.jobs > 0 {
             process.jobs -= 1;
-            process.line.push_back(0);
+            process.line.push_back(Job { since: self.now, refused: 0 });
         }
+    }
+
+    /// Counts what is left, once one more request has been answered.
+    fn close(mut self) -> Outcome {
+        self.out.refusals = self.service.refusals;
+        self.out.late_repeats = self.service.late_repeats;
+        self.out.bans = self.service.bans;
+        self.out.let_in = self.service.let_in;
+        for process in &mut self.processes {
+            self.out.undone += process.jobs + process.line.len() as u64;
+            if self.setup.kind == Kind::Gate {
+                self.out.left_over += process.client.reserved_at_rest(self.now);
+            }
+        }
+        self.out
     }
 }

@@ -1,0 +1,78 @@
+//! What is run, and what came of it.
+
+use super::client::Kind;
+use super::network::Network;
+use super::rng::Rng;
+use super::service::Model;
+use crate::quota::Policy;
+
+#[derive(Debug, Clone)]
+pub(super) struct Setup {
+    pub(super) seed: u64,
+    pub(super) kind: Kind,
+    pub(super) model: Model,
+    pub(super) network: Network,
+    pub(super) processes: usize,
+    /// Tasks and jobs of each process.
+    pub(super) tasks: usize,
+    pub(super) jobs: u64,
+    /// When the tasks begin: if not at once, one job goes ahead of them.
+    pub(super) burst_at: i64,
+    /// When the run ends at the latest.
+    pub(super) horizon: i64,
+    /// How far the local wall clock is ahead of the service's clock.
+    pub(super) wall: i64,
+    /// Where in the service's day the run starts.
+    pub(super) start: i64,
+    pub(super) policy: Policy,
+}
+
+impl Setup {
+    pub(super) fn new(kind: Kind, model: Model, tasks: usize, jobs: u64, seed: u64) -> Self {
+        let mut rng = Rng::new(seed ^ 0xabcd);
+        Self {
+            seed,
+            kind,
+            model,
+            network: Network::FAIR,
+            processes: 1,
+            tasks,
+            jobs,
+            burst_at: 0,
+            horizon: i64::MAX,
+            wall: 0,
+            // A noon, and some of the minute gone.
+            start: NOON + rng.below(60_000_000),
+            policy: Policy::default(),
+        }
+    }
+}
+
+/// The service's clock at the noon of a day.
+pub(super) const NOON: i64 = 1_735_732_800_000_000;
+
+#[derive(Debug, Default, Clone)]
+pub(super) struct Outcome {
+    /// When the last job was done.
+    pub(super) finished: i64,
+    pub(super) refusals: u64,
+    /// Those for a quota of which no answer had told since its window began.
+    pub(super) unforeseen: u64,
+    pub(super) late_repeats: u64,
+    pub(super) bans: u64,
+    pub(super) let_in: u64,
+    /// Requests sent before the end of a wait that an answer had named.
+    pub(super) defied: u64,
+    /// The sum of all processes' remaining jobs: nothing when each wait has ended.
+    pub(super) undone: u64,
+    /// What the gate still reserves at rest, once one more request has been answered.
+    pub(super) left_over: u64,
+    /// The most requests that were under way while no answer had told anything.
+    pub(super) most_while_unknown: usize,
+    /// Requests whose end told nothing of limits: in all, and the most in a row.
+    pub(super) unheard: u64,
+    pub(super) most_unheard: u64,
+    /// When each request was granted, and how long each job took that was answered.
+    pub(super) times: Vec<i64>,
+    pub(super) latencies: Vec<i64>,
+}
