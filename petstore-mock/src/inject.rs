@@ -34,7 +34,7 @@ where
 
 /// Lets the faults happen to an answer, and notes those that did.
 pub(crate) async fn inject(
-    faults: &Chosen,
+    faults: &mut Chosen,
     now: Duration,
     method: &Method,
     answer: Response,

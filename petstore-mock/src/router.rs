@@ -23,6 +23,7 @@ use tower_service::Service;
 
 use crate::{
     admin,
+    clock::Clock,
     error::ApiError,
     exchange::KeyLabel,
     extract::{Head, KeyFault, Standing, Visit, bearer},
@@ -53,6 +54,10 @@ impl Front {
         Self { routes: routes(Arc::clone(&world)), world }
     }
 
+    pub(crate) fn clock(&self) -> &Clock {
+        self.world.clock()
+    }
+
     pub(crate) fn faults(&self) -> &Faults {
         self.world.faults()
     }
@@ -81,7 +86,7 @@ impl Front {
         let clock = self.world.clock().clone();
         let faults = self.faults_of(&request, operation, standing);
         let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
-        let Some(faults) = faults else {
+        let Some(mut faults) = faults else {
             let response = self.route(caller, request, now, standing, rate).await;
             return recording.end(response);
         };
@@ -92,12 +97,14 @@ impl Front {
             leave_undone(request).await
         };
         let clock = self.world.clock();
-        if !faults.delay().is_zero() {
-            clock.sleep(faults.delay()).await;
+        let (delay, names) = faults.delay();
+        names.into_iter().for_each(|name| recording.hit_by(name));
+        if !delay.is_zero() {
+            clock.sleep(delay).await;
         }
         let now = clock.since_epoch();
         stamp(response.headers_mut(), now, rate);
-        let response = inject(&faults, now, &method, response, &mut recording).await;
+        let response = inject(&mut faults, now, &method, response, &mut recording).await;
         recording.end(response)
     }
 

@@ -7,6 +7,7 @@ mod wire;
 mod broken;
 mod contract;
 mod deprecation;
+mod faults;
 mod futures;
 mod held_back;
 mod keys;

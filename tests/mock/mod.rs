@@ -18,5 +18,6 @@ mod protocols;
 mod quotas;
 mod routing;
 mod slow_clients;
+mod socket_faults;
 mod support;
 mod time;

@@ -25,6 +25,8 @@ use tokio::{net::TcpStream, sync::watch};
 use super::{
     farewell,
     link::Link,
+    stage::Ending,
+    staged,
     streams::Streams,
     tracked::{AtHand, Timed, Tracked},
     wire::{Slot, Transport, Wire},
@@ -62,10 +64,12 @@ pub(super) async fn serve(stream: TcpStream, terms: Terms, stop: watch::Receiver
     speak(wire, terms, &link, stop).await;
     // hyper is done with it, whichever way it ended.
     let Some(stream) = after.lock().ok().and_then(|mut after| after.take()) else { return };
-    if link.is_stuck() {
-        // So that what the client does not take is not kept for it. Where it can't be set, it is.
+    let ending = link.stage().ending();
+    if ending == Some(Ending::Reset) || link.is_stuck() {
+        // The latter so that what the client does not take is not kept for it. Where it can't be set,
+        // it is, and a fault's reset is a close.
         let _ = stream.socket().set_zero_linger();
-    } else if link.has_unread() {
+    } else if ending.is_none() && link.has_unread() {
         farewell::linger(stream, limits.body).await;
     }
 }
@@ -103,8 +107,12 @@ async fn speak(
         tokio::select! {
             biased;
             _ = &mut connection => return,
+            () = poll_fn(|context| link.stage().poll_end(context, link.is_multiplexed())) => return,
             () = &mut overtime => break,
             _ = stop.wait_for(|stop| *stop), if !stops => {
+                if link.stage().is_stuck() {
+                    return;
+                }
                 stops = true;
                 connection.as_mut().graceful_shutdown();
             }
@@ -129,7 +137,8 @@ async fn answer(
     let mut response = if terms.is_one_too_many {
         terms.front.refuse(ApiError::overloaded()).map(Body::from)
     } else {
-        terms.front.answer(caller, request).await
+        let answer = terms.front.answer(caller, request).await;
+        staged::perform(answer, &link, terms.front.clock()).await
     };
     let leaves_body = has_long_body && leaves_the_body(&response);
     if (leaves_body || terms.is_one_too_many) && !is_multiplexed {

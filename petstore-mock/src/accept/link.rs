@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::stage::Stage;
 use crate::{alarm, limits::Limits};
 
 /// The state of one connection. Times are milliseconds since it began.
@@ -25,6 +26,7 @@ pub(super) struct Link {
     unread: AtomicBool,
     /// Whether the head took too long.
     late: AtomicBool,
+    stage: Stage,
 }
 
 impl Link {
@@ -38,7 +40,13 @@ impl Link {
             multiplexed: AtomicBool::new(false),
             unread: AtomicBool::new(false),
             late: AtomicBool::new(false),
+            stage: Stage::default(),
         }
+    }
+
+    /// Returns what faults do to the connection.
+    pub(super) fn stage(&self) -> &Stage {
+        &self.stage
     }
 
     /// Notes that bytes came.
@@ -90,6 +98,10 @@ impl Link {
         self.stuck.load(Relaxed) != 0
     }
 
+    pub(super) fn is_multiplexed(&self) -> bool {
+        self.multiplexed.load(Relaxed)
+    }
+
     pub(super) fn is_late(&self) -> bool {
         self.late.load(Relaxed)
     }
@@ -115,7 +127,7 @@ impl Link {
     fn due(&self, limits: Limits) -> Option<Duration> {
         let (since, limit) = match self.stuck.load(Relaxed).checked_sub(1) {
             Some(stuck) => (stuck, limits.write),
-            None if self.at_hand.load(Relaxed) > 0 => return None,
+            None if self.at_hand.load(Relaxed) > 0 || self.stage.holds_back() => return None,
             None if self.in_head.load(Relaxed) => (self.since.load(Relaxed), limits.head),
             None => (self.since.load(Relaxed), limits.idle),
         };

@@ -1,5 +1,6 @@
-//! The connections: accepting them, speaking HTTP/1.1 or HTTP/2 on each, holding them to the limits, and
-//! ending them when the server stops. What a request is answered is left to `router`.
+//! The connections: accepting them, speaking HTTP/1.1 or HTTP/2 on each, holding them to the limits,
+//! doing to them what faults want of the socket, and ending them when the server stops. What a request
+//! is answered is left to `router`.
 
 mod connection;
 mod door;
@@ -7,6 +8,8 @@ mod farewell;
 mod link;
 mod refusal;
 mod serve;
+mod stage;
+mod staged;
 mod streams;
 mod tracked;
 mod wire;

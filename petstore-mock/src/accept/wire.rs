@@ -57,8 +57,12 @@ impl<S: Transport> Wire<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = self.stream()?.poll_write(context, bytes);
+        let allowed = ready!(self.link.stage().poll_allowance(context, bytes.len()));
+        let written = self.stream()?.poll_write(context, &bytes[..allowed]);
         self.link.wrote(written.is_ready());
+        if let Poll::Ready(Ok(written)) = written {
+            self.link.stage().wrote(written);
+        }
         written
     }
 
@@ -118,7 +122,9 @@ impl<S: Transport> AsyncWrite for Wire<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream()?.poll_flush(context)
+        ready!(self.stream()?.poll_flush(context))?;
+        self.link.stage().flushed();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

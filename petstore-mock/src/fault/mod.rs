@@ -2,7 +2,6 @@
 //! answer, and how often each has hit. All of it is pure; the router asks for the faults of a request
 //! and applies them, and what concerns the socket is carried out in `accept`.
 
-#[expect(dead_code, reason = "the socket is to use the rest")]
 mod effect;
 mod faults;
 mod guard;
@@ -13,7 +12,7 @@ mod spec;
 mod when;
 
 pub(crate) use self::{
-    effect::{Answer, Script},
+    effect::{Answer, At, End, How, Pace, Script},
     matcher::Facts,
     registry::Chosen,
 };

@@ -151,6 +151,7 @@ impl Entry {
             effect: effect.clone(),
             counts: Arc::clone(&self.counts),
             is_delayed: delay.is_some(),
+            has_hit: false,
         });
     }
 }
@@ -175,6 +176,18 @@ struct One {
     effect: Effect,
     counts: Arc<Counts>,
     is_delayed: bool,
+    has_hit: bool,
+}
+
+impl One {
+    /// Counts a hit, once, and returns the name of who hit.
+    fn hit(&mut self) -> Option<String> {
+        if std::mem::replace(&mut self.has_hit, true) {
+            return None;
+        }
+        self.counts.hits.fetch_add(1, Ordering::Relaxed);
+        Some(self.fault.name())
+    }
 }
 
 impl Chosen {
@@ -183,21 +196,22 @@ impl Chosen {
         self.processed
     }
 
-    /// Returns how much later the answer is to come.
-    pub(crate) fn delay(&self) -> Duration {
-        self.delay
+    /// Returns how much later the answer is to come, and the names of those that see to it: they
+    /// have hit as soon as it begins, since not every client waits for its end.
+    pub(crate) fn delay(&mut self) -> (Duration, Vec<String>) {
+        let delayed = self.faults.iter_mut().filter(|one| one.is_delayed);
+        (self.delay, delayed.filter_map(One::hit).collect())
     }
 
-    /// Changes the answer, counts the hits, and returns the names of those that hit.
-    pub(crate) fn act(&self, answer: &mut Answer) -> Vec<String> {
+    /// Changes the answer, counts the hits, and returns the names of those that hit now.
+    pub(crate) fn act(&mut self, answer: &mut Answer) -> Vec<String> {
         let mut names = Vec::new();
         // A status takes the place of the whole answer, so it comes before what changes a part.
         let (first, then): (Vec<_>, Vec<_>) =
-            self.faults.iter().partition(|one| one.effect.gives_a_status());
+            self.faults.iter_mut().partition(|one| one.effect.gives_a_status());
         for one in first.into_iter().chain(then) {
-            if one.effect.act(answer) || one.is_delayed {
-                one.counts.hits.fetch_add(1, Ordering::Relaxed);
-                names.push(one.fault.name());
+            if one.effect.act(answer) {
+                names.extend(one.hit());
             }
         }
         names

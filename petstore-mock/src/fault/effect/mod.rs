@@ -25,5 +25,8 @@ mod status;
 mod trickle;
 mod value;
 
-pub(crate) use self::{answer::Answer, script::Script};
+pub(crate) use self::{
+    answer::Answer,
+    script::{At, End, How, Pace, Script},
+};
 pub use self::{delay::Delay, rate_headers::RateFault, retry_after::RetryAfter, value::Effect};

@@ -1,0 +1,183 @@
+//! The client against a service on which things go wrong: every fault of the mock, and what becomes of
+//! a GET and of a POST.
+
+use std::time::{Duration, SystemTime};
+
+use http::HeaderValue;
+use petstore_client::{CallOptions, Client, NewPet, PetStatus};
+use petstore_mock::{
+    Clock, Effect, FaultGuard, MockServer, Operation, Plan, RateFault, RetryAfter, Seed, SeedPet,
+};
+use tokio::time::Instant;
+
+use super::kit::{KEY, builder, once};
+
+/// A mock with one pet, whose time follows the runtime's.
+async fn mock() -> MockServer {
+    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    let builder = MockServer::builder().clock(Clock::runtime(start));
+    let builder = builder.key(KEY, Plan::default_enterprise());
+    builder.seed(Seed::new().pet(SeedPet::new("Rex", 7))).start().await.unwrap()
+}
+
+fn client(server: &MockServer) -> Client {
+    builder(server.url()).build().unwrap()
+}
+
+fn on(server: &MockServer, operation: Operation, effect: Effect) -> FaultGuard {
+    server.faults().on(operation).first(1).apply(effect)
+}
+
+/// What loses an answer, or makes it one that passes.
+fn losses() -> Vec<Effect> {
+    vec![
+        Effect::reset(),
+        Effect::reset_after(0),
+        Effect::reset_after(3),
+        Effect::empty_reply(),
+        Effect::cut_after(0),
+        Effect::cut_after(3),
+        Effect::hang(),
+        Effect::stall_after(0),
+        Effect::stall_after(3),
+        Effect::delay(Duration::from_secs(86_400)),
+        Effect::bandwidth(1),
+        Effect::status(500),
+        Effect::bare_status(502),
+        Effect::status(503),
+        Effect::all([Effect::status(504), Effect::body("<html>")]),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_get_is_sent_again_whatever_way_its_answer_is_lost() {
+    for effect in losses() {
+        let server = mock().await;
+        let fault = on(&server, Operation::ListPets, effect.clone());
+        let page = client(&server).pets().list().send().await;
+        let page = page.unwrap_or_else(|error| panic!("{effect:?}: {error}"));
+        assert_eq!((page.attempts(), page.len(), fault.hits()), (2, 1, 1), "{effect:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_whose_answer_is_lost_is_not_sent_again_and_the_error_says_so() {
+    for effect in losses() {
+        let server = mock().await;
+        let fault = server.faults().on(Operation::CreatePet).processed(true).apply(effect.clone());
+        let error = client(&server).pets().create(&NewPet::new("Tom", 1)).await.unwrap_err();
+        assert_eq!((error.attempts(), fault.matched(), fault.hits()), (1, 1, 1), "{effect:?}");
+        assert!(error.may_have_been_processed(), "{effect:?}: {error}");
+        drop(fault);
+        let pets = client(&server).pets().list().send().await.unwrap();
+        assert_eq!(pets.len(), 2, "{effect:?}: it was processed once");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_that_was_never_processed_is_not_sent_again_either_since_nobody_can_tell() {
+    let server = mock().await;
+    let _fault = server.faults().on(Operation::CreatePet).processed(false).reset();
+    let error = client(&server).pets().create(&NewPet::new("Tom", 1)).await.unwrap_err();
+    assert!(error.may_have_been_processed() && error.is_interrupted(), "{error}");
+    assert_eq!(client(&server).pets().list().send().await.unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_that_was_refused_is_sent_again_and_processed_once() {
+    let server = mock().await;
+    let refused = Effect::all([Effect::status(429), Effect::retry_after(RetryAfter::Seconds(2))]);
+    let fault = on(&server, Operation::CreatePet, refused);
+    let pet = client(&server).pets().create(&NewPet::new("Tom", 1)).await.unwrap();
+    assert_eq!((pet.attempts(), pet.id, fault.hits()), (2, 2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_said_in_any_form_is_kept() {
+    for form in [
+        RetryAfter::Seconds(30),
+        RetryAfter::HttpDate(30),
+        RetryAfter::Rfc850(30),
+        RetryAfter::Asctime(30),
+    ] {
+        for status in [429, 503] {
+            let server = mock().await;
+            let effect = [Effect::status(status), Effect::retry_after(form.clone())];
+            let _fault = on(&server, Operation::ListPets, Effect::all(effect));
+            let began = Instant::now();
+            client(&server).pets().list().send().await.unwrap();
+            let waited = began.elapsed();
+            assert!(waited >= Duration::from_secs(29), "{form:?} {status}: {waited:?}");
+            assert!(waited < Duration::from_secs(40), "{form:?} {status}: {waited:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_makes_no_sense_harms_nobody() {
+    for form in [RetryAfter::Text(String::new()), RetryAfter::Text("soon".to_owned())] {
+        let server = mock().await;
+        let effect = [Effect::status(503), Effect::retry_after(form)];
+        let _fault = on(&server, Operation::ListPets, Effect::all(effect));
+        assert_eq!(client(&server).pets().list().send().await.unwrap().attempts(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn headers_that_are_off_do_not_keep_a_page_from_being_read() {
+    let html = HeaderValue::from_static("text/html");
+    for effect in [
+        Effect::rate_headers(RateFault::Missing),
+        Effect::rate_headers(RateFault::Garbage),
+        Effect::rate_headers(RateFault::Wrong {
+            limit: Some(0),
+            remaining: Some(u64::MAX),
+            reset: Some(0),
+        }),
+        Effect::date_offset(i64::MAX),
+        Effect::date_offset(-86_400),
+        Effect::retry_after(RetryAfter::Text("soon".to_owned())),
+        Effect::content_type(None),
+        Effect::content_type(html),
+        Effect::remove_header(http::header::DATE),
+    ] {
+        let server = mock().await;
+        let _fault = server.faults().on_all().apply(effect.clone());
+        for _ in 0..3 {
+            let page = client(&server).pets().list().send().await;
+            let page = page.unwrap_or_else(|error| panic!("{effect:?}: {error}"));
+            assert_eq!((page.len(), page.attempts()), (1, 1));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_no_json_is_an_error_of_its_own_kind() {
+    for effect in [Effect::malformed_json(), Effect::body("<html>"), Effect::body("")] {
+        let server = mock().await;
+        let _fault = server.faults().on_all().apply(effect);
+        let error = client(&server).pets().list().with(once()).send().await.unwrap_err();
+        assert!(error.is_decode(), "{error}");
+        let error = client(&server).pets().create(&NewPet::new("Tom", 1)).await.unwrap_err();
+        assert!(error.is_decode() && error.may_have_been_processed(), "{error}");
+        assert_eq!(error.attempts(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_nobody_knows_is_kept() {
+    let server = mock().await;
+    let _fault = server.faults().on_all().apply(Effect::pet_status("on-loan"));
+    let page = client(&server).pets().list().send().await.unwrap();
+    assert_eq!(page[0].status.as_ref().map(PetStatus::as_str), Some("on-loan"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_is_waited_for_within_the_time_that_was_given() {
+    let server = mock().await;
+    let _slow = server.faults().on_all().apply(Effect::trickle(20, Duration::from_secs(1)));
+    let options = CallOptions::new().attempt_timeout(Duration::from_secs(300));
+    let options = options.timeout(Duration::from_secs(600));
+    let page = client(&server).pets().list().with(options).send().await.unwrap();
+    assert_eq!((page.attempts(), page.len()), (1, 1));
+}
