@@ -19,6 +19,8 @@ mod store;
 
 mod exchange;
 
+mod report;
+
 mod journal;
 
 mod seed;
@@ -62,6 +64,7 @@ pub use crate::{
     operation::{Operation, ParseOperationError},
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
+    report::{Evidence, Finding, Report, Severity},
     seed::{Seed, SeedError, SeedPet},
     server::MockServer,
 };

@@ -1,10 +1,13 @@
 //! The operations of the service by their names. What each answers is left to `routes`, which path
 //! leads to it to `router`.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 use http::Method;
 use serde::{Deserialize, Serialize};
+
+/// When [`Operation::GetPet`] is removed, since the Unix epoch: 5 December 2030, 00:00:00 GMT.
+pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
 
 /// An operation of the service.
 ///

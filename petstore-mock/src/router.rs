@@ -26,7 +26,7 @@ use crate::{
     clock::Clock,
     error::ApiError,
     exchange::KeyLabel,
-    extract::{Head, KeyFault, Standing, Visit, bearer},
+    extract::{Head, KeyFault, Standing, Visit, bearer, credentials, key_flaw},
     fault::{Chosen, Facts, Faults},
     inject::{inject, leave_undone},
     journal::{Arrival, Caller, Journal, Recording},
@@ -81,7 +81,9 @@ impl Front {
         }
         let operation = Operation::of(request.method(), request.uri().path());
         let admission = standing.into();
-        let arrival = Arrival { now, target, operation, key, admission, rate };
+        let flaw = key_flaw(&request, standing, &self.world);
+        let credentials = credentials(request.headers(), standing);
+        let arrival = Arrival { now, target, operation, key, flaw, credentials, admission, rate };
         let journal = Arc::clone(self.world.journal());
         let clock = self.world.clock().clone();
         let faults = self.faults_of(&request, operation, standing);

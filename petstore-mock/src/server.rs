@@ -17,6 +17,7 @@ use crate::{
     fault::Faults,
     journal::{Journal, Pattern},
     limits::Limits,
+    report::Report,
     router::Front,
 };
 
@@ -137,8 +138,22 @@ impl MockServer {
         self.journal.matching(&pattern.into())
     }
 
-    /// Stops the server: closes the port, closes idle connections, and waits up to 5 seconds for
-    /// requests at hand: real seconds, also where the time of the runtime is paused.
+    /// Returns what the server's clients did, since it was started, that the specification forbids,
+    /// that does harm, or that could be better.
+    ///
+    /// ```
+    /// # use petstore_mock::MockServer;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = MockServer::start().await;
+    /// // … let the client under test work …
+    /// server.report().assert_compliant();
+    /// # }
+    /// ```
+    pub fn report(&self) -> Report {
+        self.journal.report()
+    }
+
     /// Stops the server: closes the port, closes idle connections, and waits for requests at
     /// hand, as long as [`Limits::grace`] says: in real time, also where the time of the runtime is paused.
     pub async fn stop(mut self) {

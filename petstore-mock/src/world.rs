@@ -109,6 +109,11 @@ impl World {
         Some((verdict, rate, Arc::clone(label)))
     }
 
+    /// Returns whether this is a valid key.
+    pub(crate) fn has_key(&self, key: &str) -> bool {
+        self.lock().accounts.contains_key(key)
+    }
+
     /// Returns what the rate headers say to who has no valid key: Free's minute, untouched.
     pub(crate) fn rate_of_strangers(&self, now: Duration) -> Rate {
         Quota::new(Plan::Free.per_minute(), 60, self.settings.window).rate(now)

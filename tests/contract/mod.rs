@@ -1,6 +1,7 @@
 //! Where client and mock meet: every operation, status and header of the specification, over real
 //! sockets. Neither side knows the other's types, so that a mistake of one is no rule for both.
 
+mod compliance;
 mod deprecation;
 mod limits;
 mod operations;

@@ -6,6 +6,7 @@ mod access;
 mod administration;
 mod bans;
 mod bodies;
+mod compliance;
 mod credentials;
 mod deprecation;
 mod documents;

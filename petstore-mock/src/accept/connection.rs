@@ -4,7 +4,6 @@
 use std::{
     convert::Infallible,
     future::poll_fn,
-    net::IpAddr,
     pin::pin,
     sync::{
         Arc,
@@ -44,9 +43,7 @@ const LONGEST_HEAD: u32 = 1024 * 1024;
 /// What a connection is served with.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
-    pub(super) peer: IpAddr,
-    /// The how-manieth connection of the server it is, from 1.
-    pub(super) number: u64,
+    pub(super) caller: Caller,
     pub(super) front: Front,
     pub(super) limits: Limits,
     /// Whether there are connections enough without this one: it is only told so.
@@ -85,7 +82,7 @@ async fn speak(
     let requests = AtomicU64::new(0);
     let service = service_fn(|request| {
         let nth = requests.fetch_add(1, Ordering::Relaxed) + 1;
-        let caller = Caller { peer: terms.peer, connection: terms.number, nth };
+        let caller = Caller { nth, ..terms.caller };
         answer(request, caller, terms.clone(), Arc::clone(link))
     });
     let mut protocols = auto::Builder::new(Streams::default());

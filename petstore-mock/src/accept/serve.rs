@@ -9,7 +9,7 @@ use super::{
     Door,
     connection::{self, Terms},
 };
-use crate::{alarm, limits::Limits, router::Front};
+use crate::{alarm, journal::Caller, limits::Limits, router::Front};
 
 /// How long to wait before accepting again where no connection of ours ends meanwhile.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -41,9 +41,10 @@ pub(crate) async fn serve(
                     continue;
                 }
                 let is_one_too_many = beyond.is_some();
-                let (peer, front) = (peer.ip(), front.clone());
-                let number = numbers.next().unwrap_or(u64::MAX);
-                let terms = Terms { peer, number, front, limits, is_one_too_many };
+                let connection = numbers.next().unwrap_or(u64::MAX);
+                let opened = front.journal().tick();
+                let caller = Caller { peer: peer.ip(), connection, opened, nth: 0 };
+                let terms = Terms { caller, front: front.clone(), limits, is_one_too_many };
                 connections.spawn(connection::serve(stream, terms, stop.clone()));
             }
             Some(Err(error)) if is_of_one_connection(&error) => {}

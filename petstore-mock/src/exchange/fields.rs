@@ -40,6 +40,11 @@ impl Fields {
         map
     }
 
+    /// Returns the first value of a field; its name is in lower case.
+    pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find(|(one, _)| *one == name.as_bytes()).map(|(_, value)| value)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -92,5 +97,14 @@ mod tests {
                 ("cookie", b"***"),
             ]
         );
+    }
+
+    #[test]
+    fn finds_a_field() {
+        let mut map = HeaderMap::new();
+        map.append("retry-after", HeaderValue::from_static("50"));
+        let fields = Fields::of(&map);
+        assert_eq!(fields.get("retry-after"), Some(&b"50"[..]));
+        assert_eq!(fields.get("retry"), None);
     }
 }

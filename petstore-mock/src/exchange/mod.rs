@@ -3,6 +3,7 @@
 
 mod captured;
 mod fields;
+mod fingerprint;
 mod key;
 mod mask;
 mod record;
@@ -12,6 +13,6 @@ pub(crate) use self::{
     captured::Captured,
     fields::Fields,
     mask::Mask,
-    record::{Moment, Record},
+    record::{KeyFlaw, Moment, Record},
 };
 pub use self::{key::KeyLabel, record::Admission, shown::Exchange};

@@ -21,13 +21,28 @@ use crate::{operation::Operation, quota::Rate};
 pub(crate) struct Moment {
     /// Arrivals and ends are counted together: a higher number is later, also where the clock
     /// stands still.
-    #[expect(dead_code, reason = "the report is to use it")]
     pub(crate) order: u64,
     /// On the mock's clock, since the Unix epoch.
     pub(crate) at: Duration,
     /// In real time, whatever the mock's clock does.
-    #[expect(dead_code, reason = "the report is to use it")]
     pub(crate) real: Instant,
+}
+
+impl Moment {
+    /// Returns how long ago the other was, by the clock on which it is longer.
+    pub(crate) fn gap_since(&self, earlier: &Self) -> Duration {
+        let real = self.real.saturating_duration_since(earlier.real);
+        real.max(self.at.saturating_sub(earlier.at))
+    }
+}
+
+/// What is wrong with how a key was sent, where it was known by that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyFlaw {
+    /// It is in the URL.
+    InUrl,
+    /// The `Authorization` header is there, with another scheme than `Bearer`.
+    OtherScheme,
 }
 
 /// Whether a request was let in.
@@ -53,22 +68,25 @@ pub(crate) struct Record {
     /// From 1, by arrival.
     pub(crate) number: u64,
     pub(crate) connection: u64,
+    /// The order, among arrivals and ends, in which its connection was opened.
+    pub(crate) opened: u64,
     /// The how-manieth request of its connection it is, from 1.
     pub(crate) nth: u64,
     pub(crate) arrived: Moment,
     pub(crate) ended: Moment,
     pub(crate) method: Method,
-    #[expect(dead_code, reason = "the report is to use it")]
     pub(crate) version: Version,
     /// Path and query, as they were sent.
     pub(crate) target: Box<str>,
     pub(crate) fields: Fields,
     pub(crate) body: Captured,
     pub(crate) key: Option<Arc<KeyLabel>>,
+    pub(crate) flaw: Option<KeyFlaw>,
+    /// Differs where the credentials do, which is of interest where they are no valid key.
+    pub(crate) credentials: u64,
     pub(crate) operation: Option<Operation>,
     pub(crate) admission: Admission,
     /// What the rate headers were to say, before any fault.
-    #[expect(dead_code, reason = "the report is to use it")]
     pub(crate) rate: Option<Rate>,
     /// Nothing where the client left before it was answered.
     pub(crate) status: Option<u16>,
@@ -89,6 +107,11 @@ impl Record {
             + self.reply_fields.len()
             + self.body.start.len()
             + self.reply_body.start.len()
+    }
+
+    /// Returns what it asked for in a word, which is never one of the client's.
+    pub(crate) fn name(&self) -> &'static str {
+        self.operation.map_or("a request", Operation::name)
     }
 
     pub(crate) fn is_lost(&self) -> bool {

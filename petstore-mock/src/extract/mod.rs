@@ -4,6 +4,7 @@
 mod body;
 mod credentials;
 mod draft;
+mod flaw;
 mod head;
 mod list_query;
 mod new_pet;
@@ -14,6 +15,7 @@ mod visit;
 pub(crate) use self::{
     body::{JsonText, Text, TooSlow},
     credentials::{KeyFault, bearer},
+    flaw::{credentials, key_flaw},
     head::Head,
     list_query::ListQuery,
     new_pet::NewPetBody,

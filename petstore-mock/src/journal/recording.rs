@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    exchange::{Admission, Captured, Fields, KeyLabel, Record},
+    exchange::{Admission, Captured, Fields, KeyFlaw, KeyLabel, Record},
     operation::Operation,
     quota::Rate,
 };
@@ -30,6 +30,8 @@ pub(crate) struct Caller {
     pub(crate) peer: IpAddr,
     /// The number of the connection, from 1.
     pub(crate) connection: u64,
+    /// The journal's [`tick`](Journal::tick) when the connection was accepted.
+    pub(crate) opened: u64,
     /// The how-manieth request of the connection it is, from 1.
     pub(crate) nth: u64,
 }
@@ -42,6 +44,8 @@ pub(crate) struct Arrival {
     pub(crate) target: Box<str>,
     pub(crate) operation: Option<Operation>,
     pub(crate) key: Option<Arc<KeyLabel>>,
+    pub(crate) flaw: Option<KeyFlaw>,
+    pub(crate) credentials: u64,
     pub(crate) admission: Admission,
     pub(crate) rate: Option<Rate>,
 }
@@ -70,6 +74,7 @@ impl Recording {
         let record = Record {
             number: journal.next_number(),
             connection: caller.connection,
+            opened: caller.opened,
             nth: caller.nth,
             arrived,
             ended: arrived,
@@ -79,6 +84,8 @@ impl Recording {
             fields: Fields::of(request.headers()),
             body: Captured::default(),
             key: arrival.key,
+            flaw: arrival.flaw,
+            credentials: arrival.credentials,
             operation: arrival.operation,
             admission: arrival.admission,
             rate: arrival.rate,

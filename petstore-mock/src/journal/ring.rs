@@ -16,6 +16,7 @@ use super::Pattern;
 use crate::{
     alarm,
     exchange::{Exchange, Mask, Moment, Record},
+    report::{Audit, Report},
 };
 
 /// How many exchanges are kept unless set.
@@ -39,6 +40,7 @@ pub(crate) struct Journal {
 
 #[derive(Debug, Default)]
 struct Ring {
+    audit: Audit,
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     kept: u64,
@@ -69,19 +71,22 @@ impl Journal {
 
     /// Returns the moment it is, where the mock's clock reads `at`.
     pub(super) fn moment(&self, at: Duration) -> Moment {
-        Moment { order: self.order.fetch_add(1, Ordering::Relaxed), at, real: alarm::now() }
+        Moment { order: self.tick(), at, real: alarm::now() }
     }
 
-    /// Keeps an exchange, and forgets the oldest ones where there is no room.
+    /// Returns a number that is higher than any before: what happens at the mock, in its order.
+    pub(crate) fn tick(&self) -> u64 {
+        self.order.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes in an exchange that has ended, and forgets the oldest ones where there is no room.
     pub(super) fn keep(&self, record: Arc<Record>) {
-        if self.most == 0 {
-            return;
-        }
         let weight = record.weight();
         // Freed after the lock is released.
         let mut forgotten = Vec::new();
         let kept = {
             let mut ring = lock(&self.ring);
+            ring.audit.ended(&record);
             ring.kept += 1;
             ring.bytes += weight;
             ring.records.push_back(record);
@@ -101,6 +106,12 @@ impl Journal {
     /// Notes that the client did not get all of an answer.
     pub(super) fn lose(&self, record: &Record) {
         record.lost.store(true, Ordering::Relaxed);
+        lock(&self.ring).audit.lost(record);
+    }
+
+    /// Returns what there is to say about the clients.
+    pub(crate) fn report(&self) -> Report {
+        lock(&self.ring).audit.report()
     }
 
     /// Returns the exchanges that match, by number.
@@ -132,11 +143,12 @@ impl Journal {
         self.kept.subscribe()
     }
 
-    /// Forgets every exchange; numbers go on.
+    /// Forgets every exchange, and what the report says about them; numbers go on.
     #[expect(dead_code, reason = "the administration is to use it")]
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
         ring.bytes = 0;
+        ring.audit = Audit::default();
         let forgotten = std::mem::take(&mut ring.records);
         drop(ring);
         drop(forgotten);

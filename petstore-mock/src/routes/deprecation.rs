@@ -1,13 +1,8 @@
 //! What every response of `GET /pets/{petId}` announces (specification, section 9): since when it is
 //! deprecated (RFC 9745), when it is removed (RFC 8594), and what takes its place (RFC 5829).
 
-use std::time::Duration;
-
 use axum::response::Response;
 use http::{HeaderName, HeaderValue, header::LINK};
-
-/// The removal: 5 December 2030, 00:00:00 GMT.
-pub(super) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 /// 5 December 2025: an assumption, since the specification does not say when the deprecation began.
@@ -29,9 +24,10 @@ pub(crate) async fn deprecated(mut response: Response) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::time::UNIX_EPOCH;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
+    use crate::operation::REMOVAL;
 
     #[test]
     fn the_dates_agree_with_one_another() {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use axum::{extract::State, response::Response};
 use http::StatusCode;
 
-use super::{deprecation::REMOVAL, json};
+use super::json;
 use crate::{
     error::{ApiError, ErrorCode},
     extract::{Authorized, PetId},
+    operation::REMOVAL,
     world::World,
 };
 

@@ -1,0 +1,96 @@
+//! Our own client, driven hard, breaks no rule: neither at the quota, nor where the service fails.
+
+use std::time::Duration;
+
+use petstore_client::{CallOptions, Client, NewPet};
+use petstore_mock::{Clock, MockServer, Operation, Plan};
+
+use super::{START, at};
+
+/// A server whose clock follows the paused runtime, and a patient client of it.
+async fn service(plan: Plan) -> (MockServer, Client) {
+    let builder = MockServer::builder().key("key", plan).clock(Clock::runtime(at(START)));
+    let server = builder.start().await.unwrap();
+    let patient =
+        CallOptions::new().max_wait(Duration::from_secs(3_600)).timeout(Duration::from_secs(7_200));
+    let client = Client::builder(server.url()).api_key("key").defaults(patient).build().unwrap();
+    (server, client)
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_of_a_quota() {
+    let (server, client) = service(Plan::Free).await;
+    let task = |number: i64| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            match number % 4 {
+                0 => drop(client.pets().list().send().await.unwrap()),
+                1 => drop(client.store().orders().await.unwrap()),
+                2 => drop(client.pets().create(&NewPet::new("Rex", number)).await.unwrap()),
+                _ => drop(client.pets().list().limit(5).send().await.unwrap()),
+            }
+        })
+    };
+    for task in (0..256).map(task).collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    let report = server.report();
+    report.assert_compliant();
+    assert_eq!((report.findings().count(), report.requests()), (0, 256), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_service_fails() {
+    let (server, client) = service(Plan::Pro).await;
+    let faults = server.faults();
+    let busy = faults.on(Operation::ListPets).chance(0.2).seed(7).status(503);
+    let lost = faults.on(Operation::CreatePet).chance(0.3).seed(8).status(502);
+    let task = |number: i64| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            if number % 2 == 0 {
+                client.pets().list().send().await.map(drop)
+            } else {
+                client.pets().create(&NewPet::new("Rex", number)).await.map(drop)
+            }
+        })
+    };
+    let mut failed = 0;
+    for task in (0..256).map(task).collect::<Vec<_>>() {
+        failed += u32::from(task.await.unwrap().is_err());
+    }
+    assert!(failed > 20, "a POST is not sent again: {failed}");
+    assert!(busy.hits() > 20 && lost.hits() > 20);
+    let report = server.report();
+    report.assert_compliant();
+    assert_eq!(report.findings().count(), 0, "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_call_after_another_where_the_service_fails() {
+    let (server, client) = service(Plan::Pro).await;
+    let busy = server.faults().on(Operation::ListPets).chance(0.7).seed(9).status(500);
+    for _ in 0..40 {
+        // Some of them fail in the end. Whoever calls again then is to wait, too.
+        let _ = client.pets().list().send().await;
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    }
+    assert!(busy.hits() > 20, "{}", busy.hits());
+    assert_eq!(server.report().findings().count(), 0, "{}", server.report());
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_wrong_key_and_with_the_deprecated_operation() {
+    let (server, client) = service(Plan::Free).await;
+    let stranger = Client::builder(server.url()).api_key("wrong").build().unwrap();
+    assert!(stranger.pets().list().send().await.unwrap_err().is_unauthorized());
+    #[allow(deprecated, reason = "that is what is looked at")]
+    {
+        client.pets().get(1).await.unwrap();
+        client.pets().get(99).await.unwrap_err();
+    }
+    let report = server.report();
+    report.assert_compliant();
+    let found: Vec<_> = report.notices().map(|one| (one.rule(), one.count())).collect();
+    assert_eq!(found, [("deprecated", 2)]);
+}
