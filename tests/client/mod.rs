@@ -22,5 +22,6 @@ mod retries;
 mod retry_after;
 mod secrecy;
 mod settings;
+mod shaping;
 mod sizes;
 mod told;

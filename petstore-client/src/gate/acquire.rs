@@ -155,7 +155,11 @@ impl<'g, F> Acquire<'g, F> {
 
     /// The first in line asks for itself, and owns the timer.
     fn first_in_line(&mut self, place: Place, now: Local, mut inner: Guard<'g>) -> Step<'g> {
-        let at = match inner.keeper.verdict(now, &self.wish.policy) {
+        let latest = self.gate.local(self.wish.latest);
+        let mut policy = self.wish.policy;
+        // A pace is no reason to make a call wait for longer than it may.
+        policy.pacing &= now < latest;
+        let at = match inner.keeper.verdict(now, &policy) {
             Verdict::Go(pass) => {
                 let ticket = inner.keeper.grant(now, pass);
                 inner.queue.leave(place);
@@ -179,7 +183,8 @@ impl<'g, F> Acquire<'g, F> {
                 self.held_by(hold);
                 inner.keeper.surely(block.until)
             }
-            Verdict::Paced(at) => inner.keeper.surely(at),
+            Verdict::Paced(at) => inner.keeper.surely(at).min(latest),
+            Verdict::Settling(at) => inner.keeper.surely(at),
         };
         inner.armed(place, at);
         Step::Timer(at)

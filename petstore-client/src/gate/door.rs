@@ -150,7 +150,7 @@ impl Inner {
                     self.arm(first, self.keeper.surely(block.until), &mut woken);
                     break;
                 }
-                Verdict::Paced(at) => {
+                Verdict::Paced(at) | Verdict::Settling(at) => {
                     self.arm(first, self.keeper.surely(at), &mut woken);
                     break;
                 }

@@ -95,7 +95,7 @@ impl Gate {
             Verdict::Blocked(block) => (Some(HeldBy::Limit), Some(block)),
             Verdict::Paced(_) => (Some(HeldBy::Pacing), None),
             Verdict::Busy(Busy::Probe) => (Some(HeldBy::Probe), None),
-            Verdict::Busy(Busy::Reserved) => (Some(HeldBy::Reserved), None),
+            Verdict::Busy(Busy::Reserved) | Verdict::Settling(_) => (Some(HeldBy::Reserved), None),
             Verdict::Busy(Busy::InFlight) => (Some(HeldBy::InFlight), None),
         };
         let blocked = block.map(|block| self.in_process(&inner, block)).map(|hold| Blocked {

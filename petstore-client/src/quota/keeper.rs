@@ -70,7 +70,10 @@ impl Keeper {
         extra: Duration,
     ) -> Option<Block> {
         if let Some(date) = head.date {
-            self.clock.observe(sent, now, date);
+            let thought = self.clock.earliest(now);
+            if self.clock.observe(sent, now, date) {
+                self.state.move_by(self.clock.earliest(now).0.saturating_sub(thought.0));
+            }
         } else if let (Some(rate), Some(wait)) = (head.rate, head.retry_after) {
             self.clock.observe_refusal(now, rate.reset, micros(wait));
         }
@@ -85,7 +88,11 @@ impl Keeper {
             _ => Fate::LetIn,
         };
         let earliest = self.clock.earliest(now);
-        let times = Now { earliest, written: head.date.unwrap_or(earliest) };
+        let times = Now {
+            sent: self.clock.earliest(sent),
+            earliest,
+            written: head.date.unwrap_or(earliest),
+        };
         let answer = Answer { fate, rate: head.rate, extra };
         let block = self.state.answered(ticket, &answer, times)?;
         let floor = Local(now.0.saturating_add(micros(block.until.since(earliest))));

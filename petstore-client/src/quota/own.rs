@@ -26,28 +26,61 @@ struct Count {
 }
 
 impl Own {
-    /// Counts requests whose answers came when the service's clock shows `now` at least. Those that
-    /// are still under way are the caller's to add.
+    /// Counts requests that were let in when the service's clock showed `now` at least, or may have
+    /// been. Those that are still under way are the caller's to add.
     pub(crate) fn count(&mut self, requests: u32, now: Time) {
         self.minute.count(requests.into(), now, MINUTE);
         self.day.count(requests.into(), now, DAY);
     }
 
-    /// Returns how many more requests the caller's plan allows.
-    pub(crate) fn left(&self, now: Time, policy: &Policy) -> u64 {
-        let Some((minute, day)) = policy.plan else { return u64::MAX };
-        let minute = policy.part_of(minute).saturating_sub(self.minute.sent_in(now, MINUTE));
-        minute.min(policy.part_of(day).saturating_sub(self.day.sent_in(now, DAY)))
+    /// Counts requests that were lost, and may have been let in when the last of them was sent.
+    pub(crate) fn count_lost(&mut self, requests: u32, sent: Time) {
+        for (count, length) in [(&mut self.minute, MINUTE), (&mut self.day, DAY)] {
+            if sent.0.div_euclid(length) >= count.window {
+                count.count(requests.into(), sent, length);
+            }
+        }
     }
 
-    /// Returns what holds requests back, where the caller's plan is used up; `more` requests are
-    /// taken for used as well.
-    pub(crate) fn used_up(&self, now: Time, more: u64, policy: &Policy) -> Option<Block> {
+    /// Returns how many more requests the caller's plan allows.
+    pub(crate) fn left(&self, now: Time, open: &Open, policy: &Policy) -> u64 {
+        let Some((minute, day)) = policy.plan else { return u64::MAX };
+        let left = |count: &Count, limit, length| {
+            let used = count.sent_in(now, length) + open.in_flight + open.lost_in(now, length);
+            policy.part_of(limit).saturating_sub(used)
+        };
+        left(&self.minute, minute, MINUTE).min(left(&self.day, day, DAY))
+    }
+
+    /// Returns what holds requests back, where the caller's plan is used up. Lost requests count
+    /// where no answer can settle them, for none is under way.
+    pub(crate) fn used_up(&self, now: Time, open: &Open, policy: &Policy) -> Option<Block> {
         let (minute, day) = policy.plan?;
-        let left = |limit| policy.part_of(limit).saturating_sub(more);
-        let minute = self.minute.used_up(now, MINUTE, left(minute), Quota::Minute);
-        let day = self.day.used_up(now, DAY, left(day), Quota::Day);
+        let block = |count: &Count, limit, length, quota| {
+            let lost = if open.in_flight == 0 { open.lost_in(now, length) } else { 0 };
+            count.used_up(now, length, policy.part_of(limit).saturating_sub(lost), quota)
+        };
+        let minute = block(&self.minute, minute, MINUTE, Quota::Minute);
+        let day = block(&self.day, day, DAY, Quota::Day);
         minute.into_iter().chain(day).max_by_key(|block| block.until)
+    }
+}
+
+/// Requests that no answer has told of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Open {
+    pub(crate) in_flight: u64,
+    pub(crate) lost: u64,
+    /// When the last of the lost was sent.
+    pub(crate) last_lost: Option<Time>,
+}
+
+impl Open {
+    /// Returns how many of the lost may count in the current window.
+    fn lost_in(&self, now: Time, length: i64) -> u64 {
+        let begun = now.0.div_euclid(length) * length;
+        let over = self.last_lost.is_none_or(|last| last.0 + 2 * SECOND < begun);
+        if over { 0 } else { self.lost }
     }
 }
 
@@ -103,23 +136,36 @@ mod tests {
     #[test]
     fn counts_the_minute_and_the_day_at_once() {
         let policy = Policy { plan: Some((2, 3)), ..Policy::default() };
-        let mut own = Own::default();
+        let (mut own, none) = (Own::default(), Open::default());
         own.count(1, at(0));
-        assert_eq!(own.used_up(at(1), 0, &policy), None);
+        assert_eq!(own.used_up(at(1), &none, &policy), None);
         own.count(1, at(1));
-        let block = own.used_up(at(2), 0, &policy).unwrap();
+        let block = own.used_up(at(2), &none, &policy).unwrap();
         assert_eq!((block.until, block.quota), (at(60), Quota::Minute));
         own.count(1, at(60));
-        assert_eq!(own.used_up(at(61), 0, &policy).unwrap().quota, Quota::Day);
-        assert_eq!(own.used_up(at(24 * 3600), 0, &policy), None);
+        assert_eq!(own.used_up(at(61), &none, &policy).unwrap().quota, Quota::Day);
+        assert_eq!(own.used_up(at(24 * 3600), &none, &policy), None);
     }
 
     #[test]
     fn what_is_sent_at_the_very_end_counts_for_both_windows() {
         let policy = Policy { plan: Some((2, 1_000)), ..Policy::default() };
-        let mut own = Own::default();
+        let (mut own, none) = (Own::default(), Open::default());
         own.count(1, Time(at(60).0 - SECOND / 2));
         own.count(1, at(60));
-        assert!(own.used_up(at(61), 0, &policy).is_some());
+        assert!(own.used_up(at(61), &none, &policy).is_some());
+    }
+
+    #[test]
+    fn what_was_lost_counts_in_its_own_minute_and_day_alone() {
+        let policy = Policy { plan: Some((2, 5)), ..Policy::default() };
+        let (own, lost) = (Own::default(), |last| Open { in_flight: 0, lost: 4, last_lost: last });
+        let open = lost(Some(at(10)));
+        assert_eq!(own.used_up(at(11), &open, &policy).unwrap().until, at(60));
+        assert_eq!(
+            (own.used_up(at(60), &open, &policy), own.left(at(60), &open, &policy)),
+            (None, 1)
+        );
+        assert!(own.used_up(at(60), &lost(Some(at(59))), &policy).is_some(), "it may arrive late");
     }
 }

@@ -24,17 +24,19 @@ impl ServiceClock {
         Self { least: ahead, most: ahead, guessed: true }
     }
 
-    /// Takes in the `Date` of an answer.
-    pub(crate) fn observe(&mut self, sent: Local, received: Local, date: Time) {
+    /// Takes in the `Date` of an answer; returns whether it tells of another time than was thought.
+    pub(crate) fn observe(&mut self, sent: Local, received: Local, date: Time) -> bool {
         let least = date.0.saturating_sub(received.0);
         let most = date.0.saturating_add(SECOND).saturating_sub(sent.0);
         let (narrower_least, narrower_most) = (self.least.max(least), self.most.min(most));
-        if self.guessed || narrower_least > narrower_most {
-            // The first word of the service, or its clock was set: start again.
+        // The first word of the service, or its clock was set: start again.
+        let anew = self.guessed || narrower_least > narrower_most;
+        if anew {
             *self = Self { least, most, guessed: false };
         } else {
             (self.least, self.most) = (narrower_least, narrower_most);
         }
+        anew
     }
 
     /// Where no answer has a `Date`: a refusal that names both the reset and the wait until it

@@ -26,11 +26,15 @@ pub(crate) struct Ticket {
     /// Whether no other own request was under way when it was granted.
     alone: bool,
     probe: bool,
+    /// When it was granted.
+    at: Time,
 }
 
 /// When an answer came, on the service's clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
+    /// The least that the clock may have shown when the request was sent.
+    pub(crate) sent: Time,
     /// The least that the clock may show.
     pub(crate) earliest: Time,
     /// When the service says that it wrote the answer.
@@ -52,7 +56,7 @@ pub(crate) struct State {
     /// Requests granted in all.
     sent: u64,
     pub(crate) in_flight: u32,
-    lost: Lost,
+    pub(super) lost: Lost,
     pub(super) own: Own,
     /// The request whose answer is to tell what may go, while it is under way.
     pub(super) probe: Option<u64>,
@@ -70,9 +74,15 @@ impl State {
         self.in_flight += 1;
         self.last_grant = Some(now);
         if pass.probe {
-            self.probe = Some(self.sent);
+            self.probe.get_or_insert(self.sent);
         }
-        Ticket { number: self.sent, alone, probe: pass.probe }
+        Ticket { number: self.sent, alone, probe: pass.probe, at: now }
+    }
+
+    /// Takes in that the service's clock is ahead of what was thought, by so many microseconds.
+    pub(crate) fn move_by(&mut self, by: i64) {
+        self.last_grant = self.last_grant.map(|last| last.moved(by));
+        self.lost.move_by(by);
     }
 
     /// Takes back a grant that was not used.
@@ -83,17 +93,20 @@ impl State {
     /// Takes in that a request ended without an answer that tells anything.
     pub(crate) fn lost(&mut self, ticket: Ticket) {
         self.end(ticket);
-        self.lost.add(self.sent);
+        self.lost.add(self.sent, ticket.at);
     }
 
     /// Takes in an answer; returns the block that it asks for.
     pub(crate) fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Now) -> Option<Block> {
         self.end(ticket);
-        let settled = self.lost.settle(ticket.number);
+        let settled = self.lost.settle(ticket.number, now.sent);
         // They may be inside the figure: what is missing from it is not strangers' doing.
         self.accounts.iter_mut().for_each(|account| account.count_own(settled));
         let refused = matches!(answer.fate, Fate::Refused { .. });
-        self.own.count(settled + u32::from(!refused), now.earliest);
+        if let Some(last) = self.lost.last().filter(|_| settled > 0) {
+            self.own.count_lost(settled, last);
+        }
+        self.own.count(u32::from(!refused), now.earliest);
         if answer.fate == Fate::Unrelated {
             return None;
         }

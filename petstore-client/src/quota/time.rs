@@ -19,6 +19,11 @@ impl Time {
         duration(self.0.saturating_sub(earlier.0))
     }
 
+    /// Returns the same moment on a clock that is so many microseconds ahead.
+    pub(crate) fn moved(self, by: i64) -> Self {
+        Self(self.0.saturating_add(by))
+    }
+
     pub(crate) fn system(self) -> SystemTime {
         SystemTime::UNIX_EPOCH + duration(self.0)
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::account::Account;
+use super::own::Open;
 use super::policy::Policy;
 use super::state::State;
 use super::time::Time;
@@ -16,6 +17,9 @@ const ALONE: f64 = 0.95;
 /// How many requests may be under way towards a quota that is not shown: all of them are refused
 /// together, and all but the first count as repeats towards a ban.
 const MOST_UNSEEN: u32 = 2;
+/// How many requests are kept for asking what became of those that were lost: such a request may
+/// get lost itself.
+const SETTLERS: u64 = 4;
 
 /// A stretch of time in which nothing may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub(crate) enum Verdict {
     Blocked(Block),
     /// It may go after this moment, for no other reason than to spread requests.
     Paced(Time),
+    /// It may go after this moment: its answer then tells which lost requests were counted.
+    Settling(Time),
     /// Own requests that are under way come first.
     Busy(Busy),
 }
@@ -64,6 +70,8 @@ struct Survey {
     /// Whether one request has to go ahead and tell: where nothing is known, after a refusal, and
     /// where a window that was used up has ended.
     must_probe: bool,
+    /// Whether a window has ended, so that the next answer tells of another.
+    asks: bool,
     /// How many more requests may go.
     left: u64,
     /// The lowest limit.
@@ -87,31 +95,46 @@ impl State {
         if !policy.gated {
             return Verdict::Go(Pass { probe: false });
         }
-        if survey.must_probe {
-            let free = self.probe.is_none()
-                && (self.known || self.in_flight == 0)
-                && survey.left > survey.margin
-                && self.in_flight < self.most_in_flight(&survey, policy);
-            let pass = Verdict::Go(Pass { probe: true });
-            return if free { pass } else { Verdict::Busy(Busy::Probe) };
+        let unknown = !self.known && self.in_flight > 0;
+        if survey.must_probe && (unknown || self.probe.is_some()) {
+            return Verdict::Busy(Busy::Probe);
         }
         if survey.left <= survey.margin {
             return Verdict::Busy(Busy::Reserved);
+        }
+        if let Some(held) = self.settling(&survey, now) {
+            return held;
         }
         if self.in_flight >= self.most_in_flight(&survey, policy) {
             return Verdict::Busy(Busy::InFlight);
         }
         match self.paced(&survey, policy) {
             Some(at) if at > now => Verdict::Paced(at),
-            _ => Verdict::Go(Pass { probe: false }),
+            _ => Verdict::Go(Pass { probe: survey.must_probe || survey.asks }),
+        }
+    }
+
+    /// Where requests get lost, keeps some of what is left until their fate is known: each is
+    /// counted twice for a while, as lost and in the service's figure, and what is left of a burst
+    /// would else be used up by that alone, with nothing left to ask with until the window ends.
+    fn settling(&self, survey: &Survey, now: Time) -> Option<Verdict> {
+        let spare = survey.margin + SETTLERS + self.reserved();
+        if survey.left > spare || !self.lost.is_usual(now) {
+            None
+        } else if self.in_flight > 0 {
+            Some(Verdict::Busy(Busy::Reserved))
+        } else {
+            self.lost.on_the_way(now).map(Verdict::Settling)
         }
     }
 
     fn survey(&self, now: Time, policy: &Policy) -> Survey {
-        let share = self.share();
+        // A part that was agreed on is exact: nothing has to be guessed or left over then.
+        let share = self.share().filter(|_| policy.share >= 1.0);
         let mut survey = Survey {
             blocked: self.block.filter(|block| block.until > now),
             must_probe: !self.known || self.block.is_some(),
+            asks: false,
             left: u64::MAX,
             limit: u64::MAX,
             opens: None,
@@ -133,11 +156,13 @@ impl State {
         let left = account.left(self.reserved(), policy);
         let opens = account.opens(self.guard());
         survey.limit = survey.limit.min(account.limit);
-        if now >= opens && left <= survey.margin {
-            survey.must_probe = true;
-            return;
-        }
-        if now < opens {
+        if now >= opens {
+            survey.asks = true;
+            if left <= survey.margin {
+                survey.must_probe = true;
+                return;
+            }
+        } else {
             let stuck = self.in_flight == 0 && left <= survey.margin;
             if stuck || account.is_spent(policy) {
                 let quota = account.horizon.into();
@@ -155,10 +180,10 @@ impl State {
         if policy.plan.is_none() {
             return;
         }
-        let reserved = self.reserved();
-        survey.left = self.own.left(now, policy).saturating_sub(reserved);
-        let stuck = if self.in_flight == 0 { reserved } else { 0 };
-        if let Some(block) = self.own.used_up(now, stuck, policy) {
+        let (in_flight, lost) = (self.in_flight.into(), self.lost.total().into());
+        let open = Open { in_flight, lost, last_lost: self.lost.last() };
+        survey.left = self.own.left(now, &open, policy);
+        if let Some(block) = self.own.used_up(now, &open, policy) {
             survey.block(block);
         }
     }
@@ -216,4 +241,52 @@ fn margin(share: f64) -> u64 {
 )]
 fn part(of: u64, share: f64) -> u32 {
     (of as f64 * share) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answer::{Answer, Fate, Rate};
+    use super::super::state::{Now, Ticket};
+    use super::*;
+
+    fn at(seconds: i64) -> Time {
+        Time(1_800_000_000_000_000 + 1_000_000 * seconds)
+    }
+
+    fn go(state: &mut State, now: Time) -> Ticket {
+        match state.verdict(now, &Policy::default()) {
+            Verdict::Go(pass) => state.grant(now, pass),
+            held => panic!("{held:?}"),
+        }
+    }
+
+    fn tell(state: &mut State, now: Time, limit: u64, remaining: u64, reset: i64) {
+        let ticket = go(state, now);
+        let rate = Some(Rate { limit, remaining, reset: at(reset) });
+        let answer = Answer { fate: Fate::LetIn, rate, extra: Duration::ZERO };
+        state.answered(ticket, &answer, Now { sent: now, earliest: now, written: now });
+    }
+
+    #[test]
+    fn one_request_asks_after_a_reset_whatever_was_left_before() {
+        let mut state = State::default();
+        tell(&mut state, at(0), 5, 4, 10);
+        let lost = [1; 3].map(|second| go(&mut state, at(second)));
+        lost.into_iter().for_each(|ticket| state.lost(ticket));
+        let _asking = go(&mut state, at(11));
+        let held = state.verdict(at(11), &Policy::default());
+        assert_eq!(held, Verdict::Busy(Busy::Probe));
+    }
+
+    #[test]
+    fn a_request_that_asks_for_one_quota_keeps_within_the_other() {
+        let mut state = State::default();
+        tell(&mut state, at(0), 3, 2, 10);
+        tell(&mut state, at(1), 2, 1, 40_000);
+        // Sent in the minute that is over when the next one comes, which would ask; but the day
+        // has room for this one only.
+        let _last = go(&mut state, at(9));
+        let held = state.verdict(at(11), &Policy::default());
+        assert_eq!(held, Verdict::Busy(Busy::Reserved));
+    }
 }

@@ -50,7 +50,7 @@ impl Client {
             Kind::Gate => match self.keeper.verdict(Local(now), &self.policy) {
                 Verdict::Go(pass) => Turn::Go(Some(self.keeper.grant(Local(now), pass))),
                 Verdict::Blocked(block) => Turn::At(self.keeper.surely(block.until).0),
-                Verdict::Paced(at) => Turn::At(self.keeper.surely(at).0),
+                Verdict::Paced(at) | Verdict::Settling(at) => Turn::At(self.keeper.surely(at).0),
                 Verdict::Busy(_) => Turn::Busy,
             },
             Kind::Oracle => {

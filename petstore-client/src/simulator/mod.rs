@@ -14,6 +14,7 @@
 mod client;
 mod goals;
 mod hostile_headers;
+mod lost;
 mod network;
 mod order;
 mod properties;

@@ -1,0 +1,28 @@
+//! Requests that are given up while they are under way, and may still arrive, overtaken by others.
+
+use super::client::Kind;
+use super::network::Network;
+use super::service::Model;
+use super::setup::{Outcome, Setup};
+use super::world::run;
+
+fn giving_up(rate: u64, tasks: usize, cancelled: u32, seed: u64) -> Outcome {
+    let mut setup = Setup::new(Kind::Gate, Model::new(rate), tasks, rate * 29 / 6, seed);
+    setup.network = Network::Chance { way: (35_000, 25_000), lost: 0, cancelled, dropped: 0 };
+    run(&setup)
+}
+
+#[test]
+fn giving_up_four_in_ten_requests_costs_neither_a_refusal_nor_much_time() {
+    for (rate, tasks) in [(60, 16), (60, 256), (300, 16)] {
+        let (mut with, mut without) = (0, 0);
+        for seed in 100..120 {
+            let outcome = giving_up(rate, tasks, 400, seed);
+            assert_eq!((outcome.refusals, outcome.undone), (0, 0), "{rate} {tasks} {seed}");
+            with += outcome.finished;
+            without += giving_up(rate, tasks, 0, seed).finished;
+        }
+        let slower = with as f64 / without as f64;
+        assert!(slower < 1.1, "{rate} {tasks}: {slower:.3}");
+    }
+}
