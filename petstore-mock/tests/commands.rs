@@ -129,8 +129,10 @@ fn exec_that_was_typed_wrong_runs_nothing() {
 #[test]
 fn exec_passes_signals_on_and_waits_for_the_command() {
     for (signal, number) in [("TERM", 15), ("INT", 2)] {
-        // Bash does not run a trap while it waits for a program of its own, but does while it reads.
-        let script = format!("trap 'echo caught; exit 7' {signal}; echo ready; read -r <> <(:)");
+        // Bash runs no trap while it waits for a program of its own, but does while it reads. It
+        // reads briefly: a signal that comes just before is seen only afterwards.
+        let wait = "while :; do read -rt 0.1 <> <(:); done";
+        let script = format!("trap 'echo caught; exit 7' {signal}; echo ready; {wait}");
         let mut child =
             command(&["exec", "--", "bash", "-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());

@@ -142,12 +142,13 @@ async fn headers_that_are_off_do_not_keep_a_page_from_being_read() {
         Effect::remove_header(http::header::DATE),
     ] {
         let server = mock().await;
-        let _fault = server.faults().on_all().apply(effect.clone());
+        let fault = server.faults().on_all().apply(effect.clone());
         for _ in 0..3 {
             let page = client(&server).pets().list().send().await;
             let page = page.unwrap_or_else(|error| panic!("{effect:?}: {error}"));
             assert_eq!((page.len(), page.attempts()), (1, 1));
         }
+        assert_eq!(fault.hits(), 3, "{effect:?}");
     }
 }
 
@@ -178,6 +179,8 @@ async fn a_slow_answer_is_waited_for_within_the_time_that_was_given() {
     let _slow = server.faults().on_all().apply(Effect::trickle(20, Duration::from_secs(1)));
     let options = CallOptions::new().attempt_timeout(Duration::from_secs(300));
     let options = options.timeout(Duration::from_secs(600));
+    let began = Instant::now();
     let page = client(&server).pets().list().with(options).send().await.unwrap();
     assert_eq!((page.attempts(), page.len()), (1, 1));
+    assert!(began.elapsed() >= Duration::from_secs(10), "more than 200 bytes, 20 a second");
 }
