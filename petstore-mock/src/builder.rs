@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use crate::{
     ban::BanPolicy,
     clock::Clock,
+    cors::Cors,
     fault::Fault,
     limits::Limits,
     model::PetStatus,
@@ -105,6 +106,12 @@ impl Builder {
     /// Sets how many connections there may be, and how long clients may take: see [`Limits`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets which pages of other origins may use the service from a browser: all of them unless set.
+    pub fn cors(mut self, cors: Cors) -> Self {
+        self.settings.cors = cors;
         self
     }
 

@@ -182,6 +182,11 @@ impl ApiError {
         }
     }
 
+    /// A handler panicked.
+    pub(crate) fn mine() -> Self {
+        Self::internal("the mock has a fault: please report it")
+    }
+
     /// A fault of the mock itself.
     pub(crate) fn internal(message: &'static str) -> Self {
         Self::new(ErrorCode::InternalError, message)

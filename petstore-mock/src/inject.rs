@@ -3,8 +3,8 @@
 
 use std::{pin::pin, time::Duration};
 
-use axum::{body::Body, response::Response};
-use http::{Method, Request};
+use bytes::Bytes;
+use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 
 use crate::{
@@ -17,14 +17,14 @@ const MOST_READ: usize = 2 * 1024 * 1024;
 
 /// Answers a request that is not carried out. Its body is read all the same, as the service would:
 /// or the client might lose the answer while it is still sending.
-pub(crate) async fn leave_undone<B>(request: Request<B>) -> Response
+pub(crate) async fn leave_undone<B>(request: Request<B>) -> Response<Bytes>
 where
-    B: hyper::body::Body<Data = bytes::Bytes>,
+    B: hyper::body::Body<Data = Bytes>,
 {
     let mut body = pin!(request.into_body());
     let mut read = 0;
     while let Some(Ok(frame)) = body.frame().await {
-        read += frame.data_ref().map_or(0, bytes::Bytes::len);
+        read += frame.data_ref().map_or(0, Bytes::len);
         if read > MOST_READ {
             break;
         }
@@ -33,16 +33,14 @@ where
 }
 
 /// Lets the faults happen to an answer, and notes those that did.
-pub(crate) async fn inject(
+pub(crate) fn inject(
     faults: &mut Chosen,
     now: Duration,
     method: &Method,
-    answer: Response,
+    answer: Response<Bytes>,
     recording: &mut Recording,
-) -> Response {
+) -> Response<Bytes> {
     let (parts, body) = answer.into_parts();
-    // The mock's own bodies are there already, and whole.
-    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let mut answer = Answer {
         status: parts.status,
         headers: parts.headers,
@@ -60,8 +58,8 @@ pub(crate) async fn inject(
     response(answer)
 }
 
-fn response(answer: Answer) -> Response {
-    let mut response = Response::new(Body::from(answer.body));
+fn response(answer: Answer) -> Response<Bytes> {
+    let mut response = Response::new(answer.body);
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.headers;
     if !answer.script.is_plain() {

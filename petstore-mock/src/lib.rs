@@ -11,6 +11,7 @@ mod printable;
 mod target;
 
 mod ban;
+mod cors;
 mod cursor;
 mod fault;
 mod plan;
@@ -29,6 +30,7 @@ mod settings;
 mod world;
 
 mod error;
+mod stamp;
 
 mod extract;
 
@@ -52,6 +54,7 @@ pub use crate::{
     ban::BanPolicy,
     builder::{Builder, StartError},
     clock::Clock,
+    cors::{Cors, ParseCorsError},
     error::ErrorCode,
     exchange::{Admission, Exchange, KeyLabel},
     fault::{

@@ -3,6 +3,7 @@
 
 use std::{fmt, str::FromStr};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// Whether an animal can be had.
@@ -75,10 +76,22 @@ pub(crate) struct Pet {
     pub(crate) category_id: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<PetStatus>,
+    /// All of this as JSON, rendered once: it is asked for far more often than it changes.
+    #[serde(skip)]
+    json: Bytes,
 }
 
 impl Pet {
     pub(crate) fn new(id: i64, pet: NewPet) -> Self {
-        Self { id, name: pet.name, category_id: pet.category_id, status: pet.status }
+        let NewPet { name, category_id, status } = pet;
+        let mut pet = Self { id, name, category_id, status, json: Bytes::new() };
+        // Texts and numbers: there is nothing in it that JSON can't say.
+        pet.json = serde_json::to_vec(&pet).unwrap_or_default().into();
+        pet
+    }
+
+    /// Returns the pet as the service writes it.
+    pub(crate) fn json(&self) -> &Bytes {
+        &self.json
     }
 }

@@ -7,18 +7,13 @@ use std::{
     pin::pin,
     sync::Arc,
     task::Poll,
-    time::{Duration, UNIX_EPOCH},
+    time::Duration,
 };
 
-use axum::{
-    Router,
-    middleware::map_response,
-    response::{IntoResponse, Response},
-    routing::get,
-};
+use axum::{BoxError, Router, response::IntoResponse};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, header::DATE, uri::PathAndQuery};
-use httpdate::HttpDate;
+use http::{Method, Request, Response, Uri, header::ORIGIN, uri::PathAndQuery};
+use hyper::body::Body;
 use tower_service::Service;
 
 use crate::{
@@ -29,29 +24,26 @@ use crate::{
     extract::{Head, KeyFault, Standing, Visit, bearer, credentials, key_flaw},
     fault::{Chosen, Facts, Faults},
     inject::{inject, leave_undone},
-    journal::{Arrival, Caller, Journal, Recording},
+    journal::{Arrival, Caller, Journal, Observed, Recording},
     operation::Operation,
     quota::Rate,
-    routes::{self, only},
+    routes,
+    stamp::stamp,
     target,
     world::World,
 };
-
-const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Answers requests; its clones share one world.
 #[derive(Clone, Debug)]
 pub(crate) struct Front {
     world: Arc<World>,
-    routes: Router,
+    administration: Router,
 }
 
 impl Front {
     pub(crate) fn new(world: World) -> Self {
         let world = Arc::new(world);
-        Self { routes: routes(Arc::clone(&world)), world }
+        Self { administration: administration(Arc::clone(&world)), world }
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -67,17 +59,28 @@ impl Front {
     }
 
     /// Answers a request, and keeps it in the journal unless it is about the mock itself.
-    pub(crate) async fn answer<B>(&mut self, caller: Caller, mut request: Request<B>) -> Response
+    pub(crate) async fn answer<B>(
+        &self,
+        caller: Caller,
+        mut request: Request<B>,
+    ) -> Response<Observed>
     where
-        B: hyper::body::Body<Data = bytes::Bytes> + Send + Unpin + 'static,
-        B::Error: Into<axum::BoxError>,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let now = self.world.clock().since_epoch();
         let target = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
         target::make_plain(request.uri_mut());
+        let cors = &self.world.settings().cors;
+        if is_of_the_service(request.uri().path()) && cors.is_preflight(&request) {
+            return self
+                .finish(cors.preflight(), now, self.strangers(now), true)
+                .map(Observed::from);
+        }
+        let is_from_a_page = request.headers().contains_key(ORIGIN);
         let (standing, rate, key) = self.admit(&request, now);
+        let visit = Visit { now, peer: caller.peer, standing, head: Head::of(request.headers()) };
         if request.uri().path().starts_with("/_mock") {
-            return self.route(caller, request, now, standing, rate).await;
+            return self.administer(visit, request).await.map(Observed::from);
         }
         let operation = Operation::of(request.method(), request.uri().path());
         let admission = standing.into();
@@ -89,12 +92,12 @@ impl Front {
         let faults = self.faults_of(&request, operation, standing);
         let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
         let Some(mut faults) = faults else {
-            let response = self.route(caller, request, now, standing, rate).await;
-            return recording.end(response);
+            let response = self.serve(visit, operation, request).await;
+            return recording.end(self.finish(response, now, rate, is_from_a_page));
         };
         let method = request.method().clone();
-        let mut response = if faults.is_processed() {
-            self.route(caller, request, now, standing, rate).await
+        let response = if faults.is_processed() {
+            self.serve(visit, operation, request).await
         } else {
             leave_undone(request).await
         };
@@ -105,9 +108,55 @@ impl Front {
             clock.sleep(delay).await;
         }
         let now = clock.since_epoch();
-        stamp(response.headers_mut(), now, rate);
-        let response = inject(&mut faults, now, &method, response, &mut recording).await;
+        let response = self.finish(response, now, rate, is_from_a_page);
+        let response = inject(&mut faults, now, &method, response, &mut recording);
         recording.end(response)
+    }
+
+    /// Adds what every answer of the service has.
+    fn finish(
+        &self,
+        mut response: Response<Bytes>,
+        now: Duration,
+        rate: Option<Rate>,
+        is_from_a_page: bool,
+    ) -> Response<Bytes> {
+        stamp(response.headers_mut(), now, rate);
+        if is_from_a_page && rate.is_some() {
+            self.world.settings().cors.open(response.headers_mut());
+        }
+        response
+    }
+
+    /// Returns the quota that those without a valid key are told of.
+    fn strangers(&self, now: Duration) -> Option<Rate> {
+        Some(self.world.rate_of_strangers(now))
+    }
+
+    async fn serve<B>(
+        &self,
+        visit: Visit,
+        operation: Option<Operation>,
+        request: Request<B>,
+    ) -> Response<Bytes>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
+    {
+        let served = unless_panic(routes::serve(&self.world, visit, operation, request)).await;
+        served.unwrap_or_else(|| ApiError::mine().into_answer())
+    }
+
+    async fn administer<B>(&self, visit: Visit, mut request: Request<B>) -> axum::response::Response
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        request.extensions_mut().insert(visit);
+        let mut response = match unless_panic(self.administration.clone().call(request)).await {
+            Some(Ok(response)) => response,
+            None => ApiError::mine().into_response(),
+        };
+        stamp(response.headers_mut(), visit.now, None);
+        response
     }
 
     /// Chooses the faults that hit a request to the service. This is the order of arrival.
@@ -124,34 +173,11 @@ impl Front {
         self.faults().choose(|| Facts { operation, key: bearer(headers).ok(), headers })
     }
 
-    async fn route<B>(
-        &mut self,
-        caller: Caller,
-        mut request: Request<B>,
-        now: Duration,
-        standing: Standing,
-        rate: Option<Rate>,
-    ) -> Response
-    where
-        B: hyper::body::Body<Data = bytes::Bytes> + Send + 'static,
-        B::Error: Into<axum::BoxError>,
-    {
-        let peer = caller.peer;
-        let head = Head::of(request.headers());
-        request.extensions_mut().insert(Visit { now, peer, standing, head });
-        let mut response = match unless_panic(self.routes.call(request)).await {
-            Some(Ok(response)) => response,
-            None => ApiError::internal("the mock has a fault: please report it").into_response(),
-        };
-        stamp(response.headers_mut(), now, rate);
-        response
-    }
-
     /// Returns an answer to what never became a request that could be routed.
     pub(crate) fn refuse(&self, error: ApiError) -> http::Response<Bytes> {
         let now = self.world.clock().since_epoch();
         let mut response = error.into_answer();
-        stamp(response.headers_mut(), now, Some(self.world.rate_of_strangers(now)));
+        stamp(response.headers_mut(), now, self.strangers(now));
         response
     }
 
@@ -162,51 +188,31 @@ impl Front {
         request: &Request<B>,
         now: Duration,
     ) -> (Standing, Option<Rate>, Option<Arc<KeyLabel>>) {
-        let rest = request.uri().path().strip_prefix("/v1");
-        if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+        if !is_of_the_service(request.uri().path()) {
             return (Standing::Outside, None, None);
         }
         let known = bearer(request.headers())
             .and_then(|key| self.world.admit(key, now).ok_or(KeyFault::Unknown));
         match known {
             Ok((verdict, rate, key)) => (Standing::Known(verdict), Some(rate), Some(key)),
-            Err(fault) => {
-                let rate = self.world.rate_of_strangers(now);
-                (Standing::Stranger(fault), Some(rate), None)
-            }
+            Err(fault) => (Standing::Stranger(fault), self.strangers(now), None),
         }
     }
 }
 
-fn routes(world: Arc<World>) -> Router {
-    Router::new()
-        .route(
-            "/v1/pets",
-            get(routes::list_pets).post(routes::create_pet).fallback(only("GET, HEAD, POST")),
-        )
-        .route(
-            "/v1/pets/{petId}",
-            get(routes::get_pet)
-                .route_layer(map_response(routes::deprecated))
-                .fallback(only("GET, HEAD")),
-        )
-        .route("/v1/store/orders", get(routes::list_orders).fallback(only("GET, HEAD")))
-        .merge(admin::Table::new(Arc::clone(&world)).into_router())
-        .fallback(routes::unknown)
-        .with_state(world)
+fn is_of_the_service(path: &str) -> bool {
+    path.strip_prefix("/v1").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Adds what every response has: the mock's own time and, under `/v1`, the quota.
-fn stamp(headers: &mut HeaderMap, now: Duration, rate: Option<Rate>) {
-    let date = HttpDate::from(UNIX_EPOCH + now).to_string();
-    if let Ok(date) = HeaderValue::try_from(date) {
-        headers.insert(DATE, date);
-    }
-    if let Some(rate) = rate {
-        headers.insert(RATE_LIMIT, rate.limit.into());
-        headers.insert(RATE_REMAINING, rate.remaining.into());
-        headers.insert(RATE_RESET, rate.reset.into());
-    }
+/// The mock's own paths.
+fn administration(world: Arc<World>) -> Router {
+    let table = admin::Table::new(Arc::clone(&world));
+    table.into_router().fallback(unknown).with_state(world)
+}
+
+async fn unknown(visit: Visit, method: Method, uri: Uri) -> Result<(), ApiError> {
+    visit.check()?;
+    Err(ApiError::route_not_found(&method, uri.path()))
 }
 
 /// Runs a future, and returns nothing if it panics: one bad request must not cost the connection.

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::{
     ban::BanPolicy,
+    cors::Cors,
     journal,
     model::PetStatus,
     plan::Plan,
@@ -29,6 +30,8 @@ pub(crate) struct Settings {
     /// The status of a pet that is added without one.
     pub(crate) default_status: Option<PetStatus>,
     pub(crate) ban: BanPolicy,
+    /// Which pages of other origins may use the service.
+    pub(crate) cors: Cors,
     /// How many exchanges the journal keeps.
     pub(crate) journal: usize,
     /// What opens administration to other machines.
@@ -63,6 +66,7 @@ impl Default for Settings {
             paging: true,
             default_status: None,
             ban: BanPolicy::default(),
+            cors: Cors::default(),
             journal: journal::DEFAULT,
             admin_token: None,
         }

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn pet(id: i64, status: Option<PetStatus>) -> Pet {
-        Pet { id, name: format!("pet {id}"), category_id: 1, status }
+        Pet::new(id, NewPet { name: format!("pet {id}"), category_id: 1, status })
     }
 
     fn new_pet(status: Option<PetStatus>) -> NewPet {

@@ -7,6 +7,9 @@ use http::{Uri, uri::PathAndQuery};
 /// Decodes in the path what never needed encoding, so that `/v1/%70ets` is `/v1/pets`, as RFC 3986,
 /// section 6.2.2.2, has it. What does need it stays: an encoded slash separates nothing.
 pub(crate) fn make_plain(target: &mut Uri) {
+    if !target.path().contains('%') {
+        return;
+    }
     let Cow::Owned(mut plain) = plain(target.path()) else {
         return;
     };

@@ -370,6 +370,12 @@ fn the_help_marks_what_is_assumed() {
               [default: fixed]
               [possible values: fixed, sliding]
 
+          --cors <ORIGIN|*|off>
+              Origin whose pages may use the service from a browser; `off` for none (assumption: all
+              may)
+
+              [default: *]
+
           --rate-headers <QUOTA>
               Quota the X-RateLimit headers describe (assumption: the one with the fewest requests left)
 

@@ -7,6 +7,7 @@ mod administration;
 mod bans;
 mod bodies;
 mod compliance;
+mod cors;
 mod credentials;
 mod deprecation;
 mod documents;

@@ -12,8 +12,7 @@ use std::{
     task::Poll,
 };
 
-use axum::{body::Body, response::Response};
-use http::{HeaderValue, Request, StatusCode, Version, header::CONNECTION};
+use http::{HeaderValue, Request, Response, StatusCode, Version, header::CONNECTION};
 use hyper::{
     body::{Body as _, Incoming},
     service::service_fn,
@@ -30,7 +29,12 @@ use super::{
     tracked::{AtHand, Timed, Tracked},
     wire::{Slot, Transport, Wire},
 };
-use crate::{error::ApiError, journal::Caller, limits::Limits, router::Front};
+use crate::{
+    error::ApiError,
+    journal::{Caller, Observed},
+    limits::Limits,
+    router::Front,
+};
 
 /// A body as short as this is on its way already when the request is answered: no need to close.
 const SHORT: u64 = 8 * 1024;
@@ -79,11 +83,12 @@ async fn speak(
     mut stop: watch::Receiver<bool>,
 ) {
     let limits = terms.limits;
+    let terms = Arc::new(terms);
     let requests = AtomicU64::new(0);
     let service = service_fn(|request| {
         let nth = requests.fetch_add(1, Ordering::Relaxed) + 1;
         let caller = Caller { nth, ..terms.caller };
-        answer(request, caller, terms.clone(), Arc::clone(link))
+        answer(request, caller, Arc::clone(&terms), Arc::clone(link))
     });
     let mut protocols = auto::Builder::new(Streams::default());
     protocols
@@ -124,7 +129,7 @@ async fn speak(
 async fn answer(
     request: Request<Incoming>,
     caller: Caller,
-    mut terms: Terms,
+    terms: Arc<Terms>,
     link: Arc<Link>,
 ) -> Result<Response<Tracked>, Infallible> {
     let at_hand = AtHand::new(&link);
@@ -132,7 +137,7 @@ async fn answer(
     let is_multiplexed = request.version() == Version::HTTP_2;
     let request = request.map(|body| Timed::new(body, terms.limits.body));
     let mut response = if terms.is_one_too_many {
-        terms.front.refuse(ApiError::overloaded()).map(Body::from)
+        terms.front.refuse(ApiError::overloaded()).map(Observed::from)
     } else {
         let answer = terms.front.answer(caller, request).await;
         staged::perform(answer, &link, terms.front.clock()).await
@@ -146,7 +151,7 @@ async fn answer(
 }
 
 /// Whether a request is answered like this before its body was read to the end.
-fn leaves_the_body(response: &Response) -> bool {
+fn leaves_the_body(response: &Response<Observed>) -> bool {
     matches!(
         response.status(),
         StatusCode::UNAUTHORIZED

@@ -9,18 +9,24 @@ use std::{
     time::Duration,
 };
 
-use axum::{body::Body, response::Response};
+use axum::body::Body;
 use bytes::Bytes;
+use http::Response;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{link::Link, stage::Ending};
 use crate::{
     clock::Clock,
     fault::{At, End, How, Script},
+    journal::Observed,
 };
 
 /// Does to an answer what its script says; what has none is sent as it is.
-pub(super) async fn perform(mut answer: Response, link: &Arc<Link>, clock: &Clock) -> Response {
+pub(super) async fn perform(
+    mut answer: Response<Observed>,
+    link: &Arc<Link>,
+    clock: &Clock,
+) -> Response<Observed> {
     let script = answer.extensions_mut().remove::<Script>().unwrap_or_default();
     link.stage().set_pace(script.pace, clock);
     match script.end {
@@ -35,15 +41,9 @@ pub(super) async fn perform(mut answer: Response, link: &Arc<Link>, clock: &Cloc
         }
         Some(End { at: At::Body(bytes), how }) => answer.map(|body| {
             let (link, clock) = (Arc::clone(link), clock.clone());
-            Body::new(Staged {
-                body,
-                left: bytes,
-                held: None,
-                how: Some(how),
-                wait: None,
-                link,
-                clock,
-            })
+            let (held, how, wait) = (None, Some(how), None);
+            let staged = Staged { body, left: bytes, held, how, wait, link, clock };
+            Observed::from(Body::new(staged))
         }),
     }
 }
@@ -58,7 +58,7 @@ fn ending(how: How) -> Option<Ending> {
 
 /// A body that is ended.
 struct Staged {
-    body: Body,
+    body: Observed,
     /// How many bytes still go before that.
     left: u64,
     /// What comes after them.

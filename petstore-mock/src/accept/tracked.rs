@@ -8,17 +8,17 @@ use std::{
     time::Duration,
 };
 
-use axum::{BoxError, body::Body};
+use axum::BoxError;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 
 use super::link::Link;
-use crate::{alarm, extract::TooSlow};
+use crate::{alarm, extract::TooSlow, journal::Observed};
 
 /// The body of an answer. When hyper drops it, read to its end or not, the exchange is over.
 #[derive(Debug)]
 pub(super) struct Tracked {
-    body: Body,
+    body: Observed,
     _at_hand: AtHand,
 }
 
@@ -32,7 +32,7 @@ impl AtHand {
         Self(Arc::clone(link))
     }
 
-    pub(super) fn until_the_end_of(self, body: Body) -> Tracked {
+    pub(super) fn until_the_end_of(self, body: Observed) -> Tracked {
         Tracked { body, _at_hand: self }
     }
 }

@@ -8,6 +8,7 @@ use super::{ServeError, limits::LimitArgs};
 use crate::{
     ban::BanPolicy,
     builder::Builder,
+    cors::Cors,
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
@@ -67,6 +68,10 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "KIND", default_value = "fixed", help_heading = "Assumptions")]
     window: Kind,
 
+    /// Origin whose pages may use the service from a browser; `off` for none (assumption: all may).
+    #[arg(long, value_name = "ORIGIN|*|off", default_value_t, help_heading = "Assumptions")]
+    cors: Cors,
+
     /// Quota the X-RateLimit headers describe (assumption: the one with the fewest requests left).
     #[arg(long, value_name = "QUOTA", default_value = "tightest", help_heading = "Assumptions")]
     rate_headers: Shown,
@@ -122,6 +127,7 @@ impl ServeArgs {
         let mut builder = MockServer::builder()
             .addr(self.addr)
             .paging(matches!(self.paging, Switch::On))
+            .cors(self.cors.clone())
             .window(self.window.into())
             .rate_headers(self.rate_headers.into())
             .ban(ban)

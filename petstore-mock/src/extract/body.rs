@@ -4,7 +4,7 @@
 use std::{error::Error, iter::successors};
 
 use axum::{
-    body::Body,
+    BoxError,
     extract::{FromRequest, Request},
 };
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use http::{
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Body as _;
+use hyper::body::Body as HttpBody;
 
 use crate::error::{ApiError, ErrorCode};
 
@@ -28,10 +28,6 @@ pub(crate) struct TooSlow;
 /// A body of whatever media type.
 #[derive(Debug)]
 pub(crate) struct Text(Bytes);
-
-/// A body that was said to be JSON.
-#[derive(Debug)]
-pub(crate) struct JsonText(pub(crate) Text);
 
 impl Text {
     pub(crate) fn as_str(&self) -> Result<&str, ApiError> {
@@ -50,13 +46,13 @@ impl Text {
     }
 }
 
-impl<S: Sync> FromRequest<S> for JsonText {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        check_is_json(request.headers())?;
-        read(request.into_body()).await.map(Self)
-    }
+/// Reads a body that must be said to be JSON.
+pub(super) async fn json_text<B>(request: http::Request<B>) -> Result<Text, ApiError>
+where
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+{
+    check_is_json(request.headers())?;
+    read(request.into_body()).await
 }
 
 impl<S: Sync> FromRequest<S> for Text {
@@ -88,7 +84,10 @@ fn is_json(media_type: &[u8]) -> bool {
     essence.is_some_and(|it| it.trim_ascii().eq_ignore_ascii_case(b"application/json"))
 }
 
-async fn read(body: Body) -> Result<Text, ApiError> {
+async fn read<B>(body: B) -> Result<Text, ApiError>
+where
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+{
     let too_large = || {
         ApiError::new(
             ErrorCode::PayloadTooLarge,

@@ -1,12 +1,7 @@
 //! The query of `GET /pets` (specification, section 4.1), and the cursor that is ours.
 
-use std::sync::Arc;
-
-use axum::extract::FromRequestParts;
-use http::request::Parts;
-
 use super::query::{invalid, single};
-use crate::{cursor, error::ApiError, model::PetStatus, printable::printable, world::World};
+use crate::{cursor, error::ApiError, model::PetStatus, printable::printable};
 
 const DEFAULT_LIMIT: usize = 20;
 const HIGHEST_LIMIT: usize = 100;
@@ -20,16 +15,9 @@ pub(crate) struct ListQuery {
     pub(crate) after: Option<i64>,
 }
 
-impl FromRequestParts<Arc<World>> for ListQuery {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, world: &Arc<World>) -> Result<Self, ApiError> {
-        Self::read(parts.uri.query().unwrap_or(""), world.settings().paging)
-    }
-}
-
 impl ListQuery {
-    fn read(query: &str, paging: bool) -> Result<Self, ApiError> {
+    /// Reads a query string; without paging a cursor means nothing.
+    pub(crate) fn read(query: &str, paging: bool) -> Result<Self, ApiError> {
         let limit = match single(query, "limit")? {
             Some(text) => limit(&text)?,
             None => DEFAULT_LIMIT,

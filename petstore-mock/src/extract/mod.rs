@@ -13,12 +13,12 @@ mod query;
 mod visit;
 
 pub(crate) use self::{
-    body::{JsonText, Text, TooSlow},
+    body::{Text, TooSlow},
     credentials::{KeyFault, bearer},
     flaw::{credentials, key_flaw},
     head::Head,
     list_query::ListQuery,
-    new_pet::NewPetBody,
+    new_pet::new_pet,
     pet_id::PetId,
-    visit::{Authorized, Standing, Visit},
+    visit::{Standing, Visit},
 };

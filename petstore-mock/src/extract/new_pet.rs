@@ -1,27 +1,26 @@
 //! The body of `POST /pets` (specification, section 2: NewPet). Everything wrong with its fields is
 //! said at once, each by its name.
 
-use axum::extract::{FromRequest, Request};
+use axum::BoxError;
+use bytes::Bytes;
+use http::Request;
+use hyper::body::Body;
 use serde_json::Value;
 
-use super::{JsonText, draft::Draft};
+use super::{body::json_text, draft::Draft};
 use crate::{
     error::{ApiError, ErrorCode},
     model::{NewPet, PetStatus},
     printable::printable,
 };
 
-/// A pet to add, as it was sent and checked.
-#[derive(Debug)]
-pub(crate) struct NewPetBody(pub(crate) NewPet);
-
-impl<S: Sync> FromRequest<S> for NewPetBody {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let JsonText(text) = JsonText::from_request(request, state).await?;
-        read(text.as_str()?).map(Self).map_err(invalid)
-    }
+/// Returns the pet that is to be added.
+pub(crate) async fn new_pet<B>(request: Request<B>) -> Result<NewPet, ApiError>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
+    let text = json_text(request).await?;
+    read(text.as_str()?).map_err(invalid)
 }
 
 fn invalid(message: String) -> ApiError {

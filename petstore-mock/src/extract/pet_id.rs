@@ -1,7 +1,6 @@
 //! The id in the path of `GET /pets/{petId}` (specification, section 4.3).
 
-use axum::extract::{FromRequestParts, RawPathParams};
-use http::request::Parts;
+use percent_encoding::percent_decode_str;
 
 use crate::{
     error::{ApiError, ErrorCode},
@@ -19,17 +18,14 @@ impl PetId {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for PetId {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        // Fails where the id is not percent-encoded UTF-8: then it is shown as it was sent.
-        let params = RawPathParams::from_request_parts(parts, state).await.ok();
-        let text = params.as_ref().and_then(|params| params.iter().next());
-        let sent = parts.uri.path().rsplit('/').next().unwrap_or("");
-        let text = text.map_or(sent, |(_, value)| value);
-        int64(text).map(Self).ok_or_else(|| {
-            let text = printable(text);
+impl PetId {
+    /// Reads the last segment of a path.
+    pub(crate) fn of(path: &str) -> Result<Self, ApiError> {
+        let sent = path.rsplit('/').next().unwrap_or("");
+        int64(sent).map(Self).ok_or_else(|| {
+            // What is not percent-encoded UTF-8 is shown as it was sent.
+            let text = percent_decode_str(sent).decode_utf8().unwrap_or(sent.into());
+            let text = printable(&text);
             not_found(&format!(
                 "no pet has the id \"{text}\": an id is a whole number that fits into 64 bits"
             ))

@@ -55,6 +55,16 @@ impl Visit {
             }
         }
     }
+
+    /// Fails unless the request was let in with a valid key.
+    pub(crate) fn authorize(self) -> Result<(), ApiError> {
+        self.check()?;
+        match self.standing {
+            Standing::Known(_) => Ok(()),
+            Standing::Stranger(fault) => Err(fault.into()),
+            Standing::Outside => Err(KeyFault::Missing.into()),
+        }
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Visit {
@@ -63,25 +73,5 @@ impl<S: Sync> FromRequestParts<S> for Visit {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let visit = parts.extensions.get().copied();
         visit.ok_or_else(|| ApiError::internal("a request reached its route past the front"))
-    }
-}
-
-/// A request that was let in with a valid key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Authorized {
-    pub(crate) now: Duration,
-}
-
-impl<S: Sync> FromRequestParts<S> for Authorized {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let visit = Visit::from_request_parts(parts, state).await?;
-        visit.check()?;
-        match visit.standing {
-            Standing::Known(_) => Ok(Self { now: visit.now }),
-            Standing::Stranger(fault) => Err(fault.into()),
-            Standing::Outside => Err(KeyFault::Missing.into()),
-        }
     }
 }

@@ -10,4 +10,5 @@ pub use self::pattern::Pattern;
 pub(crate) use self::{
     recording::{Arrival, Caller, Recording},
     ring::{DEFAULT, Journal},
+    tee::Observed,
 };

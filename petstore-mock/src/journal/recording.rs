@@ -8,14 +8,13 @@ use std::{
     time::Duration,
 };
 
-use axum::response::Response;
 use bytes::Bytes;
-use http::{Method, Request};
+use http::{Method, Request, Response};
 use hyper::body::Body;
 
 use super::{
     Journal,
-    tee::{self, Observed, Seen, Tee},
+    tee::{Observed, Seen, Tee},
 };
 use crate::{
     clock::Clock,
@@ -115,26 +114,23 @@ impl Recording {
     }
 
     /// Keeps the exchange with its answer, and returns the answer, to be sent instead.
-    pub(crate) fn end(mut self, response: Response) -> Response {
+    pub(crate) fn end(mut self, response: Response<Bytes>) -> Response<Observed> {
         let Some(mut record) = self.take() else {
-            return response;
+            return response.map(Observed::from);
         };
-        let (parts, mut body) = response.into_parts();
-        record.status = Some(parts.status.as_u16());
-        record.reply_fields = Fields::of(&parts.headers);
+        record.status = Some(response.status().as_u16());
+        record.reply_fields = Fields::of(response.headers());
         // The body of an answer to HEAD is never read.
-        let is_read = record.method != Method::HEAD && !body.is_end_stream();
-        let first: Option<Bytes> = if is_read { tee::peek(&mut body) } else { None };
-        if let Some(first) = &first {
-            record.reply_body = Captured::whole(first);
+        let is_read = record.method != Method::HEAD && !response.body().is_empty();
+        if is_read {
+            record.reply_body = Captured::whole(response.body());
         }
         let record = Arc::new(record);
         self.journal.keep(Arc::clone(&record));
-        if is_read {
-            let journal = Arc::clone(&self.journal);
-            body = axum::body::Body::new(Observed::new(first, body, journal, record));
+        if !is_read {
+            return response.map(Observed::from);
         }
-        Response::from_parts(parts, body)
+        response.map(|body| Observed::new(body, Arc::clone(&self.journal), record))
     }
 
     /// Takes the record out, with what is known at its end.

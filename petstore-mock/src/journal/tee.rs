@@ -4,7 +4,7 @@
 use std::{
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
 };
 
 use axum::body::Body as AxumBody;
@@ -72,33 +72,32 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Tee<B> {
     }
 }
 
-/// An answer's body, which notes in the journal if not all of it was taken.
-pub(super) struct Observed {
-    /// What was read of it already.
-    first: Option<Bytes>,
-    rest: AxumBody,
-    /// Nothing once it was taken to its end.
+/// An answer's body: bytes that are there, or a stream of the administration's. It notes in the journal
+/// if not all of it was taken.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    /// Empty once it was read.
+    whole: Bytes,
+    stream: Option<AxumBody>,
+    /// Nothing once it was taken to its end, or where nobody wants to know.
     open: Option<(Arc<Journal>, Arc<Record>)>,
 }
 
-/// Reads what a body has at once, which is all of it where it was rendered before.
-pub(super) fn peek(body: &mut AxumBody) -> Option<Bytes> {
-    let mut context = Context::from_waker(Waker::noop());
-    // A body that is not ready asks again when it is read in earnest.
-    match Pin::new(body).poll_frame(&mut context) {
-        Poll::Ready(Some(Ok(frame))) => frame.into_data().ok(),
-        _ => None,
+impl Observed {
+    pub(super) fn new(whole: Bytes, journal: Arc<Journal>, record: Arc<Record>) -> Self {
+        Self { whole, stream: None, open: Some((journal, record)) }
     }
 }
 
-impl Observed {
-    pub(super) fn new(
-        first: Option<Bytes>,
-        rest: AxumBody,
-        journal: Arc<Journal>,
-        record: Arc<Record>,
-    ) -> Self {
-        Self { first, rest, open: Some((journal, record)) }
+impl From<Bytes> for Observed {
+    fn from(whole: Bytes) -> Self {
+        Self { whole, stream: None, open: None }
+    }
+}
+
+impl From<AxumBody> for Observed {
+    fn from(stream: AxumBody) -> Self {
+        Self { whole: Bytes::new(), stream: Some(stream), open: None }
     }
 }
 
@@ -110,29 +109,23 @@ impl Body for Observed {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = match self.first.take() {
-            Some(first) => Some(Ok(Frame::data(first))),
-            None => ready!(Pin::new(&mut self.rest).poll_frame(context)),
-        };
-        if frame.is_none() || self.is_end_stream() {
-            self.open = None;
+        if let Some(stream) = &mut self.stream {
+            return Pin::new(stream).poll_frame(context);
         }
-        Poll::Ready(frame)
+        self.open = None;
+        let whole = std::mem::take(&mut self.whole);
+        Poll::Ready((!whole.is_empty()).then(|| Ok(Frame::data(whole))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.first.is_none() && self.rest.is_end_stream()
+        self.whole.is_empty() && self.stream.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        let first = self.first.as_ref().map_or(0, |first| first.len() as u64);
-        let rest = self.rest.size_hint();
-        let mut hint = SizeHint::new();
-        hint.set_lower(first + rest.lower());
-        if let Some(upper) = rest.upper() {
-            hint.set_upper(first + upper);
+        match &self.stream {
+            Some(stream) => stream.size_hint(),
+            None => SizeHint::with_exact(self.whole.len() as u64),
         }
-        hint
     }
 }
 

@@ -1,29 +1,34 @@
 //! `POST /pets`: adds an animal (specification, section 4.2).
 
-use std::sync::Arc;
+use axum::BoxError;
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header::LOCATION};
+use hyper::body::Body;
 
-use axum::{extract::State, response::Response};
-use http::{HeaderValue, StatusCode, header::LOCATION};
-
-use super::json;
+use super::answer;
 use crate::{
     error::ApiError,
-    extract::{Authorized, NewPetBody},
+    extract::{Visit, new_pet},
     store::OutOfIds,
     world::World,
 };
 
 /// Answers the pet with the id it was given, and where it is found.
-pub(crate) async fn create_pet(
-    _: Authorized,
-    State(world): State<Arc<World>>,
-    NewPetBody(pet): NewPetBody,
-) -> Result<Response, ApiError> {
-    let added = world.add(pet, |pet| (pet.id, json(StatusCode::CREATED, pet)));
-    let (id, response) = added.map_err(|OutOfIds| {
+pub(super) async fn create_pet<B>(
+    world: &World,
+    visit: Visit,
+    request: Request<B>,
+) -> Result<Response<Bytes>, ApiError>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
+    visit.authorize()?;
+    let pet = new_pet(request).await?;
+    let added = world.add(pet, |pet| (pet.id, pet.json().clone()));
+    let (id, json) = added.map_err(|OutOfIds| {
         ApiError::internal("no id is left: seed the mock with pets of lower ids")
     })?;
-    let mut response = response?;
+    let mut response = answer(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}"))
         .map_err(|_| ApiError::internal("the place of the new pet is no header"))?;
     response.headers_mut().insert(LOCATION, location);

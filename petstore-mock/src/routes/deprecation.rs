@@ -1,8 +1,8 @@
 //! What every response of `GET /pets/{petId}` announces (specification, section 9): since when it is
 //! deprecated (RFC 9745), when it is removed (RFC 8594), and what takes its place (RFC 5829).
 
-use axum::response::Response;
-use http::{HeaderName, HeaderValue, header::LINK};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, header::LINK};
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 /// 5 December 2025: an assumption, since the specification does not say when the deprecation began.
@@ -14,7 +14,7 @@ const REMOVED_ON: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00
 const SUCCESSOR: HeaderValue = HeaderValue::from_static("</v1/pets>; rel=\"successor-version\"");
 
 /// Adds the announcement to a response, be it a pet or an error.
-pub(crate) async fn deprecated(mut response: Response) -> Response {
+pub(super) fn deprecated(mut response: Response<Bytes>) -> Response<Bytes> {
     let headers = response.headers_mut();
     headers.insert(DEPRECATION, SINCE);
     headers.insert(SUNSET, REMOVED_ON);

@@ -1,34 +1,33 @@
 //! `GET /pets/{petId}`: gets an animal (specification, section 4.3), until it is removed. The headers
 //! that announce the removal are left to `deprecation`.
 
-use std::sync::Arc;
+use bytes::Bytes;
+use http::{Response, StatusCode};
 
-use axum::{extract::State, response::Response};
-use http::StatusCode;
-
-use super::json;
+use super::answer;
 use crate::{
     error::{ApiError, ErrorCode},
-    extract::{Authorized, PetId},
+    extract::{PetId, Visit},
     operation::REMOVAL,
     world::World,
 };
 
 /// Answers the pet or, from the removal date on, that the operation is gone.
-pub(crate) async fn get_pet(
-    caller: Authorized,
-    State(world): State<Arc<World>>,
-    id: Result<PetId, ApiError>,
-) -> Result<Response, ApiError> {
+pub(super) fn get_pet(
+    world: &World,
+    visit: Visit,
+    path: &str,
+) -> Result<Response<Bytes>, ApiError> {
+    visit.authorize()?;
     // Before the id is looked at: an operation that is gone finds nothing wrong with it.
-    if caller.now >= REMOVAL {
+    if visit.now >= REMOVAL {
         return Err(ApiError::new(
             ErrorCode::OperationRemoved,
             "GET /v1/pets/{petId} was removed on 5 December 2030: use GET /v1/pets with its \
              `status` filter",
         ));
     }
-    let id = id?;
-    let found = world.read(|store| store.get(id.0).map(|pet| json(StatusCode::OK, pet)));
-    found.unwrap_or_else(|| Err(id.not_found()))
+    let id = PetId::of(path)?;
+    let json = world.read(|store| store.get(id.0).map(|pet| pet.json().clone()));
+    json.map(|json| answer(StatusCode::OK, json)).ok_or_else(|| id.not_found())
 }

@@ -1,18 +1,14 @@
 //! `GET /store/orders`: stated to exist, but not shown (specification, section 4.4). So it is an
 //! array of whatever objects were seeded.
 
-use std::sync::Arc;
+use bytes::Bytes;
+use http::{Response, StatusCode};
 
-use axum::{extract::State, response::Response};
-use http::StatusCode;
-
-use super::json;
-use crate::{error::ApiError, extract::Authorized, world::World};
+use super::{answer, rendered};
+use crate::{error::ApiError, extract::Visit, world::World};
 
 /// Answers the orders of the seed.
-pub(crate) async fn list_orders(
-    _: Authorized,
-    State(world): State<Arc<World>>,
-) -> Result<Response, ApiError> {
-    world.read(|store| json(StatusCode::OK, &store.orders()))
+pub(super) fn list_orders(world: &World, visit: Visit) -> Result<Response<Bytes>, ApiError> {
+    visit.authorize()?;
+    world.read(|store| rendered(&store.orders())).map(|json| answer(StatusCode::OK, json))
 }

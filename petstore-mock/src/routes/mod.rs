@@ -1,5 +1,5 @@
-//! The operations of the service, one file each, and what its other paths answer. Which path leads
-//! to which is left to `router`.
+//! The operations of the service, one file each, and what its other paths answer. What a request is let
+//! in with is left to `router`.
 
 mod create_pet;
 mod deprecation;
@@ -8,13 +8,7 @@ mod get_pet;
 mod list_orders;
 mod list_pets;
 mod reply;
+mod serve;
 
-pub(crate) use self::{
-    create_pet::create_pet,
-    deprecation::deprecated,
-    fallback::{only, unknown},
-    get_pet::get_pet,
-    list_orders::list_orders,
-    list_pets::list_pets,
-    reply::json,
-};
+use self::reply::{answer, rendered};
+pub(crate) use self::{reply::json, serve::serve};

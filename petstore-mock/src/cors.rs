@@ -1,0 +1,157 @@
+//! Pages of other origins: what a browser is told so that it lets them use the service (Fetch standard,
+//! "CORS protocol"). The administration is never opened to them.
+
+use std::{fmt, str::FromStr};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    header::{
+        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
+        ORIGIN, VARY,
+    },
+};
+
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Link, Location, \
+     Deprecation, Sunset, Date, WWW-Authenticate",
+);
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
+/// The asterisk does not stand for `Authorization`.
+const FIELDS: HeaderValue = HeaderValue::from_static("Authorization, *");
+/// Ten minutes, after which a browser asks anew.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// Which pages in a browser may use the service, besides those of its own origin.
+///
+/// The specification does not show it, so this is an assumption: all of them unless set.
+///
+/// ```
+/// use petstore_mock::Cors;
+///
+/// let one: Cors = "http://localhost:3000".parse()?;
+/// assert_eq!(one.to_string(), "http://localhost:3000");
+/// assert_eq!("*".parse(), Ok(Cors::any()));
+/// assert_eq!("off".parse(), Ok(Cors::off()));
+/// assert!("localhost".parse::<Cors>().is_err());
+/// # Ok::<(), petstore_mock::ParseCorsError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cors(Allowed);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Allowed {
+    Any,
+    One(HeaderValue),
+    None,
+}
+
+impl Cors {
+    /// Lets the pages of every origin use the service.
+    #[must_use]
+    pub const fn any() -> Self {
+        Self(Allowed::Any)
+    }
+
+    /// Lets no page of another origin use the service.
+    #[must_use]
+    pub const fn off() -> Self {
+        Self(Allowed::None)
+    }
+
+    /// Whether a request only asks what a page may send (a "preflight").
+    pub(crate) fn is_preflight<B>(&self, request: &Request<B>) -> bool {
+        let headers = request.headers();
+        self.0 != Allowed::None
+            && request.method() == Method::OPTIONS
+            && headers.contains_key(ORIGIN)
+            && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+    }
+
+    /// Returns the answer to that.
+    pub(crate) fn preflight(&self) -> Response<Bytes> {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        let headers = response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, FIELDS);
+        headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+        response
+    }
+
+    /// Adds to an answer what lets a page read it, rate limits and all.
+    pub(crate) fn open(&self, headers: &mut HeaderMap) {
+        match &self.0 {
+            Allowed::None => return,
+            Allowed::Any => {
+                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+            }
+            Allowed::One(origin) => {
+                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+                headers.append(VARY, HeaderValue::from_static("Origin"));
+            }
+        }
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    }
+}
+
+impl Default for Cors {
+    fn default() -> Self {
+        Self::any()
+    }
+}
+
+impl fmt::Display for Cors {
+    /// Writes it as [`FromStr`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Allowed::Any => f.pad("*"),
+            Allowed::None => f.pad("off"),
+            // It was read from a text.
+            Allowed::One(origin) => f.pad(origin.to_str().unwrap_or_default()),
+        }
+    }
+}
+
+/// The text is neither `*`, nor `off`, nor an origin such as `http://localhost:3000`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("give an origin such as http://localhost:3000, or `*` for all, or `off` for none")]
+pub struct ParseCorsError;
+
+impl FromStr for Cors {
+    type Err = ParseCorsError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "*" => return Ok(Self::any()),
+            "off" => return Ok(Self::off()),
+            _ => {}
+        }
+        // A browser sends a scheme, a host and perhaps a port, and not even a slash after them.
+        let uri: Uri = text.parse().map_err(|_| ParseCorsError)?;
+        let (Some(scheme), Some(host)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(ParseCorsError);
+        };
+        if format!("{scheme}://{host}") != text || host.as_str().contains('@') {
+            return Err(ParseCorsError);
+        }
+        let origin = HeaderValue::from_str(text).map_err(|_| ParseCorsError)?;
+        Ok(Self(Allowed::One(origin)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_origins_as_browsers_send_them_and_nothing_else() {
+        for origin in ["http://localhost:3000", "https://example.com", "http://[::1]:8080"] {
+            assert_eq!(origin.parse::<Cors>().unwrap().to_string(), origin);
+        }
+        for text in ["", "localhost", "http://x/", "http://x/y", "http://u@x", "/", "null", "* "] {
+            assert_eq!(text.parse::<Cors>(), Err(ParseCorsError), "{text}");
+        }
+    }
+}
