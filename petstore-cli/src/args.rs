@@ -1,8 +1,12 @@
 //! The command line: what can be typed, and which command it starts.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::commands::{Api, Limits, auth, config, pets, store};
+#[cfg(feature = "mock")]
+use crate::commands::Mock;
+use crate::commands::{
+    Api, Completions, Docs, Doctor, Help, Limits, Man, auth, config, pets, store,
+};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit;
@@ -26,7 +30,7 @@ Examples:
 /// are held back as long as the service asks for, and only then sent again.
 #[derive(Debug, Parser)]
 #[command(name = "petstore", version, propagate_version = true)]
-#[command(after_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
+#[command(after_help = format!("{EXAMPLES}\n\n{}", exit::HELP.trim_end()))]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -51,6 +55,19 @@ pub(crate) enum Command {
     /// Shows and changes the configuration
     #[command(subcommand)]
     Config(Config),
+    Doctor(Doctor),
+    #[cfg(feature = "mock")]
+    Mock(Box<Mock>),
+    Completions(Completions),
+    Man(Man),
+    Docs(Docs),
+    Help(Help),
+}
+
+/// Returns all that can be typed.
+pub(crate) fn tree() -> clap::Command {
+    let without_help = |command: clap::Command| command.disable_help_subcommand(true);
+    without_help(Args::command()).mut_subcommands(without_help)
 }
 
 #[derive(Debug, Subcommand)]
@@ -100,17 +117,42 @@ impl Command {
             Self::Config(Config::Unset(unset)) => unset.run(context),
             Self::Config(Config::Use(choice)) => choice.run(context),
             Self::Config(Config::Path(path)) => path.run(context).await,
+            Self::Doctor(doctor) => doctor.run(context).await,
+            #[cfg(feature = "mock")]
+            Self::Mock(mock) => mock.run(context).await,
+            Self::Completions(completions) => completions.run(context),
+            Self::Man(man) => man.run(context),
+            Self::Docs(docs) => docs.run(context).await,
+            Self::Help(help) => help.run(context),
         }
     }
 
     /// Returns whether the command needs to know what the configuration says; others work with a
     /// broken one too.
     pub(crate) fn reads_settings(&self) -> bool {
-        !matches!(self, Self::Config(Config::Path(_)))
+        match self {
+            Self::Config(Config::Path(_)) | Self::Doctor(_) => false,
+            Self::Completions(_) | Self::Man(_) | Self::Docs(_) | Self::Help(_) => false,
+            #[cfg(feature = "mock")]
+            Self::Mock(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Returns whether the command catches signals itself.
+    pub(crate) fn minds_signals(&self) -> bool {
+        #[cfg(feature = "mock")]
+        return matches!(self, Self::Mock(_));
+        #[cfg(not(feature = "mock"))]
+        return false;
     }
 
     /// Returns whether the command may change something at the service.
     pub(crate) fn changes(&self) -> bool {
-        matches!(self, Self::Pets(Pets::Create(_)) | Self::Api(_))
+        match self {
+            Self::Pets(Pets::Create(_)) => true,
+            Self::Api(api) => api.changes(),
+            _ => false,
+        }
     }
 }

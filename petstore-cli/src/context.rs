@@ -25,8 +25,8 @@ pub(crate) struct Context {
     pub(crate) report: Report,
     pub(crate) settings: Settings,
     pub(crate) env: Env,
-    wants_mock: bool,
-    deny_deprecated: bool,
+    pub(crate) args: GlobalArgs,
+    commands: fn(Option<u16>) -> clap::Command,
     stdout: Sink,
     look: Look,
     #[cfg(feature = "mock")]
@@ -45,8 +45,13 @@ pub(crate) fn input_name(file: &Path) -> String {
 }
 
 impl Context {
-    pub(crate) fn new(args: &GlobalArgs, settings: Settings, mut env: Env) -> Self {
-        let (style, look) = (settings.style(args, &env), settings.look(args, &env));
+    pub(crate) fn new(
+        args: GlobalArgs,
+        settings: Settings,
+        mut env: Env,
+        commands: fn(Option<u16>) -> clap::Command,
+    ) -> Self {
+        let (style, look) = (settings.style(&args, &env), settings.look(&args, &env));
         let stdout = std::mem::replace(&mut env.stdout.writer, Box::new(std::io::sink()));
         let stderr = std::mem::replace(&mut env.stderr.writer, Box::new(std::io::sink()));
         let stderr = Stream { writer: stderr, is_terminal: env.stderr.is_terminal };
@@ -54,8 +59,8 @@ impl Context {
             report: Report::new(stderr, style),
             settings,
             env,
-            wants_mock: args.wants_mock(),
-            deny_deprecated: args.deny_deprecated,
+            args,
+            commands,
             stdout: Sink::new(stdout),
             look,
             #[cfg(feature = "mock")]
@@ -69,12 +74,17 @@ impl Context {
 
     /// Returns whether the command runs against a mock of its own.
     pub(crate) fn wants_mock(&self) -> bool {
-        self.wants_mock
+        self.args.wants_mock()
+    }
+
+    /// Returns all that can be typed.
+    pub(crate) fn tree(&self) -> clap::Command {
+        (self.commands)(self.env.width)
     }
 
     /// Returns a client for the service that the settings name, or for a mock of its own.
     pub(crate) async fn client(&mut self) -> Result<Client, CliError> {
-        let target = if self.wants_mock {
+        let target = if self.wants_mock() {
             self.start_mock().await?
         } else {
             self.settings.check_profile()?;
@@ -94,7 +104,7 @@ impl Context {
         self.report.hide(&target.key);
         let (report, now) = (self.report.clone(), self.env.now);
         let waits = self.report.clone();
-        let remembers = !self.wants_mock && !self.deny_deprecated;
+        let remembers = !self.wants_mock() && !self.args.deny_deprecated;
         let state = if remembers { State::new(&self.env.dirs) } else { State::default() };
         let max_wait = self.settings.max_wait();
         let limits = CallOptions::new().max_wait(max_wait).timeout(max_wait + PATIENCE);

@@ -26,6 +26,8 @@ pub enum Exit {
     NotFound,
     /// Stopped by Ctrl-C.
     Interrupted,
+    /// What a command that was run, or the mock server, ended with.
+    Other(u8),
 }
 
 impl Exit {
@@ -44,6 +46,7 @@ impl Exit {
             Self::Partial => 8,
             Self::NotFound => 9,
             Self::Interrupted => 130,
+            Self::Other(code) => code,
         }
     }
 
@@ -61,6 +64,7 @@ impl Exit {
             Self::Partial => "partial",
             Self::NotFound => "not_found",
             Self::Interrupted => "interrupted",
+            Self::Other(_) => "other",
         }
     }
 }
@@ -78,7 +82,8 @@ Exit codes:
   7    rate limited or banned, and not waited out
   8    partly done, or cut short or deprecated where asked to fail on it
   9    not found, or gone
-  130  stopped by Ctrl-C";
+  130  stopped by Ctrl-C
+";
 
 #[cfg(test)]
 mod tests {

@@ -47,13 +47,15 @@ mod keys;
 
 mod context;
 
+mod preview;
+
 mod commands;
 
 mod args;
 
 use std::io::Write as _;
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::FromArgMatches as _;
 
 pub use env::{Dirs, Env, Prompt, Stream};
 pub use exit::Exit;
@@ -86,9 +88,9 @@ pub async fn run(mut env: Env) -> Exit {
         }
     };
     let deny_deprecated = args.global.deny_deprecated;
-    let mut context = Context::new(&args.global, settings, env);
+    let mut context = Context::new(args.global, settings, env, commands);
     let report = context.report.clone();
-    let changes = args.command.changes();
+    let (changes, minds_signals) = (args.command.changes(), args.command.minds_signals());
     let work = async {
         args.command.run(&mut context).await?;
         context.flush()?;
@@ -100,15 +102,19 @@ pub async fn run(mut env: Env) -> Exit {
     let result = tokio::select! {
         // In this order, so that Ctrl-C is listened for before the work begins.
         biased;
-        () = interrupt => Err(interrupted(changes)),
+        () = interrupt, if !minds_signals => Err(interrupted(changes)),
         result = work => result,
     };
     finish(result, &report)
 }
 
+/// Returns all that can be typed, with help laid out for a width.
+fn commands(width: Option<u16>) -> clap::Command {
+    args::tree().term_width(width.unwrap_or(WIDTH).clamp(40, WIDTH).into())
+}
+
 fn parse(env: &Env) -> Result<Args, clap::Error> {
-    let width = env.width.unwrap_or(WIDTH).clamp(40, WIDTH);
-    let matches = Args::command().term_width(width.into()).try_get_matches_from(&env.args)?;
+    let matches = commands(env.width).try_get_matches_from(&env.args)?;
     Args::from_arg_matches(&matches)
 }
 
@@ -134,8 +140,8 @@ fn finish(result: Result<(), CliError>, report: &Report) -> Exit {
     match result {
         Ok(()) => Exit::Done,
         Err(error) => {
-            // A reader that went away is no error, and hears of none.
-            if error.exit != Exit::Done {
+            // A reader that went away is no error, and hears of none; the mock has told its own.
+            if !matches!(error.exit, Exit::Done | Exit::Other(_)) {
                 report.error(&error);
             }
             error.exit

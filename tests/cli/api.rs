@@ -118,3 +118,44 @@ async fn shows_what_is_left_of_the_limit() {
     --- exit 0
     "#);
 }
+
+#[tokio::test]
+async fn fields_make_a_body_or_a_query() {
+    let server = server().await;
+    let run = async |line: &str| Petstore::at(&server, "free-key").run(line).await;
+    let ran = run("api /pets -f name=7 -F categoryId=7 -F status=sold -o tsv").await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("1\t7\t7\tsold\n", 0), "{}", ran.stderr);
+    assert_eq!(run("api /pets -X GET -F limit=1 -f status=sold -o id").await.stdout, "1\n");
+    let wrong = run("api /pets -f name=Rex -f categoryId=7").await;
+    assert!(wrong.stderr.contains("categoryId"), "{}", wrong.stderr);
+    assert_eq!(wrong.code, 4);
+    let from_input = Petstore::at(&server, "free-key").stdin("Max");
+    let ran = from_input.run("api /pets -F name=@- -F categoryId=1 --jq .name").await;
+    assert_eq!(ran.stdout, "\"Max\"\n");
+}
+
+#[tokio::test]
+async fn headers_are_sent_and_the_key_is_not_to_be_set() {
+    let server = server().await;
+    let words = ["api", "/pets", "--input", "-", "-H", "Content-Type: text/plain"];
+    let ran = Petstore::at(&server, "free-key").stdin("x").run_words(&words).await;
+    assert!(ran.stderr.contains("415"), "{}", ran.stderr);
+    let words = ["api", "/pets", "-H", "Authorization: Bearer other"];
+    let ran = Petstore::at(&server, "free-key").run_words(&words).await;
+    assert!(ran.stderr.contains("sets the header"), "{}", ran.stderr);
+    assert_eq!(ran.code, 2);
+}
+
+#[tokio::test]
+async fn all_pages_make_one_list() {
+    let run = async |line: &str| Petstore::bare().run(line).await;
+    let ran = run("--mock api /pets?limit=10 --paginate --jq length").await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("25\n", 0), "{}", ran.stderr);
+    let ran =
+        run("--mock api /pets --query limit=7 --query status=available --paginate -o id").await;
+    let ids: Vec<_> = ran.stdout.lines().collect();
+    let mut once = ids.clone();
+    once.dedup();
+    assert_eq!(ids, once);
+    assert!(ids.len() > 7, "{ids:?}");
+}

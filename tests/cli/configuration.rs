@@ -157,13 +157,18 @@ async fn the_help_goes_to_standard_output() {
     Usage: petstore [OPTIONS] <COMMAND>
 
     Commands:
-      pets    Lists, adds and gets pets
-      store   Looks into the store
-      api     Sends any request, for what has no command of its own
-      limits  Shows what is left of the rate limit
-      auth    Keeps, checks and forgets API keys
-      config  Shows and changes the configuration
-      help    Print this message or the help of the given subcommand(s)
+      pets         Lists, adds and gets pets
+      store        Looks into the store
+      api          Sends any request, for what has no command of its own
+      limits       Shows what is left of the rate limit
+      auth         Keeps, checks and forgets API keys
+      config       Shows and changes the configuration
+      doctor       Checks the configuration, the key, the service, the clock and the rate limit
+      mock         Runs the mock server
+      completions  Writes the completions of a shell
+      man          Writes the manual pages
+      docs         Writes the tree of commands: each with its arguments and examples
+      help         Shows the help of a command, or on a topic
 
     Options:
       -h, --help

@@ -21,6 +21,7 @@ pub(super) struct Petstore {
     width: Option<u16>,
     stdin: Vec<u8>,
     terminal: bool,
+    stderr_terminal: bool,
     interrupted: bool,
     home: Option<String>,
     answer: Option<String>,
@@ -42,6 +43,7 @@ impl Petstore {
             width: None,
             stdin: vec![],
             terminal: false,
+            stderr_terminal: false,
             interrupted: false,
             home: None,
             answer: None,
@@ -95,6 +97,11 @@ impl Petstore {
         self
     }
 
+    pub(super) fn stderr_terminal(mut self) -> Self {
+        self.stderr_terminal = true;
+        self
+    }
+
     pub(super) fn interrupted(mut self) -> Self {
         self.interrupted = true;
         self
@@ -126,7 +133,7 @@ impl Petstore {
             vars: self.vars.into_iter().collect(),
             stdin: Box::new(io::Cursor::new(self.stdin)),
             stdout: Stream { writer, is_terminal: self.terminal },
-            stderr: Stream { writer: Box::new(err.clone()), is_terminal: false },
+            stderr: Stream { writer: Box::new(err.clone()), is_terminal: self.stderr_terminal },
             prompt: self.answer.map(|answer| Box::new(move |_: &str| Ok(answer)) as _),
             dirs: dirs.unwrap_or_default(),
             now: noon,

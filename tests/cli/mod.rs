@@ -5,7 +5,11 @@ mod harness;
 
 mod api;
 mod configuration;
+mod countdown;
+mod doctor;
+mod dry_run;
 mod failures;
+mod help;
 mod keys;
 mod output;
 mod pets;

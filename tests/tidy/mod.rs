@@ -2,6 +2,7 @@
 //! that what the README tells to type is run.
 
 mod files;
+mod help;
 mod layers;
 mod readme;
 

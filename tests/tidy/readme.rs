@@ -20,7 +20,7 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
 }
 
 /// Where cargo put the programs that belong to this test.
-fn programs() -> PathBuf {
+pub(super) fn programs() -> PathBuf {
     let folder = std::env::current_exe().unwrap();
     let folder = folder.parent().and_then(|deps| deps.parent()).unwrap().to_owned();
     if !folder.join("petstore").exists() || !folder.join("petstore-mock").exists() {

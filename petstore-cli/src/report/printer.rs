@@ -1,6 +1,6 @@
 //! The one printer of standard error: as text for people, or as a JSON object on each line.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -66,6 +66,18 @@ impl Inner {
     pub(super) fn rewrite(&mut self, text: &str) {
         let _ = write!(self.stream.writer, "{}{text}", Countdown::CLEAR);
         let _ = self.stream.writer.flush();
+    }
+}
+
+/// What a part of the program with messages of its own writes.
+impl io::Write for Report {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

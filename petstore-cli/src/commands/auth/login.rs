@@ -21,7 +21,7 @@ use crate::settings::Origin;
 Examples:
   petstore auth login --base-url https://petstore.example/v1
   petstore auth login --profile staging < key.txt
-  pass petstore/key | petstore auth login --no-check")]
+  cat key.txt | petstore auth login --no-check")]
 pub(crate) struct Login {
     /// Keeps the key without asking the service
     #[arg(long)]

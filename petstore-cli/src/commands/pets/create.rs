@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use petstore_client::{NewPet, PetStatus};
+use petstore_client::{Method, NewPet, PetStatus};
 
 use super::shared;
 use crate::context::{Context, input_name};
 use crate::error::CliError;
 use crate::output::to_text;
+use crate::preview::Preview;
 use crate::report::Sent;
 
 /// Adds a pet
@@ -16,6 +17,7 @@ use crate::report::Sent;
 Examples:
   petstore pets create Rex --category-id 7
   petstore pets create Rex --category-id 7 --status pending
+  petstore pets create Rex --category-id 7 --dry-run
   echo '{\"name\":\"Rex\",\"categoryId\":7}' | petstore pets create --file -")]
 pub(crate) struct Create {
     /// The animal's name
@@ -34,15 +36,24 @@ pub(crate) struct Create {
     /// name and the options
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "category_id", "status"])]
     file: Option<PathBuf>,
+
+    /// Shows the request in place of sending it; needs no key and no network
+    #[arg(long)]
+    dry_run: bool,
 }
 
 impl Create {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let output = context.output(shared::FIELDS)?;
+        let dry_run = self.dry_run;
         let pet = self.pet(context).await?;
+        let body = to_text(&shared::json(&pet));
+        if dry_run {
+            let output = context.output(None)?;
+            return preview(body).show(context, output).await;
+        }
         let client = context.client().await?;
         let created = client.pets().create(&pet).await?;
-        let body = to_text(&shared::json(&pet));
         context.report.called(Sent::new("createPet").body(&body), &created, shared::json);
         output.document(&*created).await
     }
@@ -69,6 +80,16 @@ impl Create {
             Some(status) => pet.with_status(status),
             None => pet,
         })
+    }
+}
+
+fn preview(body: String) -> Preview {
+    Preview {
+        method: Method::POST,
+        path: "/pets".to_owned(),
+        query: Vec::new(),
+        headers: Vec::new(),
+        body: Some(body.into_bytes()),
     }
 }
 

@@ -1,0 +1,109 @@
+//! `petstore` at a real pseudo-terminal: what is asked, what is shown while it waits, and how it is
+//! left with Ctrl-C.
+
+#![cfg(all(unix, feature = "mock"))]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use rexpect::session::{PtySession, spawn_command};
+
+const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
+const KEY: &str = "sentinel-key";
+
+/// A mock server in a process of its own.
+struct Server {
+    process: Child,
+    url: String,
+}
+
+impl Server {
+    fn start(plan: &str) -> Self {
+        let key = format!("{KEY}={plan}");
+        let mut process = Command::new(PETSTORE)
+            .args(["mock", "--port", "0", "--window", "sliding", "--key", &key])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+        Self { process, url }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A command in a shell at a terminal; the shell tells how it ended, and of the terminal.
+fn typed(line: &str, home: &std::path::Path, server: &Server) -> PtySession {
+    let mut shell = Command::new("sh");
+    let script = format!(
+        "trap : INT; before=$(stty -g); \"$0\" {line}; echo \"exit $?\"; \
+         [ \"$before\" = \"$(stty -g)\" ] && echo as it was"
+    );
+    shell.args(["-c", &script, PETSTORE]).env_clear().env("HOME", home);
+    shell.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
+    shell.env("PETSTORE_BASE_URL", &server.url);
+    // So long that only a hang takes it.
+    spawn_command(shell, Some(120_000)).unwrap()
+}
+
+#[test]
+fn asks_for_a_key_without_showing_it() {
+    let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
+    let mut terminal = typed("auth login", home.path(), &server);
+    terminal.exp_string("API key for http://127.0.0.1:").unwrap();
+    terminal.send_line(KEY).unwrap();
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("exit 0"), "{shown}");
+    assert!(!shown.contains(KEY), "{shown}");
+    let kept = home.path().join(".config/petstore/keys/default.toml");
+    assert!(std::fs::read_to_string(kept).unwrap().contains(KEY));
+}
+
+#[test]
+fn ctrl_c_at_the_question_leaves_the_terminal_as_it_was() {
+    let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
+    let mut terminal = typed("auth login", home.path(), &server);
+    terminal.exp_string("API key for http://127.0.0.1:").unwrap();
+    terminal.exp_string(": ").unwrap();
+    terminal.send_control('c').unwrap();
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("exit 130"), "{shown}");
+    assert!(shown.contains("as it was"), "{shown}");
+}
+
+#[test]
+fn counts_down_while_it_waits_and_stops_at_ctrl_c() {
+    let (server, home) = (Server::start("enterprise:1/100"), tempfile::tempdir().unwrap());
+    let used = Command::new(PETSTORE)
+        .args(["store", "orders"])
+        .env_clear()
+        .env("PETSTORE_BASE_URL", &server.url)
+        .env("PETSTORE_API_KEY", KEY)
+        .status()
+        .unwrap();
+    assert!(used.success());
+    let line = format!("--version; PETSTORE_API_KEY={KEY} \"$0\" pets list");
+    let mut terminal = typed(&line, home.path(), &server);
+    terminal.exp_regex(r"waiting \d+ s: ").unwrap();
+    terminal.exp_regex(r"waiting \d+ s: ").unwrap();
+    terminal.send_control('c').unwrap();
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("interrupted"), "{shown}");
+    assert!(shown.contains("exit 130"), "{shown}");
+}
+
+#[test]
+fn a_table_is_for_the_terminal_and_its_width() {
+    let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
+    let mut terminal = typed("--mock pets list --limit 1", home.path(), &server);
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("\u{1b}[1mID  NAME"), "{shown}");
+}

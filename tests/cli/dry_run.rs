@@ -1,0 +1,75 @@
+//! `--dry-run`: what would be sent is shown, and nothing is sent.
+
+use std::process::Command;
+
+use insta::assert_snapshot;
+use petstore_mock::{MockServer, Plan};
+
+use super::harness::Petstore;
+
+#[tokio::test]
+async fn shows_the_request_without_a_key_or_a_service() {
+    let ran = Petstore::bare().run("pets create Rex --category-id 7 --dry-run").await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stdout
+    POST $PETSTORE_BASE_URL/pets
+    Authorization: Bearer $PETSTORE_API_KEY
+    Content-Type: application/json
+
+    {"name":"Rex","categoryId":7}
+
+    curl -sS -X POST "$PETSTORE_BASE_URL"/pets \
+      -H "Authorization: Bearer $PETSTORE_API_KEY" \
+      -H 'Content-Type: application/json' \
+      --data-raw '{"name":"Rex","categoryId":7}'
+    --- exit 0
+    "#);
+}
+
+#[tokio::test]
+async fn shows_it_as_a_document_where_asked_and_never_the_key() {
+    let petstore = Petstore::bare().var("PETSTORE_API_KEY", "sentinel");
+    let words = ["--base-url", "https://petstore.example/v1", "api", "/pets?a=b", "-X", "GET"];
+    let fields = ["-f", "q=it's", "-H", "X-Trace: $x", "--dry-run", "-o", "json"];
+    let ran = petstore.run_words(&[&words[..], &fields[..]].concat()).await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stdout
+    {
+      "method": "GET",
+      "url": "https://petstore.example/v1/pets?a=b&q=it%27s",
+      "headers": {
+        "Authorization": "Bearer $PETSTORE_API_KEY",
+        "X-Trace": "$x"
+      },
+      "curl": "curl -sS -X GET 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'X-Trace: $x'"
+    }
+    --- exit 0
+    "#);
+    assert!(!ran.stdout.contains("sentinel"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(unix)]
+async fn the_curl_that_is_shown_sends_just_that() {
+    let server = MockServer::builder().key("k", Plan::Free).start().await.unwrap();
+    let words = ["pets", "create", "it's \"R$x\" \\ \u{1b}犬", "--category-id", "7", "--dry-run"];
+    let ran =
+        Petstore::bare().run_words(&[&words[..], &["--jq", ".curl", "-o", "tsv"]].concat()).await;
+    let pipe = Petstore::bare().run_words(&words).await.stdout;
+    let (_, curl) = pipe.split_once("\n\ncurl ").unwrap();
+    assert!(ran.stdout.starts_with("curl -sS -X POST"), "{}", ran.stdout);
+    let Ok(sent) = Command::new("sh")
+        .args(["-c", &format!("command -v curl >/dev/null || exit 99; curl {curl}")])
+        .env("PETSTORE_BASE_URL", server.url())
+        .env("PETSTORE_API_KEY", "k")
+        .output()
+    else {
+        return;
+    };
+    if sent.status.code() == Some(99) {
+        return;
+    }
+    let pet: serde_json::Value = serde_json::from_slice(&sent.stdout).unwrap();
+    assert_eq!(pet["name"], words[2]);
+    assert_eq!(pet["id"], 26);
+}
