@@ -17,6 +17,7 @@ mod odd_answers;
 mod odd_values;
 mod paging;
 mod paging_guard;
+mod quotas;
 mod requests;
 mod retries;
 mod retry_after;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_client::{CallOptions, Client, Quota};
-use petstore_mock::{Clock, MockServer, Plan, RateHeaders};
+use petstore_mock::{Clock, MockServer, Plan};
 
 use super::{START, at, client, frozen};
 
@@ -97,43 +97,4 @@ async fn a_call_beyond_the_quota_waits_for_the_minute_and_is_served() {
     assert_eq!(orders.attempts(), 1);
     assert!(orders.waited() >= Duration::from_secs(58), "{:?}", orders.waited());
     assert_eq!(orders.rate_limit().unwrap().remaining, 59);
-}
-
-#[tokio::test(start_paused = true)]
-async fn many_tasks_on_a_cold_key_are_never_refused() {
-    let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(at(START)));
-    let server = builder.start().await.unwrap();
-    let patient =
-        CallOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
-    let client = Client::builder(server.url()).api_key("key").defaults(patient).build().unwrap();
-    let tasks: Vec<_> = (0..290)
-        .map(|_| {
-            let client = client.clone();
-            tokio::spawn(async move { client.store().orders().await.unwrap().attempts() })
-        })
-        .collect();
-    for task in tasks {
-        assert_eq!(task.await.unwrap(), 1);
-    }
-    assert_eq!(client.rate_limit().refusals, 0);
-    let minutes = server.clock().now().duration_since(at(START)).unwrap().as_secs() / 60;
-    assert_eq!(minutes, 4, "290 requests are five windows of 60");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_known_plan_keeps_within_a_quota_that_is_not_shown() {
-    let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(at(START)));
-    let server = builder.rate_headers(RateHeaders::Day).start().await.unwrap();
-    let builder = Client::builder(server.url()).api_key("key").quota(60, 1_000);
-    let client = builder.build().unwrap();
-    let tasks: Vec<_> = (0..110)
-        .map(|_| {
-            let client = client.clone();
-            tokio::spawn(async move { client.store().orders().await.unwrap().attempts() })
-        })
-        .collect();
-    for task in tasks {
-        assert_eq!(task.await.unwrap(), 1);
-    }
-    assert_eq!(client.rate_limit().refusals, 0);
 }

@@ -1,8 +1,12 @@
 //! The goals of the design, at a size that fits each test run.
 
+use std::ops::Range;
+
 use super::client::Kind;
+use super::network::{End, Network, Trip};
 use super::service::Model;
-use super::setup::{Outcome, Setup};
+use super::setup::{NOON, Outcome, Setup};
+use super::window::{MINUTE, SECOND};
 use super::world::run;
 
 const RATES: [u64; 3] = [60, 300, 1_000];
@@ -29,35 +33,109 @@ fn a_sole_user_is_never_refused_and_loses_no_speed() {
     }
 }
 
-/// Returns the refusals in a window and the part of the quota that is used.
+/// Returns the refusals in five windows and the part of the quota that is used.
 fn four_apart(rate: u64, tasks: usize, seed: u64) -> (f64, f64) {
     let windows = 25;
     let mut setup = Setup::new(Kind::Gate, Model::new(rate), tasks, 1 << 40, seed);
     setup.processes = 4;
-    let first = 60_000_000 - setup.start.rem_euclid(60_000_000);
-    setup.horizon = first + (windows - 1) * 60_000_000 - 1;
+    // Within the first ten seconds of a minute: no task could use a window that is nearly over.
+    let late = setup.start.rem_euclid(10 * SECOND);
+    (setup.start, setup.horizon) = (NOON + late, windows * MINUTE - late - 1);
     let outcome = run(&setup);
     let used = outcome.let_in as f64 / (windows as u64 * rate) as f64;
-    (outcome.refusals as f64 / windows as f64, used)
+    (5.0 * outcome.refusals as f64 / windows as f64, used)
+}
+
+/// Returns the means over some seeds, and the worst.
+fn four_apart_on(rate: u64, tasks: usize, seeds: Range<u64>) -> [(f64, f64); 2] {
+    let count = seeds.clone().count() as f64;
+    let runs = seeds.map(|seed| four_apart(rate, tasks, seed));
+    let (sum, worst) = runs.fold(((0.0, 0.0), (0.0, 1.0)), |(sum, worst), run| {
+        ((sum.0 + run.0, sum.1 + run.1), (f64::max(worst.0, run.0), f64::min(worst.1, run.1)))
+    });
+    [(sum.0 / count, sum.1 / count), worst]
 }
 
 #[test]
 fn four_that_do_not_talk_are_hardly_refused_and_use_all() {
     for rate in [300, 1_000] {
         for tasks in [4, 16, 64] {
-            let runs = (0..6).map(|seed| four_apart(rate, tasks, seed));
-            let (refused, used) = runs.fold((0.0, 0.0), |a, b| (a.0 + b.0 / 6.0, a.1 + b.1 / 6.0));
-            assert!(5.0 * refused <= 1.0 && used >= 0.99, "{rate} {tasks}: {refused} {used}");
+            let [(refused, used), _] = four_apart_on(rate, tasks, 0..6);
+            assert!(refused <= 1.0 && used >= 0.99, "{rate} {tasks}: {refused} {used}");
         }
     }
 }
 
 #[test]
-fn a_cold_key_costs_one_round_trip() {
+#[ignore = "meant for release"]
+fn four_that_do_not_talk_on_fresh_seeds() {
+    println!(" rate tasks  refused in five windows: mean, worst   used: mean, least");
+    for rate in [60, 300, 1_000] {
+        for tasks in [1, 4, 16, 64, 256] {
+            let [(refused, used), worst] = four_apart_on(rate, tasks, 10_000..10_040);
+            let (most, least) = worst;
+            println!("{rate:5} {tasks:5} {refused:27.3} {most:6.1} {used:17.4} {least:.4}");
+            // Of so few requests as 60, one that is under way in each process is much.
+            assert!(rate == 60 || refused <= 1.0 && used >= 0.99, "{rate} {tasks}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "meant for release"]
+fn a_sole_user_on_fresh_seeds() {
+    println!(" rate tasks  speed of the oracle's: mean, least");
+    for rate in RATES {
+        for tasks in TASKS {
+            let speeds = (20_000..20_040).map(|seed| {
+                let mut setup =
+                    Setup::new(Kind::Gate, Model::new(rate), tasks, rate * 290 / 60, seed);
+                // Who knows nothing cannot use the last round trip of a window.
+                setup.start -= setup.start.rem_euclid(MINUTE) / (50 * SECOND) * 10 * SECOND;
+                let gate = run(&setup);
+                assert_eq!(gate.refusals, 0, "{rate} {tasks} {seed}");
+                setup.kind = Kind::Oracle;
+                run(&setup).finished as f64 / gate.finished as f64
+            });
+            let speeds: Vec<_> = speeds.collect();
+            let mean = speeds.iter().sum::<f64>() / speeds.len() as f64;
+            let least = speeds.iter().copied().fold(f64::MAX, f64::min);
+            println!("{rate:5} {tasks:5} {mean:27.4} {least:.4}");
+            // 62 in flight where the oracle has 256: that costs a second in the last window.
+            let goal = if (rate, tasks) == (1_000, 256) { 0.994 } else { 0.995 };
+            assert!(mean >= goal, "{rate} {tasks}: {mean:.4}");
+        }
+    }
+}
+
+#[test]
+fn a_cold_key_costs_exactly_one_round_trip() {
+    let trip = Trip { there: 40_000, back: 60_000, end: End::Answered };
     let mut setup = Setup::new(Kind::Gate, Model::new(60), 256, 60, 1);
-    setup.start -= setup.start.rem_euclid(60_000_000);
+    setup.start = NOON;
+    setup.network = Network::List(vec![trip]);
+    setup.policy.max_in_flight = Some(60);
     let gate = run(&setup);
     setup.kind = Kind::Oracle;
-    assert!(gate.finished - run(&setup).finished < 400_000);
+    assert_eq!(gate.finished - run(&setup).finished, 100_000);
     assert_eq!((gate.refusals, gate.most_while_unknown), (0, 1));
+}
+
+#[test]
+fn a_burst_that_fits_is_not_paced() {
+    let p99 = |kind| {
+        let latencies = (0..20).flat_map(|seed| {
+            let mut setup = Setup::new(kind, Model::new(60), 59, 60, seed);
+            (setup.start, setup.burst_at) = (NOON, 10 * SECOND);
+            let outcome = run(&setup);
+            assert_eq!((outcome.refusals, outcome.latencies.len()), (0, 60));
+            outcome.latencies
+        });
+        let mut latencies: Vec<_> = latencies.collect();
+        latencies.sort_unstable();
+        latencies[latencies.len() * 99 / 100]
+    };
+    // Each way takes 35 to 60 ms, now and then more.
+    let (gate, unthrottled) = (p99(Kind::Gate), p99(Kind::RetryAfter));
+    assert!(gate <= unthrottled + 120_000, "{gate} {unthrottled}");
 }

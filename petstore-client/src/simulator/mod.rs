@@ -13,6 +13,7 @@
 
 mod client;
 mod goals;
+mod heard;
 mod hostile_headers;
 mod lost;
 mod network;

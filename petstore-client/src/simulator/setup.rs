@@ -56,7 +56,7 @@ pub(super) struct Outcome {
     /// When the last job was done.
     pub(super) finished: i64,
     pub(super) refusals: u64,
-    /// Those for a quota of which no answer had told since its window began.
+    /// Those for a quota of which no answer had told in its window when the request was sent.
     pub(super) unforeseen: u64,
     pub(super) late_repeats: u64,
     pub(super) bans: u64,

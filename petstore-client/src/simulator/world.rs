@@ -1,14 +1,14 @@
 //! The run itself: tasks, their line, the network and virtual time in microseconds.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 
 use super::client::{Client, Kind, Turn};
+use super::heard::Heard;
 use super::network::{End, Trip};
 use super::rng::Rng;
 use super::service::{Reply, Service};
 use super::setup::{Outcome, Setup};
-use super::window::{DAY, MINUTE, SECOND};
 use crate::quota::Ticket;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,9 +61,7 @@ struct World<'s> {
     granted: usize,
     /// How often a process was woken since anything else happened.
     woken: u32,
-    unheard: u64,
-    /// The last reset that was heard of, and since when that window is known, by the limit.
-    resets: HashMap<u64, (i64, i64)>,
+    heard: Heard,
     now: i64,
     out: Outcome,
 }
@@ -104,8 +102,7 @@ impl<'s> World<'s> {
             processes: (0..setup.processes).map(process).collect(),
             granted: 0,
             woken: 0,
-            unheard: 0,
-            resets: HashMap::new(),
+            heard: Heard::new(setup.model.day),
             now: 0,
             out: Outcome::default(),
         };
@@ -202,7 +199,7 @@ impl<'s> World<'s> {
         let reply = self.service.serve(self.now, &mut self.rng);
         self.requests[id].reply = Some(reply);
         if reply.status == 429 {
-            self.refused(sent, &reply);
+            self.out.unforeseen += u64::from(!self.heard.foretold(sent, &reply));
         }
         match trip.end {
             End::LostBack(after) => self.schedule(self.now + after, Event::Gone(id)),
@@ -223,7 +220,7 @@ impl<'s> World<'s> {
         self.processes[p].in_flight -= 1;
         let client = &mut self.processes[p].client;
         let wait = client.answered((ticket, sent, job.refused), self.now, &reply, &mut self.rng);
-        self.heard(Some(&reply));
+        self.heard.answer(self.now, &reply);
         if reply.status == 429 {
             let again = Job { refused: job.refused + 1, ..job };
             self.schedule(self.now + wait, Event::Ready(p, again));
@@ -241,39 +238,9 @@ impl<'s> World<'s> {
         if let Some(ticket) = ticket {
             self.processes[p].client.keeper.state.lost(ticket);
         }
-        self.heard(None);
+        self.heard.nothing();
         self.next_job(p);
         self.let_through(p);
-    }
-
-    /// Takes note of what the process has heard of limits, if anything.
-    fn heard(&mut self, reply: Option<&Reply>) {
-        let told = reply.filter(|reply| reply.garbage.is_none()).and_then(|reply| reply.rate);
-        self.unheard += 1;
-        self.out.unheard += u64::from(told.is_none());
-        if let Some((limit, _, reset)) = told {
-            self.unheard = 0;
-            let known =
-                self.resets.get(&limit).filter(|known| known.0 > reset - self.length(limit));
-            let since = known.map_or(self.now, |known| known.1);
-            self.resets.insert(limit, (reset, since));
-        }
-        self.out.most_unheard = self.out.most_unheard.max(self.unheard);
-    }
-
-    /// Takes note of a refusal: was anything known of the quota when the request was sent?
-    fn refused(&mut self, sent: i64, reply: &Reply) {
-        if let Some((limit, _, reset)) = reply.rate {
-            let known = self.resets.get(&limit);
-            let known =
-                known.is_some_and(|(at, since)| *at > reset - self.length(limit) && *since <= sent);
-            self.out.unforeseen += u64::from(!known);
-        }
-    }
-
-    /// Returns the length of the window with this limit, in seconds.
-    fn length(&self, limit: u64) -> i64 {
-        if limit == self.setup.model.day { DAY / SECOND } else { MINUTE / SECOND }
     }
 
     fn next_job(&mut self, p: usize) {
@@ -291,6 +258,7 @@ impl<'s> World<'s> {
         self.out.late_repeats = self.service.late_repeats;
         self.out.bans = self.service.bans;
         self.out.let_in = self.service.let_in;
+        (self.out.unheard, self.out.most_unheard) = (self.heard.unheard, self.heard.most_in_a_row);
         for process in &mut self.processes {
             self.out.undone += process.jobs + process.line.len() as u64;
             if self.setup.kind == Kind::Gate {

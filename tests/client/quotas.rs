@@ -1,0 +1,111 @@
+//! The gate against the mock, with many tasks at once in paused time: what is refused is counted by
+//! the mock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use petstore_client::{CallOptions, Client, ClientBuilder, Quota};
+use petstore_mock::{Builder, Clock, MockServer, Pattern, Plan, RateHeaders, Window};
+
+/// The start of a minute.
+fn start() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+}
+
+fn mock(plan: Plan) -> Builder {
+    MockServer::builder().key("key", plan).clock(Clock::runtime(start())).journal(10_000)
+}
+
+/// Starts a client that waits as long as it takes.
+fn patient(server: &MockServer) -> ClientBuilder {
+    let hours = Duration::from_secs(10_000);
+    let options = CallOptions::new().max_wait(hours).timeout(hours);
+    Client::builder(server.url()).api_key("key").defaults(options)
+}
+
+/// Has tasks make requests between them, each with one of the clients; returns how many minutes
+/// of the service's time are over then.
+async fn work(server: &MockServer, clients: &[Client], tasks: usize, requests: usize) -> u64 {
+    let left = Arc::new(AtomicUsize::new(requests));
+    let tasks: Vec<_> = (0..tasks)
+        .map(|task| {
+            let (client, left) = (clients[task % clients.len()].clone(), Arc::clone(&left));
+            tokio::spawn(async move {
+                let take = |left: usize| left.checked_sub(1);
+                while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+                    client.store().orders().await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let refused = server.requests(Pattern::any().status(429)).len();
+    assert_eq!((refused, server.requests(Pattern::any()).len()), (0, requests));
+    server.clock().now().duration_since(start()).unwrap().as_secs() / 60
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_tasks_on_a_cold_key_are_never_refused_and_use_each_window() {
+    let server = mock(Plan::Free).start().await.unwrap();
+    let client = patient(&server).build().unwrap();
+    assert_eq!(work(&server, &[client], 256, 290).await, 4, "290 requests are five minutes' 60");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sliding_window_refuses_nothing_either() {
+    let server = mock(Plan::Free).window(Window::Sliding).start().await.unwrap();
+    let client = patient(&server).build().unwrap();
+    assert!(work(&server, &[client], 256, 290).await <= 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_minute_that_is_shown_is_kept_beside_a_day_that_is_not() {
+    let server = mock(Plan::Free).rate_headers(RateHeaders::Minute).start().await.unwrap();
+    let client = patient(&server).build().unwrap();
+    assert_eq!(work(&server, &[client], 256, 290).await, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_minute_that_is_not_shown_is_kept_by_those_who_know_their_plan() {
+    let server = mock(Plan::Free).rate_headers(RateHeaders::Day).start().await.unwrap();
+    let client = patient(&server).quota(60, 1_000).build().unwrap();
+    assert!(work(&server, &[client], 256, 290).await <= 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_a_minute_are_used_to_the_last() {
+    let server = mock(Plan::Business).start().await.unwrap();
+    let client = patient(&server).build().unwrap();
+    assert_eq!(work(&server, &[client], 256, 2_100).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_clients_with_one_key_act_as_one() {
+    let server = mock(Plan::Free).start().await.unwrap();
+    let clients = [(), ()].map(|()| patient(&server).build().unwrap());
+    assert_eq!(work(&server, &clients, 256, 170).await, 2);
+    assert_eq!(clients[0].rate_limit(), clients[1].rate_limit());
+}
+
+#[tokio::test(start_paused = true)]
+async fn once_the_day_is_used_up_all_are_told_at_once_and_nothing_is_sent() {
+    let server = mock(Plan::enterprise(1_000, 5)).start().await.unwrap();
+    let client = Client::builder(server.url()).api_key("key").build().unwrap();
+    let calls = (0..405).map(|_| {
+        let client = client.clone();
+        tokio::spawn(async move { client.store().orders().await.map(drop) })
+    });
+    let mut told = 0;
+    for call in calls.collect::<Vec<_>>() {
+        if let Err(error) = call.await.unwrap() {
+            assert_eq!((error.quota(), error.attempts()), (Some(Quota::Day), 0), "{error}");
+            assert!(!error.may_have_been_processed() && error.retry_at().is_some());
+            told += 1;
+        }
+    }
+    assert_eq!((told, server.requests(Pattern::any()).len()), (400, 5));
+    assert!(server.clock().now().duration_since(start()).unwrap() < Duration::from_secs(30));
+}
