@@ -15,6 +15,7 @@ use http::{
 use serde::Serialize;
 
 use crate::{
+    operation::Operation,
     printable::printable,
     quota::{Exhausted, Period},
 };
@@ -112,16 +113,19 @@ impl ApiError {
 
     /// The service has nothing at that path.
     pub(crate) fn route_not_found(method: &Method, path: &str) -> Self {
-        let hint = if path.len() > 1 && path.ends_with('/') {
+        let slash = if path.len() > 1 && path.ends_with('/') {
             " (paths take no slash at the end)"
         } else {
             ""
         };
+        let nearest = Operation::nearest(method, path).map_or_else(String::new, |nearest| {
+            format!(" did you mean {} {}?", nearest.method(), nearest.path())
+        });
         Self::new(
             ErrorCode::RouteNotFound,
             format!(
-                "there is no {method} {path}{hint}: the operations are GET /v1/pets, POST /v1/pets, \
-                 GET /v1/pets/{{petId}} and GET /v1/store/orders",
+                "there is no {method} {path}{slash}:{nearest} the operations are GET /v1/pets, POST \
+                 /v1/pets, GET /v1/pets/{{petId}} and GET /v1/store/orders",
                 method = printable(method.as_str()),
                 path = printable(path),
             ),

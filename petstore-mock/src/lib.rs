@@ -20,9 +20,12 @@ mod store;
 
 mod exchange;
 
+mod pattern;
 mod report;
 
 mod journal;
+
+mod verify;
 
 mod seed;
 mod settings;
@@ -60,14 +63,15 @@ pub use crate::{
     fault::{
         Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,
     },
-    journal::Pattern,
     limits::Limits,
     model::{ParsePetStatusError, PetStatus},
     openapi::OpenApi,
     operation::{Operation, ParseOperationError},
+    pattern::Pattern,
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
     report::{Evidence, Finding, Report, Severity},
     seed::{Seed, SeedError, SeedPet},
     server::MockServer,
+    verify::{Expectation, Times},
 };

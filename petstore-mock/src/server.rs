@@ -15,10 +15,12 @@ use crate::{
     clock::Clock,
     exchange::Exchange,
     fault::Faults,
-    journal::{Journal, Pattern},
+    journal::Journal,
     limits::Limits,
+    pattern::Pattern,
     report::Report,
     router::Front,
+    verify::{Expectation, Times, check_order, check_times},
 };
 
 /// A running mock of the Pet Store service.
@@ -136,6 +138,54 @@ impl MockServer {
     #[must_use]
     pub fn requests(&self, pattern: impl Into<Pattern>) -> Vec<Exchange> {
         self.journal.matching(&pattern.into())
+    }
+
+    /// Checks that so many of the requests that the journal has are as the pattern says.
+    ///
+    /// ```
+    /// # use petstore_mock::{MockServer, Operation, Pattern};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), reqwest::Error> {
+    /// # let server = MockServer::start().await;
+    /// # reqwest::get(format!("{}/pets?limit=5", server.url())).await?;
+    /// server.verify(Operation::ListPets, 1);
+    /// server.verify(Pattern::from(Operation::ListPets).query("limit", "5"), 1..);
+    /// server.verify(Operation::CreatePet, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where it is otherwise, with the requests that came nearest and what they have instead. Also
+    /// where it can't be known, because the journal has forgotten some.
+    #[track_caller]
+    #[expect(clippy::panic, reason = "that is what an assertion does")]
+    pub fn verify(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) {
+        if let Err(text) = check_times(&self.journal, &pattern.into(), times.into(), 0) {
+            panic!("{text}");
+        }
+    }
+
+    /// Checks that requests arrived as these patterns say, in this order; others may have arrived
+    /// in between.
+    ///
+    /// # Panics
+    ///
+    /// Where they did not, with how far it went and what came nearest to the one that is missing.
+    #[track_caller]
+    #[expect(clippy::panic, reason = "that is what an assertion does")]
+    pub fn verify_order<P: Into<Pattern>>(&self, patterns: impl IntoIterator<Item = P>) {
+        let patterns: Vec<Pattern> = patterns.into_iter().map(Into::into).collect();
+        if let Err(text) = check_order(&self.journal, &patterns) {
+            panic!("{text}");
+        }
+    }
+
+    /// Expects so many requests from now on that are as the pattern says: it is checked at the end of
+    /// the scope.
+    pub fn expect(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) -> Expectation {
+        Expectation::new(Arc::clone(&self.journal), pattern.into(), times.into())
     }
 
     /// Returns what the server's clients did, since it was started, that the specification forbids,

@@ -62,10 +62,8 @@ impl World {
         let journal = Journal::new(settings.journal);
         let account = |(number, (key, plan)): (u32, (String, Plan))| {
             let is_public = DEFAULT_KEYS.iter().any(|(public, _)| *public == key);
-            if !is_public {
-                journal.hide(&key);
-            }
             let label = Arc::new(KeyLabel::new(number, plan, &key, is_public));
+            journal.know(&key, &label, is_public);
             let allowance = Allowance::new(plan.per_minute(), plan.per_day(), settings.window);
             let record = Record::default();
             (key.into_boxed_str(), Account { label, allowance, record })

@@ -23,3 +23,4 @@ mod slow_clients;
 mod socket_faults;
 mod support;
 mod time;
+mod verification;

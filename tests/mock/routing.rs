@@ -181,3 +181,18 @@ async fn the_key_comes_before_the_parameters() {
     let reply = reply(mock.request(Method::GET, "/v1/pets?limit=0")).await;
     reply.expect_error(401, "unauthorized");
 }
+
+#[tokio::test]
+async fn an_unknown_path_is_told_the_one_that_was_likely_meant() {
+    let mock = start().await;
+    for (path, hint) in [
+        ("/pets", " did you mean GET /v1/pets?"),
+        ("/v1/pet/7", " did you mean GET /v1/pets/{petId}?"),
+        ("/v1/store/order", " did you mean GET /v1/store/orders?"),
+        ("/v1/nowhere", ": the operations are"),
+    ] {
+        let reply = mock.get(path).await;
+        reply.expect_error(404, "route_not_found");
+        assert!(reply.message().contains(hint), "{}", reply.message());
+    }
+}

@@ -8,7 +8,7 @@ use std::{
 use http::{HeaderMap, HeaderValue, Method};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{Admission, Fields, KeyLabel, Mask, Record};
+use super::{Admission, Fields, KeyLabel, Keys, Record};
 use crate::operation::Operation;
 
 /// A request and its answer, as the journal shows them.
@@ -55,8 +55,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Shows a record; `mask` takes the keys out of a text.
-    pub(crate) fn new(record: &Record, mask: &Mask) -> Self {
+    /// Shows a record; `keys` takes the keys out of a text.
+    pub(crate) fn new(record: &Record, keys: &Keys) -> Self {
         Self {
             number: record.number,
             connection: record.connection,
@@ -64,17 +64,17 @@ impl Exchange {
             arrived: record.arrived.at,
             ended: record.ended.at,
             method: record.method.clone(),
-            target: mask.text(&record.target),
-            headers: headers(&record.fields, mask),
-            body: mask.bytes(&record.body.start),
+            target: keys.text(&record.target),
+            headers: headers(&record.fields, keys),
+            body: keys.bytes(&record.body.start),
             body_length: record.body.length,
             key: record.key.as_deref().cloned(),
             operation: record.operation,
             admission: record.admission,
             status: record.status,
             answered: record.status.is_some() && !record.is_lost(),
-            reply_headers: headers(&record.reply_fields, mask),
-            reply_body: mask.bytes(&record.reply_body.start),
+            reply_headers: headers(&record.reply_fields, keys),
+            reply_body: keys.bytes(&record.reply_body.start),
             reply_body_length: record.reply_body.length,
             faults: record.faults.clone(),
         }
@@ -207,11 +207,11 @@ impl Exchange {
     }
 }
 
-fn headers(fields: &Fields, mask: &Mask) -> HeaderMap {
+fn headers(fields: &Fields, keys: &Keys) -> HeaderMap {
     let mut headers = fields.to_map();
     for value in headers.values_mut() {
         // What was a value is one without its keys, too.
-        if let Ok(masked) = HeaderValue::from_bytes(&mask.bytes(value.as_bytes())) {
+        if let Ok(masked) = HeaderValue::from_bytes(&keys.bytes(value.as_bytes())) {
             *value = masked;
         }
     }

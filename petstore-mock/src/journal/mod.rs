@@ -1,12 +1,10 @@
 //! The journal: what was asked of the server lately and what it answered, in bounded memory. What may
 //! be shown of it is left to `exchange`, what it says about the client to `report`.
 
-mod pattern;
 mod recording;
 mod ring;
 mod tee;
 
-pub use self::pattern::Pattern;
 pub(crate) use self::{
     recording::{Arrival, Caller, Recording},
     ring::{DEFAULT, Journal},

@@ -12,10 +12,10 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::Pattern;
 use crate::{
     alarm,
-    exchange::{Exchange, Mask, Moment, Record},
+    exchange::{Exchange, KeyLabel, Keys, Moment, Record},
+    pattern::Pattern,
     report::{Audit, Report},
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct Journal {
     /// Counts arrivals and ends.
     order: AtomicU64,
     ring: Mutex<Ring>,
-    mask: Mutex<Mask>,
+    keys: Mutex<Keys>,
     /// How many exchanges were ever kept.
     kept: watch::Sender<u64>,
 }
@@ -44,6 +44,8 @@ struct Ring {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     kept: u64,
+    /// The highest number of those that were forgotten for want of room.
+    forgotten: u64,
 }
 
 impl Journal {
@@ -54,14 +56,20 @@ impl Journal {
             requests: AtomicU64::new(0),
             order: AtomicU64::new(0),
             ring: Mutex::default(),
-            mask: Mutex::default(),
+            keys: Mutex::default(),
             kept: watch::Sender::new(0),
         }
     }
 
-    /// Never shows this key, wherever a client sends it.
-    pub(crate) fn hide(&self, key: &str) {
-        lock(&self.mask).add(key);
+    /// Makes a key known, so that its requests are found; if it is a secret it is never shown,
+    /// wherever a client sends it.
+    pub(crate) fn know(&self, key: &str, label: &Arc<KeyLabel>, is_public: bool) {
+        lock(&self.keys).add(key, Arc::clone(label), is_public);
+    }
+
+    /// Returns the number of the request that arrived last.
+    pub(crate) fn last_number(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Returns the number of a request that arrives.
@@ -93,6 +101,7 @@ impl Journal {
             while ring.records.len() > self.most || ring.bytes > MOST_BYTES {
                 let Some(oldest) = ring.records.pop_front() else { break };
                 ring.bytes -= oldest.weight();
+                ring.forgotten = ring.forgotten.max(oldest.number);
                 forgotten.push(oldest);
             }
             ring.kept
@@ -116,10 +125,27 @@ impl Journal {
 
     /// Returns the exchanges that match, by number.
     pub(crate) fn matching(&self, pattern: &Pattern) -> Vec<Exchange> {
-        let mut records: Vec<_> = lock(&self.ring).records.iter().cloned().collect();
-        records.retain(|record| pattern.matches(record));
+        let mut records = self.records();
+        {
+            let keys = lock(&self.keys);
+            records.retain(|record| pattern.matches(record, &keys));
+        }
         records.sort_unstable_by_key(|record| record.number);
         self.show(&records)
+    }
+
+    /// Looks at what is kept, in the order it ended; the last argument is the highest number among
+    /// the exchanges that the ring has forgotten.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Keys, u64) -> T) -> T {
+        let (records, forgotten) = {
+            let ring = lock(&self.ring);
+            (ring.records.iter().cloned().collect::<Vec<_>>(), ring.forgotten)
+        };
+        look(&records, &lock(&self.keys), forgotten)
+    }
+
+    fn records(&self) -> Vec<Arc<Record>> {
+        lock(&self.ring).records.iter().cloned().collect()
     }
 
     /// Returns the exchanges that were kept after the first `seen` ones, in the order they ended, and
@@ -155,8 +181,8 @@ impl Journal {
     }
 
     fn show(&self, records: &[Arc<Record>]) -> Vec<Exchange> {
-        let mask = lock(&self.mask);
-        records.iter().map(|record| Exchange::new(record, &mask)).collect()
+        let keys = lock(&self.keys);
+        records.iter().map(|record| Exchange::new(record, &keys)).collect()
     }
 }
 

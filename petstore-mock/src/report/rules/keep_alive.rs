@@ -44,10 +44,12 @@ impl Rule for KeepAlive {
         let pause = row.last.map(|last| record.arrived.real.saturating_duration_since(last));
         row.last = Some(record.ended.real);
         // Where the server ended the connection, the client had no choice.
-        let had_no_choice = record.is_lost()
-            || !record.faults.is_empty()
-            || record.reply_fields.get("connection") == Some(b"close") && !asks_to_close(record);
-        if !alone || record.nth > 1 || had_no_choice || pause.is_some_and(|pause| pause > OFTEN) {
+        let had_no_choice = || {
+            record.is_lost()
+                || !record.faults.is_empty()
+                || record.reply_fields.get("connection") == Some(b"close") && !asks_to_close(record)
+        };
+        if !alone || record.nth > 1 || had_no_choice() || pause.is_some_and(|pause| pause > OFTEN) {
             row.requests.clear();
             return;
         }
