@@ -35,7 +35,7 @@ pub(crate) async fn serve(
         };
         match accepted {
             Some(Ok((stream, peer))) => {
-                let beyond = connections.len().checked_sub(limits.connections);
+                let beyond = connections.len().checked_sub(limits.connections.max(1));
                 // Closed at once: there must be an end to those that are told so, too.
                 if beyond.is_some_and(|beyond| beyond >= MOST_BEYOND) {
                     continue;
