@@ -3,6 +3,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 /// When a key is banned, and for how long.
 ///
 /// The specification only says that repeated requests after a 429 may lead to a temporary ban. The
@@ -60,7 +62,8 @@ impl BanPolicy {
 }
 
 /// What is held against one key.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Record {
     /// The key was told to wait until then: a `Retry-After` still runs before it.
     told_until: Duration,
@@ -90,6 +93,37 @@ impl Record {
         }
         *self = Self { banned_until: now.saturating_add(policy.length), ..Self::default() };
         Some(self.banned_until)
+    }
+
+    /// Bans the key until then.
+    pub(crate) fn ban(&mut self, until: Duration) {
+        *self = Self { banned_until: until, ..Self::default() };
+    }
+
+    /// Ends the ban, and forgets what led to it.
+    pub(crate) fn pardon(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Forgets that the key was told to wait: it need not any more. A ban stays.
+    pub(crate) fn excuse(&mut self) {
+        *self = Self { banned_until: self.banned_until, ..Self::default() };
+    }
+
+    /// Returns until when the key is banned, if it is at `now`.
+    pub(crate) fn banned_until(&self, now: Duration) -> Option<Duration> {
+        (now < self.banned_until).then_some(self.banned_until)
+    }
+
+    /// Returns until when the key was told to wait, if that lies ahead.
+    pub(crate) fn waits_until(&self, now: Duration) -> Option<Duration> {
+        (now < self.told_until).then_some(self.told_until)
+    }
+
+    /// Whether it can be a record: one that was made here is.
+    pub(crate) fn is_possible(&self) -> bool {
+        self.strikes.len() <= BanPolicy::MOST as usize + 1
+            && self.strikes.iter().zip(self.strikes.iter().skip(1)).all(|(one, next)| one <= next)
     }
 
     /// Notes that the key was told to wait until `until`, in seconds since the Unix epoch.

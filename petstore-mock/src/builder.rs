@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
 };
 
 use tokio::net::TcpListener;
@@ -13,15 +14,15 @@ use crate::{
     clock::Clock,
     cors::Cors,
     fault::Fault,
+    host::Host,
     limits::Limits,
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
-    router::Front,
     seed::{Seed, SeedError},
     server::MockServer,
     settings::{DEFAULT_KEYS, Settings, Token},
-    world::World,
+    world::{KeyError, World, is_sendable},
 };
 
 impl MockServer {
@@ -37,6 +38,32 @@ impl MockServer {
         Self::builder()
             .start()
             .await
+            .expect("the defaults are valid, and a machine has a free port on 127.0.0.1")
+    }
+
+    /// Starts a server as [`MockServer::start`] does, on a thread of its own: for tests without a
+    /// runtime, and where a server is to outlive the runtimes of the tests that use it.
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    /// use petstore_mock::MockServer;
+    ///
+    /// let server = MockServer::start_blocking();
+    /// let mut stream = std::net::TcpStream::connect(server.addr())?;
+    /// stream.write_all(b"GET /_mock/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+    /// let mut answer = String::new();
+    /// stream.read_to_string(&mut answer)?;
+    /// assert!(answer.starts_with("HTTP/1.1 200 OK"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where no port of 127.0.0.1 can be bound, or no thread started.
+    #[must_use = "dropping the server stops it"]
+    pub fn start_blocking() -> Self {
+        Self::builder()
+            .start_blocking()
             .expect("the defaults are valid, and a machine has a free port on 127.0.0.1")
     }
 
@@ -198,23 +225,29 @@ impl Builder {
         } else {
             self.keys
         };
-        let sendable = |key: &String| !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic());
-        if !keys.keys().all(sendable) {
-            return Err(StartError::Key);
-        }
-        let token = self.settings.admin_token.as_ref().map(|token| token.reveal().to_owned());
-        if !token.iter().all(sendable) {
+        if !self.settings.admin_token.iter().all(|token| is_sendable(token.reveal())) {
             return Err(StartError::AdminToken);
         }
         let store = self.seed.into_store()?;
+        let world = World::new(self.clock, self.settings, keys, store).map_err(StartError::Key)?;
         let bind_error = |source| StartError::Bind { addr: self.addr, source };
         let listener = TcpListener::bind(self.addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
-        let world = World::new(self.clock.clone(), self.settings, keys, store);
-        for fault in self.faults {
-            world.faults().set(fault).detach();
-        }
-        Ok(MockServer::serve(listener, addr, Front::new(world), self.clock, self.limits))
+        let world = Arc::new(world.with_faults(self.faults));
+        Ok(MockServer::serve(listener, addr, world, self.limits))
+    }
+}
+
+impl Builder {
+    /// Binds the port and starts serving on a thread of the server's own, which ends when the server
+    /// is dropped; from within a runtime too.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Builder::start`], and where no thread can be started.
+    pub fn start_blocking(self) -> Result<MockServer, StartError> {
+        let (server, host) = Host::run(self.start()).map_err(StartError::Thread)?;
+        Ok(server?.on(host))
     }
 }
 
@@ -245,11 +278,14 @@ pub enum StartError {
     },
     /// A key is empty, or holds a space or a character beyond ASCII, and so can't be sent in a
     /// header. The message does not repeat it.
-    #[error("a key is empty, or holds a space or a character beyond ASCII, which no key may")]
-    Key,
+    #[error("{0}")]
+    Key(KeyError),
     /// The token of administration is empty, or holds a space or a character beyond ASCII.
     #[error("the admin token is empty, or holds a space or a character beyond ASCII")]
     AdminToken,
+    /// There is no thread for the server.
+    #[error("can't start a thread for the server: {0}")]
+    Thread(io::Error),
     /// The seed contradicts itself.
     #[error("the seed can't be used: {0}")]
     Seed(#[from] SeedError),

@@ -33,6 +33,8 @@ mod settings;
 mod world;
 
 mod error;
+mod handle;
+mod host;
 mod stamp;
 
 mod extract;
@@ -63,8 +65,9 @@ pub use crate::{
     fault::{
         Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,
     },
+    handle::{Key, Keys, Orders, Pets, Scope},
     limits::Limits,
-    model::{ParsePetStatusError, PetStatus},
+    model::{ParsePetStatusError, Pet, PetStatus},
     openapi::OpenApi,
     operation::{Operation, ParseOperationError},
     pattern::Pattern,
@@ -73,5 +76,7 @@ pub use crate::{
     report::{Evidence, Finding, Report, Severity},
     seed::{Seed, SeedError, SeedPet},
     server::MockServer,
+    store::ChangeError,
     verify::{Expectation, Times},
+    world::{KeyError, KeyUsage, QuotaUsage, Snapshot},
 };

@@ -67,18 +67,39 @@ pub(crate) struct NewPet {
     pub(crate) status: Option<PetStatus>,
 }
 
-/// An animal of the store, as it is returned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Pet {
-    pub(crate) id: i64,
-    pub(crate) name: String,
-    pub(crate) category_id: i64,
+/// An animal of the store, as the service returns it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", from = "Plain")]
+#[non_exhaustive]
+pub struct Pet {
+    /// The identifier it was given when it was added.
+    pub id: i64,
+    /// The animal's name.
+    pub name: String,
+    /// The category it belongs to.
+    pub category_id: i64,
+    /// Whether it can be had; left out of the JSON where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) status: Option<PetStatus>,
+    pub status: Option<PetStatus>,
     /// All of this as JSON, rendered once: it is asked for far more often than it changes.
     #[serde(skip)]
     json: Bytes,
+}
+
+/// A pet as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Plain {
+    id: i64,
+    name: String,
+    category_id: i64,
+    status: Option<PetStatus>,
+}
+
+impl From<Plain> for Pet {
+    fn from(Plain { id, name, category_id, status }: Plain) -> Self {
+        Self::new(id, NewPet { name, category_id, status })
+    }
 }
 
 impl Pet {

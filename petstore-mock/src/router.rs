@@ -22,7 +22,7 @@ use crate::{
     error::ApiError,
     exchange::KeyLabel,
     extract::{Head, KeyFault, Standing, Visit, bearer, credentials, key_flaw},
-    fault::{Chosen, Facts, Faults},
+    fault::{Chosen, Facts},
     inject::{inject, leave_undone},
     journal::{Arrival, Caller, Journal, Observed, Recording},
     operation::Operation,
@@ -30,7 +30,7 @@ use crate::{
     routes,
     stamp::stamp,
     target,
-    world::World,
+    world::{Admitted, World},
 };
 
 /// Answers requests; its clones share one world.
@@ -41,17 +41,12 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    pub(crate) fn new(world: World) -> Self {
-        let world = Arc::new(world);
+    pub(crate) fn new(world: Arc<World>) -> Self {
         Self { administration: administration(Arc::clone(&world)), world }
     }
 
     pub(crate) fn clock(&self) -> &Clock {
         self.world.clock()
-    }
-
-    pub(crate) fn faults(&self) -> &Faults {
-        self.world.faults()
     }
 
     pub(crate) fn journal(&self) -> &Arc<Journal> {
@@ -170,7 +165,7 @@ impl Front {
             return None;
         }
         let headers = request.headers();
-        self.faults().choose(|| Facts { operation, key: bearer(headers).ok(), headers })
+        self.world.faults().choose(|| Facts { operation, key: bearer(headers).ok(), headers })
     }
 
     /// Returns an answer to what never became a request that could be routed.
@@ -194,7 +189,9 @@ impl Front {
         let known = bearer(request.headers())
             .and_then(|key| self.world.admit(key, now).ok_or(KeyFault::Unknown));
         match known {
-            Ok((verdict, rate, key)) => (Standing::Known(verdict), Some(rate), Some(key)),
+            Ok(Admitted { verdict, rate, label }) => {
+                (Standing::Known(verdict), Some(rate), Some(label))
+            }
             Err(fault) => (Standing::Stranger(fault), self.strangers(now), None),
         }
     }

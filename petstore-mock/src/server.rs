@@ -15,18 +15,23 @@ use crate::{
     clock::Clock,
     exchange::Exchange,
     fault::Faults,
-    journal::Journal,
+    handle::{Key, Keys, Orders, Pets, Scope},
+    host::Host,
     limits::Limits,
     pattern::Pattern,
+    plan::Plan,
     report::Report,
     router::Front,
+    store::ChangeError,
     verify::{Expectation, Times, check_order, check_times},
+    world::{Snapshot, World},
 };
 
 /// A running mock of the Pet Store service.
 ///
-/// It runs on the tokio runtime it was started on. Dropping it closes its port at once and cuts its
-/// connections; [`MockServer::stop`] lets requests at hand finish first.
+/// It runs on the tokio runtime it was started on, or on a thread of its own where it was started
+/// with [`MockServer::start_blocking`]. Dropping it closes its port at once and cuts its connections;
+/// [`MockServer::stop`] lets requests at hand finish first.
 ///
 /// ```
 /// use petstore_mock::MockServer;
@@ -42,14 +47,14 @@ pub struct MockServer {
     origin: String,
     url: String,
     addr: SocketAddr,
-    clock: Clock,
-    faults: Faults,
-    journal: Arc<Journal>,
     grace: Duration,
+    world: Arc<World>,
     /// Shared with the accept loop, so that dropping closes the port without the loop's help.
     door: Arc<Door>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    /// The runtime, where it is the server's own. Last, since all else ends before it.
+    host: Option<Host>,
 }
 
 impl MockServer {
@@ -57,11 +62,10 @@ impl MockServer {
     pub(crate) fn serve(
         listener: TcpListener,
         addr: SocketAddr,
-        front: Front,
-        clock: Clock,
+        world: Arc<World>,
         limits: Limits,
     ) -> Self {
-        let (faults, journal) = (front.faults().clone(), Arc::clone(front.journal()));
+        let front = Front::new(Arc::clone(&world));
         let door = Arc::new(Door::new(listener));
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn({
@@ -71,7 +75,13 @@ impl MockServer {
         let origin = format!("http://{}", reachable(addr));
         let url = format!("{origin}/v1");
         let grace = limits.grace;
-        Self { url, origin, addr, clock, faults, journal, grace, door, stop, task }
+        Self { url, origin, addr, grace, world, door, stop, task, host: None }
+    }
+
+    /// Returns the server with the runtime it runs on.
+    pub(crate) fn on(mut self, host: Host) -> Self {
+        self.host = Some(host);
+        self
     }
 
     /// Returns the base URL of the service, such as `http://127.0.0.1:4010/v1`.
@@ -110,7 +120,77 @@ impl MockServer {
     /// ```
     #[must_use]
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        self.world.clock()
+    }
+
+    /// Returns the server's pets, to add, look at and remove.
+    #[must_use]
+    pub fn pets(&self) -> Pets<'_> {
+        Pets::new(&self.world)
+    }
+
+    /// Returns the server's orders, to add, look at and remove.
+    #[must_use]
+    pub fn orders(&self) -> Orders<'_> {
+        Orders::new(&self.world)
+    }
+
+    /// Makes a key of its own, with quotas that no other test uses.
+    #[must_use]
+    pub fn key(&self, plan: Plan) -> Key {
+        Key::fresh(&self.world, plan)
+    }
+
+    /// Returns the server's keys, to add, look at and ban.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'_> {
+        Keys::new(&self.world)
+    }
+
+    /// Goes back to how the server started: its pets, orders and keys, with nothing used and no one
+    /// banned. Keys that were made since are gone. Only the clock stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// Where the file that keeps the data can't be written.
+    pub fn reset(&self) -> Result<(), ChangeError> {
+        self.world.reset_now()
+    }
+
+    /// Returns the pets and orders, and what the keys have used, to be put back later.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.world.snapshot()
+    }
+
+    /// Puts back what a snapshot holds, all of it or nothing. Keys that it does not know stay as they
+    /// are, and so does the clock.
+    ///
+    /// # Errors
+    ///
+    /// Where the snapshot contradicts itself or counts in another kind of window than this server, or
+    /// the file that keeps the data can't be written.
+    pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
+        self.world.restore_now(snapshot)
+    }
+
+    /// Returns a guard that puts pets, orders, and what the keys have used back when it is dropped.
+    ///
+    /// ```
+    /// # use petstore_mock::MockServer;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), petstore_mock::ChangeError> {
+    /// let server = MockServer::start().await;
+    /// {
+    ///     let _scope = server.scope();
+    ///     server.pets().clear()?;
+    /// }
+    /// assert_eq!(server.pets().len(), 25);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scope(&self) -> Scope {
+        Scope::new(&self.world)
     }
 
     /// Returns the server's faults, by which a test lets things go wrong.
@@ -128,7 +208,7 @@ impl MockServer {
     /// ```
     #[must_use]
     pub fn faults(&self) -> &Faults {
-        &self.faults
+        self.world.faults()
     }
 
     /// Returns the exchanges that the journal still has and that the pattern means, by number.
@@ -137,7 +217,7 @@ impl MockServer {
     /// not in the journal.
     #[must_use]
     pub fn requests(&self, pattern: impl Into<Pattern>) -> Vec<Exchange> {
-        self.journal.matching(&pattern.into())
+        self.world.journal().matching(&pattern.into())
     }
 
     /// Checks that so many of the requests that the journal has are as the pattern says.
@@ -162,7 +242,7 @@ impl MockServer {
     #[track_caller]
     #[expect(clippy::panic, reason = "that is what an assertion does")]
     pub fn verify(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) {
-        if let Err(text) = check_times(&self.journal, &pattern.into(), times.into(), 0) {
+        if let Err(text) = check_times(self.world.journal(), &pattern.into(), times.into(), 0) {
             panic!("{text}");
         }
     }
@@ -177,7 +257,7 @@ impl MockServer {
     #[expect(clippy::panic, reason = "that is what an assertion does")]
     pub fn verify_order<P: Into<Pattern>>(&self, patterns: impl IntoIterator<Item = P>) {
         let patterns: Vec<Pattern> = patterns.into_iter().map(Into::into).collect();
-        if let Err(text) = check_order(&self.journal, &patterns) {
+        if let Err(text) = check_order(self.world.journal(), &patterns) {
             panic!("{text}");
         }
     }
@@ -185,7 +265,7 @@ impl MockServer {
     /// Expects so many requests from now on that are as the pattern says: it is checked at the end of
     /// the scope.
     pub fn expect(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) -> Expectation {
-        Expectation::new(Arc::clone(&self.journal), pattern.into(), times.into())
+        Expectation::new(Arc::clone(self.world.journal()), pattern.into(), times.into())
     }
 
     /// Returns what the server's clients did, since it was started, that the specification forbids,
@@ -201,7 +281,7 @@ impl MockServer {
     /// # }
     /// ```
     pub fn report(&self) -> Report {
-        self.journal.report()
+        self.world.journal().report()
     }
 
     /// Stops the server: closes the port, closes idle connections, and waits for requests at

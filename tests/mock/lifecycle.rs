@@ -165,7 +165,7 @@ async fn starting_it_says_what_is_wrong() {
     assert!(message.contains(&first.addr().to_string()), "{message}");
     for key in ["", "a b", "ключ", "a\n"] {
         let error = MockServer::builder().key(key, Plan::Free).start().await.unwrap_err();
-        assert!(matches!(error, StartError::Key));
+        assert!(matches!(error, StartError::Key(_)));
     }
     let twin = SeedPet::new("twin", 1).with_id(1);
     let twins = Seed::new().pet(twin.clone()).pet(twin);

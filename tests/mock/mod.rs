@@ -5,6 +5,7 @@
 mod access;
 mod administration;
 mod bans;
+mod blocking;
 mod bodies;
 mod compliance;
 mod cors;
@@ -12,6 +13,7 @@ mod credentials;
 mod deprecation;
 mod documents;
 mod faults;
+mod handles;
 mod journal;
 mod lifecycle;
 mod operations;

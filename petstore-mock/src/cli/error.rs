@@ -65,7 +65,7 @@ impl ServeError {
             Self::KeyWithoutPlan
             | Self::Plan(_)
             | Self::RepeatedKey
-            | Self::Start(StartError::Key | StartError::AdminToken) => exit::USAGE,
+            | Self::Start(StartError::Key(_) | StartError::AdminToken) => exit::USAGE,
             _ => exit::FAILED,
         }
     }

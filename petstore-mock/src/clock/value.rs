@@ -103,6 +103,17 @@ impl Clock {
         self.0.face.borrow().pace
     }
 
+    /// Returns what the clock does, in a word.
+    pub(crate) fn mode(&self) -> &'static str {
+        let pace = self.pace();
+        match self.0.source {
+            _ if pace == 0.0 => "frozen",
+            _ if pace != 1.0 => "scaled",
+            Source::System(_) => "system",
+            Source::Runtime(_) => "runtime",
+        }
+    }
+
     /// Moves the clock forward, for all its clones.
     pub fn advance(&self, by: Duration) {
         self.set(|face, now| face.advanced(now, by));
@@ -214,16 +225,17 @@ impl Default for Clock {
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let source = match self.0.source {
-            Source::System(_) => "system",
-            Source::Runtime(_) => "runtime",
-        };
         f.debug_struct("Clock")
-            .field("source", &source)
+            .field("mode", &self.mode())
             .field("pace", &self.pace())
             .field("now", &httpdate::HttpDate::from(self.now()).to_string())
             .finish()
     }
+}
+
+/// Returns the instant that lies so long after the Unix epoch; no later one than a clock can show.
+pub(crate) fn instant(since_epoch: Duration) -> SystemTime {
+    UNIX_EPOCH + since_epoch.min(END)
 }
 
 fn since_epoch(at: SystemTime) -> Duration {

@@ -44,6 +44,11 @@ impl KeyLabel {
         Self { number, plan, shown: shown.into() }
     }
 
+    /// Returns the label of the same key on another plan.
+    pub(crate) fn with_plan(&self, plan: Plan) -> Self {
+        Self { plan, ..self.clone() }
+    }
+
     /// Returns the number of the key: the server counts its keys from 1.
     #[must_use]
     pub const fn number(&self) -> u32 {

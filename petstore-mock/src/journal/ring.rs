@@ -170,7 +170,6 @@ impl Journal {
     }
 
     /// Forgets every exchange, and what the report says about them; numbers go on.
-    #[expect(dead_code, reason = "the administration is to use it")]
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
         ring.bytes = 0;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Quota, Rate, Window};
+use super::{Quota, Rate, Used, Window};
 
 const MINUTE: u64 = 60;
 const DAY: u64 = 86_400;
@@ -55,6 +55,27 @@ impl Allowance {
             minute: Quota::new(per_minute, MINUTE, window),
             day: Quota::new(per_day, DAY, window),
         }
+    }
+
+    /// Returns what is used of the minute's quota and of the day's at `now`.
+    pub(crate) fn usage(&mut self, now: Duration) -> [(u32, Rate); 2] {
+        [&mut self.minute, &mut self.day].map(|quota| (quota.used_by(now), quota.rate(now)))
+    }
+
+    /// Sets how many requests are allowed; those counted stay counted.
+    pub(crate) fn set_limits(&mut self, per_minute: u32, per_day: u32) {
+        self.minute.set_limit(per_minute);
+        self.day.set_limit(per_day);
+    }
+
+    /// Returns what is used of the minute's quota and of the day's, for a snapshot.
+    pub(crate) fn used(&self) -> [Used; 2] {
+        [&self.minute, &self.day].map(|quota| quota.used().clone())
+    }
+
+    /// Returns the allowance with this used of it; nothing if it counts in another kind of window.
+    pub(crate) fn with_used(&self, [minute, day]: [Used; 2]) -> Option<Self> {
+        Some(Self { minute: self.minute.with_used(minute)?, day: self.day.with_used(day)? })
     }
 
     /// Counts a request in both quotas, or refuses it and counts nothing.

@@ -8,5 +8,5 @@ mod window;
 pub use self::{allowance::RateHeaders, window::Window};
 pub(crate) use self::{
     allowance::{Allowance, Exhausted, Period},
-    window::{Quota, Rate},
+    window::{Quota, Rate, Used},
 };

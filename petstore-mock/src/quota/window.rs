@@ -3,6 +3,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 /// What kind of window a quota counts in.
 ///
 /// The specification does not show it, so this is an assumption: [`Window::Fixed`] unless set.
@@ -39,8 +41,10 @@ pub(crate) struct Quota {
     used: Used,
 }
 
-#[derive(Clone, Debug)]
-enum Used {
+/// What is used of a quota, as it is kept in a snapshot too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub(crate) enum Used {
     Fixed {
         /// The number of the window since the epoch.
         window: u64,
@@ -77,6 +81,38 @@ impl Quota {
         Rate { limit: self.limit, remaining: self.limit.saturating_sub(count), reset }
     }
 
+    /// Returns how many requests count at `now`: more than the limit where that was lowered since.
+    pub(crate) fn used_by(&mut self, now: Duration) -> u32 {
+        self.forget(now);
+        match &self.used {
+            Used::Fixed { count, .. } | Used::Sliding { count, .. } => *count,
+        }
+    }
+
+    /// Sets how many requests it allows; what is used stays used.
+    pub(crate) fn set_limit(&mut self, limit: u32) {
+        self.limit = limit;
+    }
+
+    /// Returns what is used.
+    pub(crate) fn used(&self) -> &Used {
+        &self.used
+    }
+
+    /// Returns the quota with this used of it; nothing if a quota like this does not count like that.
+    pub(crate) fn with_used(&self, mut used: Used) -> Option<Self> {
+        let fits = match (&self.used, &mut used) {
+            (Used::Fixed { .. }, Used::Fixed { .. }) => true,
+            (Used::Sliding { .. }, Used::Sliding { log, count }) => {
+                *count = log.iter().fold(0, |sum: u32, (_, here)| sum.saturating_add(*here));
+                let ascends = log.iter().zip(log.iter().skip(1)).all(|(one, next)| one.0 < next.0);
+                ascends && u64::try_from(log.len()).is_ok_and(|length| length <= self.period)
+            }
+            _ => false,
+        };
+        fits.then(|| Self { used, ..self.clone() })
+    }
+
     /// Counts one request that was let in at `now`.
     pub(crate) fn count(&mut self, now: Duration) {
         self.forget(now);
@@ -86,7 +122,9 @@ impl Quota {
                 *count = count.saturating_add(1);
                 match log.back_mut() {
                     // `>`: a clock that went back must not put the log out of order.
-                    Some((second, here)) if *second >= now.as_secs() => *here += 1,
+                    Some((second, here)) if *second >= now.as_secs() => {
+                        *here = here.saturating_add(1);
+                    }
                     _ => log.push_back((now.as_secs(), 1)),
                 }
             }

@@ -7,9 +7,9 @@ use hyper::body::Body;
 
 use super::answer;
 use crate::{
-    error::ApiError,
+    error::{ApiError, ErrorCode},
     extract::{Visit, new_pet},
-    store::OutOfIds,
+    store::ChangeError,
     world::World,
 };
 
@@ -24,10 +24,9 @@ where
 {
     visit.authorize()?;
     let pet = new_pet(request).await?;
-    let added = world.add(pet, |pet| (pet.id, pet.json().clone()));
-    let (id, json) = added.map_err(|OutOfIds| {
-        ApiError::internal("no id is left: seed the mock with pets of lower ids")
-    })?;
+    let added = world.add(pet, |pet| (pet.id, pet.json().clone())).await;
+    let unmade = |error: ChangeError| ApiError::new(ErrorCode::InternalError, error.to_string());
+    let (id, json) = added.map_err(unmade)?;
     let mut response = answer(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}"))
         .map_err(|_| ApiError::internal("the place of the new pet is no header"))?;

@@ -74,6 +74,14 @@ impl SeedPet {
     }
 }
 
+impl SeedPet {
+    /// Returns the id it is to have, and the rest.
+    pub(crate) fn into_parts(self) -> (Option<i64>, NewPet) {
+        let Self { id, name, category_id, status } = self;
+        (id, NewPet { name, category_id, status })
+    }
+}
+
 /// What the store holds when the server starts.
 ///
 /// [`Seed::default`] is 25 pets of the mock's own, the same at each start, and no orders.
@@ -153,7 +161,8 @@ impl Seed {
         let mut places = HashMap::with_capacity(self.pets.len());
         let mut pets = Vec::with_capacity(self.pets.len());
         for (place, pet) in self.pets.into_iter().enumerate() {
-            let id = if let Some(id) = pet.id {
+            let (id, pet) = pet.into_parts();
+            let id = if let Some(id) = id {
                 id
             } else {
                 last = last.checked_add(1).ok_or_else(|| {
@@ -166,10 +175,7 @@ impl Seed {
                     "pets[{place}]: the id {id} belongs to pets[{other}] already"
                 )));
             }
-            pets.push(Pet::new(
-                id,
-                NewPet { name: pet.name, category_id: pet.category_id, status: pet.status },
-            ));
+            pets.push(Pet::new(id, pet));
         }
         Ok(Store::new(pets, orders(self.orders)?))
     }

@@ -1,16 +1,11 @@
-//! The pets and orders: adding, finding and paging, in memory. Pure; the lock around it is `world`'s,
-//! and how a page is asked for over HTTP is `extract`'s.
+//! The pets in order, so that a page is found at once. Which changes there are is left to `change`.
 
 use serde_json::{Map, Value};
 
-use crate::model::{NewPet, Pet, PetStatus};
+use crate::model::{Pet, PetStatus};
 
 /// An order: the specification does not show its fields, so any will do.
 pub(crate) type Order = Map<String, Value>;
-
-/// Every id that int64 has is taken.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct OutOfIds;
 
 /// One page of a listing.
 #[derive(Debug)]
@@ -21,7 +16,7 @@ pub(crate) struct Page<'a> {
 }
 
 /// What the store holds.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     /// In ascending order of their ids.
     pets: Vec<Pet>,
@@ -29,6 +24,8 @@ pub(crate) struct Store {
     /// must not cost a walk through all pets.
     by_status: [Vec<usize>; PetStatus::ALL.len()],
     orders: Vec<Order>,
+    /// The highest id there ever was, which is not given again.
+    last_id: i64,
 }
 
 impl Store {
@@ -42,11 +39,30 @@ impl Store {
         store
     }
 
-    /// Adds a pet under the next id: one more than the highest, and at least 1.
-    pub(crate) fn add(&mut self, pet: NewPet) -> Result<&Pet, OutOfIds> {
-        let highest = self.pets.last().map_or(0, |last| last.id.max(0));
-        let id = highest.checked_add(1).ok_or(OutOfIds)?;
-        Ok(self.push(Pet::new(id, pet)))
+    /// Returns the store with no id up to this one given again.
+    pub(crate) fn with_last_id(mut self, last_id: i64) -> Self {
+        self.last_id = self.last_id.max(last_id);
+        self
+    }
+
+    /// Returns the highest id there ever was; 0 if there was none above it.
+    pub(crate) fn last_id(&self) -> i64 {
+        self.last_id
+    }
+
+    /// Returns the next id: one more than the highest there ever was, and at least 1.
+    pub(super) fn next_id(&self) -> Option<i64> {
+        self.last_id.checked_add(1)
+    }
+
+    /// Returns how many pets there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pets.len()
+    }
+
+    /// Returns all pets, by ascending id.
+    pub(crate) fn pets(&self) -> &[Pet] {
+        &self.pets
     }
 
     /// Returns the pet with this id.
@@ -80,13 +96,52 @@ impl Store {
         &self.orders
     }
 
-    fn push(&mut self, pet: Pet) -> &Pet {
-        let place = self.pets.len();
-        if let Some(status) = pet.status {
-            self.by_status[status as usize].push(place);
+    pub(super) fn orders_mut(&mut self) -> &mut Vec<Order> {
+        &mut self.orders
+    }
+
+    /// Adds a pet whose id no other has.
+    pub(super) fn insert(&mut self, pet: Pet) {
+        match self.pets.last() {
+            Some(last) if last.id > pet.id => {
+                self.last_id = self.last_id.max(pet.id);
+                let place = self.pets.partition_point(|other| other.id < pet.id);
+                self.pets.insert(place, pet);
+                self.index();
+            }
+            _ => self.push(pet),
         }
+    }
+
+    pub(super) fn remove(&mut self, id: i64) -> Option<Pet> {
+        let place = self.pets.binary_search_by_key(&id, |pet| pet.id).ok()?;
+        let pet = self.pets.remove(place);
+        self.index();
+        Some(pet)
+    }
+
+    pub(super) fn clear_pets(&mut self) {
+        self.pets.clear();
+        self.index();
+    }
+
+    /// Adds a pet at the end.
+    fn push(&mut self, pet: Pet) {
+        if let Some(status) = pet.status {
+            self.by_status[status as usize].push(self.pets.len());
+        }
+        self.last_id = self.last_id.max(pet.id);
         self.pets.push(pet);
-        &self.pets[place]
+    }
+
+    /// Finds out anew which pets have which status: rarely, since pets are added at the end.
+    fn index(&mut self) {
+        self.by_status.iter_mut().for_each(Vec::clear);
+        for (place, pet) in self.pets.iter().enumerate() {
+            if let Some(status) = pet.status {
+                self.by_status[status as usize].push(place);
+            }
+        }
     }
 }
 
@@ -101,10 +156,6 @@ mod tests {
 
     fn pet(id: i64, status: Option<PetStatus>) -> Pet {
         Pet::new(id, NewPet { name: format!("pet {id}"), category_id: 1, status })
-    }
-
-    fn new_pet(status: Option<PetStatus>) -> NewPet {
-        NewPet { name: String::new(), category_id: 1, status }
     }
 
     fn ids(page: &Page<'_>) -> (Vec<i64>, bool) {
@@ -143,25 +194,18 @@ mod tests {
             }
             after = seen.last().copied();
             if seen.len() < 20 {
-                store.add(new_pet(None)).unwrap();
+                store.insert(pet(store.next_id().unwrap(), None));
             }
         }
         assert_eq!(seen, (1..=27).collect::<Vec<i64>>());
     }
 
     #[test]
-    fn gives_a_new_pet_the_next_id() {
-        let mut store = Store::new(vec![pet(7, None), pet(3, None)], vec![]);
-        let id = store.add(new_pet(Some(PetStatus::Pending))).unwrap().id;
-        assert_eq!(id, 8);
-        assert_eq!(store.get(8).unwrap().status, Some(PetStatus::Pending));
+    fn gives_the_id_after_the_highest_and_at_least_1() {
+        let store = Store::new(vec![pet(7, None), pet(3, None)], vec![]);
+        assert_eq!((store.next_id(), store.get(7).map(|pet| pet.id)), (Some(8), Some(7)));
         assert_eq!(store.get(4), None);
-        assert_eq!(Store::default().add(new_pet(None)).unwrap().id, 1);
-    }
-
-    #[test]
-    fn says_so_when_every_id_is_taken() {
-        let mut store = Store::new(vec![pet(i64::MAX, None)], vec![]);
-        assert_eq!(store.add(new_pet(None)), Err(OutOfIds));
+        assert_eq!(Store::new(vec![pet(-7, None)], vec![]).next_id(), Some(1));
+        assert_eq!(Store::default().with_last_id(4).next_id(), Some(5));
     }
 }

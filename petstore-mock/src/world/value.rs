@@ -1,0 +1,262 @@
+//! The world itself: who shares it, and what can be asked of it.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use super::{
+    account::Admitted,
+    accounts::{Accounts, KeyError, is_public},
+    snapshot::Snapshot,
+    usage::KeyUsage,
+    wait::wait,
+};
+use crate::{
+    clock::Clock,
+    fault::{Fault, Faults},
+    journal::Journal,
+    model::{NewPet, Pet},
+    plan::Plan,
+    quota::{Quota, Rate},
+    settings::Settings,
+    store::{Change, ChangeError, Store},
+};
+
+/// The whole service, without its HTTP face.
+pub(crate) struct World {
+    clock: Clock,
+    settings: Settings,
+    journal: Arc<Journal>,
+    faults: Faults,
+    accounts: Mutex<Accounts>,
+    store: Mutex<Store>,
+    /// What `reset` goes back to.
+    first: First,
+}
+
+/// How it all began.
+struct First {
+    keys: Vec<(String, Plan)>,
+    store: Store,
+    faults: Vec<Fault>,
+}
+
+impl World {
+    /// Makes a world; the numbers of the keys are their order.
+    ///
+    /// # Errors
+    ///
+    /// Where a key is there twice or can't be sent.
+    pub(crate) fn new(
+        clock: Clock,
+        settings: Settings,
+        keys: impl IntoIterator<Item = (String, Plan)>,
+        store: Store,
+    ) -> Result<Self, KeyError> {
+        let first =
+            First { keys: keys.into_iter().collect(), store: store.clone(), faults: vec![] };
+        let world = Self {
+            clock,
+            journal: Arc::new(Journal::new(settings.journal)),
+            faults: Faults::default(),
+            settings,
+            accounts: Mutex::default(),
+            store: Mutex::new(store),
+            first,
+        };
+        for (key, plan) in &world.first.keys {
+            world.add_key(Some(key), *plan)?;
+        }
+        Ok(world)
+    }
+
+    /// Sets faults that are there from the start.
+    pub(crate) fn with_faults(mut self, faults: Vec<Fault>) -> Self {
+        self.first.faults = faults;
+        self.set_first_faults();
+        self
+    }
+
+    fn set_first_faults(&self) {
+        for fault in self.first.faults.iter().cloned() {
+            self.faults.set(fault).detach();
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Lets a request of `key` in or refuses it; returns nothing if no such key exists.
+    pub(crate) fn admit(&self, key: &str, now: Duration) -> Option<Admitted> {
+        self.accounts().admit(key, now, &self.settings)
+    }
+
+    /// Returns whether this is a valid key.
+    pub(crate) fn has_key(&self, key: &str) -> bool {
+        self.number(key).is_some()
+    }
+
+    /// Returns what the rate headers say to who has no valid key: Free's minute, untouched.
+    pub(crate) fn rate_of_strangers(&self, now: Duration) -> Rate {
+        Quota::new(Plan::Free.per_minute(), 60, self.settings.window).rate(now)
+    }
+
+    /// Looks at the store, briefly: everyone else waits meanwhile.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+        look(&self.store())
+    }
+
+    /// Adds a pet and returns what `look` sees of it.
+    pub(crate) async fn add<T>(
+        &self,
+        mut pet: NewPet,
+        look: impl FnOnce(&Pet) -> T,
+    ) -> Result<T, ChangeError> {
+        pet.status = pet.status.or(self.settings.default_status);
+        let id = self.change(Change::Add { id: None, pet }).await?.unwrap_or_default();
+        // Only a test could remove it in between.
+        self.store().get(id).map(look).ok_or(ChangeError::NoSuchPet(id))
+    }
+
+    /// Makes a change of the store; it is there when this returns. Returns the id of the pet it is
+    /// about.
+    #[expect(clippy::unused_async, reason = "a store that is kept elsewhere too is waited for")]
+    pub(crate) async fn change(&self, change: Change) -> Result<Option<i64>, ChangeError> {
+        self.store().apply(change)
+    }
+
+    /// Does as [`World::change`], and waits for it on this thread.
+    pub(crate) fn change_now(&self, change: Change) -> Result<Option<i64>, ChangeError> {
+        wait(self.change(change))
+    }
+
+    /// Returns what each key has used, by their numbers.
+    pub(crate) fn usage(&self) -> Vec<KeyUsage> {
+        let now = self.clock.since_epoch();
+        self.accounts().usage(now)
+    }
+
+    /// Returns what a key has used, if there is one of this number.
+    pub(crate) fn usage_of(&self, number: u32) -> Option<KeyUsage> {
+        let now = self.clock.since_epoch();
+        self.accounts().get_mut(number).map(|account| account.usage(now))
+    }
+
+    /// Returns the number of a key.
+    pub(crate) fn number(&self, key: &str) -> Option<u32> {
+        self.accounts().number(key)
+    }
+
+    /// Returns all keys with their numbers, by these.
+    pub(crate) fn keys(&self) -> Vec<(Box<str>, u32)> {
+        let mut accounts = self.accounts();
+        let all = accounts.sorted().into_iter();
+        all.map(|(key, account)| (Box::from(key), account.label.number())).collect()
+    }
+
+    /// Adds a key, or one that no one has where none is given; returns it and its number.
+    pub(crate) fn add_key(
+        &self,
+        key: Option<&str>,
+        plan: Plan,
+    ) -> Result<(Box<str>, u32), KeyError> {
+        let mut accounts = self.accounts();
+        let (key, number) = accounts.add(key, plan, &self.settings)?;
+        if let Some(account) = accounts.get_mut(number) {
+            self.journal.know(&key, &account.label, is_public(&key));
+        }
+        Ok((key, number))
+    }
+
+    /// Removes a key; returns whether it was there.
+    pub(crate) fn remove_key(&self, number: u32) -> bool {
+        self.accounts().remove(number)
+    }
+
+    /// Gives a key another plan; returns whether it was there.
+    pub(crate) fn set_plan(&self, number: u32, plan: Plan) -> bool {
+        self.accounts().get_mut(number).map(|account| account.set_plan(plan)).is_some()
+    }
+
+    /// Bans a key for so long from now; returns whether it was there.
+    pub(crate) fn ban(&self, number: u32, length: Duration) -> bool {
+        let until = self.clock.since_epoch().saturating_add(length);
+        self.accounts().get_mut(number).map(|account| account.record.ban(until)).is_some()
+    }
+
+    /// Ends the ban of a key, and forgets what led to it; returns whether the key was there.
+    pub(crate) fn unban(&self, number: u32) -> bool {
+        self.accounts().get_mut(number).map(|account| account.record.pardon()).is_some()
+    }
+
+    /// Goes back to how it all began, but for the clock.
+    pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
+        self.change(Change::Replace(Box::new(self.first.store.clone()))).await?;
+        self.accounts().reset(&self.first.keys, &self.settings);
+        self.faults.clear();
+        self.set_first_faults();
+        self.journal.clear();
+        Ok(())
+    }
+
+    /// Does as [`World::reset`], and waits for it on this thread.
+    pub(crate) fn reset_now(&self) -> Result<(), ChangeError> {
+        wait(self.reset())
+    }
+
+    /// Returns what there is, to be put back later.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut accounts = self.accounts();
+        Snapshot::take(&self.store(), &mut accounts)
+    }
+
+    /// Puts back what there was, all of it or nothing. Keys that have come since stay as they are.
+    pub(crate) async fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
+        let store = snapshot.store()?;
+        let usage = snapshot.usage(&mut self.accounts())?;
+        self.change(Change::Replace(Box::new(store))).await?;
+        let mut accounts = self.accounts();
+        usage.into_iter().for_each(|key| key.put_back(&mut accounts));
+        Ok(())
+    }
+
+    /// Does as [`World::restore`], and waits for it on this thread.
+    pub(crate) fn restore_now(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
+        wait(self.restore(snapshot))
+    }
+
+    /// A handler that panicked must not take the whole service along: what it left is whole, since
+    /// every change is made after all checks.
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, Accounts> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the accounts: their names are keys.
+        f.debug_struct("World")
+            .field("clock", &self.clock)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

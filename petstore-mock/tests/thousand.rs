@@ -1,0 +1,89 @@
+//! A thousand servers in one process: started, used and dropped, they leave no socket, no thread and no
+//! task behind. A test binary of its own, because it counts what the whole process has.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can't go on has failed")]
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+};
+
+use petstore_mock::MockServer;
+use tokio::runtime::{Builder, Runtime};
+
+/// How many file descriptors and threads the process has.
+fn held() -> (usize, usize) {
+    let entries = |folder| fs::read_dir(folder).unwrap().count();
+    (entries("/proc/self/fd"), entries("/proc/self/task"))
+}
+
+/// Waits until the process has no more than it had; the machine's load decides how long that takes,
+/// and a leak that it never ends.
+fn wait_for(before: (usize, usize)) {
+    while {
+        let now = held();
+        now.0 > before.0 || now.1 > before.1
+    } {
+        std::thread::yield_now();
+    }
+}
+
+/// A thousand, or what the limit of open files leaves room for.
+fn many() -> usize {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let soft = line.split_whitespace().nth(3).and_then(|soft| soft.parse().ok());
+    soft.unwrap_or(usize::MAX).saturating_sub(100).min(1_000)
+}
+
+fn ask(server: &MockServer) {
+    let mut stream = TcpStream::connect(server.addr()).unwrap();
+    let head = "GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+    write!(stream, "{head}Authorization: Bearer free-key\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    assert!(answer.contains("x-ratelimit-remaining: 59\r\n"), "{answer}");
+}
+
+fn wait_for_tasks(runtime: &Runtime) {
+    while runtime.metrics().num_alive_tasks() > 0 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_thousand_servers_leave_nothing_behind() {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async { ask(&MockServer::start().await) });
+    wait_for_tasks(&runtime);
+    let before = held();
+
+    let servers: Vec<_> = runtime.block_on(async {
+        let mut servers = Vec::new();
+        for _ in 0..many() {
+            servers.push(MockServer::start().await);
+        }
+        servers
+    });
+    assert!(held().0 >= before.0 + many());
+    assert_eq!(held().1, before.1, "a server needs no thread of its own");
+    servers.iter().for_each(ask);
+    drop(servers);
+    wait_for_tasks(&runtime);
+    wait_for(before);
+
+    for _ in 0..many() {
+        runtime.block_on(async { ask(&MockServer::start().await) });
+    }
+    wait_for_tasks(&runtime);
+    wait_for(before);
+
+    let servers: Vec<_> = (0..many() / 20).map(|_| MockServer::start_blocking()).collect();
+    servers.iter().for_each(ask);
+    // Within a runtime, where a runtime can't simply be dropped.
+    runtime.block_on(async { drop(servers) });
+    assert_eq!(held().1, before.1, "its thread has ended when the drop returns");
+    wait_for(before);
+}

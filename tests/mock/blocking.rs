@@ -1,0 +1,65 @@
+//! Servers on a thread of their own, for tests without a runtime.
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+use petstore_mock::{Clock, MockServer, Plan, StartError};
+
+/// Asks for the pets and returns the status line.
+fn list(server: &MockServer, key: &str) -> String {
+    let mut stream = TcpStream::connect(server.addr()).unwrap();
+    let request = format!(
+        "GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_server_needs_no_runtime_of_the_tests() {
+    let server =
+        MockServer::builder().key("mine", Plan::enterprise(1, 9)).start_blocking().unwrap();
+    assert_eq!(list(&server, "mine"), "HTTP/1.1 200 OK");
+    assert_eq!(list(&server, "mine"), "HTTP/1.1 429 Too Many Requests");
+    server.clock().advance(Duration::from_secs(60));
+    assert_eq!(list(&server, "mine"), "HTTP/1.1 200 OK");
+    let addr = server.addr();
+    let idle = TcpStream::connect(addr).unwrap();
+    drop(server);
+    assert!(TcpStream::connect(addr).is_err());
+    drop(idle);
+}
+
+#[test]
+fn starting_one_without_a_runtime_says_what_is_wrong_too() {
+    let first = MockServer::start_blocking();
+    let taken = MockServer::builder().port(first.addr().port()).start_blocking();
+    assert!(matches!(taken.unwrap_err(), StartError::Bind { .. }));
+}
+
+#[tokio::test]
+async fn one_with_a_runtime_of_its_own_starts_stops_and_is_dropped_within_another() {
+    let (one, other) = (MockServer::start_blocking(), MockServer::start_blocking());
+    let addr = other.addr();
+    drop(one);
+    other.stop().await;
+    assert!(TcpStream::connect(addr).is_err());
+}
+
+#[test]
+fn one_with_a_runtime_of_its_own_is_used_from_many_runtimes() {
+    let server = MockServer::builder().clock(Clock::system()).start_blocking().unwrap();
+    for _ in 0..3 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let answer = runtime.block_on(async {
+            let client = super::support::client();
+            client.get(server.url()).send().await.unwrap().status()
+        });
+        assert_eq!(answer, 404);
+    }
+}
