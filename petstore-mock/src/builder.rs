@@ -9,6 +9,8 @@ use std::{
 
 use tokio::net::TcpListener;
 
+#[cfg(feature = "data")]
+use crate::data::DataError;
 use crate::{
     ban::BanPolicy,
     clock::Clock,
@@ -24,6 +26,8 @@ use crate::{
     settings::{DEFAULT_KEYS, Settings, Token},
     world::{KeyError, World, is_sendable},
 };
+#[cfg(feature = "data")]
+use std::path::PathBuf;
 
 impl MockServer {
     /// Starts a server with everything as it is unless set: on a free port of 127.0.0.1, with the
@@ -99,6 +103,8 @@ pub struct Builder {
     /// The default keys, if there are none.
     keys: BTreeMap<String, Plan>,
     seed: Seed,
+    #[cfg(feature = "data")]
+    data: Option<PathBuf>,
     clock: Clock,
     limits: Limits,
     settings: Settings,
@@ -111,6 +117,8 @@ impl Builder {
             addr: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
             keys: BTreeMap::new(),
             seed: Seed::default(),
+            #[cfg(feature = "data")]
+            data: None,
             clock: Clock::system(),
             limits: Limits::default(),
             settings: Settings::default(),
@@ -152,6 +160,34 @@ impl Builder {
     /// Sets what the store holds at first: 25 pets of the mock's own unless set.
     pub fn seed(mut self, seed: Seed) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Keeps pets, orders and ids in a file, which is made if it is not there: a pet that was answered
+    /// 201 is there after the process was killed. Nothing is kept unless set.
+    ///
+    /// The seed is for a new file only. One server at a time can use a file; dropping it closes the
+    /// file. What the keys have used is not kept.
+    ///
+    /// ```
+    /// # use petstore_mock::{MockServer, SeedPet};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let file = std::env::temp_dir().join(format!("petstore-mock-{}.data", std::process::id()));
+    /// let server = MockServer::builder().data(&file).start().await?;
+    /// let rex = server.pets().insert(SeedPet::new("Rex", 7))?;
+    /// drop(server);
+    ///
+    /// let server = MockServer::builder().data(&file).start().await?;
+    /// assert_eq!(server.pets().get(rex.id), Some(rex));
+    /// # drop(server);
+    /// # std::fs::remove_file(file)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "data")]
+    pub fn data(mut self, path: impl Into<PathBuf>) -> Self {
+        self.data = Some(path.into());
         self
     }
 
@@ -233,6 +269,15 @@ impl Builder {
         let bind_error = |source| StartError::Bind { addr: self.addr, source };
         let listener = TcpListener::bind(self.addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
+        #[cfg(feature = "data")]
+        let world = match self.data {
+            // Last of what can fail: a server that can't start makes no file.
+            Some(path) => {
+                let data_error = |source| StartError::Data { path: path.clone(), source };
+                world.with_data(path.clone()).await.map_err(data_error)?
+            }
+            None => world,
+        };
         let world = Arc::new(world.with_faults(self.faults));
         Ok(MockServer::serve(listener, addr, world, self.limits))
     }
@@ -283,6 +328,15 @@ pub enum StartError {
     /// The token of administration is empty, or holds a space or a character beyond ASCII.
     #[error("the admin token is empty, or holds a space or a character beyond ASCII")]
     AdminToken,
+    /// The file that keeps the data can't be used.
+    #[cfg(feature = "data")]
+    #[error("can't use the data file {path}: {source}", path = path.display())]
+    Data {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: DataError,
+    },
     /// There is no thread for the server.
     #[error("can't start a thread for the server: {0}")]
     Thread(io::Error),

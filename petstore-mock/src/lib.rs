@@ -27,6 +27,7 @@ mod journal;
 
 mod verify;
 
+mod data;
 mod seed;
 mod settings;
 
@@ -55,6 +56,8 @@ mod builder;
 #[cfg(feature = "cli")]
 pub mod cli;
 
+#[cfg(feature = "data")]
+pub use crate::data::DataError;
 pub use crate::{
     ban::BanPolicy,
     builder::{Builder, StartError},

@@ -302,6 +302,7 @@ impl Drop for MockServer {
     fn drop(&mut self) {
         self.door.close();
         self.task.abort();
+        self.world.close();
     }
 }
 

@@ -343,6 +343,13 @@ fn the_help_names_its_commands_and_flags() {
 
               An array of pets, or {"pets": [...], "orders": [...]}. A pet without an id gets one.
               Without this flag there are 25 pets, the same at each start.
+
+          --data <FILE>
+              File that keeps pets, orders and ids; made if it is not there (nothing is kept unless
+              given).
+
+              A pet that was answered 201 is there after the process was killed. The seed is for a new
+              file only. One petstore-mock at a time can use a file.
     "#);
 }
 

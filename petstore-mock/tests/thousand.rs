@@ -68,7 +68,8 @@ fn a_thousand_servers_leave_nothing_behind() {
         servers
     });
     assert!(held().0 >= before.0 + many());
-    assert_eq!(held().1, before.1, "a server needs no thread of its own");
+    // One thread keeps the time limits of all connections, where there are any.
+    assert!(held().1 <= before.1 + 1, "a server needs no thread of its own");
     servers.iter().for_each(ask);
     drop(servers);
     wait_for_tasks(&runtime);
@@ -84,6 +85,5 @@ fn a_thousand_servers_leave_nothing_behind() {
     servers.iter().for_each(ask);
     // Within a runtime, where a runtime can't simply be dropped.
     runtime.block_on(async { drop(servers) });
-    assert_eq!(held().1, before.1, "its thread has ended when the drop returns");
     wait_for(before);
 }

@@ -10,6 +10,7 @@ mod bodies;
 mod compliance;
 mod cors;
 mod credentials;
+mod data;
 mod deprecation;
 mod documents;
 mod faults;

@@ -53,6 +53,14 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "FILE|none", help_heading = "Service")]
     pub(super) seed: Option<PathBuf>,
 
+    /// File that keeps pets, orders and ids; made if it is not there (nothing is kept unless given).
+    ///
+    /// A pet that was answered 201 is there after the process was killed. The seed is for a new file
+    /// only. One petstore-mock at a time can use a file.
+    #[cfg(feature = "data")]
+    #[arg(long, value_name = "FILE", help_heading = "Service")]
+    data: Option<PathBuf>,
+
     /// Status of a pet that is added without one (assumption: it has none).
     #[arg(long, value_name = "STATUS", help_heading = "Assumptions")]
     default_status: Option<Status>,
@@ -134,6 +142,10 @@ impl ServeArgs {
             .limits(self.limits.limits());
         if let Some(status) = self.default_status {
             builder = builder.default_status(status.into());
+        }
+        #[cfg(feature = "data")]
+        if let Some(path) = &self.data {
+            builder = builder.data(path);
         }
         let mut seen = BTreeSet::new();
         for text in &self.keys {

@@ -153,6 +153,7 @@ fn page<'a>(mut pets: impl Iterator<Item = &'a Pet>, limit: usize) -> Page<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::NewPet;
 
     fn pet(id: i64, status: Option<PetStatus>) -> Pet {
         Pet::new(id, NewPet { name: format!("pet {id}"), category_id: 1, status })

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
+    data::Data,
     fault::{Fault, Faults},
     journal::Journal,
     model::{NewPet, Pet},
@@ -31,7 +32,9 @@ pub(crate) struct World {
     journal: Arc<Journal>,
     faults: Faults,
     accounts: Mutex<Accounts>,
-    store: Mutex<Store>,
+    /// Shared with who writes it to a file.
+    store: Arc<Mutex<Store>>,
+    data: Option<Data>,
     /// What `reset` goes back to.
     first: First,
 }
@@ -63,13 +66,25 @@ impl World {
             faults: Faults::default(),
             settings,
             accounts: Mutex::default(),
-            store: Mutex::new(store),
+            store: Arc::new(Mutex::new(store)),
+            data: None,
             first,
         };
         for (key, plan) in &world.first.keys {
             world.add_key(Some(key), *plan)?;
         }
         Ok(world)
+    }
+
+    /// Keeps the store in a file: what it holds takes the place of what there is.
+    #[cfg(feature = "data")]
+    pub(crate) async fn with_data(
+        mut self,
+        path: std::path::PathBuf,
+    ) -> Result<Self, crate::data::DataError> {
+        let (data, store) = Data::open(path, self.first.store.clone()).await?;
+        (self.data, self.store) = (Some(data), store);
+        Ok(self)
     }
 
     /// Sets faults that are there from the start.
@@ -135,9 +150,18 @@ impl World {
 
     /// Makes a change of the store; it is there when this returns. Returns the id of the pet it is
     /// about.
-    #[expect(clippy::unused_async, reason = "a store that is kept elsewhere too is waited for")]
     pub(crate) async fn change(&self, change: Change) -> Result<Option<i64>, ChangeError> {
-        self.store().apply(change)
+        match &self.data {
+            Some(data) => data.change(change).await,
+            None => self.store().apply(change),
+        }
+    }
+
+    /// Stops keeping the store in a file, if it is kept there; from now on it can't be changed.
+    pub(crate) fn close(&self) {
+        if let Some(data) = &self.data {
+            data.close();
+        }
     }
 
     /// Does as [`World::change`], and waits for it on this thread.
