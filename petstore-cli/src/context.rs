@@ -108,7 +108,7 @@ impl Context {
         let state = if remembers { State::new(&self.env.dirs) } else { State::default() };
         let max_wait = self.settings.max_wait();
         let limits = CallOptions::new().max_wait(max_wait).timeout(max_wait + PATIENCE);
-        let client = Client::builder(target.base_url)
+        let mut builder = Client::builder(target.base_url)
             .api_key(target.key)
             .user_agent(concat!("petstore-cli/", env!("CARGO_PKG_VERSION")))
             .defaults(limits)
@@ -117,9 +117,12 @@ impl Context {
                 let first = state.first_today(&format!("deprecated-{operation}"), now());
                 report.deprecated(operation, end, now(), first);
             })
-            .on_wait(move |wait| waits.waits(wait))
-            .build()?;
-        Ok(client)
+            .on_wait(move |wait| waits.waits(wait));
+        if let (false, Some(folder)) = (self.wants_mock(), &self.env.dirs.state) {
+            // One run after another, and several at once, keep within the limits together.
+            builder = builder.shared_limits(folder.join("limits"));
+        }
+        Ok(builder.build()?)
     }
 
     /// Begins a command's result, whose records have the given fields, or any. What is asked of

@@ -1,6 +1,7 @@
 //! Builds a client, and checks every setting before the first request.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ pub struct ClientBuilder {
     policy: Policy,
     backoff: Backoff,
     user_agent: Option<String>,
+    shared: Option<PathBuf>,
     hooks: Hooks,
 }
 
@@ -96,6 +98,7 @@ impl ClientBuilder {
                 longest: Duration::from_secs(10),
             },
             user_agent: None,
+            shared: None,
             hooks: Hooks::default(),
         }
     }
@@ -164,6 +167,30 @@ impl ClientBuilder {
     /// Spreads requests over the quota's window, in place of letting them go as they come.
     pub fn pacing(mut self, pacing: bool) -> Self {
         self.policy.pacing = pacing;
+        self
+    }
+
+    /// Shares the limits of a key with the other processes of this machine that name the same
+    /// folder, so that together they are not refused either. What is known is kept in a file there,
+    /// one for each key and origin, which is locked for some microseconds at a time; the folder is
+    /// made where it is missing. The key cannot be had from the files.
+    ///
+    /// Where a file cannot be had, the client goes on by itself, and as carefully as where others
+    /// use the key unseen. A file that is damaged is replaced. Processes need the same idea of the
+    /// time, as they have on one machine; the folder should not be on a network.
+    ///
+    /// ```no_run
+    /// use petstore_client::Client;
+    ///
+    /// let client = Client::builder("https://petstore.example/v1")
+    ///     .api_key("s3cret")
+    ///     .shared_limits("/var/lib/kennel/limits")
+    ///     .build()?;
+    /// # let _ = client;
+    /// # Ok::<(), petstore_client::Error>(())
+    /// ```
+    pub fn shared_limits(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.shared = Some(folder.into());
         self
     }
 
@@ -257,7 +284,7 @@ impl ClientBuilder {
                 http: self.http(&base)?,
             },
             keys,
-            gates: Gates::new(base.as_url().clone()),
+            gates: Gates::new(base.as_url().clone(), self.shared),
             limits: limits.with(&self.defaults),
             budget: Mutex::new(Budget::new()),
             backoff: self.backoff,

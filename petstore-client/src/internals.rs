@@ -29,7 +29,7 @@ impl Default for OpenGate {
             headers.insert(name.expect("a plain name"), HeaderValue::from_static(value));
         }
         let latest = clock::after(clock::now(), Duration::from_secs(36_000));
-        let open = Self { gate: Gate::new(), headers, latest };
+        let open = Self { gate: Gate::new(None), headers, latest };
         open.answered(open.permit(u32::MAX).expect("a new gate lets one through"));
         open
     }

@@ -8,6 +8,9 @@ use crate::clock::after;
 use crate::gate::Lane;
 use crate::quota::Policy;
 
+/// How long after its time limit a request is surely over.
+const SPARE: Duration = Duration::from_secs(2);
+
 /// What one call does differently from its client. Unset values stay the client's.
 ///
 /// ```
@@ -105,9 +108,10 @@ impl Default for Limits {
 
 impl Limits {
     pub(crate) fn with(self, options: &CallOptions) -> Self {
+        let attempt_timeout = options.attempt_timeout.unwrap_or(self.attempt_timeout);
         Self {
             timeout: options.timeout.unwrap_or(self.timeout),
-            attempt_timeout: options.attempt_timeout.unwrap_or(self.attempt_timeout),
+            attempt_timeout,
             max_wait: options.max_wait.unwrap_or(self.max_wait),
             max_attempts: options.max_attempts.unwrap_or(self.max_attempts),
             max_response_bytes: options.max_response_bytes.unwrap_or(self.max_response_bytes),
@@ -116,7 +120,7 @@ impl Limits {
                 Some(false) => Lane::Interactive,
                 None => self.lane,
             },
-            policy: self.policy,
+            policy: Policy { lease: attempt_timeout.saturating_add(SPARE), ..self.policy },
         }
     }
 

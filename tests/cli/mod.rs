@@ -15,5 +15,6 @@ mod output;
 mod pets;
 mod profiles;
 mod secrecy;
+mod shared;
 mod streams;
 mod terminal;

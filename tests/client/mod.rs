@@ -24,5 +24,6 @@ mod retry_after;
 mod secrecy;
 mod settings;
 mod shaping;
+mod shared;
 mod sizes;
 mod told;

@@ -166,3 +166,17 @@ async fn shows_the_limit_that_holds_a_call_back_and_what_was_lost() {
     assert_eq!((seen.held_by, seen.unsettled), (Some(HeldBy::Limit), 0));
     assert_eq!(seen.blocked.unwrap().quota, Quota::Minute);
 }
+
+#[tokio::test]
+async fn a_reset_that_is_years_away_cannot_be_right_and_holds_nothing_back() {
+    let quota = [
+        ("X-RateLimit-Limit", "1"),
+        ("X-RateLimit-Remaining", "0"),
+        ("X-RateLimit-Reset", "999999999"),
+    ];
+    let server = Wire::start(move |_| answer(200, &quota, "[]")).await;
+    let client = builder(&server.base()).build().unwrap();
+    for _ in 0..3 {
+        assert!(client.pets().list().send().await.unwrap().waited().is_zero());
+    }
+}

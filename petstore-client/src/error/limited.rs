@@ -3,10 +3,13 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::http_date;
 
 /// Which limit held a call back, as far as the service lets it be told (specification, section 8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Quota {
     /// The requests per minute.

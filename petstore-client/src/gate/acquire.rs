@@ -167,11 +167,14 @@ impl<'g, F> Acquire<'g, F> {
                 self.gate.pass_on(inner);
                 return Step::Done(Ok(Permit::new(self.gate, ticket, place.number())));
             }
-            Verdict::Busy(_) => {
-                self.timer = None;
-                inner.disarmed();
-                return Step::Wait;
-            }
+            Verdict::Busy(_) => match inner.look_again(now) {
+                Some(at) => at,
+                None => {
+                    self.timer = None;
+                    inner.disarmed();
+                    return Step::Wait;
+                }
+            },
             Verdict::Blocked(block) => {
                 let hold = self.gate.in_process(&inner, block);
                 if hold.until > self.wish.latest {

@@ -1,5 +1,6 @@
 //! The gate itself: the state behind its lock, and who is let through next.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 #[cfg(not(shuttle))]
 use std::sync::{Mutex, MutexGuard};
@@ -13,6 +14,7 @@ use shuttle::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::queue::{Place, Queue, Turn};
+use super::store::{Page, Store};
 use crate::backoff::Schedule;
 use crate::clock;
 use crate::error::Quota;
@@ -23,6 +25,13 @@ use crate::quota::{Block, Head, Keeper, Local, Rate, Ticket, Time, Verdict, micr
 const FIRST_EXTRA: Duration = Duration::from_secs(2);
 const LONGEST_EXTRA: Duration = Duration::from_secs(15 * 60);
 
+/// A quota that is not whole again for longer cannot be right: they are counted by the minute and
+/// the day, and one by the month is thinkable.
+const LONGEST_WINDOW: Duration = Duration::from_secs(32 * 24 * 3600);
+
+/// How often a call that waits for requests of other processes looks, in microseconds.
+const LOOK_AGAIN: i64 = 20_000;
+
 /// A block, in the terms of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hold {
@@ -31,7 +40,13 @@ pub(crate) struct Hold {
     pub(crate) quota: Quota,
 }
 
-pub(super) type Guard<'g> = MutexGuard<'g, Inner>;
+/// All that the gate knows, locked: in this process, and where processes share it, among them.
+#[derive(Debug)]
+pub(super) struct Guard<'g> {
+    gate: &'g Gate,
+    inner: MutexGuard<'g, Inner>,
+    page: Option<Page>,
+}
 
 /// What all calls with one key to one origin pass.
 #[derive(Debug)]
@@ -43,6 +58,8 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) keeper: Keeper,
+    /// What processes share, where they do.
+    store: Option<Store>,
     pub(super) queue: Queue,
     /// The additions to waits, while refusals follow one another.
     extra: Option<Schedule>,
@@ -53,9 +70,10 @@ pub(super) struct Inner {
 }
 
 impl Gate {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(store: Option<Store>) -> Self {
         let inner = Inner {
             keeper: Keeper::new(Local(0), clock::wall().into()),
+            store,
             queue: Queue::default(),
             extra: None,
             armed: None,
@@ -127,11 +145,56 @@ impl Gate {
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let page = inner.store.is_some().then(|| inner.open(self.now())).flatten();
+        Guard { gate: self, inner, page }
+    }
+}
+
+impl Deref for Guard<'_> {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl DerefMut for Guard<'_> {
+    fn deref_mut(&mut self) -> &mut Inner {
+        &mut self.inner
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let Some(page) = self.page.take() else { return };
+        let note = self.inner.keeper.note(self.gate.now(), clock::wall().into());
+        if let Err(problem) = page.write(&note) {
+            tracing::warn!(%problem, "rate limits could not be shared");
+        }
     }
 }
 
 impl Inner {
+    /// Takes over what other processes have written.
+    fn open(&mut self, now: Local) -> Option<Page> {
+        let store = self.store.as_mut()?;
+        let Some(page) = store.open(now) else {
+            self.keeper.on_its_own(now);
+            return None;
+        };
+        if !page.text().is_empty() && !self.keeper.take_over(page.text(), now, clock::wall().into())
+        {
+            store.is_damaged();
+        }
+        Some(page)
+    }
+
+    /// Returns when to look again whether others' requests are over, of which nobody tells.
+    pub(super) fn look_again(&self, now: Local) -> Option<Local> {
+        self.store.is_some().then(|| Local(now.0.saturating_add(LOOK_AGAIN)))
+    }
+
     /// Lets through as many as may go now, first come, first served, and tells those whose wait
     /// has become too long. Wakes nobody else but the first in line, where the timer has to be set.
     fn let_through(&mut self, now: Local) -> Vec<Waker> {
@@ -154,7 +217,12 @@ impl Inner {
                     self.arm(first, self.keeper.surely(at), &mut woken);
                     break;
                 }
-                Verdict::Busy(_) => break,
+                Verdict::Busy(_) => {
+                    if let Some(at) = self.look_again(now) {
+                        self.arm(first, at, &mut woken);
+                    }
+                    break;
+                }
             }
         }
         woken
@@ -203,7 +271,10 @@ impl Inner {
     ) -> Option<Block> {
         let date = date(headers);
         let service = date.unwrap_or_else(|| self.keeper.service_time(now).system());
-        let rate = rate_limit(headers, service).map(|rate| Rate {
+        let rate = rate_limit(headers, service).filter(|rate| {
+            rate.reset.duration_since(service).unwrap_or_default() <= LONGEST_WINDOW
+        });
+        let rate = rate.map(|rate| Rate {
             limit: rate.limit,
             remaining: rate.remaining,
             reset: rate.reset.into(),

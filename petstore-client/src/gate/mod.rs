@@ -12,6 +12,7 @@ mod permit;
 mod queue;
 mod registry;
 mod snapshot;
+mod store;
 #[cfg(test)]
 mod waiting;
 

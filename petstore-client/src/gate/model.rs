@@ -1,6 +1,9 @@
 //! The gate under a model checker: calls that come by in many orders (depth first up to a limit
-//! for two of them, at random for more) and are dropped at several points. A lost wake-up shows as a deadlock, a lost permit as a count that is not
-//! zero at rest.
+//! for two of them, at random for more) and are dropped at several points. A lost wake-up shows as
+//! a deadlock, a lost permit as a count that is not zero at rest.
+//!
+//! Timers are left to `waiting`, in paused time: the checker has no clock for them. So are files
+//! that processes share, which no other task can hold while this one runs.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p petstore-client --lib gate::model`
 
@@ -83,7 +86,7 @@ async fn permit(gate: &Gate, lane: Lane, given_up: GivenUp) -> Option<Permit<'_>
 }
 
 fn run(calls: &[(Lane, GivenUp)]) {
-    let gate = Arc::new(Gate::new());
+    let gate = Arc::new(Gate::new(None));
     let service = Arc::new(Service { left: AtomicU64::new(100) });
     let tasks: Vec<_> = calls
         .iter()

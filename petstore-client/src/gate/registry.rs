@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use http::HeaderValue;
+use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::door::Gate;
+use super::store::Store;
 
 /// The gates by a digest of key and origin, seeded anew in each process: the key itself is not
 /// kept here.
@@ -25,13 +28,15 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
 #[derive(Debug)]
 pub(crate) struct Gates {
     home: Url,
+    /// Where processes share limits, if they do.
+    folder: Option<PathBuf>,
     /// The gate of a fixed key, or else of the last one.
     last: Mutex<Option<(HeaderValue, Arc<Gate>)>>,
 }
 
 impl Gates {
-    pub(crate) fn new(home: Url) -> Self {
-        Self { home, last: Mutex::default() }
+    pub(crate) fn new(home: Url, folder: Option<PathBuf>) -> Self {
+        Self { home, folder, last: Mutex::default() }
     }
 
     /// Returns the gate of a key. It lives as long as anyone holds it.
@@ -42,7 +47,7 @@ impl Gates {
         {
             return Arc::clone(gate);
         }
-        let gate = REGISTRY.gate(&self.home, authorization);
+        let gate = REGISTRY.gate(&self.home, self.folder.as_deref(), authorization);
         *last = Some((authorization.clone(), Arc::clone(&gate)));
         gate
     }
@@ -55,17 +60,32 @@ impl Gates {
 }
 
 impl Registry {
-    fn gate(&self, home: &Url, authorization: &HeaderValue) -> Arc<Gate> {
-        let origin = (home.scheme(), home.host_str(), home.port_or_known_default());
-        let digest =
-            self.seeds.each_ref().map(|seed| seed.hash_one((origin, authorization.as_bytes())));
+    fn gate(&self, home: &Url, folder: Option<&Path>, authorization: &HeaderValue) -> Arc<Gate> {
+        let origin = home.origin().ascii_serialization();
+        let key = (origin.as_str(), folder, authorization.as_bytes());
+        let digest = self.seeds.each_ref().map(|seed| seed.hash_one(key));
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(gate) = gates.get(&digest).and_then(Weak::upgrade) {
             return gate;
         }
         gates.retain(|_, gate| gate.strong_count() > 0);
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(Gate::new(
+            folder.map(|folder| Store::new(folder.join(file_name(&origin, authorization)))),
+        ));
         gates.insert(digest, Arc::downgrade(&gate));
         gate
     }
+}
+
+/// Returns the name of the file in which processes share the limits of a key. The key cannot be
+/// had from it.
+fn file_name(origin: &str, authorization: &HeaderValue) -> String {
+    let digest = Sha256::new()
+        .chain_update(b"petstore limits\n")
+        .chain_update(origin)
+        .chain_update(b"\n")
+        .chain_update(authorization.as_bytes())
+        .finalize();
+    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("limits-{name}.json")
 }

@@ -114,7 +114,7 @@ impl Gate {
             quotas: quotas.collect(),
             blocked,
             held_by,
-            in_flight: state.in_flight,
+            in_flight: state.in_flight(),
             unsettled: state.unsettled(),
             waiting: inner.queue.waiting(),
             refusals: state.refusals,

@@ -27,7 +27,7 @@ fn answer(permit: Permit<'_>, status: u16, lines: &[(&'static str, &str)]) {
 
 /// A gate whose quota is used up for ten seconds.
 async fn used_up() -> Gate {
-    let gate = Gate::new();
+    let gate = Gate::new(None);
     let permit = gate.acquire(wish(Lane::Interactive), |_| ()).await.unwrap();
     let quota =
         [("x-ratelimit-limit", "1"), ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "10")];
@@ -95,7 +95,7 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_request_that_may_have_used_the_plan_up_is_waited_out() {
-    let gate = Gate::new();
+    let gate = Gate::new(None);
     let plan = Policy { plan: Some((2, 100)), ..Policy::default() };
     let wish = || Wish { policy: plan, ..wish(Lane::Interactive) };
     answer(gate.acquire(wish(), |_| ()).await.unwrap(), 200, &[]);

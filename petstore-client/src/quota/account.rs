@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::answer::Rate;
 use super::policy::Policy;
 use super::time::Time;
@@ -14,16 +16,16 @@ const MINUTE: Duration = Duration::from_secs(90);
 /// counts as much as so many.
 const ENOUGH: u64 = 8;
 /// The own part that is assumed where others have used a window before it was first seen.
-const SHARED: f64 = 0.25;
+pub(super) const SHARED: f64 = 0.25;
 
 /// How far a quota reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Horizon {
     Minute,
     Day,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Account {
     pub(crate) limit: u64,
     pub(crate) horizon: Horizon,

@@ -24,10 +24,10 @@ pub(crate) struct Head {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pub(crate) state: State,
-    clock: ServiceClock,
+    pub(super) clock: ServiceClock,
     /// The end of the last refusal's wait on the local clock, which needs no guess at the
     /// service's.
-    floor: Option<(Local, Block)>,
+    pub(super) floor: Option<(Local, Block)>,
 }
 
 impl Keeper {

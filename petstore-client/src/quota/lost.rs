@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::time::Time;
 
 /// How long a request may be on its way to the service. One that takes longer (lost on the way and
@@ -16,7 +18,7 @@ const ON_THE_WAY: Duration = Duration::from_secs(1);
 /// For how long one that was lost lets expect more.
 const LATELY: Duration = Duration::from_secs(120);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Lost {
     /// Oldest first.
     ended: VecDeque<Ended>,
@@ -25,7 +27,7 @@ pub(crate) struct Lost {
     last: Option<Time>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Ended {
     /// How many requests had been sent when it ended.
     before: u64,
@@ -114,5 +116,14 @@ mod tests {
         lost.add(5, at(3_600.0));
         assert_eq!(lost.on_the_way(at(0.0)), None);
         assert_eq!(lost.settle(6, at(0.0)), 1);
+    }
+
+    #[test]
+    fn what_was_noted_by_a_wrong_clock_moves_with_it() {
+        let mut lost = Lost::default();
+        lost.add(5, at(0.0));
+        lost.move_by(3_600_000_000);
+        assert_eq!(lost.settle(6, at(3_600.5)), 0);
+        assert_eq!(lost.settle(7, at(3_601.0)), 1);
     }
 }

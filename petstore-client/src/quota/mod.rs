@@ -13,6 +13,7 @@ mod account;
 mod answer;
 mod keeper;
 mod lost;
+mod note;
 mod own;
 mod policy;
 mod service_clock;

@@ -1,6 +1,8 @@
 //! Own requests in the service's current minute and day: for callers who know their plan, where
 //! the service does not show every quota that is in force.
 
+use serde::{Deserialize, Serialize};
+
 use super::policy::Policy;
 use super::time::Time;
 use super::verdict::Block;
@@ -10,13 +12,13 @@ const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
 const DAY: i64 = 24 * 60 * MINUTE;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Own {
     minute: Count,
     day: Count,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Count {
     /// Which window this is, counted from 1970.
     window: i64,

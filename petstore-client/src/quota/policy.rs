@@ -1,5 +1,7 @@
 //! What a caller makes of the service's limits: settings, not facts.
 
+use std::time::Duration;
+
 /// How a caller uses a quota.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
@@ -13,11 +15,20 @@ pub(crate) struct Policy {
     pub(crate) pacing: bool,
     /// Whether quotas hold requests back at all; refusals always do.
     pub(crate) gated: bool,
+    /// How long a request may be under way.
+    pub(crate) lease: Duration,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { max_in_flight: None, share: 1.0, plan: None, pacing: false, gated: true }
+        Self {
+            max_in_flight: None,
+            share: 1.0,
+            plan: None,
+            pacing: false,
+            gated: true,
+            lease: Duration::from_secs(30),
+        }
     }
 }
 

@@ -48,6 +48,24 @@ impl ServiceClock {
         }
     }
 
+    /// Takes over what another process has learned, unless this one has learned something.
+    /// `bounds` are the least and the most that the service's clock is ahead of the local one.
+    pub(crate) fn adopt(&mut self, (least, most): (i64, i64)) {
+        if self.guessed {
+            *self = Self { least, most, guessed: false };
+        }
+    }
+
+    /// Returns the least and the most that the service's clock is ahead, where that is no guess.
+    pub(crate) fn bounds(&self) -> Option<(i64, i64)> {
+        (!self.guessed).then_some((self.least, self.most))
+    }
+
+    /// Returns the time that the service's clock shows at most.
+    pub(crate) fn latest(&self, now: Local) -> Time {
+        Time(now.0.saturating_add(self.most))
+    }
+
     /// Returns the time that the service's clock shows at least.
     pub(crate) fn earliest(&self, now: Local) -> Time {
         Time(now.0.saturating_add(self.least))

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::account::{Account, Horizon, Window};
 use super::answer::{Answer, Fate, Rate};
 use super::lost::Lost;
@@ -18,6 +20,9 @@ const LEAST_WAIT: Duration = Duration::from_secs(1);
 /// The most by which a window may open later than announced.
 const MOST_GUARD: Duration = Duration::from_secs(2);
 
+/// No request lasts longer than this, whatever its time limit.
+const LONGEST_LEASE: Duration = Duration::from_secs(600);
+
 /// The right to send one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket {
@@ -28,6 +33,15 @@ pub(crate) struct Ticket {
     probe: bool,
     /// When it was granted.
     at: Time,
+}
+
+/// A request under way. In a process of its own it ends when the process says so; other processes
+/// wait for it no longer than it may last.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Lease {
+    number: u64,
+    at: Time,
+    until: Time,
 }
 
 /// When an answer came, on the service's clock.
@@ -41,7 +55,7 @@ pub(crate) struct Now {
     pub(crate) written: Time,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(super) accounts: Vec<Account>,
     /// Whether an answer has told all that this service tells.
@@ -55,7 +69,8 @@ pub(crate) struct State {
     pub(crate) refusals: u64,
     /// Requests granted in all.
     sent: u64,
-    pub(crate) in_flight: u32,
+    /// Requests under way.
+    leases: Vec<Lease>,
     pub(super) lost: Lost,
     pub(super) own: Own,
     /// The request whose answer is to tell what may go, while it is under way.
@@ -63,6 +78,9 @@ pub(crate) struct State {
     pub(super) guard: Duration,
     /// The own part of what was used in the last window.
     pub(super) own_share: Option<f64>,
+    /// Whether there may be others whom no figure shows yet.
+    #[serde(skip)]
+    pub(super) suspicious: bool,
     pub(super) last_grant: Option<Time>,
 }
 
@@ -71,7 +89,7 @@ impl State {
     pub(crate) fn grant(&mut self, now: Time, pass: Pass) -> Ticket {
         let alone = self.reserved() == 0;
         self.sent += 1;
-        self.in_flight += 1;
+        self.leases.push(Lease { number: self.sent, at: now, until: now.after(pass.lease) });
         self.last_grant = Some(now);
         if pass.probe {
             self.probe.get_or_insert(self.sent);
@@ -83,6 +101,9 @@ impl State {
     pub(crate) fn move_by(&mut self, by: i64) {
         self.last_grant = self.last_grant.map(|last| last.moved(by));
         self.lost.move_by(by);
+        for lease in &mut self.leases {
+            (lease.at, lease.until) = (lease.at.moved(by), lease.until.moved(by));
+        }
     }
 
     /// Takes back a grant that was not used.
@@ -152,7 +173,31 @@ impl State {
 
     /// Returns how many requests are under way or of unknown fate.
     pub(crate) fn reserved(&self) -> u64 {
-        u64::from(self.in_flight) + u64::from(self.lost.total())
+        u64::from(self.in_flight()) + u64::from(self.lost.total())
+    }
+
+    /// Returns how many requests are under way.
+    pub(crate) fn in_flight(&self) -> u32 {
+        u32::try_from(self.leases.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Gives up requests whose process has not said in time what came of them.
+    pub(crate) fn expire(&mut self, now: Time) {
+        let Self { leases, lost, sent, .. } = self;
+        leases.retain(|lease| {
+            // A lease that ends in the far future was given by a clock that was wrong.
+            let over = lease.until <= now || lease.until > now.after(LONGEST_LEASE);
+            if over {
+                lost.add(*sent, lease.at);
+            }
+            !over
+        });
+        self.probe = self.probe.filter(|probe| leases.iter().any(|lease| lease.number == *probe));
+    }
+
+    /// Takes in that others may use the key whom this process cannot see.
+    pub(crate) fn suspect_strangers(&mut self) {
+        self.suspicious = true;
     }
 
     /// Returns how many requests are of unknown fate.
@@ -161,7 +206,9 @@ impl State {
     }
 
     fn end(&mut self, ticket: Ticket) {
-        self.in_flight = self.in_flight.saturating_sub(1);
+        if let Some(place) = self.leases.iter().position(|lease| lease.number == ticket.number) {
+            self.leases.swap_remove(place);
+        }
         if self.probe == Some(ticket.number) {
             self.probe = None;
         }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::account::Account;
+use serde::{Deserialize, Serialize};
+
+use super::account::{Account, SHARED};
 use super::own::Open;
 use super::policy::Policy;
 use super::state::State;
@@ -22,7 +24,7 @@ const MOST_UNSEEN: u32 = 2;
 const SETTLERS: u64 = 4;
 
 /// A stretch of time in which nothing may be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Block {
     pub(crate) until: Time,
     /// The end that the service named: before `until`, where that is more careful.
@@ -49,6 +51,8 @@ pub(crate) enum Verdict {
 pub(crate) struct Pass {
     /// Whether its answer is to tell what may go.
     pub(super) probe: bool,
+    /// How long it may be under way.
+    pub(super) lease: Duration,
 }
 
 /// Why a request waits for others of one's own.
@@ -93,9 +97,9 @@ impl State {
             return Verdict::Blocked(block);
         }
         if !policy.gated {
-            return Verdict::Go(Pass { probe: false });
+            return Verdict::Go(Pass { probe: false, lease: policy.lease });
         }
-        let unknown = !self.known && self.in_flight > 0;
+        let unknown = !self.known && self.in_flight() > 0;
         if survey.must_probe && (unknown || self.probe.is_some()) {
             return Verdict::Busy(Busy::Probe);
         }
@@ -105,12 +109,15 @@ impl State {
         if let Some(held) = self.settling(&survey, now) {
             return held;
         }
-        if self.in_flight >= self.most_in_flight(&survey, policy) {
+        if self.in_flight() >= self.most_in_flight(&survey, policy) {
             return Verdict::Busy(Busy::InFlight);
         }
         match self.paced(&survey, policy) {
             Some(at) if at > now => Verdict::Paced(at),
-            _ => Verdict::Go(Pass { probe: survey.must_probe || survey.asks }),
+            _ => {
+                let probe = survey.must_probe || survey.asks;
+                Verdict::Go(Pass { probe, lease: policy.lease })
+            }
         }
     }
 
@@ -121,7 +128,7 @@ impl State {
         let spare = survey.margin + SETTLERS + self.reserved();
         if survey.left > spare || !self.lost.is_usual(now) {
             None
-        } else if self.in_flight > 0 {
+        } else if self.in_flight() > 0 {
             Some(Verdict::Busy(Busy::Reserved))
         } else {
             self.lost.on_the_way(now).map(Verdict::Settling)
@@ -163,7 +170,7 @@ impl State {
                 return;
             }
         } else {
-            let stuck = self.in_flight == 0 && left <= survey.margin;
+            let stuck = self.in_flight() == 0 && left <= survey.margin;
             if stuck || account.is_spent(policy) {
                 let quota = account.horizon.into();
                 survey.block(Block { until: opens, named: account.reset, quota });
@@ -180,7 +187,7 @@ impl State {
         if policy.plan.is_none() {
             return;
         }
-        let (in_flight, lost) = (self.in_flight.into(), self.lost.total().into());
+        let (in_flight, lost) = (self.in_flight().into(), self.lost.total().into());
         let open = Open { in_flight, lost, last_lost: self.lost.last() };
         survey.left = self.own.left(now, &open, policy);
         if let Some(block) = self.own.used_up(now, &open, policy) {
@@ -216,7 +223,9 @@ impl State {
 
     /// Returns the own part of what is used, where strangers share the key.
     fn share(&self) -> Option<f64> {
-        self.own_share.filter(|share| *share < ALONE)
+        let least = if self.suspicious { SHARED } else { 1.0 };
+        let share = self.own_share.map_or(least, |share| share.min(least));
+        Some(share).filter(|share| *share < ALONE)
     }
 }
 

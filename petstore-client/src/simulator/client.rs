@@ -72,7 +72,7 @@ impl Client {
         let later = Local(now + 366 * DAY);
         let Verdict::Go(pass) = self.keeper.verdict(later, &self.policy) else {
             // The service named a reset that is years away.
-            return self.keeper.state.in_flight.into();
+            return self.keeper.state.in_flight().into();
         };
         let ticket = self.keeper.grant(later, pass);
         let head = Head { status: 200, date: None, rate: None, retry_after: None };

@@ -73,7 +73,7 @@ async fn all_waits_end_in_time(
     answers: Vec<(u16, HeaderMap)>,
     policy: Policy,
 ) -> Result<(), TestCaseError> {
-    let gate = Gate::new();
+    let gate = Gate::new(None);
     for (status, headers) in answers {
         let start = clock::now();
         let latest = start + MAX_WAIT;

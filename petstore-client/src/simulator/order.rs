@@ -122,7 +122,7 @@ fn calls() -> impl Strategy<Value = Vec<(bool, GivesUp)>> {
 
 /// Lets all through, one at a time; returns in which order they went and how many were woken.
 fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
-    let gate = Gate::new();
+    let gate = Gate::new(None);
     let policy = Policy { max_in_flight: Some(1), ..Policy::default() };
     let wish = |lane| {
         let latest = clock::now() + Duration::from_secs(3_600);

@@ -1,0 +1,23 @@
+//! Runs that follow one another, as in a shell's loop, keep within the limits together.
+
+use petstore_mock::{Clock, MockServer, Plan};
+use tempfile::TempDir;
+
+use super::harness::{Petstore, noon};
+
+#[tokio::test]
+async fn the_61st_run_on_a_free_key_is_held_back_and_not_refused() {
+    let builder = MockServer::builder().key("free-key", Plan::Free).clock(Clock::frozen(noon()));
+    let (server, home) = (builder.start().await.unwrap(), TempDir::new().unwrap());
+    let run = async || {
+        let petstore = Petstore::at(&server, "free-key").home(home.path());
+        petstore.run("pets list --max-wait 0").await
+    };
+    for _ in 0..60 {
+        let ran = run().await;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let ran = run().await;
+    assert_eq!(ran.code, 7, "{}", ran.stderr);
+    assert_eq!(server.requests(..).len(), 60, "the last one was not even sent");
+}

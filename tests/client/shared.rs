@@ -1,0 +1,167 @@
+//! Limits that processes share through a file: several clients that know the folder by different
+//! names stand for several processes, since those of one process share a gate anyhow.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::join_all;
+use petstore_client::{CallOptions, Client, ClientBuilder};
+use petstore_mock::{Clock, MockServer, Plan};
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use super::kit::{KEY, answer, http};
+use super::wire::{Act, Wire};
+
+const START: u64 = 1_800_000_000;
+
+async fn free() -> MockServer {
+    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(START);
+    let builder = MockServer::builder().key(KEY, Plan::Free).clock(Clock::runtime(start));
+    builder.start().await.unwrap()
+}
+
+/// Returns another name of a folder for each number.
+fn another_name(folder: &Path, number: usize) -> PathBuf {
+    let back = Path::new("..").join(folder.file_name().unwrap());
+    (0..number).fold(folder.to_owned(), |path, _| path.join(&back))
+}
+
+/// A client that is to stand for a process of its own.
+fn process(base: &str, folder: &TempDir, number: usize) -> ClientBuilder {
+    let patient =
+        CallOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
+    let folder = another_name(folder.path(), number);
+    Client::builder(base).api_key(KEY).defaults(patient).shared_limits(folder)
+}
+
+fn file(folder: &TempDir) -> PathBuf {
+    let mut entries = fs::read_dir(folder.path()).unwrap();
+    entries.next().unwrap().unwrap().path()
+}
+
+fn hasty() -> CallOptions {
+    CallOptions::new().max_wait(Duration::ZERO)
+}
+
+#[tokio::test(start_paused = true)]
+async fn four_processes_are_never_refused_and_use_all() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let start = Instant::now();
+    let clients: Vec<_> =
+        (0..4).map(|n| process(server.url(), &folder, n).build().unwrap()).collect();
+    let calls = clients.iter().flat_map(|client| (0..75).map(|_| client.pets().list().send()));
+    for page in join_all(calls).await {
+        assert_eq!(page.unwrap().attempts(), 1);
+    }
+    // 300 requests fill five minutes.
+    assert!(start.elapsed() < Duration::from_secs(4 * 60 + 10), "{:?}", start.elapsed());
+    let seen = clients[3].rate_limit();
+    assert_eq!((seen.refusals, seen.in_flight, seen.unsettled), (0, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_knows_what_the_last_one_learned() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    for number in 0..60 {
+        let client = process(server.url(), &folder, number % 3).build().unwrap();
+        client.pets().list().with(hasty()).send().await.unwrap();
+    }
+    let client = process(server.url(), &folder, 1).build().unwrap();
+    let error = client.pets().list().with(hasty()).send().await.unwrap_err();
+    assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
+    let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(START + 60);
+    assert_eq!(error.retry_at(), Some(minute));
+    // Without the file it would have been sent, and refused.
+    let alone = Client::builder(server.url()).api_key(KEY).build().unwrap();
+    let error = alone.pets().list().with(hasty()).send().await.unwrap_err();
+    assert_eq!(error.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_one_process_received_holds_back_the_others() {
+    let server = Wire::start(|number| match number {
+        0 => answer(429, &[("Retry-After", "30")], ""),
+        _ => answer(200, &[], "[]"),
+    });
+    let (server, folder) = (server.await, TempDir::new().unwrap());
+    let start = Instant::now();
+    let once = CallOptions::new().max_attempts(1);
+    let first = process(&server.base(), &folder, 0).build().unwrap();
+    first.pets().list().with(once).send().await.unwrap_err();
+    let second = process(&server.base(), &folder, 1).build().unwrap();
+    assert!(second.rate_limit().held_by.is_none(), "it has not looked yet");
+    second.pets().list().send().await.unwrap();
+    assert!(start.elapsed() >= Duration::from_millis(29_990), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_of_a_killed_process_ends_with_its_time_limit() {
+    let quota =
+        [("X-RateLimit-Limit", "9"), ("X-RateLimit-Remaining", "8"), ("X-RateLimit-Reset", "60")];
+    let server = Wire::start(move |number| match number {
+        0 => Act::Stall(vec![]),
+        _ => Act::Answer(http(200, &quota, "[]")),
+    });
+    let (server, folder) = (server.await, TempDir::new().unwrap());
+    let killed = process(&server.base(), &folder, 0).build().unwrap();
+    let limit = CallOptions::new().attempt_timeout(Duration::from_secs(5)).max_attempts(1);
+    // Its first request is to tell all others what may go, and it is never heard of again.
+    let call = Box::leak(Box::new(Box::pin(killed.pets().list().with(limit).send())));
+    tokio::time::timeout(Duration::from_secs(1), call).await.unwrap_err();
+    let other = process(&server.base(), &folder, 1).build().unwrap();
+    let page = other.pets().list().send().await.unwrap();
+    assert!((5..8).contains(&page.waited().as_secs()), "{:?}", page.waited());
+    assert_eq!(other.rate_limit().in_flight, 0);
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_replaced() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let list = async |number| {
+        let client = process(server.url(), &folder, number).build().unwrap();
+        client.pets().list().with(hasty()).send().await.unwrap();
+    };
+    list(0).await;
+    let path = file(&folder);
+    let whole = fs::read_to_string(&path).unwrap();
+    let garbage =
+        [&b"{\"version\":1"[..], b"\xff\x00", b"null\n", b"{\"version\":9,\"state\":{}}\n"];
+    for (number, garbage) in garbage.into_iter().enumerate() {
+        fs::write(&path, garbage).unwrap();
+        list(number + 1).await;
+        assert!(fs::read_to_string(&path).unwrap().starts_with("{\"version\":1,"));
+    }
+    // What is behind the line was left by one that was killed as it wrote.
+    fs::write(&path, whole + "0,\"rest\":true}\n").unwrap();
+    list(8).await;
+    assert!(!fs::read_to_string(&path).unwrap().contains("rest"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    fs::write(folder.path().join("file"), "").unwrap();
+    let builder = Client::builder(server.url()).api_key(KEY);
+    let client = builder.shared_limits(folder.path().join("file")).build().unwrap();
+    let calls = (0..60).map(|_| client.pets().list().send());
+    let start = Instant::now();
+    let waits = join_all(calls).await.into_iter().map(|page| page.unwrap().waited());
+    // With strangers at work the last requests of a minute are theirs.
+    assert!(waits.max().unwrap() > Duration::from_secs(59) && start.elapsed().as_secs() < 70);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_file_holds_no_key_and_is_the_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let client = process(server.url(), &folder, 0).build().unwrap();
+    client.pets().list().send().await.unwrap();
+    let path = file(&folder);
+    assert!(!fs::read_to_string(&path).unwrap().contains(KEY));
+    assert!(!path.to_str().unwrap().contains(KEY));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
