@@ -4,6 +4,7 @@
 use super::client::Kind;
 use super::service::{Model, Shows, Wait};
 use super::setup::{Outcome, Setup};
+use super::window::SECOND;
 use super::world::run;
 
 /// Runs some windows of a service that is odd in one way; returns the most refusals.
@@ -68,4 +69,38 @@ fn only_the_minute_is_shown() {
 #[test]
 fn no_answer_has_a_date() {
     assert_eq!(odd(|model| model.dates = false, 8), 0);
+}
+
+#[test]
+fn retry_after_is_absent() {
+    odd(|model| (model.wait, model.whims) = (Wait::Absent, 20), 8);
+}
+
+#[test]
+fn the_services_clock_is_set() {
+    for by in [-7_200, -30, 30, 7_200] {
+        for tasks in [1, 16] {
+            assert!(odd(|model| model.steps = vec![(90 * SECOND, by * SECOND)], tasks) <= 2);
+        }
+    }
+}
+
+#[test]
+fn date_comes_from_another_clock_than_the_windows() {
+    for ahead in [-7_200, -30, 30, 7_200] {
+        for tasks in [1, 16] {
+            assert!(odd(|model| model.date_ahead = ahead * SECOND, tasks) <= 4);
+        }
+    }
+}
+
+#[test]
+fn date_is_rounded_up() {
+    assert!(odd(|model| model.date_rounds_up = true, 8) <= 4);
+}
+
+#[test]
+fn some_answers_have_no_headers_or_garbage_in_them() {
+    assert!(odd(|model| model.bare = 200, 8) <= 4);
+    assert!(odd(|model| model.garbage = 100, 8) <= 4);
 }
