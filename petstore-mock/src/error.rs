@@ -10,7 +10,7 @@ use axum::{
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Method, StatusCode,
-    header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
 
@@ -101,6 +101,12 @@ pub(crate) struct ApiError {
 impl ApiError {
     pub(crate) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), header: None }
+    }
+
+    /// Says that the connection ends here, since what else comes on it can't be told apart from the rest
+    /// of this request (RFC 9112, section 9.6). HTTP/2 leaves it out.
+    pub(crate) fn and_close(self) -> Self {
+        Self { header: Some((CONNECTION, HeaderValue::from_static("close"))), ..self }
     }
 
     /// The key is missing or not known; `challenge` is what RFC 6750, section 3, asks to be told.

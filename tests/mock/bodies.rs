@@ -161,3 +161,15 @@ async fn a_large_body_without_a_key_is_still_answered_401() {
         reply(request).await.expect_error(401, "unauthorized");
     }
 }
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_400_and_the_connection_is_said_to_end() {
+    let mock = start().await;
+    for body in ["zz\r\n", "5\r\n{\"nam\r\nzz\r\n", "fffffffffffffffffff\r\n"] {
+        let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+            Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let reply = mock.raw(format!("{head}{body}").as_bytes()).await;
+        reply.expect_error(400, "invalid_body");
+        assert_eq!(reply.header("connection"), "close", "{body:?}");
+    }
+}

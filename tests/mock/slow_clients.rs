@@ -77,6 +77,7 @@ async fn a_body_that_takes_too_long_is_408() {
         Content-Type: application/json\r\nContent-Length: 32\r\n\r\n{\"name\":";
     let reply = Reply::parse(&rest(send(&mock, head.as_bytes()).await).await);
     reply.expect_error(408, "request_timeout");
+    assert_eq!(reply.header("connection"), "close");
     assert_eq!(reply.rate().1, 59, "it was let in, so it counts");
 }
 

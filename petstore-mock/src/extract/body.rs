@@ -104,11 +104,13 @@ where
         Err(error) if is_too_slow(&*error) => Err(ApiError::new(
             ErrorCode::RequestTimeout,
             "the body of the request took too long to arrive",
-        )),
+        )
+        .and_close()),
         Err(_) => Err(ApiError::new(
             ErrorCode::InvalidBody,
             "the body could not be read to its end: send it whole",
-        )),
+        )
+        .and_close()),
     }
 }
 
