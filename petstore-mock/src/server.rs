@@ -284,10 +284,17 @@ impl MockServer {
         self.world.journal().report()
     }
 
+    /// Returns the journal, which outlives the server.
+    #[cfg(feature = "cli")]
+    pub(crate) fn journal(&self) -> Arc<crate::journal::Journal> {
+        Arc::clone(self.world.journal())
+    }
+
     /// Stops the server: closes the port, closes idle connections, and waits for requests at
     /// hand, as long as [`Limits::grace`] says: in real time, also where the time of the runtime is paused.
     pub async fn stop(mut self) {
         self.door.close();
+        self.world.journal().close();
         // Nobody listening means that the server has ended already.
         let _ = self.stop.send(true);
         // What is still there after that is cut when `self` is dropped.

@@ -39,6 +39,9 @@ fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
 }
 
+/// What is said at the end where no request came.
+const NOTHING: &str = "petstore-mock: compliance: nothing found in 0 requests\n";
+
 /// Asks for `path` as the command under `exec` would, with what it was told, and prints the answer.
 const ASK: &str = r#"
 ask() {
@@ -83,7 +86,8 @@ fn exec_gives_the_command_a_key_of_the_plan_and_leaves_the_others() {
 #[test]
 fn exec_keeps_its_streams_for_the_command_and_shows_no_key() {
     let (status, out, err) = exec(&[], "echo result; echo trouble >&2; cat");
-    assert_eq!((status, &*out, &*err), (0, "result\n", "trouble\n"));
+    assert_eq!((status, &*out), (0, "result\n"));
+    assert_eq!(err, format!("trouble\n{NOTHING}"));
     let mut child = command(&["exec", "--", "cat"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -98,10 +102,63 @@ fn exec_keeps_its_streams_for_the_command_and_shows_no_key() {
     assert!(key.starts_with("exec-") && !args.contains(key), "{args}");
 }
 
+/// A client that has the key in a URL, which is a violation.
+const RUDE: &str = "ask \"/v1/pets?key=$PETSTORE_API_KEY\" >/dev/null";
+
+/// Runs a script of bash under `exec` and returns how that ended, and what it said at the end.
+fn verdict(flags: &[&str], script: &str) -> (i32, String) {
+    let script = format!("{ASK}{script}");
+    let args = [&["exec"], flags, &["--", "bash", "-c", &script]].concat();
+    let Output { status, stderr, .. } = command(&args).output().unwrap();
+    (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn exec_ends_with_3_where_the_report_has_what_it_must_not() {
+    let (status, said) = verdict(&[], RUDE);
+    assert!(status == 0 && said.contains("key-in-url 1"), "{said}");
+    assert_eq!(verdict(&["--fail-on", "violations"], RUDE).0, 3);
+    assert_eq!(verdict(&["--fail-on", "warnings"], RUDE).0, 3);
+    let failed = format!("{RUDE}; exit 9");
+    assert_eq!(
+        verdict(&["--fail-on", "violations"], &failed).0,
+        9,
+        "the command's own comes first"
+    );
+    let polite = "exit 0";
+    assert_eq!(verdict(&["--fail-on", "warnings"], polite), (0, NOTHING.to_owned()));
+}
+
+#[test]
+fn the_report_is_written_in_the_format_that_is_asked_for() {
+    for (name, begins) in [
+        ("report.json", "{"),
+        ("report.xml", "<?xml"),
+        ("report.md", "#"),
+        ("report.html", "<!"),
+        ("report.txt", "compliance: "),
+    ] {
+        let file = scratch(name);
+        let path = file.to_str().unwrap();
+        assert_eq!(verdict(&["--report", path], RUDE).0, 0);
+        let report = fs::read_to_string(&file).unwrap();
+        assert!(report.to_lowercase().starts_with(begins), "{name}: {report}");
+        assert!(report.contains("key-in-url") && !report.contains("exec-"), "{name}: {report}");
+        let flags = ["--report", path, "--report-format", "text"];
+        assert_eq!(verdict(&flags, RUDE).0, 0);
+        assert!(fs::read_to_string(&file).unwrap().starts_with("compliance: "));
+        fs::remove_file(file).unwrap();
+    }
+    let (status, said) = verdict(&["--report", "report.pdf"], "echo ran >&2");
+    assert!(status == 2 && said.contains("--report-format") && !said.contains("ran"), "{said}");
+    let (status, said) = verdict(&["--report", "/nowhere/report.txt"], "exit 0");
+    assert!(status == 1 && said.contains("can't write the report"), "{said}");
+}
+
 #[test]
 fn exec_ends_as_the_command_ends() {
     for (script, status) in [("exit 0", 0), ("exit 101", 101), ("kill -TERM $$", 143)] {
-        assert_eq!(exec(&[], script), (status, String::new(), String::new()), "{script}");
+        assert_eq!(exec(&[], script), (status, String::new(), NOTHING.to_owned()), "{script}");
     }
     let (status, out, err) = run(&["exec", "--", "/nowhere/program", "secret"]);
     assert_eq!((status, &*out), (127, ""));
@@ -150,7 +207,7 @@ fn exec_passes_signals_on_and_waits_for_the_command() {
 fn health_ends_with_0_where_a_mock_serves() {
     let (status, out, err) =
         exec(&[], "$MOCK health $PETSTORE_BASE_URL && $MOCK health $PETSTORE_MOCK_URL");
-    assert_eq!((status, &*out, &*err), (0, "ok\nok\n", ""));
+    assert_eq!((status, &*out, &*err), (0, "ok\nok\n", NOTHING));
 }
 
 #[test]

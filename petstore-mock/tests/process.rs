@@ -98,7 +98,12 @@ fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
         assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 200 OK\r\n"));
         // Neither an idle connection nor one that has not said anything may hold it up.
         let idle = TcpStream::connect(server.addr()).unwrap();
-        assert_eq!(server.stop(signal), (Some(0), String::new(), String::new()));
+        let (status, out, err) = server.stop(signal);
+        assert_eq!((status, &*out), (Some(0), ""));
+        assert!(
+            err.starts_with("petstore-mock: compliance: ") && err.lines().count() == 1,
+            "{err}"
+        );
         drop(idle);
     }
 }
@@ -133,7 +138,7 @@ fn goes_on_when_file_descriptors_are_free_again_and_can_be_stopped_while_they_ar
     drop(first);
     assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 200 OK\r\n"));
     let second = silent();
-    assert_eq!(server.stop("TERM"), (Some(0), String::new(), String::new()));
+    assert_eq!(server.stop("TERM").0, Some(0));
     drop(second);
 }
 
@@ -434,5 +439,21 @@ fn the_help_marks_what_is_assumed() {
               Seconds requests at hand may take when the server stops; a second signal ends that wait
 
               [default: 5]
+
+    Report:
+          --report <FILE>
+              File to write the compliance report on the client to, when the server stops.
+
+              Its name says in which format: .txt, .json, .xml (JUnit), .md or .html.
+
+          --report-format <FORMAT>
+              Format of that file, whatever its name
+
+              [possible values: text, json, junit, markdown, html]
+
+          --fail-on <SEVERITY>
+              End with 3 if the report has violations; with `warnings`, also if it has warnings
+
+              [possible values: violations, warnings]
     ");
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use petstore_client::Client;
 use petstore_mock::Plan;
 
-use super::{START, at, client, frozen};
+use super::{START, at, client, frozen, watched};
 
 const REMOVAL: u64 = 1_922_659_200;
 
 #[tokio::test]
 async fn the_end_is_announced_as_data() {
-    let server = frozen(Plan::Pro).start().await.unwrap();
+    let server = watched(frozen(Plan::Pro)).await;
     let pet = client(&server).pets().get(1).await.unwrap();
     let end = pet.deprecation().unwrap();
     assert_eq!(end.since(), Some(at(1_764_892_800)));
@@ -25,7 +25,7 @@ async fn the_end_is_announced_as_data() {
 
 #[tokio::test]
 async fn other_operations_are_not_deprecated() {
-    let server = frozen(Plan::Pro).start().await.unwrap();
+    let server = watched(frozen(Plan::Pro)).await;
     let client = client(&server);
     assert_eq!(client.pets().list().send().await.unwrap().deprecation(), None);
     assert_eq!(client.store().orders().await.unwrap().deprecation(), None);
@@ -33,7 +33,7 @@ async fn other_operations_are_not_deprecated() {
 
 #[tokio::test]
 async fn the_hook_hears_of_it_once_for_a_client_and_its_clones() {
-    let server = frozen(Plan::Pro).start().await.unwrap();
+    let server = watched(frozen(Plan::Pro)).await;
     let heard = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&heard);
     let client = Client::builder(server.url())
@@ -52,7 +52,7 @@ async fn the_hook_hears_of_it_once_for_a_client_and_its_clones() {
 
 #[tokio::test]
 async fn from_the_removal_date_on_it_is_gone() {
-    let server = frozen(Plan::Pro).start().await.unwrap();
+    let server = watched(frozen(Plan::Pro)).await;
     let client = client(&server);
     server.clock().advance(Duration::from_secs(REMOVAL - START - 1));
     client.pets().get(1).await.unwrap();

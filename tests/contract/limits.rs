@@ -5,7 +5,7 @@ use std::time::Duration;
 use petstore_client::{CallOptions, Client, Quota};
 use petstore_mock::{Clock, MockServer, Plan};
 
-use super::{START, at, client, frozen};
+use super::{START, at, client, frozen, watched};
 
 /// A client that knows nothing but refusals, and never waits.
 fn ungated(server: &MockServer) -> Client {
@@ -22,7 +22,7 @@ fn impatient(server: &MockServer) -> Client {
 
 #[tokio::test]
 async fn the_61st_request_on_a_free_key_is_not_even_sent() {
-    let server = frozen(Plan::Free).start().await.unwrap();
+    let server = watched(frozen(Plan::Free)).await;
     let client = impatient(&server);
     for left in (0..60).rev() {
         let page = client.pets().list().send().await.unwrap();
@@ -41,7 +41,7 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
 
 #[tokio::test]
 async fn without_the_gate_the_61st_request_is_refused_and_nothing_more_is_sent() {
-    let server = frozen(Plan::Free).start().await.unwrap();
+    let server = watched(frozen(Plan::Free)).await;
     let client = ungated(&server);
     for _ in 0..60 {
         client.pets().list().send().await.unwrap();
@@ -62,7 +62,7 @@ async fn without_the_gate_the_61st_request_is_refused_and_nothing_more_is_sent()
 
 #[tokio::test]
 async fn the_days_quota_is_told_from_the_minutes() {
-    let server = frozen(Plan::enterprise(100, 2)).start().await.unwrap();
+    let server = watched(frozen(Plan::enterprise(100, 2))).await;
     let client = impatient(&server);
     for _ in 0..2 {
         client.store().orders().await.unwrap();
@@ -75,7 +75,7 @@ async fn the_days_quota_is_told_from_the_minutes() {
 
 #[tokio::test]
 async fn a_ban_is_told_from_a_quota() {
-    let server = frozen(Plan::enterprise(1, 100)).start().await.unwrap();
+    let server = watched(frozen(Plan::enterprise(1, 100))).await;
     // Thirteen programs that do not know of each other keep asking while told to wait.
     for _ in 0..12 {
         let _ = ungated(&server).store().orders().await;
@@ -88,7 +88,7 @@ async fn a_ban_is_told_from_a_quota() {
 #[tokio::test(start_paused = true)]
 async fn a_call_beyond_the_quota_waits_for_the_minute_and_is_served() {
     let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(at(START)));
-    let server = builder.start().await.unwrap();
+    let server = watched(builder).await;
     let client = client(&server);
     for _ in 0..60 {
         client.store().orders().await.unwrap();

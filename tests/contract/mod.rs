@@ -12,6 +12,8 @@ use std::time::{Duration, SystemTime};
 use petstore_client::Client;
 use petstore_mock::{Builder, Clock, MockServer, Plan};
 
+use crate::openapi::Watched;
+
 /// 2027-01-15, 08:00:00 UTC: the start of a minute.
 const START: u64 = 1_800_000_000;
 
@@ -22,6 +24,11 @@ fn at(seconds: u64) -> SystemTime {
 /// A server whose clock stands still at [`START`], with the key `key`.
 fn frozen(plan: Plan) -> Builder {
     MockServer::builder().key("key", plan).clock(Clock::frozen(at(START)))
+}
+
+/// Starts a server whose answers are all held against the contract.
+async fn watched(builder: Builder) -> Watched {
+    Watched::start(builder).await
 }
 
 fn client(server: &MockServer) -> Client {

@@ -1,16 +1,17 @@
 //! Each operation with each of its statuses (specification, section 4).
 
 use petstore_client::{Client, Error, Method, More, NewPet, PetStatus};
-use petstore_mock::{MockServer, Plan, Seed, SeedPet};
+use petstore_mock::{Plan, Seed, SeedPet};
 
-use super::{START, at, client, frozen};
+use super::{START, at, client, frozen, watched};
+use crate::openapi::Watched;
 
-async fn server() -> MockServer {
+async fn server() -> Watched {
     let seed = Seed::new()
         .pet(SeedPet::new("Rex", 7).with_status(petstore_mock::PetStatus::Sold))
         .pet(SeedPet::new("Miez", -1))
         .order(serde_json::json!({ "id": 1, "quantity": 2 }));
-    frozen(Plan::Pro).seed(seed).start().await.unwrap()
+    watched(frozen(Plan::Pro).seed(seed)).await
 }
 
 /// The whole of an Error body agrees with what the client tells of it.

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use petstore_client::{More, NewPet, PetStatus};
 use petstore_mock::{Plan, Seed, SeedPet};
 
-use super::{client, frozen};
+use super::{client, frozen, watched};
 
 fn pets(count: i64) -> Seed {
     (1..=count).fold(Seed::new(), |seed, n| {
@@ -15,7 +15,7 @@ fn pets(count: i64) -> Seed {
 
 #[tokio::test]
 async fn the_default_page_holds_20_and_the_largest_100() {
-    let server = frozen(Plan::Pro).seed(pets(150)).start().await.unwrap();
+    let server = watched(frozen(Plan::Pro).seed(pets(150))).await;
     let client = client(&server);
     assert_eq!(client.pets().list().send().await.unwrap().len(), 20);
     assert_eq!(client.pets().list().limit(100).send().await.unwrap().len(), 100);
@@ -24,7 +24,7 @@ async fn the_default_page_holds_20_and_the_largest_100() {
 
 #[tokio::test]
 async fn a_limit_out_of_range_is_not_even_sent() {
-    let server = frozen(Plan::Pro).start().await.unwrap();
+    let server = watched(frozen(Plan::Pro)).await;
     let client = client(&server);
     for limit in [0, 101, u32::MAX] {
         let error = client.pets().list().limit(limit).send().await.unwrap_err();
@@ -37,7 +37,7 @@ async fn a_limit_out_of_range_is_not_even_sent() {
 
 #[tokio::test]
 async fn the_items_of_all_pages_come_once_each_and_in_order() {
-    let server = frozen(Plan::Pro).seed(pets(45)).start().await.unwrap();
+    let server = watched(frozen(Plan::Pro).seed(pets(45))).await;
     let client = client(&server);
     let all = client.pets().list().limit(7).items();
     let ids: Vec<i64> = all.map_ok(|pet| pet.id).try_collect().await.unwrap();
@@ -49,7 +49,7 @@ async fn the_items_of_all_pages_come_once_each_and_in_order() {
 
 #[tokio::test]
 async fn pages_stay_right_while_pets_are_added() {
-    let server = frozen(Plan::Pro).seed(pets(6)).start().await.unwrap();
+    let server = watched(frozen(Plan::Pro).seed(pets(6))).await;
     let client = client(&server);
     let mut pages = client.pets().list().limit(3).pages();
     let mut ids = Vec::new();
@@ -64,7 +64,7 @@ async fn pages_stay_right_while_pets_are_added() {
 
 #[tokio::test]
 async fn without_paging_a_full_page_says_that_there_may_be_more() {
-    let server = frozen(Plan::Pro).seed(pets(5)).paging(false).start().await.unwrap();
+    let server = watched(frozen(Plan::Pro).seed(pets(5)).paging(false)).await;
     let client = client(&server);
     assert_eq!(client.pets().list().limit(5).send().await.unwrap().more(), More::Maybe);
     assert_eq!(client.pets().list().limit(6).send().await.unwrap().more(), More::No);

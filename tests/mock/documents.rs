@@ -2,7 +2,10 @@
 
 use std::io::Read as _;
 
-use petstore_mock::OpenApi::{Administration, Service};
+use petstore_mock::{
+    OpenApi::{Administration, Service},
+    Operation,
+};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -72,7 +75,7 @@ async fn each_path_of_the_contract_takes_the_methods_it_is_described_with() {
     let mock = start().await;
     for document in [Document::service(), Document::administration()] {
         for (path, item) in document.paths() {
-            let path = path.replace("{petId}", "1");
+            let path = path.replace("{petId}", "1").replace("{id}", "1");
             let probe = Method::from_bytes(b"PROPFIND").unwrap();
             let reply = super::support::reply(mock.request(probe, &path)).await;
             reply.expect_error(405, "method_not_allowed");
@@ -90,6 +93,18 @@ async fn each_path_of_the_contract_takes_the_methods_it_is_described_with() {
             assert_eq!(taken, described, "{path}");
         }
     }
+}
+
+#[test]
+fn the_contract_has_the_operations_that_there_are_and_no_others() {
+    let mut described: Vec<_> = Document::service()
+        .paths()
+        .flat_map(|(_, item)| item.values().map(|operation| operation["operationId"].clone()))
+        .collect();
+    let mut there: Vec<_> = Operation::ALL.iter().map(|it| Value::from(it.name())).collect();
+    described.sort_by_key(Value::to_string);
+    there.sort_by_key(Value::to_string);
+    assert_eq!(described, there);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod access;
 mod administration;
+mod arranging;
 mod bans;
 mod blocking;
 mod bodies;
@@ -27,3 +28,4 @@ mod socket_faults;
 mod support;
 mod time;
 mod verification;
+mod watching;

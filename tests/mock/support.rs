@@ -10,6 +10,8 @@ use tokio::{
     net::TcpStream,
 };
 
+use crate::openapi::{Answer, Watched, offence};
+
 /// 2026-01-01T00:00:10Z: 50 seconds before the minute ends.
 pub(crate) const NOW: u64 = 1_767_225_610;
 /// The end of that minute.
@@ -24,7 +26,7 @@ pub(crate) fn at(seconds: u64) -> SystemTime {
 
 /// A server and a client of it.
 pub(crate) struct Mock {
-    pub(crate) server: MockServer,
+    pub(crate) server: Watched,
     client: reqwest::Client,
 }
 
@@ -44,7 +46,7 @@ pub(crate) async fn start() -> Mock {
 pub(crate) async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
     let clock = Clock::frozen(at(NOW));
     let builder = set(MockServer::builder().clock(clock));
-    Mock { server: builder.start().await.unwrap(), client: client() }
+    Mock { server: Watched::start(builder).await, client: client() }
 }
 
 /// Returns a client that asks no proxy.
@@ -95,14 +97,30 @@ impl Mock {
     }
 }
 
-/// Sends a request and reads the answer to its end.
+/// Sends a request and reads the answer to its end; what the mock itself answers must be as its
+/// document has it.
 pub(crate) async fn reply(request: reqwest::RequestBuilder) -> Reply {
-    let response = request.send().await.unwrap();
-    Reply {
+    let (client, request) = request.build_split();
+    let request = request.unwrap();
+    let (method, path) = (request.method().clone(), request.url().path().to_owned());
+    let response = client.execute(request).await.unwrap();
+    let reply = Reply {
         status: response.status().as_u16(),
         headers: response.headers().clone(),
         body: response.text().await.unwrap(),
+    };
+    if path.starts_with("/_mock/") {
+        let headers = reply.headers.iter();
+        let answer = Answer {
+            method: method.as_str(),
+            path: &path,
+            status: reply.status,
+            headers: headers.map(|(name, it)| (name.as_str(), it.to_str().unwrap())).collect(),
+            body: Some(reply.body.as_bytes()),
+        };
+        assert_eq!(offence(&answer), None);
     }
+    reply
 }
 
 impl Reply {

@@ -3,8 +3,9 @@
 
 mod document;
 mod shape;
+mod watched;
 
-pub(crate) use self::document::Document;
+pub(crate) use self::{document::Document, watched::Watched};
 
 /// An answer to be held against a document.
 #[derive(Clone, Debug)]

@@ -22,10 +22,12 @@ impl Shapes {
 
     /// Fails with what of a value the schema at a place of the document does not allow.
     pub(super) fn check(&self, pointer: &str, value: &Value) -> Result<(), String> {
+        // A fragment of a URI has no braces (RFC 3986, section 3.5).
+        let fragment = pointer.replace('{', "%7B").replace('}', "%7D");
         let compile = || {
             let schema = json!({
                 "$schema": "https://json-schema.org/draft/2020-12/schema",
-                "$ref": format!("#{pointer}"),
+                "$ref": format!("#{fragment}"),
                 "paths": self.paths, "components": self.components,
             });
             Arc::new(jsonschema::validator_for(&schema).unwrap())

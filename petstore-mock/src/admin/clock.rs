@@ -1,14 +1,17 @@
 //! `/_mock/clock`: what time it is, and moving it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
 use httpdate::HttpDate;
 use serde::{Deserialize, Serialize};
 
-use super::body;
-use crate::{clock::Clock, error::ApiError, extract::Text, routes, world::World};
+use super::{
+    body,
+    state::{Admin, What},
+};
+use crate::{clock::Clock, error::ApiError, extract::Text, routes};
 
 /// What the clock shows.
 #[derive(Serialize)]
@@ -23,8 +26,14 @@ struct Shown {
 }
 
 /// `GET /_mock/clock`.
-pub(super) async fn show(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
-    shown(world.clock())
+pub(super) async fn show(State(admin): State<Admin>) -> Result<Response, ApiError> {
+    shown(admin.world().clock())
+}
+
+/// Tells of a change, and what it has led to.
+fn changed(admin: &Admin) -> Result<Response, ApiError> {
+    admin.changed(What::Clock);
+    shown(admin.world().clock())
 }
 
 fn shown(clock: &Clock) -> Result<Response, ApiError> {
@@ -48,34 +57,31 @@ struct Step {
 }
 
 /// `POST /_mock/clock/advance`.
-pub(super) async fn advance(
-    State(world): State<Arc<World>>,
-    text: Text,
-) -> Result<Response, ApiError> {
+pub(super) async fn advance(State(admin): State<Admin>, text: Text) -> Result<Response, ApiError> {
     let Step { seconds } = body::read(&text, "{\"seconds\": 60}")?;
     // A clock that goes back would make nonsense of every quota.
     let by = Duration::try_from_secs_f64(seconds)
         .map_err(|_| body::invalid("`seconds` must be a number from 0 on".to_owned()))?;
-    let clock = world.clock();
+    let clock = admin.world().clock();
     if by > clock.room() {
         return Err(body::invalid(
             "`seconds` would move the clock past the year 9999, the last HTTP can name".to_owned(),
         ));
     }
     clock.advance(by);
-    shown(clock)
+    changed(&admin)
 }
 
 /// `POST /_mock/clock/freeze`.
-pub(super) async fn freeze(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
-    world.clock().freeze();
-    shown(world.clock())
+pub(super) async fn freeze(State(admin): State<Admin>) -> Result<Response, ApiError> {
+    admin.world().clock().freeze();
+    changed(&admin)
 }
 
 /// `POST /_mock/clock/resume`.
-pub(super) async fn resume(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
-    world.clock().resume();
-    shown(world.clock())
+pub(super) async fn resume(State(admin): State<Admin>) -> Result<Response, ApiError> {
+    admin.world().clock().resume();
+    changed(&admin)
 }
 
 #[derive(Deserialize)]
@@ -85,14 +91,11 @@ struct Scale {
 }
 
 /// `POST /_mock/clock/scale`.
-pub(super) async fn scale(
-    State(world): State<Arc<World>>,
-    text: Text,
-) -> Result<Response, ApiError> {
+pub(super) async fn scale(State(admin): State<Admin>, text: Text) -> Result<Response, ApiError> {
     let Scale { rate } = body::read(&text, "{\"rate\": 10}")?;
     if !(0.0..=1e6).contains(&rate) {
         return Err(body::invalid("`rate` must be a number from 0 to 1000000".to_owned()));
     }
-    world.clock().scale(rate);
-    shown(world.clock())
+    admin.world().clock().scale(rate);
+    changed(&admin)
 }

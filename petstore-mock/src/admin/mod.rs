@@ -6,7 +6,17 @@ mod body;
 mod clock;
 mod docs;
 mod documents;
+mod events;
+mod faults;
 mod health;
+mod keys;
+mod metrics;
+mod pets;
+mod query;
+mod reply;
+mod report;
+mod requests;
+mod state;
 mod table;
 
 pub(crate) use self::table::Table;

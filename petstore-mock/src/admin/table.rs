@@ -5,30 +5,34 @@ use std::{future::ready, sync::Arc};
 
 use axum::{
     Router,
+    extract::State,
     middleware::from_fn_with_state,
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, delete, get, patch, post, put},
 };
 
-use super::{access, clock, docs, documents, health};
+use super::{
+    access, clock, docs, documents, events, faults, health, keys, metrics, pets, report, requests,
+    state::Admin,
+};
 use crate::{error::ApiError, openapi::OpenApi, world::World};
 
 /// The mock's own paths.
 pub(crate) struct Table {
-    router: Router<Arc<World>>,
+    router: Router<Admin>,
     /// Each path, with the methods it takes.
     paths: Vec<(&'static str, &'static str)>,
-    world: Arc<World>,
+    admin: Admin,
 }
 
 impl Table {
     /// Returns all of them.
     pub(crate) fn new(world: Arc<World>) -> Self {
-        let empty = Self { router: Router::new(), paths: Vec::new(), world };
-        empty.documents().health().clock()
+        let empty = Self { router: Router::new(), paths: Vec::new(), admin: Admin::new(world) };
+        empty.documents().health().clock().watching().faults().keys().pets()
     }
 
-    pub(crate) fn into_router(self) -> Router<Arc<World>> {
-        self.router
+    pub(crate) fn into_router<S>(self) -> Router<S> {
+        self.router.with_state(self.admin)
     }
 
     fn documents(self) -> Self {
@@ -57,8 +61,45 @@ impl Table {
             .guarded("/_mock/clock/scale", "POST", post(clock::scale))
     }
 
+    fn watching(self) -> Self {
+        let requests = get(requests::list).delete(requests::clear);
+        let formats = report::FORMATS.into_iter().fold(self, |table, format| {
+            let answer = async move |State(admin): State<Admin>| report::answer(&admin, &format);
+            table.guarded(format.0, "GET, HEAD", get(answer))
+        });
+        formats
+            .guarded("/_mock/requests", "GET, HEAD, DELETE", requests)
+            .guarded("/_mock/events", "GET, HEAD", get(events::events))
+            .guarded("/_mock/metrics", "GET, HEAD", get(metrics::metrics))
+            .guarded("/_mock/report", "GET, HEAD", get(report::negotiated))
+    }
+
+    fn faults(self) -> Self {
+        let all = get(faults::list).post(faults::set).delete(faults::clear);
+        self.guarded("/_mock/faults", "GET, HEAD, POST, DELETE", all).guarded(
+            "/_mock/faults/{id}",
+            "DELETE",
+            delete(faults::remove),
+        )
+    }
+
+    fn keys(self) -> Self {
+        let one = patch(keys::change).delete(keys::remove);
+        self.guarded("/_mock/keys", "GET, HEAD, POST", get(keys::list).post(keys::add))
+            .guarded("/_mock/keys/{id}", "PATCH, DELETE", one)
+            .guarded("/_mock/keys/{id}/ban", "PUT, DELETE", put(keys::ban).delete(keys::unban))
+    }
+
+    fn pets(self) -> Self {
+        let snapshot = get(pets::snapshot).put(pets::restore);
+        self.guarded("/_mock/pets", "GET, HEAD", get(pets::list))
+            .guarded("/_mock/seed", "POST", post(pets::seed))
+            .guarded("/_mock/reset", "POST", post(pets::reset))
+            .guarded("/_mock/snapshot", "GET, HEAD, PUT", snapshot)
+    }
+
     /// Adds a path that anyone may get: nothing of the mock's state is there.
-    fn open(self, path: &'static str, methods: MethodRouter<Arc<World>>) -> Self {
+    fn open(self, path: &'static str, methods: MethodRouter<Admin>) -> Self {
         self.add(path, "GET, HEAD", with_allow("GET, HEAD", methods))
     }
 
@@ -67,9 +108,9 @@ impl Table {
         self,
         path: &'static str,
         allow: &'static str,
-        methods: MethodRouter<Arc<World>>,
+        methods: MethodRouter<Admin>,
     ) -> Self {
-        let guard = from_fn_with_state(Arc::clone(&self.world), access::guard);
+        let guard = from_fn_with_state(Arc::clone(self.admin.world()), access::guard);
         // What it does not take is no one else's business either.
         self.add(path, allow, with_allow(allow, methods).layer(guard))
     }
@@ -78,7 +119,7 @@ impl Table {
         mut self,
         path: &'static str,
         allow: &'static str,
-        methods: MethodRouter<Arc<World>>,
+        methods: MethodRouter<Admin>,
     ) -> Self {
         self.paths.push((path, allow));
         self.router = self.router.route(path, methods);
@@ -86,7 +127,7 @@ impl Table {
     }
 }
 
-fn with_allow(allow: &'static str, methods: MethodRouter<Arc<World>>) -> MethodRouter<Arc<World>> {
+fn with_allow(allow: &'static str, methods: MethodRouter<Admin>) -> MethodRouter<Admin> {
     methods.fallback(move || ready(ApiError::method_not_allowed(allow)))
 }
 
@@ -105,7 +146,7 @@ mod tests {
         let described: Vec<_> = document["paths"].as_object().unwrap().iter().collect();
         let methods = |item: &Value| {
             let has = |method: &str| item.get(method.to_lowercase()).is_some();
-            let all = ["GET", "POST", "PUT", "DELETE"].into_iter().filter(|it| has(it));
+            let all = ["GET", "POST", "PUT", "PATCH", "DELETE"].into_iter().filter(|it| has(it));
             all.collect::<Vec<_>>().join(", ").replace("GET", "GET, HEAD")
         };
         let mut described: Vec<_> =

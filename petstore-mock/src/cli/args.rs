@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::IpAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum, value_parser};
 
-use super::{ServeError, limits::LimitArgs};
+use super::{ServeError, limits::LimitArgs, report::ReportArgs};
 use crate::{
     ban::BanPolicy,
     builder::Builder,
@@ -116,6 +116,9 @@ pub(super) struct ServeArgs {
 
     #[command(flatten)]
     limits: LimitArgs,
+
+    #[command(flatten)]
+    pub(super) report: ReportArgs,
 }
 
 const TEN_YEARS: u64 = 10 * 366 * 86_400;

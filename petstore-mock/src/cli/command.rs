@@ -27,7 +27,8 @@ pub(super) enum Command {
     /// mock's administration at PETSTORE_MOCK_URL. Signals are passed on to it.
     ///
     /// Exit status: that of the command, or 128 plus the number of the signal that ended it; 126 and 127
-    /// if it can't be run or is not there.
+    /// if it can't be run or is not there; and where it ended with 0, 3 if the report has what --fail-on
+    /// names.
     Exec(Box<ExecArgs>),
     /// Asks a mock whether it serves: exit status 0 if it does.
     Health(HealthArgs),
@@ -38,7 +39,7 @@ pub(super) enum Command {
 
 /// What is run, and with what.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  petstore-mock exec --plan pro -- cargo test")]
+#[command(after_help = "Example:\n  petstore-mock exec --fail-on warnings -- cargo test")]
 pub(super) struct ExecArgs {
     /// Plan of the key the command is given: free, pro, business, enterprise, or
     /// enterprise:MINUTE/DAY.

@@ -42,6 +42,20 @@ pub(super) enum ServeError {
         /// What is wrong with it, and where.
         source: SeedError,
     },
+    /// The name of the report's file says nothing of its format.
+    #[error(
+        "can't tell the format of the --report from its name: let it end with .txt, .json, .xml, \
+         .md or .html, or add --report-format"
+    )]
+    ReportFormat,
+    /// The report can't be written.
+    #[error("can't write the report {path}: {source}", path = path.display())]
+    WriteReport {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
     /// The server can't be started.
     #[error("{0}{hint}", hint = hint(.0))]
     Start(StartError),
@@ -65,6 +79,7 @@ impl ServeError {
             Self::KeyWithoutPlan
             | Self::Plan(_)
             | Self::RepeatedKey
+            | Self::ReportFormat
             | Self::Start(StartError::Key(_) | StartError::AdminToken) => exit::USAGE,
             _ => exit::FAILED,
         }

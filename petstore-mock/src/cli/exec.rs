@@ -29,6 +29,7 @@ const OTHERS: [&str; 2] = ["PETSTORE_PROFILE", "PETSTORE_API_KEY_FILE"];
 pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, ServeError> {
     // Before the command is there: a signal that comes then must not end this without it.
     let mut signals = Signals::listen()?;
+    args.serve.report.format()?;
     let key = fresh_key();
     let port = args.serve.port.unwrap_or(0);
     let builder = with_default_keys(args, args.serve.builder()?.port(port)).key(&key, args.plan);
@@ -42,8 +43,11 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, ServeErr
         }
     };
     let ended = wait(&mut child, &mut signals).await?;
+    let journal = server.journal();
     server.stop().await;
-    Ok(status(ended))
+    let verdict = args.serve.report.finish(&journal.report(), io)?;
+    let status = status(ended);
+    Ok(if status == exit::DONE { verdict } else { status })
 }
 
 fn spawn(

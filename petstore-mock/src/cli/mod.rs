@@ -12,6 +12,7 @@ mod health;
 mod io;
 mod limits;
 mod port_file;
+mod report;
 mod run;
 mod serve;
 mod signals;

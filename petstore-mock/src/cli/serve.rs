@@ -4,7 +4,7 @@ use std::fs;
 
 use tokio::sync::Notify;
 
-use super::{Io, ServeArgs, ServeError, exit, port_file, signals::Signals};
+use super::{Io, ServeArgs, ServeError, port_file, signals::Signals};
 use crate::{builder::Builder, seed::Seed, server::MockServer};
 
 /// Where the mock listens unless it is told.
@@ -14,9 +14,11 @@ const PORT: u16 = 4010;
 pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, ServeError> {
     // Before the ready line: from then on a signal must find the server listening to it.
     let mut signals = Signals::listen()?;
+    args.report.format()?;
     let server = start(args, args.builder()?.port(args.port.unwrap_or(PORT)), io).await?;
     // Who closed the stream does not want to know; the server is there all the same.
     let _ = writeln!(io.out, "listening on {}", server.url()).and_then(|()| io.out.flush());
+    let journal = server.journal();
     let stop = Notify::new();
     let signalled = async {
         signals.next().await;
@@ -31,7 +33,7 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, ServeEr
         () = stopped => {}
         () = signalled => {}
     }
-    Ok(exit::DONE)
+    args.report.finish(&journal.report(), io)
 }
 
 /// Starts what the flags describe, and writes the port file.

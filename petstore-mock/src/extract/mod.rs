@@ -20,5 +20,6 @@ pub(crate) use self::{
     list_query::ListQuery,
     new_pet::new_pet,
     pet_id::PetId,
+    query::single,
     visit::{Standing, Visit},
 };

@@ -10,7 +10,7 @@ use crate::error::{ApiError, ErrorCode};
 /// Returns the decoded value of the parameter `name`, or nothing if it is not there.
 ///
 /// Parameters that nobody asks for are ignored, broken or not.
-pub(super) fn single<'q>(query: &'q str, name: &str) -> Result<Option<Cow<'q, str>>, ApiError> {
+pub(crate) fn single<'q>(query: &'q str, name: &str) -> Result<Option<Cow<'q, str>>, ApiError> {
     let mut found = None;
     for pair in query.split('&') {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));

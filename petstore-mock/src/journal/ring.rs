@@ -2,10 +2,10 @@
 //! ones. What is recorded of an exchange, and when, is left to `recording`.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use crate::{
     alarm,
     exchange::{Exchange, KeyLabel, Keys, Moment, Record},
+    operation::Operation,
     pattern::Pattern,
     report::{Audit, Report},
 };
@@ -24,6 +25,9 @@ pub(crate) const DEFAULT: usize = 1_000;
 
 /// How much memory they may take together: 4 MiB.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// How many exchanges there were of each operation and status.
+pub(crate) type Tally = BTreeMap<(Option<Operation>, Option<u16>), u64>;
 
 /// What was asked and answered lately.
 #[derive(Debug)]
@@ -36,11 +40,13 @@ pub(crate) struct Journal {
     keys: Mutex<Keys>,
     /// How many exchanges were ever kept.
     kept: watch::Sender<u64>,
+    closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Ring {
     audit: Audit,
+    tally: Tally,
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     kept: u64,
@@ -58,6 +64,7 @@ impl Journal {
             ring: Mutex::default(),
             keys: Mutex::default(),
             kept: watch::Sender::new(0),
+            closed: AtomicBool::new(false),
         }
     }
 
@@ -95,6 +102,7 @@ impl Journal {
         let kept = {
             let mut ring = lock(&self.ring);
             ring.audit.ended(&record);
+            *ring.tally.entry((record.operation, record.status)).or_default() += 1;
             ring.kept += 1;
             ring.bytes += weight;
             ring.records.push_back(record);
@@ -152,7 +160,6 @@ impl Journal {
     /// how many have been kept by now: what to ask with the next time.
     ///
     /// Exchanges that the ring has forgotten meanwhile are missing.
-    #[expect(dead_code, reason = "the stream of events is to use it")]
     pub(crate) fn since(&self, seen: u64) -> (Vec<Exchange>, u64) {
         let (records, kept) = {
             let ring = lock(&self.ring);
@@ -164,9 +171,23 @@ impl Journal {
     }
 
     /// Returns what changes whenever an exchange was kept.
-    #[expect(dead_code, reason = "the stream of events is to use it")]
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.kept.subscribe()
+    }
+
+    /// Returns how many exchanges there were since the start, whatever was forgotten since.
+    pub(crate) fn tally(&self) -> Tally {
+        lock(&self.ring).tally.clone()
+    }
+
+    /// Notes that the server stops: who watches is woken, and finds that it is closed.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.kept.send_modify(|_| {});
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     /// Forgets every exchange, and what the report says about them; numbers go on.

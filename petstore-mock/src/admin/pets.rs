@@ -1,0 +1,77 @@
+//! What the store holds, and putting other things into it: `/_mock/pets`, `seed`, `reset` and
+//! `snapshot`.
+
+use axum::{
+    extract::{RawQuery, State},
+    response::Response,
+};
+use http::StatusCode;
+use serde_json::json;
+
+use super::{
+    body,
+    query::Query,
+    reply::no_content,
+    state::{Admin, What},
+};
+use crate::{
+    error::ApiError,
+    extract::Text,
+    model::PetStatus,
+    routes,
+    seed::Seed,
+    store::{Change, ChangeError},
+    world::Snapshot,
+};
+
+/// How many pets are shown unless told.
+const LIMIT: usize = 100;
+
+/// `GET /_mock/pets`: a page of the pets, by id, and how many there are in all.
+pub(super) async fn list(
+    State(admin): State<Admin>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let query = Query::read(query.as_deref(), &["after", "limit", "status"])?;
+    let after = query.get::<i64>("after", "the id of a pet")?;
+    let limit = query.get::<usize>("limit", "a whole number from 0 on")?.unwrap_or(LIMIT);
+    let status = query.get::<PetStatus>("status", "one of available, pending, sold")?;
+    admin.world().read(|store| {
+        let page = store.page(after, limit, status);
+        routes::json(StatusCode::OK, &json!({ "pets": page.pets, "total": store.len() }))
+    })
+}
+
+/// `POST /_mock/seed`: replaces pets and orders by those of a seed.
+pub(super) async fn seed(State(admin): State<Admin>, text: Text) -> Result<Response, ApiError> {
+    let wrong =
+        |error: crate::seed::SeedError| body::invalid(format!("the seed is wrong: {error}"));
+    let seed = Seed::from_json(text.as_str()?.as_bytes()).map_err(wrong)?;
+    let store = seed.into_store().map_err(wrong)?;
+    let replaced = admin.world().change(Change::Replace(Box::new(store))).await;
+    done(&admin, replaced.map(drop), &[What::Pets])
+}
+
+/// `POST /_mock/reset`: everything but the clock is as at the start.
+pub(super) async fn reset(State(admin): State<Admin>) -> Result<Response, ApiError> {
+    let reset = admin.world().reset().await;
+    done(&admin, reset, &[What::Pets, What::Keys, What::Faults, What::Journal])
+}
+
+/// `GET /_mock/snapshot`.
+pub(super) async fn snapshot(State(admin): State<Admin>) -> Result<Response, ApiError> {
+    routes::json(StatusCode::OK, &admin.world().snapshot())
+}
+
+/// `PUT /_mock/snapshot`: puts back what there was.
+pub(super) async fn restore(State(admin): State<Admin>, text: Text) -> Result<Response, ApiError> {
+    let snapshot: Snapshot = body::read(&text, "what GET /_mock/snapshot answered")?;
+    let restored = admin.world().restore(&snapshot).await;
+    done(&admin, restored, &[What::Pets, What::Keys])
+}
+
+fn done(admin: &Admin, made: Result<(), ChangeError>, what: &[What]) -> Result<Response, ApiError> {
+    made.map_err(|error| body::invalid(error.to_string()))?;
+    what.iter().for_each(|what| admin.changed(*what));
+    Ok(no_content())
+}

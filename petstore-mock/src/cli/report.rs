@@ -1,0 +1,93 @@
+//! What is done with the compliance report when the server stops: where it is written, and whether it
+//! is a failure.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+
+use super::{Io, ServeError, exit};
+use crate::report::{Report, Severity};
+
+/// What is done with the compliance report when the server stops.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ReportArgs {
+    /// File to write the compliance report on the client to, when the server stops.
+    ///
+    /// Its name says in which format: .txt, .json, .xml (JUnit), .md or .html.
+    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    pub(super) report: Option<PathBuf>,
+
+    /// Format of that file, whatever its name.
+    #[arg(long, value_name = "FORMAT", requires = "report", help_heading = "Report")]
+    pub(super) report_format: Option<ReportFormat>,
+
+    /// End with 3 if the report has violations; with `warnings`, also if it has warnings.
+    #[arg(long, value_name = "SEVERITY", help_heading = "Report")]
+    pub(super) fail_on: Option<FailOn>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ReportFormat {
+    Text,
+    Json,
+    Junit,
+    Markdown,
+    Html,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum FailOn {
+    Violations,
+    Warnings,
+}
+
+impl ReportArgs {
+    /// Returns the format to write in, if the report is to be written.
+    pub(super) fn format(&self) -> Result<Option<ReportFormat>, ServeError> {
+        let Some(path) = &self.report else { return Ok(None) };
+        let named = || ReportFormat::of(path).ok_or(ServeError::ReportFormat);
+        self.report_format.map_or_else(named, Ok).map(Some)
+    }
+
+    /// Tells of the report in one line, writes it, and returns the exit status that it asks for.
+    pub(super) fn finish(&self, report: &Report, io: &mut Io<'_>) -> Result<u8, ServeError> {
+        let _ = writeln!(io.err, "petstore-mock: {}", report.summary_line());
+        if let (Some(path), Some(format)) = (&self.report, self.format()?) {
+            fs::write(path, format.write(report))
+                .map_err(|source| ServeError::WriteReport { path: path.clone(), source })?;
+        }
+        let is_free = match self.fail_on {
+            None => true,
+            Some(FailOn::Violations) => report.is_free_of(Severity::Violation),
+            Some(FailOn::Warnings) => report.is_free_of(Severity::Warning),
+        };
+        Ok(if is_free { exit::DONE } else { exit::FINDINGS })
+    }
+}
+
+impl ReportFormat {
+    /// Returns the format that the name of a file stands for.
+    fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "txt" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "xml" => Some(Self::Junit),
+            "md" => Some(Self::Markdown),
+            "html" => Some(Self::Html),
+            _ => None,
+        }
+    }
+
+    fn write(self, report: &Report) -> String {
+        match self {
+            Self::Text => report.to_text(),
+            Self::Json => report.to_json(),
+            Self::Junit => report.to_junit(),
+            Self::Markdown => report.to_markdown(),
+            Self::Html => report.to_html(),
+        }
+    }
+}
