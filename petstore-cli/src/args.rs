@@ -41,7 +41,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Lists, adds and gets pets
+    /// Lists, adds, gets, imports and exports pets
     #[command(subcommand)]
     Pets(Pets),
     /// Looks into the store
@@ -92,6 +92,8 @@ pub(crate) enum Pets {
     List(pets::List),
     Create(pets::Create),
     Get(pets::Get),
+    Import(pets::Import),
+    Export(pets::Export),
 }
 
 #[derive(Debug, Subcommand)]
@@ -105,6 +107,8 @@ impl Command {
             Self::Pets(Pets::List(list)) => list.run(context).await,
             Self::Pets(Pets::Create(create)) => create.run(context).await,
             Self::Pets(Pets::Get(get)) => get.run(context).await,
+            Self::Pets(Pets::Import(import)) => import.run(context).await,
+            Self::Pets(Pets::Export(export)) => export.run(context).await,
             Self::Store(Store::Orders(orders)) => orders.run(context).await,
             Self::Api(api) => api.run(context).await,
             Self::Limits(limits) => limits.run(context).await,
@@ -139,12 +143,13 @@ impl Command {
         }
     }
 
-    /// Returns whether the command catches signals itself.
+    /// Returns whether the command sees to Ctrl-C itself.
     pub(crate) fn minds_signals(&self) -> bool {
         #[cfg(feature = "mock")]
-        return matches!(self, Self::Mock(_));
-        #[cfg(not(feature = "mock"))]
-        return false;
+        if matches!(self, Self::Mock(_)) {
+            return true;
+        }
+        matches!(self, Self::Pets(Pets::Import(_)))
     }
 
     /// Returns whether the command may change something at the service.

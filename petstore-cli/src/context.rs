@@ -156,10 +156,16 @@ impl Context {
         Ok(self.stdout.flush()?)
     }
 
-    /// Reads a whole file, or standard input where it is called `-`.
+    /// Reads a whole file, or standard input where it is called `-`: what becomes the body of one
+    /// request.
+    pub(crate) async fn read(&mut self, file: &Path) -> Result<Vec<u8>, CliError> {
+        self.read_up_to(file, MOST_INPUT).await
+    }
+
+    /// Reads a file, or standard input where it is called `-`, that may have `most` bytes.
     ///
     /// On a thread of its own: a terminal or a pipe may keep it waiting, and Ctrl-C must not.
-    pub(crate) async fn read(&mut self, file: &Path) -> Result<Vec<u8>, CliError> {
+    pub(crate) async fn read_up_to(&mut self, file: &Path, most: u64) -> Result<Vec<u8>, CliError> {
         let name = input_name(file);
         let path = (file != Path::new("-")).then(|| file.to_owned());
         let stdin = std::mem::replace(&mut self.env.stdin, Box::new(std::io::empty()));
@@ -169,12 +175,12 @@ impl Context {
                 Some(path) => Box::new(std::fs::File::open(path)?),
                 None => stdin,
             };
-            source.take(MOST_INPUT + 1).read_to_end(&mut bytes)?;
+            source.take(most + 1).read_to_end(&mut bytes)?;
             Ok::<_, std::io::Error>(bytes)
         });
         match reading.await {
-            Ok(Ok(bytes)) if u64::try_from(bytes.len()).is_ok_and(|size| size > MOST_INPUT) => {
-                Err(CliError::usage(format!("{name} is larger than {MOST_INPUT} bytes")))
+            Ok(Ok(bytes)) if u64::try_from(bytes.len()).is_ok_and(|size| size > most) => {
+                Err(CliError::usage(format!("{name} is larger than {most} bytes")))
             }
             Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(problem)) => Err(CliError::usage(format!("could not read {name}: {problem}"))),

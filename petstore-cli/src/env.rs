@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::SystemTime;
 
+use futures_util::Stream as Events;
+
 /// Everything that enters and leaves the program.
 pub struct Env {
     /// The arguments, the program's own name first.
@@ -28,9 +30,12 @@ pub struct Env {
     pub now: fn() -> SystemTime,
     /// How many columns the terminal has, where there is one. Help is laid out for it.
     pub width: Option<u16>,
-    /// Completes when the user asks the program to stop (Ctrl-C).
-    pub interrupt: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Yields whenever the user asks the program to stop (Ctrl-C).
+    pub interrupts: Interrupts,
 }
+
+/// Each Ctrl-C.
+pub type Interrupts = Pin<Box<dyn Events<Item = ()> + Send>>;
 
 /// Shows a prompt and reads a line without showing it.
 pub type Prompt = Box<dyn FnOnce(&str) -> io::Result<String> + Send>;

@@ -18,7 +18,8 @@ pub(crate) fn write(path: &Path, content: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
+/// Makes a folder that is nobody else's, and those it is in, where they are not there.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

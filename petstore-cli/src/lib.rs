@@ -16,7 +16,7 @@
 //!     dirs: Default::default(),
 //!     now: || std::time::SystemTime::UNIX_EPOCH,
 //!     width: None,
-//!     interrupt: Box::pin(std::future::pending()),
+//!     interrupts: Box::pin(futures_util::stream::pending()),
 //! };
 //! assert_eq!(petstore_cli::run(env).await, Exit::Done);
 //! # }
@@ -47,6 +47,7 @@ mod keys;
 
 mod context;
 
+mod import;
 mod preview;
 
 mod commands;
@@ -56,8 +57,9 @@ mod args;
 use std::io::Write as _;
 
 use clap::FromArgMatches as _;
+use futures_util::stream::{self, StreamExt as _};
 
-pub use env::{Dirs, Env, Prompt, Stream};
+pub use env::{Dirs, Env, Interrupts, Prompt, Stream};
 pub use exit::Exit;
 
 use crate::args::Args;
@@ -75,7 +77,10 @@ pub async fn run(mut env: Env) -> Exit {
         Ok(args) => args,
         Err(usage) => return explain(&usage, env),
     };
-    let interrupt = std::mem::replace(&mut env.interrupt, Box::pin(std::future::pending()));
+    let mut interrupts: Interrupts = Box::pin(stream::pending());
+    if !args.command.minds_signals() {
+        std::mem::swap(&mut interrupts, &mut env.interrupts);
+    }
     let settings = match args.command.reads_settings() {
         true => Settings::resolve(&args.global, &env),
         false => Settings::without_file(&args.global, &env),
@@ -90,7 +95,7 @@ pub async fn run(mut env: Env) -> Exit {
     let deny_deprecated = args.global.deny_deprecated;
     let mut context = Context::new(args.global, settings, env, commands);
     let report = context.report.clone();
-    let (changes, minds_signals) = (args.command.changes(), args.command.minds_signals());
+    let changes = args.command.changes();
     let work = async {
         args.command.run(&mut context).await?;
         context.flush()?;
@@ -102,7 +107,7 @@ pub async fn run(mut env: Env) -> Exit {
     let result = tokio::select! {
         // In this order, so that Ctrl-C is listened for before the work begins.
         biased;
-        () = interrupt, if !minds_signals => Err(interrupted(changes)),
+        Some(()) = interrupts.next() => Err(interrupted(changes)),
         result = work => result,
     };
     finish(result, &report)

@@ -31,11 +31,12 @@ fn main() -> ExitCode {
         stderr: Stream { is_terminal: stderr.is_terminal(), writer: Box::new(stderr) },
         now: std::time::SystemTime::now,
         width: terminal_size::terminal_size().map(|(width, _)| width.0),
-        interrupt: Box::pin(async {
+        interrupts: Box::pin(futures_util::stream::unfold((), |()| async {
             if tokio::signal::ctrl_c().await.is_err() {
                 std::future::pending::<()>().await;
             }
-        }),
+            Some(((), ()))
+        })),
     };
     let exit = runtime.block_on(petstore_cli::run(env));
     // A name look-up that still hangs must not keep the process.

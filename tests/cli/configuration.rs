@@ -157,7 +157,7 @@ async fn the_help_goes_to_standard_output() {
     Usage: petstore [OPTIONS] <COMMAND>
 
     Commands:
-      pets         Lists, adds and gets pets
+      pets         Lists, adds, gets, imports and exports pets
       store        Looks into the store
       api          Sends any request, for what has no command of its own
       limits       Shows what is left of the rate limit

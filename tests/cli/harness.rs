@@ -138,11 +138,11 @@ impl Petstore {
             dirs: dirs.unwrap_or_default(),
             now: noon,
             width: self.width,
-            interrupt: Box::pin(async move {
+            interrupts: Box::pin(futures_util::stream::once(async move {
                 if !interrupted {
                     std::future::pending::<()>().await;
                 }
-            }),
+            })),
         };
         let code = petstore_cli::run(env).await.code();
         let shown = |sink: &Sink| match &self.home {

@@ -10,6 +10,7 @@ mod doctor;
 mod dry_run;
 mod failures;
 mod help;
+mod import;
 mod keys;
 mod output;
 mod pets;

@@ -48,6 +48,7 @@ async fn every_example_of_the_help_runs() {
     let run = tokio::task::spawn_blocking(move || {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("key.txt"), "k\n").unwrap();
+        std::fs::write(home.path().join("pets.csv"), "name,categoryId\nRex,7\n").unwrap();
         let run = |line: &str| type_in(line, home.path(), &url);
         run("petstore config set base_url https://petstore.example/v1 --profile staging");
         let mut lines = Vec::new();

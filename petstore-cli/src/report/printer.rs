@@ -47,6 +47,10 @@ pub(crate) struct Report {
 pub(super) struct Inner {
     stream: Stream,
     countdown: Option<Countdown>,
+    /// Whether a line stands there that will be written over.
+    passing: bool,
+    /// The last wait that was told of: many calls wait for the same.
+    wait_told: Option<String>,
     /// What must never be shown.
     secret: Option<String>,
     deprecated: bool,
@@ -55,7 +59,8 @@ pub(super) struct Inner {
 impl Inner {
     /// Writes what is already harmless, in place of a countdown that may stand there.
     pub(super) fn write(&mut self, text: &str) {
-        let cleared = if self.countdown.take().is_some() { Countdown::CLEAR } else { "" };
+        let passing = std::mem::take(&mut self.passing) | self.countdown.take().is_some();
+        let cleared = if passing { Countdown::CLEAR } else { "" };
         let hidden = self.secret.as_deref().map(|secret| text.replace(secret, "[redacted]"));
         // Where standard error is gone, there is nobody left to tell.
         let _ = write!(self.stream.writer, "{cleared}{}", hidden.as_deref().unwrap_or(text));
@@ -83,7 +88,14 @@ impl io::Write for Report {
 
 impl Report {
     pub(crate) fn new(stream: Stream, style: Style) -> Self {
-        let inner = Inner { stream, countdown: None, secret: None, deprecated: false };
+        let inner = Inner {
+            stream,
+            countdown: None,
+            passing: false,
+            wait_told: None,
+            secret: None,
+            deprecated: false,
+        };
         Self { inner: Arc::new(Mutex::new(inner)), style }
     }
 
@@ -170,8 +182,11 @@ impl Report {
     pub(crate) fn waits(&self, wait: &Wait<'_>) {
         let seconds = wait.length.as_secs() + u64::from(wait.length.subsec_nanos() > 0);
         let until = time::instant(wait.until);
-        let live = self.lock().stream.is_terminal && self.style.format == ErrorFormat::Text;
-        if live && !self.style.quiet && seconds > 2 {
+        let told = format!("{} {until}", wait.quota);
+        if self.lock().wait_told.replace(told.clone()) == Some(told) {
+            return;
+        }
+        if self.is_live() && seconds > 2 {
             let reason = format!("{}, until {until}", wait.quota);
             let countdown = Countdown::start(Arc::downgrade(&self.inner), seconds, reason);
             self.lock().countdown = Some(countdown);
@@ -180,10 +195,27 @@ impl Report {
         }
     }
 
-    /// Takes a countdown off the screen.
+    /// Returns whether somebody looks at lines that change.
+    pub(crate) fn is_live(&self) -> bool {
+        let text = self.style.format == ErrorFormat::Text && !self.style.quiet;
+        text && self.lock().stream.is_terminal
+    }
+
+    /// Tells how far something is: in place of what was told of it before, where that can be.
+    pub(crate) fn progress(&self, text: &str) {
+        if !self.is_live() {
+            return self.note(text);
+        }
+        let mut inner = self.lock();
+        inner.countdown = None;
+        inner.passing = true;
+        inner.rewrite(text);
+    }
+
+    /// Takes a countdown, or how far something is, off the screen.
     pub(crate) fn clear(&self) {
         let mut inner = self.lock();
-        if inner.countdown.is_some() {
+        if inner.countdown.is_some() || inner.passing {
             inner.write("");
         }
     }

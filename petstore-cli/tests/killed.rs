@@ -1,0 +1,84 @@
+//! An import that is killed again and again, against a mock that counts.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use petstore_mock::{MockServer, Operation, Plan, Seed};
+
+const ROWS: usize = 120;
+
+/// Starts the import, or goes on with it.
+fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_petstore"));
+    command.env_clear().env("PETSTORE_BASE_URL", server.url()).env("PETSTORE_API_KEY", "k");
+    command.args(["pets", "import"]).arg(file).args(["--concurrency", "4"]).args(more);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// How often each name was sent.
+fn sent(server: &MockServer) -> BTreeMap<String, usize> {
+    let mut names = BTreeMap::new();
+    for request in server.requests(Operation::CreatePet) {
+        let pet: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
+        *names.entry(pet["name"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    names
+}
+
+/// Kills an import `kills` times, each time after some more requests, and then lets it end.
+async fn killed_and_resumed(seed: usize, kills: usize) {
+    let plan = Plan::enterprise(100_000, 1_000_000);
+    let builder = MockServer::builder().key("k", plan).seed(Seed::none());
+    let server = builder.start().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pets.ndjson");
+    let row = |row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n");
+    std::fs::write(&file, (0..ROWS).map(row).collect::<String>()).unwrap();
+
+    for kill in 0..kills {
+        // A different number of requests each time, and none at all now and then.
+        let some = (seed * 7 + kill * 5) % 19;
+        let enough = server.requests(Operation::CreatePet).len() + some;
+        let mut child = import(&server, &file, &[]);
+        while server.requests(Operation::CreatePet).len() < enough
+            && child.try_wait().unwrap().is_none()
+        {
+            tokio::task::yield_now().await;
+        }
+        // SIGKILL; it may have ended just now.
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    let ended = import(&server, &file, &[]).wait().unwrap();
+    assert!(matches!(ended.code(), Some(0 | 8)), "{ended}");
+    let before = sent(&server);
+    assert!(before.values().all(|times| *times == 1), "{before:?}");
+
+    // What is missing is what was under way when it was killed: at most four rows each time.
+    assert!(before.len() >= ROWS - 4 * kills, "{} of {ROWS}", before.len());
+    let retried = import(&server, &file, &["--unknown", "retry"]).wait().unwrap();
+    assert_eq!(retried.code(), Some(0));
+    assert_eq!(sent(&server).len(), ROWS);
+    let again = import(&server, &file, &[]).wait().unwrap();
+    assert_eq!((again.code(), sent(&server).len()), (Some(0), ROWS));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_row_is_sent_twice_however_often_it_is_killed() {
+    for seed in 0..3 {
+        killed_and_resumed(seed, 5).await;
+    }
+}
+
+/// The same a hundred times and more: `cargo test -p petstore-cli --test killed -- --ignored`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a while"]
+async fn no_row_is_sent_twice_in_a_hundred_kills() {
+    for seed in 3..23 {
+        killed_and_resumed(seed, 6).await;
+    }
+}
