@@ -80,7 +80,7 @@ async fn what_was_exported_can_be_imported_in_every_format() {
     let names =
         ["Rex", "", " a,\"b\"\n;c\t", "=1+1", "yes", "\u{1b}[2J\u{202e}", "犬 🐕", "null", "007"];
     let seed = names.iter().enumerate().fold(Seed::new(), |seed, (row, name)| {
-        let pet = SeedPet::new(*name, row as i64 - 3);
+        let pet = SeedPet::new(*name, i64::try_from(row).unwrap() - 3);
         seed.pet(if row % 2 == 0 { pet.with_status(petstore_mock::PetStatus::Sold) } else { pet })
     });
     let source = MockServer::builder().seed(seed).start().await.unwrap();
@@ -212,10 +212,13 @@ async fn stops_at_a_limit_that_is_too_far_off_and_goes_on_after_it() {
     assert_eq!((ran.stdout.as_str(), ran.code), ("100\t60\t0\t0\t0\t40\n", 7), "{}", ran.stderr);
     assert!(ran.stderr.contains("hint: `petstore pets import "), "{}", ran.stderr);
     scene.server.clock().advance(Duration::from_secs(60));
+    // The limits that processes share go by this machine's clock, which was not moved.
+    std::fs::remove_dir_all(scene.path("state")).unwrap();
     let ran = scene.run("pets import DIR/pets.ndjson --max-wait 0").await;
     assert_eq!((ran.stdout.as_str(), ran.code), ("100\t100\t0\t0\t0\t0\n", 0), "{}", ran.stderr);
     assert_eq!(scene.sent(), 100);
     scene.server.clock().advance(Duration::from_secs(60));
+    std::fs::remove_dir_all(scene.path("state")).unwrap();
     assert_eq!(scene.names().await, all(100));
 }
 

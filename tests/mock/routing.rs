@@ -50,7 +50,7 @@ async fn unknown_paths_are_404_with_and_without_a_key() {
         ("/v1x/pets", false),
         ("/v2/pets", false),
         ("/", false),
-        ("/_mock", false),
+        ("/_mocks", false),
         ("/_mock/nowhere", false),
     ] {
         for reply in [mock.get(path).await, reply(mock.request(Method::GET, path)).await] {

@@ -23,7 +23,7 @@ fn every_test_file_has_a_mod_line() {
             "mod" => (folder.parent().unwrap(), folder.file_name().unwrap().to_str().unwrap()),
             name => (folder, name),
         };
-        let top = if parent.ends_with("tests") { "main.rs" } else { "mod.rs" };
+        let top = if parent.join("main.rs").exists() { "main.rs" } else { "mod.rs" };
         let lines = read(parent.join(top));
         let found = lines.lines().any(|line| line.trim_end() == format!("mod {module};"));
         assert!(found, "{} has no `mod {module};` in {top}, so it is not run", path.display());

@@ -9,6 +9,7 @@ mod documents;
 mod events;
 mod faults;
 mod health;
+mod inspector;
 mod keys;
 mod metrics;
 mod pets;

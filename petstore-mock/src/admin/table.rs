@@ -11,8 +11,8 @@ use axum::{
 };
 
 use super::{
-    access, clock, docs, documents, events, faults, health, keys, metrics, pets, report, requests,
-    state::Admin,
+    access, clock, docs, documents, events, faults, health, inspector, keys, metrics, pets, report,
+    requests, state::Admin,
 };
 use crate::{error::ApiError, openapi::OpenApi, world::World};
 
@@ -28,11 +28,17 @@ impl Table {
     /// Returns all of them.
     pub(crate) fn new(world: Arc<World>) -> Self {
         let empty = Self { router: Router::new(), paths: Vec::new(), admin: Admin::new(world) };
-        empty.documents().health().clock().watching().faults().keys().pets()
+        empty.inspector().documents().health().clock().watching().faults().keys().pets()
     }
 
     pub(crate) fn into_router<S>(self) -> Router<S> {
         self.router.with_state(self.admin)
+    }
+
+    fn inspector(self) -> Self {
+        self.open("/_mock", get(inspector::home))
+            .open("/_mock/", get(inspector::page))
+            .open("/_mock/inspector/{file}", get(inspector::file))
     }
 
     fn documents(self) -> Self {

@@ -1,0 +1,67 @@
+// Faults: those that are set, with their hits, and setting and clearing them.
+
+import { get, post, remove } from "./api.js";
+import { attempt, find, make } from "./dom.js";
+
+/** What can be set from here: most of all there are, each made out of one number or text. */
+const KINDS = {
+  "status": { hint: "503", effect: (value) => ({ status: { status: Number(value || 503) } }) },
+  "delay, seconds": { hint: "2", effect: (value) => ({ delay: { seconds: Number(value || 2) } }) },
+  "reset": { effect: () => ({ reset: {} }) },
+  "empty reply": { effect: () => ({ emptyReply: {} }) },
+  "cut after bytes": { hint: "10", effect: (value) => ({ cut: { afterBodyBytes: Number(value || 10) } }) },
+  "hang": { effect: () => ({ hang: {} }) },
+  "bytes a second": { hint: "100", effect: (value) => ({ bandwidth: { bytesPerSecond: Number(value || 100) } }) },
+  "malformed JSON": { effect: () => ({ malformedJson: {} }) },
+  "content type": { hint: "text/html", effect: (value) => ({ contentType: { value: value || "text/html" } }) },
+  "no rate headers": { effect: () => ({ rateHeaders: "missing" }) },
+  "garbage rate headers": { effect: () => ({ rateHeaders: "garbage" }) },
+  "Date off, seconds": { hint: "-3600", effect: (value) => ({ date: { offsetSeconds: Number(value || -3600) } }) },
+  "Retry-After": { hint: "soon", effect: (value) => ({ retryAfter: { text: value || "soon" } }) },
+  "pet status": { hint: "lost", effect: (value) => ({ petStatus: { value: value || "lost" } }) },
+};
+
+export async function refresh() {
+  const faults = await get("/faults");
+  find("#fault-list").replaceChildren(...faults.map(card));
+  find("#clear-faults").disabled = faults.length === 0;
+}
+
+function card(fault) {
+  const { id, hits, seen, matched, effect, sequence, ...rest } = fault;
+  const name = rest.name ?? (sequence ?? [effect]).map((one) => Object.keys(one)[0]).join(", ");
+  return make("li", {},
+    make("div", { class: "top" },
+      make("strong", {}, name),
+      make("span", { class: `tag ${hits > 0 ? "ok" : ""}` }, `hit ${hits} time${hits === 1 ? "" : "s"}`),
+      make("button", { type: "button", "aria-label": `Clear fault ${id}`, click: attempt(async () => {
+        await remove(`/faults/${id}`);
+        await refresh();
+      }) }, "Clear")),
+    make("code", {}, JSON.stringify({ ...rest, effect, sequence })));
+}
+
+export function start() {
+  const form = find("#fault");
+  const { kind, value } = form.elements;
+  kind.replaceChildren(...Object.keys(KINDS).map((name) => make("option", {}, name)));
+  const suggest = () => {
+    value.placeholder = KINDS[kind.value].hint ?? "";
+    value.disabled = KINDS[kind.value].hint === undefined;
+  };
+  kind.addEventListener("change", suggest);
+  suggest();
+  form.addEventListener("submit", attempt(async () => {
+    const { operation, first } = Object.fromEntries(new FormData(form));
+    await post("/faults", {
+      effect: KINDS[kind.value].effect(value.value),
+      ...(operation === "" ? {} : { operation }),
+      ...(first === "" ? {} : { when: { first: Number(first) } }),
+    });
+    await refresh();
+  }));
+  find("#clear-faults").addEventListener("click", attempt(async () => {
+    await remove("/faults");
+    await refresh();
+  }));
+}

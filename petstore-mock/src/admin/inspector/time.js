@@ -1,0 +1,27 @@
+// The mock's time, and how it is written.
+
+let known = { now: 0, rate: 1, at: 0 };
+
+/** Takes in what `/_mock/clock` says. */
+export function learn({ now, rate }) {
+  known = { now, rate, at: performance.now() };
+}
+
+/** Returns the mock's time, in seconds since 1970. */
+export const now = () => known.now + ((performance.now() - known.at) / 1000) * known.rate;
+
+const pad = (number, width = 2) => String(number).padStart(width, "0");
+
+/** Writes an instant as `2026-01-01 00:00:00 UTC`. */
+export const instant = (seconds) =>
+  `${new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+
+/** Writes the time of day, to the millisecond. */
+export const timeOfDay = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 23);
+
+/** Writes a length of time as `1:02:03`. */
+export function length(seconds) {
+  const whole = Math.max(0, Math.ceil(seconds));
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  return hours > 0 ? `${hours}:${pad(minutes)}:${pad(whole % 60)}` : `${minutes}:${pad(whole % 60)}`;
+}

@@ -1,0 +1,177 @@
+//! A browser that looks at the inspector of a mock, and the mock itself.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use fantoccini::{Client, ClientBuilder, Locator, elements::Element};
+use petstore_mock::{Builder, Clock, MockServer};
+use serde_json::{Map, Value, json};
+
+/// 2026-01-01T00:00:10Z: 50 seconds before the minute ends.
+pub(crate) const NOW: u64 = 1_767_225_610;
+
+/// How often it is looked whether the page shows something.
+const STEP: Duration = Duration::from_millis(20);
+
+/// A mock, and a page that shows it.
+pub(crate) struct Browser {
+    server: Option<MockServer>,
+    pub(crate) page: Client,
+    http: reqwest::Client,
+    driver: Driver,
+}
+
+/// The process that drives the browser; it takes the browser along when it is killed.
+struct Driver(Child);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Either may fail only because it is gone.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Opens the inspector of a mock whose clock stands still.
+pub(crate) async fn open() -> Browser {
+    open_with(|builder| builder, &[]).await
+}
+
+/// Opens the inspector of a mock that differs from the default, in a browser that does.
+pub(crate) async fn open_with(set: impl FnOnce(Builder) -> Builder, flags: &[&str]) -> Browser {
+    let clock = Clock::frozen(std::time::UNIX_EPOCH + Duration::from_secs(NOW));
+    let server = set(MockServer::builder().clock(clock)).start().await.unwrap();
+    let (driver, port) = start_driver();
+    let page = ClientBuilder::new(fantoccini_connector())
+        .capabilities(capabilities(flags))
+        .connect(&format!("http://127.0.0.1:{port}"))
+        .await
+        .unwrap();
+    page.goto(&format!("{}/_mock/", server.origin())).await.unwrap();
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let browser = Browser { server: Some(server), page, http, driver };
+    browser.sees("#link", "live").await;
+    browser
+}
+
+fn fantoccini_connector() -> hyper_util::client::legacy::connect::HttpConnector {
+    hyper_util::client::legacy::connect::HttpConnector::new()
+}
+
+fn start_driver() -> (Driver, u16) {
+    let mut child = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("chromedriver is installed");
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let driver = Driver(child);
+    for line in lines.map_while(Result::ok) {
+        if let Some((_, port)) = line.split_once("started successfully on port ") {
+            return (driver, port.trim_end_matches('.').parse().unwrap());
+        }
+    }
+    panic!("chromedriver ended before it was ready");
+}
+
+fn capabilities(flags: &[&str]) -> Map<String, Value> {
+    let quiet = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+    ];
+    let args: Vec<&str> = quiet.iter().chain(flags).copied().collect();
+    let capabilities = json!({
+        "goog:chromeOptions": {"args": args},
+    });
+    capabilities.as_object().unwrap().clone()
+}
+
+impl Browser {
+    pub(crate) fn server(&self) -> &MockServer {
+        self.server.as_ref().expect("it has not been stopped")
+    }
+
+    /// Takes the mock away from under the page.
+    pub(crate) fn stop_server(&mut self) {
+        self.server = None;
+    }
+
+    /// Sends a request to the service, as the client under test would.
+    pub(crate) async fn request(&self, method: &str, path: &str, body: Option<Value>) -> u16 {
+        let url = format!("{}{path}", self.server().url());
+        let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+        let mut request = self.http.request(method, url).bearer_auth("free-key");
+        if let Some(body) = body {
+            let json = reqwest::header::HeaderValue::from_static("application/json");
+            request = request.header("content-type", json).body(body.to_string());
+        }
+        request.send().await.unwrap().status().as_u16()
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> u16 {
+        self.request("GET", path, None).await
+    }
+
+    pub(crate) async fn find(&self, css: &str) -> Element {
+        self.page.find(Locator::Css(css)).await.unwrap()
+    }
+
+    pub(crate) async fn click(&self, css: &str) {
+        self.find(css).await.click().await.unwrap();
+    }
+
+    /// Returns what a part of the page shows.
+    pub(crate) async fn text(&self, css: &str) -> String {
+        // It may be drawn anew just now.
+        match self.page.find(Locator::Css(css)).await {
+            Ok(element) => element.text().await.unwrap_or_default(),
+            Err(_) => String::new(),
+        }
+    }
+
+    /// Waits until a part of the page shows a text.
+    pub(crate) async fn sees(&self, css: &str, text: &str) {
+        self.until(css, |shown| shown.contains(text), text).await;
+    }
+
+    /// Waits until a part of the page does not show a text any more.
+    pub(crate) async fn sees_no(&self, css: &str, text: &str) {
+        self.until(css, |shown| !shown.contains(text), &format!("no {text}")).await;
+    }
+
+    async fn until(&self, css: &str, is_there: impl Fn(&str) -> bool, wanted: &str) {
+        let mut shown = String::new();
+        // No limit that a slow machine would miss: two minutes, for what takes a moment.
+        for _ in 0..6_000 {
+            shown = self.text(css).await;
+            if is_there(&shown) {
+                return;
+            }
+            tokio::time::sleep(STEP).await;
+        }
+        panic!("{css} never shows {wanted:?}, but: {shown}");
+    }
+
+    /// Runs a script in the page and returns its result.
+    pub(crate) async fn script(&self, script: &str) -> Value {
+        self.page.execute(script, Vec::new()).await.unwrap()
+    }
+
+    /// Ends the browser.
+    pub(crate) async fn close(self) {
+        let Self { page, driver, .. } = self;
+        page.close().await.unwrap();
+        drop(driver);
+    }
+}

@@ -1,0 +1,144 @@
+//! What the inspector shows of the mock, and what it changes there.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use fantoccini::key::Key;
+use serde_json::json;
+
+use super::driver::{NOW, open};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_requests_as_they_come_and_filters_them() {
+    let browser = open().await;
+    browser.sees("#empty", "No request yet").await;
+    assert_eq!(browser.get("/pets?limit=3").await, 200);
+    browser.sees("#rows", "GET /v1/pets?limit=3").await;
+    assert_eq!(browser.get("/dogs").await, 404);
+    browser.sees("#rows tr:first-child", "GET /v1/dogs").await;
+
+    browser.find("#filter [name=operation]").await.select_by_label("listPets").await.unwrap();
+    browser.sees_no("#rows", "/v1/dogs").await;
+    browser.sees("#rows", "GET /v1/pets?limit=3").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opens_a_request_and_closes_it_with_keys_alone() {
+    let browser = open().await;
+    assert_eq!(browser.get("/pets?limit=3").await, 200);
+    browser.sees("#rows", "GET /v1/pets?limit=3").await;
+    browser.script("document.querySelector('#rows button').focus()").await;
+    let enter = Key::Enter.to_string();
+    browser.find("#rows button").await.send_keys(&enter).await.unwrap();
+    browser.sees("#exchange", "x-ratelimit-remaining: 59").await;
+    browser.sees("#exchange", "Bearer ***").await;
+    browser.find("#exchange").await.send_keys(&Key::Escape.to_string()).await.unwrap();
+    browser.sees_no("#exchange", "x-ratelimit-remaining").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gauges_a_quota_and_counts_a_ban_down() {
+    let browser = open().await;
+    for _ in 0..60 {
+        assert_eq!(browser.get("/pets?limit=1").await, 200);
+    }
+    browser.sees("#key-list", "60 of 60 this minute").await;
+    browser.sees("#key-list", "resets in 0:50").await;
+    for _ in 0..12 {
+        assert_eq!(browser.get("/pets?limit=1").await, 429);
+    }
+    browser.sees("#key-list", "banned for 5:00").await;
+    let key = browser.find("#timeline-key").await;
+    key.select_by_label("#3 free-key (free)").await.unwrap();
+    browser.sees("#chart-text", "12 refused; at most 60 of 60 in one minute").await;
+    browser.sees("#verdict", "not compliant").await;
+    browser.click("#findings summary").await;
+    browser.sees("#findings", "#62").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn moves_freezes_and_resumes_the_clock() {
+    let browser = open().await;
+    let at = |seconds| UNIX_EPOCH + Duration::from_secs(NOW + seconds);
+    browser.sees("#now", "2026-01-01 00:00:10 UTC").await;
+    browser.click("[data-advance='60']").await;
+    browser.sees("#now", "2026-01-01 00:01:10 UTC").await;
+    assert_eq!(browser.server().clock().now(), at(60));
+    let seconds = browser.find("#advance input").await;
+    seconds.clear().await.unwrap();
+    seconds.send_keys("20").await.unwrap();
+    browser.click("#advance button").await;
+    browser.sees("#now", "2026-01-01 00:01:30 UTC").await;
+    assert_eq!(browser.server().clock().now(), at(80));
+    // What others do to the clock is shown too.
+    browser.server().clock().advance(Duration::from_secs(10));
+    assert_eq!(browser.get("/pets").await, 200);
+    browser.click("#freeze").await;
+    browser.sees_no("#freeze", "Resume").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sets_a_fault_shows_its_hits_and_clears_it() {
+    let browser = open().await;
+    browser.find("#fault [name=kind]").await.select_by_label("status").await.unwrap();
+    browser.find("#fault [name=value]").await.send_keys("503").await.unwrap();
+    browser.find("#fault [name=operation]").await.select_by_label("listPets").await.unwrap();
+    browser.click("#fault button").await;
+    browser.sees("#fault-list", "hit 0 times").await;
+    assert_eq!(browser.get("/pets").await, 503);
+    assert_eq!(browser.get("/store/orders").await, 200);
+    browser.sees("#fault-list", "hit 1 time").await;
+    browser.click("#clear-faults").await;
+    browser.sees_no("#fault-list", "hit").await;
+    assert_eq!(browser.get("/pets").await, 200);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_the_pets_and_resets_them() {
+    let browser = open().await;
+    browser.sees("#pet-count", "25 of 25").await;
+    let rex = json!({"name": "Rex", "categoryId": 7});
+    assert_eq!(browser.request("POST", "/pets", Some(rex)).await, 201);
+    browser.sees("#pet-rows", "Rex").await;
+    browser.sees("#pet-count", "26 of 26").await;
+    browser.script("window.confirm = () => true").await;
+    browser.click("#reset").await;
+    browser.sees("#pet-count", "25 of 25").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_sends_never_becomes_part_of_the_page() {
+    let browser = open().await;
+    let name = "<img src=x onerror=\"window.caught = 1\"><script>window.caught = 1</script>";
+    let pet = json!({"name": name, "categoryId": 7});
+    assert_eq!(browser.request("POST", "/pets", Some(pet)).await, 201);
+    browser.sees("#pet-rows", "<img src=x").await;
+    browser.click("#rows button").await;
+    browser.sees("#exchange", "<script>").await;
+    assert!(browser.script("return window.caught ?? null").await.is_null());
+    let tags = "return document.querySelectorAll('main img, main script, dialog img').length";
+    assert_eq!(browser.script(tags).await, 0);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn says_so_when_the_mock_is_gone() {
+    let mut browser = open().await;
+    browser.stop_server();
+    browser.sees("#link", "the mock does not answer").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn loads_nothing_from_elsewhere() {
+    let browser = open().await;
+    let elsewhere = "return performance.getEntriesByType('resource').map((one) => one.name)\
+                     .filter((name) => !name.startsWith(location.origin))";
+    assert_eq!(browser.script(elsewhere).await, json!([]));
+    browser.close().await;
+}

@@ -1,0 +1,36 @@
+//! How the inspector looks: on a phone, in the dark, and to who can't use a mouse.
+
+use super::driver::{open, open_with};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fits_a_phone() {
+    let browser = open().await;
+    browser.page.set_window_size(500, 900).await.unwrap();
+    assert_eq!(browser.get("/pets?limit=100&status=available").await, 200);
+    browser.sees("#rows", "/v1/pets").await;
+    let too_wide =
+        "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    assert_eq!(browser.script(too_wide).await, 0);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn is_dark_where_the_reader_wants_it() {
+    let ground = "return getComputedStyle(document.body).backgroundColor";
+    let light = open().await;
+    assert_eq!(light.script(ground).await, "rgb(246, 247, 249)");
+    light.close().await;
+    let dark = open_with(|builder| builder, &["--blink-settings=preferredColorScheme=0"]).await;
+    assert_eq!(dark.script(ground).await, "rgb(20, 23, 28)");
+    dark.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_control_has_a_name() {
+    let browser = open().await;
+    let nameless = "return [...document.querySelectorAll('button, input, select')].filter((one) =>
+        !(one.textContent.trim() || one.getAttribute('aria-label') || one.labels?.length))
+        .map((one) => one.outerHTML)";
+    assert_eq!(browser.script(nameless).await, serde_json::json!([]));
+    browser.close().await;
+}
