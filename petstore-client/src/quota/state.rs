@@ -131,6 +131,9 @@ impl State {
         if answer.fate == Fate::Unrelated {
             return None;
         }
+        if ticket.probe && answer.rate.is_some_and(|rate| self.opened_early(&rate, now.earliest)) {
+            self.guard = (self.guard + GUARD_STEP).min(MOST_GUARD);
+        }
         let current = answer.rate.filter(|rate| !is_over(rate, now.earliest));
         self.learn(ticket, answer.fate, current, now.earliest);
         self.known |= current.is_some() || answer.rate.is_none();
@@ -214,6 +217,17 @@ impl State {
         }
     }
 
+    /// Returns whether an answer still speaks of a used-up window that was taken to have ended: the
+    /// service rounds its reset down.
+    fn opened_early(&self, rate: &Rate, now: Time) -> bool {
+        rate.remaining == 0
+            && self.accounts.iter().any(|account| {
+                account.limit == rate.limit
+                    && account.window(rate) == Window::Same
+                    && account.passed(now, self.guard())
+            })
+    }
+
     /// Takes in the figure of an answer.
     fn learn(&mut self, ticket: Ticket, fate: Fate, rate: Option<Rate>, now: Time) {
         let exact = ticket.alone && ticket.number == self.sent && self.lost.total() == 0;
@@ -221,7 +235,6 @@ impl State {
         let reserved = self.reserved();
         let mut reported = false;
         let guard = self.guard();
-        let mut opened_early = false;
         let mut own_share = self.own_share;
         self.accounts.retain_mut(|account| {
             let Some(rate) = rate.filter(|rate| account.is(rate, now)) else {
@@ -236,8 +249,6 @@ impl State {
             match account.window(&rate) {
                 Window::Earlier => {}
                 Window::Same => {
-                    opened_early |=
-                        ticket.probe && rate.remaining == 0 && account.passed(now, guard);
                     account.lower(&rate, exact);
                     if let_in {
                         account.count_own(1);
@@ -252,9 +263,6 @@ impl State {
             true
         });
         self.own_share = own_share;
-        if opened_early {
-            self.guard = (self.guard + GUARD_STEP).min(MOST_GUARD);
-        }
         if let Some(rate) = rate.filter(|_| !reported) {
             let account = Account::open(rate, reserved, own_share, now);
             self.own_share = account.own_share(reserved).or(own_share);

@@ -28,7 +28,8 @@ fn remaining_is_counted_before_the_request() {
 
 #[test]
 fn reset_is_rounded_down_and_passes_while_still_limited() {
-    assert!(odd(|model| (model.rounds_down, model.phase) = (true, 700_000), 8) <= 4);
+    // One of the three resets is met too early; then it is known.
+    assert!(odd(|model| (model.rounds_down, model.phase) = (true, 700_000), 8) <= 1);
 }
 
 #[test]
