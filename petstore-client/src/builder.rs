@@ -142,7 +142,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how many requests may be under way at once. By default it is a sixteenth of the
+    /// Sets how many requests may be under way at once. By default it is a tenth of the
     /// quota's limit, at least 32 and at most 256.
     pub fn max_in_flight(mut self, most: u32) -> Self {
         self.policy.max_in_flight = Some(most);

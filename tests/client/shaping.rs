@@ -97,10 +97,10 @@ async fn no_more_are_under_way_than_may_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sixteenth_of_the_limit_may_be_under_way_unless_set() {
+async fn a_tenth_of_the_limit_may_be_under_way_unless_set() {
     let server = slow().await;
     let client = builder(&server.base()).build().unwrap();
-    assert_eq!(in_each_second(&client, 150).await, [1, 62, 62, 25]);
+    assert_eq!(in_each_second(&client, 150).await, [1, 100, 49]);
 }
 
 #[tokio::test(start_paused = true)]

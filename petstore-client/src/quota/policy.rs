@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How a caller uses a quota.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
-    /// The most requests to have under way; without it, a sixteenth of the limit, 32 to 256.
+    /// The most requests to have under way; without it, a tenth of the limit, 32 to 256.
     pub(crate) max_in_flight: Option<u32>,
     /// The part of each quota that is the caller's, above 0 and up to 1.
     pub(crate) share: f64,
@@ -35,7 +35,7 @@ impl Default for Policy {
 impl Policy {
     /// Returns how many requests may be under way under a limit.
     pub(crate) fn in_flight_limit(&self, limit: u64) -> u32 {
-        let fitting = u32::try_from((limit / 16).clamp(32, 256)).unwrap_or(256);
+        let fitting = u32::try_from((limit / 10).clamp(32, 256)).unwrap_or(256);
         self.max_in_flight.unwrap_or(fitting).max(1)
     }
 }
