@@ -103,7 +103,7 @@ impl Context {
     fn client_of(&self, target: Target) -> Result<Client, CliError> {
         self.report.hide(&target.key);
         let (report, now) = (self.report.clone(), self.env.now);
-        let waits = self.report.clone();
+        let (waits, traces) = (self.report.clone(), self.report.clone());
         let remembers = !self.wants_mock() && !self.args.deny_deprecated;
         let state = if remembers { State::new(&self.env.dirs) } else { State::default() };
         let max_wait = self.settings.max_wait();
@@ -117,7 +117,8 @@ impl Context {
                 let first = state.first_today(&format!("deprecated-{operation}"), now());
                 report.deprecated(operation, end, now(), first);
             })
-            .on_wait(move |wait| waits.waits(wait));
+            .on_wait(move |wait| waits.waits(wait))
+            .on_exchange(move |exchange| traces.exchanged(exchange));
         if let (false, Some(folder)) = (self.wants_mock(), &self.env.dirs.state) {
             // One run after another, and several at once, keep within the limits together.
             builder = builder.shared_limits(folder.join("limits"));

@@ -11,7 +11,7 @@ use crate::deprecation::Deprecation;
 use crate::error::Error;
 use crate::gate::Gates;
 use crate::keys::{KeyProvider, Keys};
-use crate::notices::{Hooks, Notices, Refusal, Wait};
+use crate::notices::{Exchange, Hooks, Notices, Refusal, Wait};
 use crate::options::{CallOptions, Limits};
 use crate::pipeline::{Backoff, Pipeline};
 use crate::quota::Policy;
@@ -243,6 +243,28 @@ impl ClientBuilder {
     /// ```
     pub fn on_refusal(mut self, hook: impl Fn(&Refusal<'_>) + Send + Sync + 'static) -> Self {
         self.hooks.on_refusal = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets a function that hears of each attempt when it has ended: what was sent, and what came.
+    /// For logs and for people who look for a fault; the key is not in it, what else is secret may
+    /// be.
+    ///
+    /// ```
+    /// use petstore_client::Client;
+    ///
+    /// let client = Client::builder("https://petstore.example/v1")
+    ///     .api_key("s3cret")
+    ///     .on_exchange(|exchange| match &exchange.answer {
+    ///         Ok(answer) => eprintln!("{} {}: {}", exchange.method, exchange.url, answer.status),
+    ///         Err(error) => eprintln!("{} {}: {error}", exchange.method, exchange.url),
+    ///     })
+    ///     .build()?;
+    /// # let _ = client;
+    /// # Ok::<(), petstore_client::Error>(())
+    /// ```
+    pub fn on_exchange(mut self, hook: impl Fn(&Exchange<'_>) + Send + Sync + 'static) -> Self {
+        self.hooks.on_exchange = Some(Arc::new(hook));
         self
     }
 

@@ -56,7 +56,7 @@ pub use gate::{Blocked, HeldBy, QuotaStatus, RateLimits};
 pub use headers::RateLimit;
 pub use keys::{KeyFuture, KeyProvider};
 pub use models::{NewPet, Pet, PetStatus};
-pub use notices::{Refusal, Wait};
+pub use notices::{Answer, Exchange, Refusal, Wait};
 pub use options::CallOptions;
 pub use page::{More, Page};
 pub use response::Response;

@@ -1,16 +1,19 @@
 //! Tells what a program may want to show: a deprecated operation, once however often it is
-//! called, each wait that a rate limit asks for, and each refusal.
+//! called, each wait that a rate limit asks for, each refusal, and all that goes over the wire.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use url::Url;
 
 use crate::clock::http_date;
 use crate::deprecation::Deprecation;
-use crate::error::Quota;
+use crate::error::{Error, Quota};
+use crate::headers::{RateLimit, rate_limit, service_time};
 
 /// Raw requests name operations as they like: remember this many, and be silent on the rest.
 const MOST: usize = 1_000;
@@ -56,12 +59,61 @@ pub struct Refusal<'r> {
     pub attempt: u32,
 }
 
+/// Hears of each attempt.
+pub(crate) type ExchangeHook = Arc<dyn Fn(&Exchange<'_>) + Send + Sync>;
+
+/// An attempt that has ended: what was sent, and what came of it. Nothing in it is the key's, but
+/// for what the service itself repeats in the body of a success.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Exchange<'e> {
+    /// The operation, by the specification's name or as method and path.
+    pub operation: &'e str,
+    /// The how-manieth attempt of the call it was, from 1.
+    pub attempt: u32,
+    /// The method of the request.
+    pub method: &'e Method,
+    /// The whole address of the request.
+    pub url: &'e Url,
+    /// The headers that the request brought along. `Authorization`, and those that are the same
+    /// for every request of a connection, are added below.
+    pub headers: &'e HeaderMap,
+    /// The body of the request.
+    pub body: Option<&'e Bytes>,
+    /// From when it was sent until it had ended.
+    pub elapsed: Duration,
+    /// What came.
+    pub answer: Result<Answer<'e>, &'e Error>,
+}
+
+/// A whole answer, of whatever status.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Answer<'e> {
+    /// The status.
+    pub status: StatusCode,
+    /// All headers as they came.
+    pub headers: &'e HeaderMap,
+    /// The body as it came; of an answer that is no success at most 64 KiB are read.
+    pub body: &'e Bytes,
+}
+
+impl Answer<'_> {
+    /// Returns the quota that the answer describes (specification, section 8), where its three
+    /// headers make sense.
+    #[must_use]
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        rate_limit(self.headers, service_time(self.headers))
+    }
+}
+
 /// The functions that a program sets.
 #[derive(Default)]
 pub(crate) struct Hooks {
     pub(crate) on_deprecation: Option<DeprecationHook>,
     pub(crate) on_wait: Option<WaitHook>,
     pub(crate) on_refusal: Option<RefusalHook>,
+    pub(crate) on_exchange: Option<ExchangeHook>,
 }
 
 pub(crate) struct Notices {
@@ -79,6 +131,13 @@ impl Notices {
         tracing::debug!(status = refusal.status.as_u16(), %quota, ?wait, "refused by a rate limit");
         if let Some(hook) = &self.hooks.on_refusal {
             hook(refusal);
+        }
+    }
+
+    /// Tells of an exchange, which is only put together where somebody hears of it.
+    pub(crate) fn exchanged<'e>(&self, exchange: impl FnOnce() -> Exchange<'e>) {
+        if let Some(hook) = &self.hooks.on_exchange {
+            hook(&exchange());
         }
     }
 

@@ -64,6 +64,16 @@ impl<T> Page<T> {
         self.more
     }
 
+    /// Returns the address of the next page, where the service offers one that may be followed: to
+    /// go on from there later, with [`ListPets::starting_at`](crate::ListPets::starting_at).
+    #[must_use]
+    pub fn next_url(&self) -> Option<&Url> {
+        match &self.next {
+            Next::At(url) => Some(url),
+            Next::None | Next::Refused(_) => None,
+        }
+    }
+
     /// Returns the items.
     #[must_use]
     pub fn into_items(self) -> Vec<T> {

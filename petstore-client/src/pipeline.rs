@@ -3,26 +3,27 @@
 //! What an attempt means is left to `trip`, how it is made to `transport`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use tokio::time::{sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::Instrument as _;
 
 use crate::backoff::Schedule;
 use crate::clock;
+use crate::deprecation::Deprecation;
 use crate::echo::Echo;
 use crate::error::{Error, Quota, ServiceFault};
 use crate::gate::{Gate, Gates, Hold, Permit, RateLimits};
-use crate::headers::{date, rate_limit};
+use crate::headers::{rate_limit, service_time};
 use crate::keys::{Keys, Signature};
-use crate::notices::{Notices, Refusal, Wait};
+use crate::notices::{Answer, Exchange, Notices, Refusal, Wait};
 use crate::options::Limits;
 use crate::request::Request;
 use crate::response::{Head, Response};
 use crate::retry::Budget;
-use crate::transport::{Reply, Transport};
+use crate::transport::{Failure, Reply, Transport};
 use crate::trip::{Attempt, Step, Trip};
 
 /// After a wait that is longer, a key provider is asked again.
@@ -62,13 +63,23 @@ impl Pipeline {
         let journey = trip.journey;
         match result {
             Ok(reply) => Ok(self.arrived(&mut trip, reply)),
-            Err(error) => Err(error.of(request.operation.clone()).after(journey)),
+            Err(error) => {
+                // That there is no such pet says nothing against the operation's end.
+                if let Some(headers) = error.headers().filter(|_| error.is_not_found()) {
+                    self.announced(request, headers);
+                }
+                Err(error.of(request.operation.clone()).after(journey))
+            }
         }
     }
 
     /// Returns what is known of the limits of the key that was used last.
     pub(crate) fn rate_limit(&self) -> RateLimits {
-        let gate = self.gates.last();
+        let gate = match &self.keys {
+            // Before the first call too: others may have shared what they know.
+            Keys::Fixed(authorization) => Some(self.gates.of(authorization)),
+            Keys::Provided(_) => self.gates.last(),
+        };
         gate.map(|gate| gate.snapshot(&self.limits.policy)).unwrap_or_default()
     }
 
@@ -149,6 +160,8 @@ impl Pipeline {
         let deadline = trip.attempt_deadline();
         let echo = Echo::of(&signature.authorization);
         let key = signature.authorization.clone();
+        let number = trip.journey.attempts + 1;
+        let begun = clock::now();
         permit.sent();
         let head = match self.transport.send(trip.request, key, deadline).await {
             Ok(head) => head,
@@ -157,7 +170,9 @@ impl Pipeline {
                 if failure.never_left {
                     permit.never_left();
                 }
-                return Attempt { result: Err(failure), hold: None };
+                let result = Err(failure);
+                self.notices.exchanged(|| exchange(trip.request, number, begun, &result));
+                return Attempt { result, hold: None };
             }
         };
         tracing::debug!(status = head.status().as_u16(), "answered");
@@ -175,6 +190,7 @@ impl Pipeline {
             }
         }
         trip.echo = Some(echo);
+        self.notices.exchanged(|| exchange(trip.request, number, begun, &result));
         if let (Some(hold), Ok(Reply { status, .. })) = (&hold, &result) {
             self.notices.refused(&Refusal {
                 operation: &trip.request.operation,
@@ -182,7 +198,7 @@ impl Pipeline {
                 quota: hold.quota,
                 wait: hold.until.saturating_duration_since(clock::now()),
                 until: hold.until_service,
-                attempt: trip.journey.attempts + 1,
+                attempt: number,
             });
         }
         Attempt { result, hold }
@@ -190,10 +206,7 @@ impl Pipeline {
 
     fn arrived(&self, trip: &mut Trip<'_>, reply: Reply) -> Response<Bytes> {
         let request = trip.request;
-        let deprecation = request.deprecation(&reply.headers);
-        if let Some(deprecation) = &deprecation {
-            self.notices.tell(&request.operation, deprecation);
-        }
+        let deprecation = self.announced(request, &reply.headers);
         let head = Head {
             operation: request.operation.clone(),
             status: reply.status,
@@ -206,8 +219,36 @@ impl Pipeline {
         Response::new(reply.body, head)
     }
 
+    /// Returns, and tells of, the announced end of an operation.
+    fn announced(&self, request: &Request, headers: &HeaderMap) -> Option<Deprecation> {
+        let deprecation = request.deprecation(headers)?;
+        self.notices.tell(&request.operation, &deprecation);
+        Some(deprecation)
+    }
+
     fn budget(&self) -> MutexGuard<'_, Budget> {
         self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn exchange<'e>(
+    request: &'e Request,
+    attempt: u32,
+    begun: Instant,
+    result: &'e Result<Reply, Failure>,
+) -> Exchange<'e> {
+    Exchange {
+        operation: &request.operation,
+        attempt,
+        method: &request.method,
+        url: &request.url,
+        headers: &request.headers,
+        body: request.body.as_ref(),
+        elapsed: clock::now().saturating_duration_since(begun),
+        answer: match result {
+            Ok(Reply { status, headers, body }) => Ok(Answer { status: *status, headers, body }),
+            Err(failure) => Err(&failure.error),
+        },
     }
 }
 
@@ -215,11 +256,6 @@ impl Pipeline {
 fn is_ban(reply: &Reply) -> bool {
     let fault = || ServiceFault::new(reply.status, HeaderMap::new(), &reply.body);
     reply.status == StatusCode::TOO_MANY_REQUESTS && fault().code.as_deref() == Some("key_banned")
-}
-
-/// Returns the service's own time at which it answered, or the wall clock's.
-fn service_time(headers: &HeaderMap) -> SystemTime {
-    date(headers).unwrap_or_else(clock::wall)
 }
 
 /// Carries out work of a key provider, which knows no time limit.

@@ -12,6 +12,7 @@ use crate::clock;
 use crate::echo::Echo;
 use crate::error::{Error, Journey, Kind, Limit, RateLimited, ServiceFault};
 use crate::gate::{Hold, Wish};
+use crate::headers::{retry_after, service_time};
 use crate::options::Limits;
 use crate::request::Request;
 use crate::retry::{Budget, Outcome, Verdict, may_have_acted, verdict};
@@ -126,8 +127,12 @@ impl<'c> Trip<'c> {
                 _ => Step::Again,
             },
             Verdict::BackOff if may_go_on => {
-                let wait = self.schedule.next();
-                if clock::after(clock::now(), wait) < self.deadline && budget.spend() {
+                let asked = attempt.asked();
+                let wait = self.schedule.next() + asked;
+                let end = clock::after(clock::now(), wait);
+                let in_time = end < self.deadline && (asked.is_zero() || end <= self.latest());
+                if in_time && budget.spend() {
+                    self.held_back += asked;
                     self.journey.waited += wait;
                     Step::AfterWait(wait)
                 } else {
@@ -173,6 +178,14 @@ impl Attempt {
             }
             Err(_) => Some(Outcome::Lost),
         }
+    }
+
+    /// Returns how long a failed service asks to be left alone (`Retry-After`): it is no rate
+    /// limit, so it goes for this call alone.
+    fn asked(&self) -> Duration {
+        let headers = self.result.as_ref().ok().map(|reply| &reply.headers);
+        let asked = headers.and_then(|headers| retry_after(headers, service_time(headers)));
+        asked.unwrap_or_default()
     }
 
     fn finish(self) -> Result<Reply, Error> {

@@ -102,19 +102,22 @@ async fn shows_what_is_left_of_the_limit() {
     let ran = Petstore::at(&server, "free-key").terminal().run("limits").await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
-    ␛[1mLIMIT  REMAINING  RESET                 SECONDS TO RESET␛[0m
-    60     59         2026-11-21T10:01:00Z  60
+    ␛[1mQUOTA   LIMIT  REMAINING  RESET                 SECONDS TO RESET  LEFT␛[0m
+    minute  60     59         2026-11-21T10:01:00Z  60                ███████████████████░  98%
     --- exit 0
     ");
     let ran = Petstore::at(&server, "free-key").run("limits -o json").await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stdout
-    {
-      "limit": 60,
-      "remaining": 58,
-      "reset": "2026-11-21T10:01:00Z",
-      "secondsToReset": 60
-    }
+    [
+      {
+        "quota": "minute",
+        "limit": 60,
+        "remaining": 58,
+        "reset": "2026-11-21T10:01:00Z",
+        "secondsToReset": 60
+      }
+    ]
     --- exit 0
     "#);
 }

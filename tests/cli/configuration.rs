@@ -160,7 +160,7 @@ async fn the_help_goes_to_standard_output() {
       pets         Lists, adds, gets, imports and exports pets
       store        Looks into the store
       api          Sends any request, for what has no command of its own
-      limits       Shows what is left of the rate limit
+      limits       Shows what is left of the rate limits
       auth         Keeps, checks and forgets API keys
       config       Shows and changes the configuration
       doctor       Checks the configuration, the key, the service, the clock and the rate limit

@@ -91,8 +91,10 @@ async fn the_limits_are_shown_when_they_are_used_up_too() {
     let ran = Petstore::at(&server, "good-key").terminal().run("limits").await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
-    ␛[1mLIMIT  REMAINING  RESET                 SECONDS TO RESET␛[0m
-    1      0          2026-11-21T10:01:00Z  60
+    ␛[1mQUOTA   LIMIT  REMAINING  RESET                 SECONDS TO RESET  LEFT␛[0m
+    minute  1      0          2026-11-21T10:01:00Z  60                ░░░░░░░░░░░░░░░░░░░░   0%
+    --- stderr
+    note: the minute's quota holds requests back until 2026-11-21T10:01:00Z
     --- exit 0
     ");
 }

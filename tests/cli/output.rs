@@ -241,6 +241,8 @@ async fn tells_headers_and_bodies_where_asked_and_never_the_key() {
             let line = format!("{line} {flag}");
             let ran = Petstore::at(&server, "sentinel-key").run(&line).await;
             assert_eq!(ran.stderr.contains("\n< x-ratelimit-limit: 60\n"), head, "{}", ran.stderr);
+            let sent = if line.starts_with("api") { "> GET " } else { "> content-type: " };
+            assert_eq!(ran.stderr.contains(&format!("\n{sent}")), head, "{}", ran.stderr);
             assert_eq!(ran.stderr.contains("\n< {"), body, "{}", ran.stderr);
             assert!(!ran.stderr.contains("sentinel-key"), "{}", ran.stderr);
         }

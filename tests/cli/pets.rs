@@ -132,6 +132,7 @@ async fn tells_that_there_is_no_such_pet() {
     let ran = Petstore::bare().run("--mock pets get 999").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
+    warning: getPet is deprecated and will be removed on 2030-12-05 (1474 days left); use `petstore pets list --status …`
     error: getPet failed: the service answered 404 Not Found (pet_not_found): no pet has the id 999; GET /v1/pets lists those there are; check the identifier and the base URL, version segment included
     --- exit 9
     ");
@@ -151,5 +152,5 @@ async fn shows_no_orders_as_an_empty_document() {
 async fn tells_what_a_call_went_through_where_asked() {
     let ran = Petstore::bare().run("--mock pets create Rex --category-id 7 -v").await;
     let told = ran.stderr.split("; ").next().unwrap();
-    assert_eq!(told, "createPet: 201 Created after 1 attempt and 0.0 s of waiting");
+    assert!(told.starts_with("createPet: 201 Created in 0.") && told.ends_with(" s"), "{told}");
 }

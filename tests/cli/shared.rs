@@ -21,3 +21,19 @@ async fn the_61st_run_on_a_free_key_is_held_back_and_not_refused() {
     assert_eq!(ran.code, 7, "{}", ran.stderr);
     assert_eq!(server.requests(..).len(), 60, "the last one was not even sent");
 }
+
+#[tokio::test]
+async fn the_limits_are_shown_without_a_request_as_long_as_what_was_told_goes() {
+    let builder = MockServer::builder().key("free-key", Plan::Free).clock(Clock::frozen(noon()));
+    let (server, home) = (builder.start().await.unwrap(), TempDir::new().unwrap());
+    let run = async |words: &str| {
+        Petstore::at(&server, "free-key").home(home.path()).run(words).await.stdout
+    };
+    let left = "limits --jq .[].remaining";
+    assert_eq!(run(left).await, "59\n", "nothing is known yet");
+    run("pets list").await;
+    assert_eq!(run(left).await, "58\n");
+    assert_eq!(run("limits --refresh --jq .[].remaining").await, "57\n");
+    assert_eq!(run("limits -o csv").await.lines().count(), 2);
+    assert_eq!(server.requests(..).len(), 3);
+}

@@ -126,3 +126,18 @@ async fn a_hook_may_use_the_client_itself() {
     *slot.lock().unwrap() = Some(client.clone());
     get(&client).await;
 }
+
+#[tokio::test]
+async fn that_there_is_no_such_pet_does_not_hide_the_end_of_the_operation() {
+    let sunset = [("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")];
+    let server = Wire::start(move |_| answer(404, &sunset, "")).await;
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hook = Arc::clone(&heard);
+    let client = builder(&server.base())
+        .on_deprecation(move |operation, _| hook.lock().unwrap().push(operation.to_owned()));
+    let client = client.build().unwrap();
+    #[expect(deprecated, reason = "it is what is asked about")]
+    let error = client.pets().get(7).await.unwrap_err();
+    assert!(error.is_not_found());
+    assert_eq!(*heard.lock().unwrap(), ["getPet"]);
+}

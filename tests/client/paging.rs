@@ -137,3 +137,24 @@ async fn a_limit_out_of_range_is_the_streams_only_element() {
     assert!(pages.try_next().await.unwrap_err().is_invalid_request());
     assert!(pages.try_next().await.unwrap().is_none());
 }
+
+#[tokio::test]
+async fn a_list_goes_on_later_from_a_page_that_was_named_as_next() {
+    let server = Wire::start(|number| match number {
+        0 => page(&[1, 2], &["</v1/pets?cursor=x>; rel=next"]),
+        1 => page(&[3, 4], &["</v1/pets?cursor=y>; rel=next"]),
+        _ => page(&[5], &[]),
+    });
+    let server = server.await;
+    let client = client(&server.base());
+    let first = client.pets().list().limit(2).send().await.unwrap();
+    let next = first.next_url().unwrap().clone();
+    let rest = client.pets().list().limit(2).starting_at(next).items();
+    let rest: Vec<_> = rest.map_ok(|pet| pet.id).try_collect().await.unwrap();
+    assert_eq!(rest, [3, 4, 5]);
+    assert_eq!(server.targets()[1..], ["/v1/pets?cursor=x", "/v1/pets?cursor=y"]);
+    // Wherever an address comes from, the key goes home only.
+    let elsewhere = "http://127.0.0.1:9/v1/pets".parse().unwrap();
+    let error = client.pets().list().starting_at(elsewhere).send().await.unwrap_err();
+    assert!(error.is_invalid_request(), "{error}");
+}

@@ -46,6 +46,18 @@ async fn waits_the_seconds_of_a_429() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failed_service_is_left_alone_as_long_as_it_asks_and_others_go_on() {
+    let pause = pause(502, &[("Retry-After", "30")]).await;
+    // A back-off follows, so that not all come back at once.
+    assert!((30_000..=30_200).contains(&pause.as_millis()), "{pause:?}");
+    let server = refusing_once(504, &[("Retry-After", "130")]).await;
+    let client = client(&server.base());
+    let error = client.pets().list().send().await.unwrap_err();
+    assert_eq!((error.attempts(), error.waited()), (1, Duration::ZERO), "longer than `max_wait`");
+    assert!(client.pets().list().send().await.unwrap().waited().is_zero());
+}
+
+#[tokio::test(start_paused = true)]
 async fn reckons_all_three_forms_of_a_date_against_the_responses_own() {
     for form in [
         "Fri, 15 Jan 2027 08:00:45 GMT",

@@ -91,7 +91,7 @@ async fn a_refusal_that_one_process_received_holds_back_the_others() {
     let first = process(&server.base(), &folder, 0).build().unwrap();
     first.pets().list().with(once).send().await.unwrap_err();
     let second = process(&server.base(), &folder, 1).build().unwrap();
-    assert!(second.rate_limit().held_by.is_none(), "it has not looked yet");
+    assert!(second.rate_limit().blocked.is_some(), "it looks before its first call");
     second.pets().list().send().await.unwrap();
     assert!(start.elapsed() >= Duration::from_millis(29_990), "{:?}", start.elapsed());
 }

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use petstore_client::{CallOptions, Client, HeldBy, Quota, RateLimits, StatusCode};
+use petstore_client::{
+    CallOptions, Client, Exchange, HeldBy, NewPet, Quota, RateLimits, StatusCode,
+};
 use tokio::task::JoinHandle;
 
 use super::kit::{answer, builder, http, no_pets, once};
@@ -88,6 +90,17 @@ async fn a_wait_that_begins_in_line_is_told_as_well() {
     // All came before the answer that says that nothing is left; the first in line is told.
     let told = waits.lock().unwrap().clone();
     assert!(matches!(told[..], [60..=62]), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_is_shown_until_its_reset() {
+    let server = Wire::start(|_| slowly("9", "10")).await;
+    let client = builder(&server.base()).build().unwrap();
+    client.pets().list().send().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(58)).await;
+    assert_eq!(client.rate_limit().quotas.len(), 1);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(client.rate_limit().quotas, []);
 }
 
 fn call(client: &Client) -> JoinHandle<Duration> {
@@ -179,4 +192,41 @@ async fn a_reset_that_is_years_away_cannot_be_right_and_holds_nothing_back() {
     for _ in 0..3 {
         assert!(client.pets().list().send().await.unwrap().waited().is_zero());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hears_of_each_attempt_with_all_that_was_sent_and_came_but_the_key() {
+    let server = Wire::start(|number| match number {
+        0 => answer(429, &[("Retry-After", "30"), ("X-Seen", "s3cret-key")], "no"),
+        1 => Act::Reset(Vec::new()),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let heard: Heard<String> = Heard::default();
+    let hears = Arc::clone(&heard);
+    let client = builder(&server.base()).api_key("s3cret-key").on_exchange(move |exchange| {
+        let answer = match &exchange.answer {
+            Ok(answer) => format!("{} {:?} {:?}", answer.status, answer.headers, answer.body),
+            Err(problem) => format!("{problem:?}"),
+        };
+        let Exchange { operation, attempt, method, url, headers, body, .. } = exchange;
+        let sent = format!("{operation} {attempt} {method} {url} {headers:?} {body:?}");
+        hears.lock().unwrap().push(format!("{sent} -> {answer}"));
+    });
+    let client = client.build().unwrap();
+    let _ = client.pets().create(&NewPet::new("Rex", 7)).await;
+    client.pets().list().limit(5).send().await.unwrap();
+    let heard = heard.lock().unwrap().clone();
+    let expected = [
+        ("createPet 1 POST", "429 Too Many Requests"),
+        ("createPet 2 POST", "Interrupted"),
+        ("listPets 1 GET", "200 OK"),
+    ];
+    assert_eq!(heard.len(), expected.len(), "{heard:#?}");
+    for (heard, (sent, came)) in heard.iter().zip(expected) {
+        assert!(heard.starts_with(sent) && heard.contains(came), "{heard}");
+        assert!(!heard.contains("s3cret-key"), "{heard}");
+    }
+    assert!(heard[0].contains(r#"application/json"#) && heard[0].contains("Rex"), "{}", heard[0]);
+    assert!(heard[2].contains("/v1/pets?limit=5"), "{}", heard[2]);
 }

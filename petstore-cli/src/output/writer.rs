@@ -27,6 +27,17 @@ pub(crate) struct Look {
     pub(crate) color: bool,
 }
 
+impl Look {
+    /// Returns the format that was asked for, or fits.
+    pub(crate) fn format(&self) -> OutputFormat {
+        match self.format {
+            Some(format) => format,
+            None if self.jq.is_some() => OutputFormat::Json,
+            None => OutputFormat::fitting(self.is_terminal),
+        }
+    }
+}
+
 /// A result that is being written.
 pub(crate) struct Output {
     out: Sink,
@@ -49,12 +60,10 @@ impl Output {
     /// Where `--fields` names none of the fields, or `--jq` cannot be understood.
     pub(crate) fn new(out: Sink, look: &Look, known: Option<&[&str]>) -> Result<Self, CliError> {
         let jq = look.jq.as_deref().map(Jq::parse).transpose()?;
-        let implied =
-            if jq.is_some() { OutputFormat::Json } else { OutputFormat::fitting(look.is_terminal) };
         let chosen = look.fields.as_deref().map(|names| choose(names, known)).transpose()?;
         Ok(Self {
             out,
-            format: look.format.unwrap_or(implied).format(look),
+            format: look.format().format(look),
             chosen: chosen.is_some(),
             columns: chosen
                 .or_else(|| Some(known?.iter().map(|name| Column::new(*name)).collect())),

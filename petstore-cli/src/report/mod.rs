@@ -7,4 +7,3 @@ mod printer;
 mod trace;
 
 pub(crate) use printer::{ErrorFormat, Report, Style};
-pub(crate) use trace::Sent;

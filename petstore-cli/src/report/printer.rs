@@ -119,7 +119,6 @@ impl Report {
 
     /// Prints an error with its cause and its hints.
     pub(crate) fn error(&self, error: &CliError) {
-        self.refused(error);
         if self.style.format == ErrorFormat::Json {
             return self.object(&fault::object(error));
         }

@@ -1,17 +1,15 @@
-//! What calls went through: `-v` a line for each, `-vv` the headers from a list of harmless ones,
-//! `-vvv` the bodies.
+//! What went over the wire: `-v` a line for each attempt, `-vv` the headers from a list of harmless
+//! ones, `-vvv` the bodies.
 
-use http::{HeaderMap, StatusCode};
-use petstore_client::{Error as ClientError, Response};
-use serde_json::Value;
+use http::HeaderMap;
+use petstore_client::{Answer, Bytes, Exchange};
 
 use super::printer::Report;
-use crate::error::CliError;
-use crate::output::to_text;
 use crate::{style, time};
 
 /// The headers that are shown. What is not named here may hold a secret.
-const SHOWN: [&str; 16] = [
+const SHOWN: [&str; 17] = [
+    "accept",
     "allow",
     "content-length",
     "content-type",
@@ -30,90 +28,62 @@ const SHOWN: [&str; 16] = [
     "x-request-id",
 ];
 
-/// A request, as far as it is told.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent<'s> {
-    /// The operation's name, or the method and the path.
-    pub(crate) operation: &'s str,
-    pub(crate) body: Option<&'s str>,
-}
-
-impl<'s> Sent<'s> {
-    pub(crate) fn new(operation: &'s str) -> Self {
-        Self { operation, body: None }
-    }
-
-    pub(crate) fn body(mut self, body: &'s str) -> Self {
-        self.body = Some(body);
-        self
-    }
-}
-
 impl Report {
-    /// Returns whether bodies are told, which have to be kept for that.
-    pub(crate) fn tells_bodies(&self) -> bool {
-        self.style.verbose >= 3
-    }
-
-    /// Tells what a call went through. `value` is what was read of the answer.
-    pub(crate) fn called<T>(
-        &self,
-        sent: Sent<'_>,
-        response: &Response<T>,
-        value: impl FnOnce(&T) -> Value,
-    ) {
+    /// Tells of an attempt that has ended, and takes off the screen what was told while it waited.
+    pub(crate) fn exchanged(&self, exchange: &Exchange<'_>) {
         self.clear();
-        if self.style.verbose == 0 {
-            return;
+        let verbose = self.style.verbose;
+        if verbose >= 1 {
+            self.trace(&summary(exchange));
         }
-        let plural = if response.attempts() == 1 { "" } else { "s" };
-        let mut text = format!(
-            "{}: {} after {} attempt{plural} and {:.1} s of waiting",
-            sent.operation,
-            response.status(),
-            response.attempts(),
-            response.waited().as_secs_f64(),
-        );
-        if let Some(quota) = response.rate_limit() {
-            text += &format!(
-                "; {} of {} requests left until {}",
-                quota.remaining,
-                quota.limit,
-                time::instant(quota.reset)
-            );
+        if verbose >= 2 {
+            self.trace(&format!("> {} {}", exchange.method, exchange.url));
+            self.headers('>', exchange.headers);
         }
-        self.trace(&text);
-        if let Some(body) = sent.body.filter(|_| self.tells_bodies()) {
-            self.trace(&format!("> {body}"));
+        if let (3.., Some(body)) = (verbose, exchange.body) {
+            self.body('>', body);
         }
-        self.head(response.status(), response.headers());
-        if self.tells_bodies() {
-            self.trace(&format!("< {}", to_text(&value(response))));
+        let Ok(Answer { status, headers, body, .. }) = exchange.answer else { return };
+        if verbose >= 2 {
+            self.trace(&format!("< {status}"));
+            self.headers('<', headers);
+        }
+        if verbose >= 3 {
+            self.body('<', body);
         }
     }
 
-    /// Tells what a refused call was answered.
-    pub(super) fn refused(&self, error: &CliError) {
-        let Some(error) = error.cause.downcast_ref::<ClientError>() else { return };
-        if let (Some(status), Some(headers)) = (error.status(), error.headers()) {
-            self.head(status, headers);
-        }
-        if let Some(body) = error.body().filter(|_| self.tells_bodies()) {
-            self.trace(&format!("< {body}"));
-        }
-    }
-
-    fn head(&self, status: StatusCode, headers: &HeaderMap) {
-        if self.style.verbose < 2 {
-            return;
-        }
-        self.trace(&format!("< {status}"));
+    fn headers(&self, side: char, headers: &HeaderMap) {
         for (name, value) in headers.iter().filter(|(name, _)| SHOWN.contains(&name.as_str())) {
-            self.trace(&format!("< {name}: {}", String::from_utf8_lossy(value.as_bytes())));
+            self.trace(&format!("{side} {name}: {}", String::from_utf8_lossy(value.as_bytes())));
+        }
+    }
+
+    fn body(&self, side: char, body: &Bytes) {
+        if !body.is_empty() {
+            self.trace(&format!("{side} {}", String::from_utf8_lossy(body)));
         }
     }
 
     fn trace(&self, text: &str) {
         self.tell("trace", style::HINT, text);
     }
+}
+
+fn summary(exchange: &Exchange<'_>) -> String {
+    let mut text = exchange.operation.to_owned();
+    if exchange.attempt > 1 {
+        text += &format!(", attempt {}", exchange.attempt);
+    }
+    let elapsed = exchange.elapsed.as_secs_f64();
+    let answer = match &exchange.answer {
+        Ok(answer) => answer,
+        Err(problem) => return format!("{text}: {problem} ({elapsed:.3} s)"),
+    };
+    text += &format!(": {} in {elapsed:.3} s", answer.status);
+    if let Some(quota) = answer.rate_limit() {
+        let reset = time::instant(quota.reset);
+        text += &format!("; {} of {} requests left until {reset}", quota.remaining, quota.limit);
+    }
+    text
 }

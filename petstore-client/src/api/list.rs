@@ -28,12 +28,13 @@ pub struct ListPets<'c> {
     base: &'c BaseUrl,
     limit: Option<u32>,
     status: Option<PetStatus>,
+    start: Option<Url>,
     options: CallOptions,
 }
 
 impl<'c> ListPets<'c> {
     pub(crate) fn new(pipeline: &'c Arc<Pipeline>, base: &'c BaseUrl) -> Self {
-        Self { pipeline, base, limit: None, status: None, options: CallOptions::new() }
+        Self { pipeline, base, limit: None, status: None, start: None, options: CallOptions::new() }
     }
 
     /// Sets how many pets a page may hold: 1 to 100. The service's default is 20.
@@ -45,6 +46,25 @@ impl<'c> ListPets<'c> {
     /// Asks only for pets with this availability.
     pub fn status(mut self, status: PetStatus) -> Self {
         self.status = Some(status);
+        self
+    }
+
+    /// Starts at a page that an earlier one named as next ([`Page::next_url`]), in place of the
+    /// first. The address says which pets; the limit should be the same, since a page that is not
+    /// full is taken for the last one.
+    ///
+    /// ```
+    /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
+    /// let page = client.pets().list().limit(50).send().await?;
+    /// if let Some(next) = page.next_url() {
+    ///     let second = client.pets().list().limit(50).starting_at(next.clone()).send().await?;
+    ///     println!("{} and {} pets", page.len(), second.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn starting_at(mut self, next: Url) -> Self {
+        self.start = Some(next);
         self
     }
 
@@ -131,6 +151,10 @@ impl<'c> ListPets<'c> {
             let problem = format!("`limit` is {limit}, and must be from 1 to 100");
             return Err(of_list(Error::invalid(problem)));
         }
+        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
+        if let Some(first) = self.start.clone() {
+            return Ok(Query { first, limit, options: self.options });
+        }
         let mut first = self.base.at("/pets");
         if self.limit.is_some() || self.status.is_some() {
             let mut pairs = first.query_pairs_mut();
@@ -141,7 +165,7 @@ impl<'c> ListPets<'c> {
                 pairs.append_pair("status", status.as_str());
             }
         }
-        Ok(Query { first, limit: self.limit.unwrap_or(DEFAULT_LIMIT), options: self.options })
+        Ok(Query { first, limit, options: self.options })
     }
 }
 

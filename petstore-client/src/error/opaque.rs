@@ -6,8 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode};
 
-use crate::clock;
-use crate::headers::{RateLimit, date, rate_limit};
+use crate::headers::{RateLimit, date, rate_limit, service_time};
 
 use super::{Kind, Limit, Quota, ServiceFault};
 
@@ -213,7 +212,7 @@ impl Error {
     #[must_use]
     pub fn rate_limit(&self) -> Option<RateLimit> {
         let headers = self.headers()?;
-        rate_limit(headers, self.date().unwrap_or_else(clock::wall))
+        rate_limit(headers, service_time(headers))
     }
 
     /// Returns the service's own time when it answered (`Date`), where an answer came.

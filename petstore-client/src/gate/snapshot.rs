@@ -12,9 +12,11 @@ use crate::quota::{Busy, Policy, Verdict};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimits {
-    /// The quotas that the service has told of. A service tells of one with each answer, so not
-    /// all that are in force need be known.
+    /// The quotas that the service has told of, until their resets. A service tells of one with
+    /// each answer, so not all that are in force need be known.
     pub quotas: Vec<QuotaStatus>,
+    /// What the service's clock shows, as far as can be told; nothing where no key is known yet.
+    pub service_time: Option<SystemTime>,
     /// What holds all requests back now, if anything does: a refusal, or a quota that is used up.
     pub blocked: Option<Blocked>,
     /// Why a call that came now would wait, if it would.
@@ -104,7 +106,9 @@ impl Gate {
             wait: hold.until.saturating_duration_since(self.instant(now)),
         });
         let state = &inner.keeper.state;
-        let quotas = state.accounts().iter().map(|account| QuotaStatus {
+        let service_time = inner.keeper.service_time(now);
+        let known = state.accounts().iter().filter(|account| account.reset > service_time);
+        let quotas = known.map(|account| QuotaStatus {
             quota: account.horizon.into(),
             limit: account.limit,
             remaining: account.left(state.reserved(), &Policy::default()),
@@ -112,6 +116,7 @@ impl Gate {
         });
         RateLimits {
             quotas: quotas.collect(),
+            service_time: Some(service_time.system()),
             blocked,
             held_by,
             in_flight: state.in_flight(),

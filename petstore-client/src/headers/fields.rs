@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, header};
 
+use crate::clock;
+
 /// Returns the values of a field, one for each line and each member of a comma-separated list.
 /// Not for fields whose values hold commas of their own, such as dates.
 pub(crate) fn values<'h>(
@@ -37,6 +39,11 @@ pub(crate) fn http_date(text: &str) -> Option<SystemTime> {
 /// Returns the service's own time (`Date`, RFC 9110, section 6.6.1).
 pub(crate) fn date(headers: &HeaderMap) -> Option<SystemTime> {
     lines(headers, &header::DATE).find_map(http_date)
+}
+
+/// Returns the service's own time, or where it does not say it the wall clock's.
+pub(crate) fn service_time(headers: &HeaderMap) -> SystemTime {
+    date(headers).unwrap_or_else(clock::wall)
 }
 
 /// Returns an instant given as seconds since 1970, where it lies within the calendar.

@@ -8,7 +8,7 @@ mod fields;
 mod link;
 mod rate;
 
-pub(crate) use fields::{date, digits, epoch, http_date, values};
+pub(crate) use fields::{date, digits, epoch, http_date, service_time, values};
 pub(crate) use link::targets;
 pub use rate::RateLimit;
 pub(crate) use rate::{rate_limit, retry_after};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use http::HeaderMap;
-use petstore_client::{Bytes, Client, Method, RawRequest, Response};
+use petstore_client::{Client, Method, RawRequest};
 use serde_json::Value;
 
 use super::{fields, pages};
@@ -13,7 +13,6 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, OutputFormat, to_text};
 use crate::preview::Preview;
-use crate::report::Sent;
 use crate::safe;
 
 /// Sends any request, for what has no command of its own
@@ -100,7 +99,7 @@ impl Api {
         }
         let client = context.client().await?;
         if paginate {
-            return all_pages(context, output, &client, request).await;
+            return all_pages(output, &client, request).await;
         }
         let answer = match request.of(&client, &request.path).send().await {
             Ok(answer) => answer,
@@ -111,7 +110,6 @@ impl Api {
                 return Err(error.into());
             }
         };
-        request.tell(context, &answer);
         if include {
             let head = head(answer.status(), answer.headers());
             context.stdout().write_all(head.as_bytes())?;
@@ -165,24 +163,10 @@ impl Request {
             body: self.body,
         }
     }
-
-    fn tell(&self, context: &Context, answer: &Response<Bytes>) {
-        let operation = format!("{} {}", self.method, self.path);
-        let body = self.body.as_deref().map(String::from_utf8_lossy);
-        let sent = Sent { operation: &operation, body: body.as_deref() };
-        context
-            .report
-            .called(sent, answer, |body| serde_json::from_slice(body).unwrap_or_default());
-    }
 }
 
 /// Makes one list of all pages. Formats of records write each as it comes.
-async fn all_pages(
-    context: &Context,
-    mut output: Output,
-    client: &Client,
-    request: Request,
-) -> Result<(), CliError> {
+async fn all_pages(mut output: Output, client: &Client, request: Request) -> Result<(), CliError> {
     let mut asked = HashSet::new();
     let mut path = request.path.clone();
     loop {
@@ -191,7 +175,6 @@ async fn all_pages(
             return Err(CliError::new(Exit::Service, problem));
         }
         let answer = request.of(client, &path).send().await?;
-        request.tell(context, &answer);
         let Ok(page) = serde_json::from_slice::<Vec<Value>>(&answer) else {
             let problem = "the answer is no JSON array, which --paginate needs";
             return Err(CliError::new(Exit::Service, problem));

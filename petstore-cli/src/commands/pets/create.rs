@@ -9,7 +9,6 @@ use crate::context::{Context, input_name};
 use crate::error::CliError;
 use crate::output::to_text;
 use crate::preview::Preview;
-use crate::report::Sent;
 
 /// Adds a pet
 #[derive(Debug, clap::Args)]
@@ -54,7 +53,6 @@ impl Create {
         }
         let client = context.client().await?;
         let created = client.pets().create(&pet).await?;
-        context.report.called(Sent::new("createPet").body(&body), &created, shared::json);
         output.document(&*created).await
     }
 

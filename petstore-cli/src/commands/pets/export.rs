@@ -1,14 +1,13 @@
 //! `petstore pets export`.
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{More, Page, Pet, PetStatus};
+use petstore_client::{More, PetStatus};
 
 use super::shared;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::OutputFormat;
-use crate::report::Sent;
 
 /// Writes all pets
 ///
@@ -37,8 +36,6 @@ impl Export {
         let mut pages = list.pages();
         let (mut more, mut walked) = (More::No, 0);
         while let Some(page) = pages.try_next().await? {
-            let read = |page: &Page<Pet>| shared::json(&page[..]);
-            context.report.called(Sent::new("listPets"), &page, read);
             more = page.more();
             walked += 1;
             output.rows(&page)?;

@@ -3,7 +3,6 @@
 use super::shared;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::report::Sent;
 
 /// Gets one pet (deprecated: the service removes this on 5 December 2030)
 ///
@@ -24,7 +23,6 @@ impl Get {
         let client = context.client().await?;
         #[expect(deprecated, reason = "offered as long as the service offers it")]
         let pet = client.pets().get(self.id).await?;
-        context.report.called(Sent::new("getPet"), &pet, shared::json);
         output.document(&*pet).await
     }
 }

@@ -1,13 +1,12 @@
 //! `petstore pets list`.
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{More, Page, Pet, PetStatus};
+use petstore_client::{More, PetStatus};
 
 use super::shared;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::report::Sent;
 
 /// Lists pets
 ///
@@ -54,8 +53,6 @@ impl List {
         let mut pages = list.pages();
         let mut more = More::No;
         while let Some(page) = pages.try_next().await? {
-            let read = |page: &Page<Pet>| shared::json(&page[..]);
-            context.report.called(Sent::new("listPets"), &page, read);
             more = page.more();
             output.rows(&page)?;
             if !self.all {

@@ -2,7 +2,6 @@
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::report::Sent;
 
 /// Lists the store's orders
 ///
@@ -19,7 +18,6 @@ impl Orders {
         let output = context.output(None)?;
         let client = context.client().await?;
         let orders = client.store().orders().await?;
-        context.report.called(Sent::new("GET /store/orders"), &orders, Clone::clone);
         output.document(&*orders).await
     }
 }
