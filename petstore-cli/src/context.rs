@@ -119,6 +119,11 @@ impl Context {
             })
             .on_wait(move |wait| waits.waits(wait))
             .on_exchange(move |exchange| traces.exchanged(exchange));
+        if !self.wants_mock()
+            && let Some(authorities) = self.settings.authorities()?
+        {
+            builder = builder.certificate_authorities(authorities);
+        }
         if let (false, Some(folder)) = (self.wants_mock(), &self.env.dirs.state) {
             // One run after another, and several at once, keep within the limits together.
             builder = builder.shared_limits(folder.join("limits"));

@@ -28,6 +28,11 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true)]
     pub(crate) allow_insecure_http: bool,
 
+    /// A file with certificate authorities to trust beside the system's (PEM).
+    /// Overrides PETSTORE_CA_FILE
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) ca_file: Option<String>,
+
     /// Runs the command against a mock server of its own, with 25 pets and a key of its own.
     /// Nothing leaves this machine, nothing is kept, and no configuration is read
     #[cfg(feature = "mock")]
@@ -96,6 +101,7 @@ impl GlobalArgs {
         match setting {
             "base_url" => self.base_url.clone(),
             "allow_insecure_http" => self.allow_insecure_http.then(|| "true".to_owned()),
+            "ca_file" => self.ca_file.clone(),
             "output" => name(&|| self.output?.to_possible_value()),
             "color" => name(&|| self.color?.to_possible_value()),
             "max_wait" => self.max_wait.map(|seconds| seconds.to_string()),

@@ -104,6 +104,15 @@ impl Settings {
         self.text(Setting::AllowInsecureHttp) == "true"
     }
 
+    /// Returns the certificate authorities to trust beside the system's.
+    pub(crate) fn authorities(&self) -> Result<Option<Vec<u8>>, CliError> {
+        let Some((path, origin)) = self.get(Setting::CaFile) else { return Ok(None) };
+        std::fs::read(path).map(Some).map_err(|problem| {
+            let problem = format!("could not read {path}, which {origin} names: {problem}");
+            CliError::new(Exit::Config, problem)
+        })
+    }
+
     pub(crate) fn max_wait(&self) -> Duration {
         Duration::from_secs(self.text(Setting::MaxWait).parse().unwrap_or_default())
     }

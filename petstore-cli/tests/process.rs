@@ -7,6 +7,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
+use petstore_mock::MockServer;
+
 const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
 
 fn petstore() -> Command {
@@ -94,4 +96,30 @@ fn a_missing_base_url_exits_with_3() {
     let output = petstore().args(["pets", "list"]).output().unwrap();
     assert!(output.stdout.is_empty());
     assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn what_runs_beside_a_mock_over_tls_trusts_it_by_itself() {
+    let script = "\"$PETSTORE\" pets list --limit 1 -o id && echo \"$PETSTORE_BASE_URL\" && \
+                  grep -c BEGIN \"$SSL_CERT_FILE\"";
+    let folder = tempfile::tempdir().unwrap();
+    let theirs = folder.path().join("theirs.pem");
+    let other = MockServer::builder().tls().start_blocking().unwrap();
+    std::fs::write(&theirs, other.ca_certificate().unwrap()).unwrap();
+    let output = petstore()
+        .args(["mock", "exec", "--tls", "--", "/bin/sh", "-c", script])
+        .current_dir(folder.path())
+        .env("PETSTORE", PETSTORE)
+        .env("PATH", "/usr/bin:/bin")
+        .env("SSL_CERT_FILE", &theirs)
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = stdout.lines().collect();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        lines.len() == 3 && lines[0] == "1" && lines[1].starts_with("https://"),
+        "{stdout}{stderr}"
+    );
+    assert_eq!(lines[2], "2", "theirs and the mock's");
 }

@@ -42,6 +42,7 @@ pub struct ClientBuilder {
     insecure: bool,
     keys: Option<KeySource>,
     http: reqwest::ClientBuilder,
+    authorities: Option<Vec<u8>>,
     connect_timeout: Duration,
     defaults: CallOptions,
     policy: Policy,
@@ -90,6 +91,7 @@ impl ClientBuilder {
             insecure: false,
             keys: None,
             http: reqwest::Client::builder(),
+            authorities: None,
             connect_timeout: Duration::from_secs(10),
             defaults: CallOptions::new(),
             policy: Policy::default(),
@@ -276,6 +278,25 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets certificate authorities to trust beside the system's, as PEM: a company's own, or that of a
+    /// mock. They matter for https only.
+    ///
+    /// ```
+    /// use petstore_client::Client;
+    ///
+    /// # let pem = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+    /// let client = Client::builder("http://127.0.0.1:4010/v1")
+    ///     .api_key("s3cret")
+    ///     .certificate_authorities(pem)
+    ///     .build()?;
+    /// # let _ = client;
+    /// # Ok::<(), petstore_client::Error>(())
+    /// ```
+    pub fn certificate_authorities(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.authorities = Some(pem.into());
+        self
+    }
+
     /// Builds the client.
     ///
     /// # Errors
@@ -325,7 +346,7 @@ impl ClientBuilder {
         let agent = http::HeaderValue::try_from(agent)
             .map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
         let given = std::mem::take(&mut self.http);
-        let mut http = tls::prepare(given, base)?
+        let mut http = tls::prepare(given, base, self.authorities.as_deref())?
             .user_agent(agent)
             .connect_timeout(self.connect_timeout)
             .redirect(reqwest::redirect::Policy::none())
@@ -336,7 +357,10 @@ impl ClientBuilder {
             // A proxy could not reach this machine's loopback, and would see the key.
             http = http.no_proxy();
         }
-        let problem = |error: reqwest::Error| Error::config("HTTP client", error.to_string());
+        let problem = |error: reqwest::Error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            Error::config("HTTP client", cause.unwrap_or_else(|| error.to_string()))
+        };
         http.build().map_err(problem)
     }
 }

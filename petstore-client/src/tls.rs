@@ -6,23 +6,50 @@ use crate::error::Error;
 /// Prepares TLS for a base URL.
 ///
 /// For plain http the system's certificates are not read: that takes longer than a whole request
-/// on loopback.
+/// on loopback. For https these authorities are trusted beside the system's.
 pub(crate) fn prepare(
     http: reqwest::ClientBuilder,
     base: &BaseUrl,
+    authorities: Option<&[u8]>,
 ) -> Result<reqwest::ClientBuilder, Error> {
     provide()?;
     if base.is_plain() {
         return Ok(without_certificates(http));
     }
     if cfg!(any(feature = "rustls-no-provider", feature = "aws-lc-rs", feature = "native-tls")) {
-        return Ok(http);
+        return match authorities {
+            Some(pem) => with_authorities(http, pem),
+            None => Ok(http),
+        };
     }
     Err(Error::config(
         "base URL",
         "it is https, and this program was built without TLS; \
          enable a TLS feature of petstore-client, such as `rustls`",
     ))
+}
+
+#[cfg(any(feature = "rustls-no-provider", feature = "aws-lc-rs", feature = "native-tls"))]
+fn with_authorities(
+    http: reqwest::ClientBuilder,
+    pem: &[u8],
+) -> Result<reqwest::ClientBuilder, Error> {
+    let problem = |problem: String| Error::config("certificate authorities", problem);
+    let all =
+        reqwest::Certificate::from_pem_bundle(pem).map_err(|error| problem(error.to_string()))?;
+    if all.is_empty() {
+        return Err(problem("there is no certificate in PEM".to_owned()));
+    }
+    Ok(http.tls_certs_merge(all))
+}
+
+#[cfg(not(any(feature = "rustls-no-provider", feature = "aws-lc-rs", feature = "native-tls")))]
+#[expect(clippy::unnecessary_wraps, reason = "the same signature with and without TLS")]
+fn with_authorities(
+    http: reqwest::ClientBuilder,
+    _: &[u8],
+) -> Result<reqwest::ClientBuilder, Error> {
+    Ok(http)
 }
 
 #[cfg(any(feature = "rustls-no-provider", feature = "aws-lc-rs"))]

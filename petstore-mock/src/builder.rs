@@ -11,6 +11,8 @@ use tokio::net::TcpListener;
 
 #[cfg(feature = "data")]
 use crate::data::DataError;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 use crate::{
     ban::BanPolicy,
     clock::Clock,
@@ -107,6 +109,8 @@ pub struct Builder {
     data: Option<PathBuf>,
     clock: Clock,
     limits: Limits,
+    #[cfg(feature = "tls")]
+    tls: bool,
     settings: Settings,
     faults: Vec<Fault>,
 }
@@ -121,6 +125,8 @@ impl Builder {
             data: None,
             clock: Clock::system(),
             limits: Limits::default(),
+            #[cfg(feature = "tls")]
+            tls: false,
             settings: Settings::default(),
             faults: Vec::new(),
         }
@@ -141,6 +147,31 @@ impl Builder {
     /// Sets how many connections there may be, and how long clients may take: see [`Limits`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Serves over TLS (HTTP/2 and HTTP/1.1, as the client chooses): plain HTTP unless set.
+    ///
+    /// The certificate, for `localhost`, 127.0.0.1, ::1 and the address listened on, is made anew at each
+    /// start, with an authority of the server's own, which a client is told to trust.
+    ///
+    /// ```
+    /// # use petstore_mock::MockServer;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = MockServer::builder().tls().start().await?;
+    /// let authority = server.ca_certificate().unwrap_or_default();
+    /// let client = reqwest::Client::builder()
+    ///     .tls_certs_merge([reqwest::Certificate::from_pem(authority.as_bytes())?])
+    ///     .build()?;
+    /// let pets = client.get(format!("{}/pets", server.url())).bearer_auth("free-key").send().await?;
+    /// assert_eq!(pets.status(), 200);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
         self
     }
 
@@ -266,6 +297,13 @@ impl Builder {
         }
         let store = self.seed.into_store()?;
         let world = World::new(self.clock, self.settings, keys, store).map_err(StartError::Key)?;
+        #[cfg(feature = "tls")]
+        let tls = {
+            let identity = self.tls.then(|| Tls::new(self.addr.ip()));
+            identity.transpose().map_err(StartError::Tls)?
+        };
+        #[cfg(not(feature = "tls"))]
+        let tls = None;
         let bind_error = |source| StartError::Bind { addr: self.addr, source };
         let listener = TcpListener::bind(self.addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
@@ -279,7 +317,7 @@ impl Builder {
             None => world,
         };
         let world = Arc::new(world.with_faults(self.faults));
-        Ok(MockServer::serve(listener, addr, world, self.limits))
+        Ok(MockServer::serve(listener, addr, world, self.limits, tls))
     }
 }
 
@@ -337,6 +375,10 @@ pub enum StartError {
         /// What is wrong with it.
         source: DataError,
     },
+    /// The certificates can't be made.
+    #[cfg(feature = "tls")]
+    #[error("can't make the certificates for TLS: {0}")]
+    Tls(io::Error),
     /// There is no thread for the server.
     #[error("can't start a thread for the server: {0}")]
     Thread(io::Error),

@@ -63,6 +63,8 @@ pub enum ErrorCode {
     OperationRemoved,
     /// 500: a fault of the mock itself.
     InternalError,
+    /// 501: the request has a transfer coding other than `chunked`.
+    NotImplemented,
     /// 503: the mock has as many connections as it may.
     Overloaded,
 }
@@ -84,6 +86,7 @@ impl ErrorCode {
             Self::RateLimitExceeded | Self::KeyBanned => 429,
             Self::HeadersTooLarge => 431,
             Self::InternalError => 500,
+            Self::NotImplemented => 501,
             Self::Overloaded => 503,
         }
     }

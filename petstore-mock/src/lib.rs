@@ -17,6 +17,7 @@ mod fault;
 mod plan;
 mod quota;
 mod store;
+mod tls;
 
 mod exchange;
 

@@ -10,6 +10,7 @@ fn main() -> ExitCode {
         out: &mut std::io::stdout(),
         err: &mut std::io::stderr(),
         admin_token: std::env::var("PETSTORE_MOCK_ADMIN_TOKEN").ok(),
+        trusted: std::env::var_os("SSL_CERT_FILE").map(Into::into),
     };
     ExitCode::from(cli::run(std::env::args_os(), io))
 }

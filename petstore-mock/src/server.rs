@@ -23,6 +23,7 @@ use crate::{
     report::Report,
     router::Front,
     store::ChangeError,
+    tls::Tls,
     verify::{Expectation, Times, check_order, check_times},
     world::{Snapshot, World},
 };
@@ -48,6 +49,8 @@ pub struct MockServer {
     url: String,
     addr: SocketAddr,
     grace: Duration,
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "there is none"))]
+    tls: Option<Tls>,
     world: Arc<World>,
     /// Shared with the accept loop, so that dropping closes the port without the loop's help.
     door: Arc<Door>,
@@ -64,18 +67,20 @@ impl MockServer {
         addr: SocketAddr,
         world: Arc<World>,
         limits: Limits,
+        tls: Option<Tls>,
     ) -> Self {
         let front = Front::new(Arc::clone(&world));
         let door = Arc::new(Door::new(listener));
         let (stop, stopped) = watch::channel(false);
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let task = tokio::spawn({
-            let door = Arc::clone(&door);
-            async move { accept::serve(&door, front, limits, stopped).await }
+            let (door, tls) = (Arc::clone(&door), tls.clone());
+            async move { accept::serve(&door, front, limits, tls, stopped).await }
         });
-        let origin = format!("http://{}", reachable(addr));
+        let origin = format!("{scheme}://{}", reachable(addr));
         let url = format!("{origin}/v1");
         let grace = limits.grace;
-        Self { url, origin, addr, grace, world, door, stop, task, host: None }
+        Self { url, origin, addr, grace, tls, world, door, stop, task, host: None }
     }
 
     /// Returns the server with the runtime it runs on.
@@ -102,6 +107,14 @@ impl MockServer {
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Returns the certificate of the authority that vouches for the server, as PEM: what a client has to
+    /// trust; nothing where the server speaks plain HTTP ([`Builder::tls`](crate::Builder::tls)).
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn ca_certificate(&self) -> Option<&str> {
+        self.tls.as_ref().map(Tls::authority)
     }
 
     /// Returns the server's clock, by which a test lets time pass.

@@ -188,6 +188,10 @@ async fn the_help_goes_to_standard_output() {
           --allow-insecure-http
               Allows plain http to another machine, where others on the way can read the API key
 
+          --ca-file <FILE>
+              A file with certificate authorities to trust beside the system's (PEM). Overrides
+              PETSTORE_CA_FILE
+
           --mock
               Runs the command against a mock server of its own, with 25 pets and a key of its own.
               Nothing leaves this machine, nothing is kept, and no configuration is read

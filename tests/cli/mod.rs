@@ -19,3 +19,4 @@ mod secrecy;
 mod shared;
 mod streams;
 mod terminal;
+mod tls;

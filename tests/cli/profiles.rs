@@ -47,6 +47,7 @@ async fn shows_where_each_value_comes_from() {
     profile              staging                              config.toml
     base_url             https://staging.petstore.example/v1  profile staging
     allow_insecure_http  false                                default
+    ca_file
     output               table                                --output
     color                auto                                 default
     max_wait             7                                    PETSTORE_MAX_WAIT
@@ -59,6 +60,7 @@ async fn shows_where_each_value_comes_from() {
     profile	production	--profile
     base_url	https://petstore.example/v1	profile production
     allow_insecure_http	false	default
+    ca_file		
     output	tsv	--output
     color	never	--color
     max_wait	5	profile production

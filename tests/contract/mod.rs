@@ -6,6 +6,7 @@ mod deprecation;
 mod limits;
 mod operations;
 mod paging;
+mod tls;
 
 use std::time::{Duration, SystemTime};
 

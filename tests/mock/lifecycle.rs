@@ -124,6 +124,19 @@ async fn stopping_it_without_grace_cuts_the_request_at_hand() {
     assert!(matches!(stream.read(&mut [0; 64]).await, Ok(0) | Err(_)));
 }
 
+#[tokio::test]
+async fn stopping_it_does_not_wait_for_the_rest_of_a_head() {
+    let limits = Limits::default().with_grace(Duration::from_secs(86_400));
+    let server = MockServer::builder().limits(limits).start().await.unwrap();
+    let mut half = TcpStream::connect(server.addr()).await.unwrap();
+    half.write_all(&REQUEST[..20]).await.unwrap();
+    // An answer proves that what came before it has been read.
+    drop(idle_connection(&server).await);
+    let stopped = tokio::time::timeout(Duration::from_secs(60), server.stop()).await;
+    assert!(stopped.is_ok(), "it waits");
+    assert!(matches!(half.read(&mut [0; 64]).await, Ok(0) | Err(_)));
+}
+
 /// Sends a request, half of it only when the server has had time to stop, and returns the answer.
 fn hesitate(addr: SocketAddr, at_hand: oneshot::Sender<()>) -> std::io::Result<String> {
     let mut stream = std::net::TcpStream::connect(addr)?;

@@ -143,7 +143,8 @@ async fn what_is_no_request_is_refused_in_the_services_own_shape() {
 async fn a_good_request_is_answered_before_the_bad_one_behind_it_is_refused() {
     let mock = start().await;
     let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
-    let two = b"GET /_mock/health HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nContent-Length: x\r\n\r\n";
+    let two =
+        b"GET /_mock/health HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nContent-Length: x\r\n\r\n";
     tokio::io::AsyncWriteExt::write_all(&mut stream, two).await.unwrap();
     let mut answers = String::new();
     tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answers).await.unwrap();

@@ -129,9 +129,11 @@ async fn a_connection_too_many_is_told_so() {
     drop(second);
     // The server may not have noticed yet.
     let third = async {
-        while !rest(send(&mock, b"GET /v1/pets/1 HTTP/1.1\r\nConnection: close\r\n\r\n").await)
-            .await
-            .starts_with("HTTP/1.1 401")
+        while !rest(
+            send(&mock, b"GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await,
+        )
+        .await
+        .starts_with("HTTP/1.1 401")
         {}
     };
     third.await;
@@ -148,9 +150,9 @@ async fn dawdle(addr: std::net::SocketAddr, way: usize) {
     let mut stream = TcpStream::connect(addr).await.unwrap();
     let bytes: &[u8] = match way % 4 {
         0 => b"",
-        1 => b"GET /v1/pets HTTP/1.1\r\nX-Slow: ",
+        1 => b"GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: ",
         2 => {
-            b"POST /v1/pets HTTP/1.1\r\nAuthorization: Bearer free-key\r\n\
+            b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
             Content-Type: application/json\r\nContent-Length: 32\r\n\r\n{"
         }
         _ => GET,

@@ -24,7 +24,8 @@ impl Mock {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let token = context.env.var("PETSTORE_MOCK_ADMIN_TOKEN").map(str::to_owned);
         let mut err = context.report.clone();
-        let io = Io { out: context.stdout(), err: &mut err, admin_token: token };
+        let trusted = context.env.vars.get("SSL_CERT_FILE").map(Into::into);
+        let io = Io { out: context.stdout(), err: &mut err, admin_token: token, trusted };
         match self.args.run(io).await {
             0 => Ok(()),
             // It has said why.

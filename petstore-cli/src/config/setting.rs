@@ -14,6 +14,8 @@ pub(crate) enum Setting {
     BaseUrl,
     /// Whether plain http to another machine is allowed
     AllowInsecureHttp,
+    /// A file with certificate authorities to trust beside the system's (PEM)
+    CaFile,
     /// How results are written
     Output,
     /// When colour is used
@@ -23,13 +25,20 @@ pub(crate) enum Setting {
 }
 
 impl Setting {
-    pub(crate) const ALL: &[Self] =
-        &[Self::BaseUrl, Self::AllowInsecureHttp, Self::Output, Self::Color, Self::MaxWait];
+    pub(crate) const ALL: &[Self] = &[
+        Self::BaseUrl,
+        Self::AllowInsecureHttp,
+        Self::CaFile,
+        Self::Output,
+        Self::Color,
+        Self::MaxWait,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::BaseUrl => "base_url",
             Self::AllowInsecureHttp => "allow_insecure_http",
+            Self::CaFile => "ca_file",
             Self::Output => "output",
             Self::Color => "color",
             Self::MaxWait => "max_wait",
@@ -40,6 +49,7 @@ impl Setting {
         match self {
             Self::BaseUrl => "PETSTORE_BASE_URL",
             Self::AllowInsecureHttp => "PETSTORE_ALLOW_INSECURE_HTTP",
+            Self::CaFile => "PETSTORE_CA_FILE",
             Self::Output => "PETSTORE_OUTPUT",
             Self::Color => "PETSTORE_COLOR",
             Self::MaxWait => "PETSTORE_MAX_WAIT",
@@ -53,7 +63,7 @@ impl Setting {
     /// Returns what holds where nothing is set.
     pub(crate) fn default(self) -> Option<&'static str> {
         match self {
-            Self::BaseUrl | Self::Output => None,
+            Self::BaseUrl | Self::CaFile | Self::Output => None,
             Self::AllowInsecureHttp => Some("false"),
             Self::Color => Some("auto"),
             Self::MaxWait => Some("120"),
@@ -63,8 +73,8 @@ impl Setting {
     /// Returns what is wrong with a value.
     pub(crate) fn check(self, text: &str) -> Result<(), String> {
         match self {
-            Self::BaseUrl if text.is_empty() => Err("it is empty".to_owned()),
-            Self::BaseUrl => Ok(()),
+            Self::BaseUrl | Self::CaFile if text.is_empty() => Err("it is empty".to_owned()),
+            Self::BaseUrl | Self::CaFile => Ok(()),
             Self::AllowInsecureHttp => {
                 text.parse::<bool>().map(drop).map_err(|_| "it is true or false".to_owned())
             }

@@ -12,7 +12,10 @@ use std::{
     task::Poll,
 };
 
-use http::{HeaderValue, Request, Response, StatusCode, Version, header::CONNECTION};
+use http::{
+    HeaderValue, Request, Response, StatusCode, Version,
+    header::{CONNECTION, EXPECT},
+};
 use hyper::{
     body::{Body as _, Incoming},
     service::service_fn,
@@ -21,8 +24,9 @@ use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{net::TcpStream, sync::watch};
 
 use super::{
-    farewell,
+    farewell, handshake,
     link::Link,
+    message,
     stage::Ending,
     staged,
     streams::Streams,
@@ -34,6 +38,7 @@ use crate::{
     journal::{Caller, Observed},
     limits::Limits,
     router::Front,
+    tls::Tls,
 };
 
 /// A body as short as this is on its way already when the request is answered: no need to close.
@@ -50,15 +55,24 @@ pub(super) struct Terms {
     pub(super) caller: Caller,
     pub(super) front: Front,
     pub(super) limits: Limits,
+    /// Where HTTP is spoken over TLS.
+    pub(super) tls: Option<Tls>,
     /// Whether there are connections enough without this one: it is only told so.
     pub(super) is_one_too_many: bool,
 }
 
 /// Serves a connection to its end; once `stop` says so, it ends after the request at hand.
-pub(super) async fn serve(stream: TcpStream, terms: Terms, stop: watch::Receiver<bool>) {
+pub(super) async fn serve(stream: TcpStream, terms: Terms, mut stop: watch::Receiver<bool>) {
     // Answers are written whole, so there is nothing to gain from waiting for more of one. Where it
     // can't be set the connection is slower, but works.
     let _ = stream.set_nodelay(true);
+    let stream: Box<dyn Transport> = match &terms.tls {
+        None => Box::new(stream),
+        Some(tls) => match handshake::secure(stream, tls, &terms, &mut stop).await {
+            Some(stream) => stream,
+            None => return,
+        },
+    };
     let (link, after) = (Arc::new(Link::new()), Slot::default());
     let wire = Wire::new(stream, Arc::clone(&after), Arc::clone(&link), terms.front.clone());
     let limits = terms.limits;
@@ -70,18 +84,17 @@ pub(super) async fn serve(stream: TcpStream, terms: Terms, stop: watch::Receiver
         // The latter so that what the client does not take is not kept for it. Where it can't be set,
         // it is, and a fault's reset is a close.
         let _ = stream.socket().set_zero_linger();
-    } else if ending.is_none() && link.has_unread() {
-        farewell::linger(stream, limits.body).await;
+    } else if ending.is_none() {
+        if link.has_unread() {
+            farewell::linger(stream, limits.body).await;
+        } else {
+            farewell::part(stream).await;
+        }
     }
 }
 
 /// Speaks HTTP until the client, the server or a limit ends it.
-async fn speak(
-    wire: Wire<impl Transport>,
-    terms: Terms,
-    link: &Arc<Link>,
-    mut stop: watch::Receiver<bool>,
-) {
+async fn speak(wire: Wire, terms: Terms, link: &Arc<Link>, mut stop: watch::Receiver<bool>) {
     let limits = terms.limits;
     let terms = Arc::new(terms);
     let requests = AtomicU64::new(0);
@@ -112,7 +125,8 @@ async fn speak(
             () = poll_fn(|context| link.stage().poll_end(context, link.is_multiplexed())) => return,
             () = &mut overtime => break,
             _ = stop.wait_for(|stop| *stop), if !stops => {
-                if link.stage().is_stuck() {
+                // Neither is a request at hand, nor will one be.
+                if link.stage().is_stuck() || link.is_in_head() {
                     return;
                 }
                 stops = true;
@@ -133,17 +147,26 @@ async fn answer(
     link: Arc<Link>,
 ) -> Result<Response<Tracked>, Infallible> {
     let at_hand = AtHand::new(&link);
-    let has_long_body = request.body().size_hint().upper().is_none_or(|all| all > SHORT);
+    // Whether who hears no 100 sends the body nevertheless, nobody knows.
+    let is_unsure = request.headers().contains_key(EXPECT);
+    let has_long_body =
+        is_unsure || request.body().size_hint().upper().is_none_or(|all| all > SHORT);
     let is_multiplexed = request.version() == Version::HTTP_2;
-    let request = request.map(|body| Timed::new(body, terms.limits.body));
-    let mut response = if terms.is_one_too_many {
-        terms.front.refuse(ApiError::overloaded()).map(Observed::from)
+    let refusal = if terms.is_one_too_many {
+        Some(ApiError::overloaded())
     } else {
+        message::refusal(&request)
+    };
+    let is_refused = refusal.is_some();
+    let mut response = if let Some(error) = refusal {
+        terms.front.refuse(error).map(Observed::from)
+    } else {
+        let request = request.map(|body| Timed::new(body, terms.limits.body));
         let answer = terms.front.answer(caller, request).await;
         staged::perform(answer, &link, terms.front.clock()).await
     };
     let leaves_body = has_long_body && leaves_the_body(&response);
-    if (leaves_body || terms.is_one_too_many) && !is_multiplexed {
+    if (leaves_body || is_refused) && !is_multiplexed {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         link.leave_unread();
     }

@@ -2,9 +2,9 @@
 //! closing at once would reset the connection, and the client might lose the answer it has not read yet
 //! (RFC 9112, section 9.6). So the rest is read and thrown away first, for a while.
 
-use std::time::Duration;
+use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::wire::Transport;
 use crate::alarm;
@@ -13,7 +13,7 @@ use crate::alarm;
 const PATIENCE: usize = 64 * 1024 * 1024;
 
 /// Reads until the client has closed its side, has sent too much, or has taken too long.
-pub(super) async fn linger(mut stream: impl Transport, limit: Duration) {
+pub(super) async fn linger(mut stream: Box<dyn Transport>, limit: Duration) {
     let read = async {
         // It may be shut down already.
         let _ = stream.shutdown().await;
@@ -31,4 +31,11 @@ pub(super) async fn linger(mut stream: impl Transport, limit: Duration) {
         () = read => {}
         () = alarm::ring_after(limit) => {}
     }
+}
+
+/// Says that nothing more comes, where that can be said at once: over TLS the end of the stream alone
+/// could be anybody's (RFC 8446, section 6.1).
+pub(super) async fn part(mut stream: Box<dyn Transport>) {
+    // hyper may have said it already.
+    let _ = poll_fn(|context| Poll::Ready(Pin::new(&mut stream).poll_shutdown(context))).await;
 }

@@ -98,6 +98,10 @@ impl Link {
         self.stuck.load(Relaxed) != 0
     }
 
+    pub(super) fn is_in_head(&self) -> bool {
+        self.in_head.load(Relaxed)
+    }
+
     pub(super) fn is_multiplexed(&self) -> bool {
         self.multiplexed.load(Relaxed)
     }

@@ -28,7 +28,7 @@ pub(super) fn of_hyper(bytes: &[u8]) -> Option<(usize, ErrorCode)> {
     found.map(|(answer, code)| (bytes.len() - answer.len(), *code))
 }
 
-/// Returns a whole answer, after which the connection is closed.
+/// Returns a whole answer to what hyper refuses.
 pub(super) fn answer(front: &Front, code: ErrorCode) -> Bytes {
     let message = match code {
         ErrorCode::UriTooLong => "the target of the request is longer than 65534 bytes",
@@ -38,7 +38,12 @@ pub(super) fn answer(front: &Front, code: ErrorCode) -> Bytes {
         ErrorCode::RequestTimeout => "the head of the request took too long to arrive",
         _ => "this is no HTTP request that can be read",
     };
-    let (head, body) = front.refuse(ApiError::new(code, message)).into_parts();
+    written(front, ApiError::new(code, message))
+}
+
+/// Returns a whole answer, after which the connection is closed.
+pub(super) fn written(front: &Front, error: ApiError) -> Bytes {
+    let (head, body) = front.refuse(error).into_parts();
     let mut answer = format!("HTTP/1.1 {}\r\nconnection: close\r\n", head.status).into_bytes();
     for (name, value) in &head.headers {
         answer.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());

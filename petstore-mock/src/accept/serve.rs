@@ -9,7 +9,7 @@ use super::{
     Door,
     connection::{self, Terms},
 };
-use crate::{alarm, journal::Caller, limits::Limits, router::Front};
+use crate::{alarm, journal::Caller, limits::Limits, router::Front, tls::Tls};
 
 /// How long to wait before accepting again where no connection of ours ends meanwhile.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -22,6 +22,7 @@ pub(crate) async fn serve(
     door: &Door,
     front: Front,
     limits: Limits,
+    tls: Option<Tls>,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
@@ -44,7 +45,8 @@ pub(crate) async fn serve(
                 let connection = numbers.next().unwrap_or(u64::MAX);
                 let opened = front.journal().tick();
                 let caller = Caller { peer: peer.ip(), connection, opened, nth: 0 };
-                let terms = Terms { caller, front: front.clone(), limits, is_one_too_many };
+                let (front, tls) = (front.clone(), tls.clone());
+                let terms = Terms { caller, front, limits, tls, is_one_too_many };
                 connections.spawn(connection::serve(stream, terms, stop.clone()));
             }
             Some(Err(error)) if is_of_one_connection(&error) => {}

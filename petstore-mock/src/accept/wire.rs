@@ -2,7 +2,7 @@
 //! How long things may take is left to `link`, and the end of the stream to `farewell`.
 
 use std::{
-    io,
+    fmt, io,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
@@ -15,10 +15,12 @@ use tokio::{
 };
 
 use super::{link::Link, refusal};
+#[cfg(feature = "tls")]
+use crate::tls::Encrypted;
 use crate::{error::ErrorCode, router::Front};
 
 /// A stream that ends in a socket.
-pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin + 'static {
+pub(super) trait Transport: AsyncRead + AsyncWrite + fmt::Debug + Send + Unpin {
     fn socket(&self) -> &TcpStream;
 }
 
@@ -28,28 +30,40 @@ impl Transport for TcpStream {
     }
 }
 
+#[cfg(feature = "tls")]
+impl Transport for Encrypted {
+    fn socket(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
+
 /// Where a wire leaves its stream when hyper has done with it.
-pub(super) type Slot<S> = Arc<Mutex<Option<S>>>;
+pub(super) type Slot = Arc<Mutex<Option<Box<dyn Transport>>>>;
 
 /// A stream on its way through hyper.
 #[derive(Debug)]
-pub(super) struct Wire<S> {
+pub(super) struct Wire {
     /// Always there: only dropping takes it.
-    stream: Option<S>,
-    after: Slot<S>,
+    stream: Option<Box<dyn Transport>>,
+    after: Slot,
     link: Arc<Link>,
     front: Front,
     /// What is left to write of an answer in place of hyper's own; empty once it is written.
     instead: Option<Bytes>,
 }
 
-impl<S: Transport> Wire<S> {
-    pub(super) fn new(stream: S, after: Slot<S>, link: Arc<Link>, front: Front) -> Self {
+impl Wire {
+    pub(super) fn new(
+        stream: Box<dyn Transport>,
+        after: Slot,
+        link: Arc<Link>,
+        front: Front,
+    ) -> Self {
         Self { stream: Some(stream), after, link, front, instead: None }
     }
 
-    fn stream(&mut self) -> io::Result<Pin<&mut S>> {
-        self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    fn stream(&mut self) -> io::Result<Pin<&mut (dyn Transport + 'static)>> {
+        self.stream.as_deref_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     fn poll_write_some(
@@ -88,7 +102,7 @@ impl<S: Transport> Wire<S> {
     }
 }
 
-impl<S: Transport> AsyncRead for Wire<S> {
+impl AsyncRead for Wire {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -105,7 +119,7 @@ impl<S: Transport> AsyncRead for Wire<S> {
     }
 }
 
-impl<S: Transport> AsyncWrite for Wire<S> {
+impl AsyncWrite for Wire {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -122,7 +136,10 @@ impl<S: Transport> AsyncWrite for Wire<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.stream()?.poll_flush(context))?;
+        let flushed = self.stream()?.poll_flush(context);
+        // TLS takes what is written into a buffer of its own first.
+        self.link.wrote(flushed.is_ready());
+        ready!(flushed)?;
         self.link.stage().flushed();
         Poll::Ready(Ok(()))
     }
@@ -132,7 +149,7 @@ impl<S: Transport> AsyncWrite for Wire<S> {
     }
 }
 
-impl<S> Drop for Wire<S> {
+impl Drop for Wire {
     fn drop(&mut self) {
         *self.after.lock().unwrap_or_else(PoisonError::into_inner) = self.stream.take();
     }

@@ -30,6 +30,18 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Server")]
     pub(super) port_file: Option<PathBuf>,
 
+    /// Serve over TLS, with a certificate authority that is made anew at each start.
+    ///
+    /// The certificate is for localhost, 127.0.0.1, ::1 and the address listened on.
+    #[cfg(feature = "tls")]
+    #[arg(long, help_heading = "Server")]
+    tls: bool,
+
+    /// File to write the authority's certificate to (PEM), before the ready line is printed.
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls", help_heading = "Server")]
+    pub(super) tls_ca_file: Option<PathBuf>,
+
     /// File with the token by which the mock can be administered from other machines.
     ///
     /// The variable PETSTORE_MOCK_ADMIN_TOKEN does the same; without either, it can't be.
@@ -145,6 +157,10 @@ impl ServeArgs {
             .limits(self.limits.limits());
         if let Some(status) = self.default_status {
             builder = builder.default_status(status.into());
+        }
+        #[cfg(feature = "tls")]
+        if self.tls {
+            builder = builder.tls();
         }
         #[cfg(feature = "data")]
         if let Some(path) = &self.data {

@@ -67,6 +67,15 @@ pub(super) enum ServeError {
         /// What the operating system says.
         source: io::Error,
     },
+    /// The certificate of the authority can't be written.
+    #[cfg(feature = "tls")]
+    #[error("can't write the CA certificate {path}: {source}", path = path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
     /// The process can't be made ready to serve.
     #[error("can't prepare to serve: {0}")]
     Prepare(#[from] io::Error),

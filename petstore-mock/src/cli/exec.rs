@@ -1,6 +1,7 @@
 //! `exec`: serves while a command runs that is told where, and ends as it ends.
 
 use std::{
+    ffi::OsStr,
     hash::{BuildHasher as _, RandomState},
     io::ErrorKind,
     process::ExitStatus,
@@ -8,6 +9,8 @@ use std::{
 
 use tokio::process::{Child, Command};
 
+#[cfg(feature = "tls")]
+use super::trust::Trust;
 use super::{
     Io, ServeError,
     command::ExecArgs,
@@ -34,9 +37,18 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, ServeErr
     let port = args.serve.port.unwrap_or(0);
     let builder = with_default_keys(args, args.serve.builder()?.port(port)).key(&key, args.plan);
     let server = start(&args.serve, builder, io).await?;
-    let mut child = match spawn(args, &server, &key) {
+    let mut command = command(args, &server, &key);
+    #[cfg(feature = "tls")]
+    let trust =
+        server.ca_certificate().map(|ca| Trust::new(ca, io.trusted.as_deref())).transpose()?;
+    #[cfg(feature = "tls")]
+    if let Some(trust) = &trust {
+        trust.tell(&mut command);
+    }
+    let mut child = match command.spawn() {
         Ok(child) => child,
-        Err((error, name)) => {
+        Err(error) => {
+            let name = command.as_std().get_program().display();
             let _ = writeln!(io.err, "petstore-mock: can't run {name}: {error}");
             let is_missing = error.kind() == ErrorKind::NotFound;
             return Ok(if is_missing { exit::NOT_FOUND } else { exit::NOT_EXECUTABLE });
@@ -50,21 +62,16 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, ServeErr
     Ok(if status == exit::DONE { verdict } else { status })
 }
 
-fn spawn(
-    args: &ExecArgs,
-    server: &MockServer,
-    key: &str,
-) -> Result<Child, (std::io::Error, String)> {
-    let [program, rest @ ..] = &args.command[..] else {
-        return Err((ErrorKind::InvalidInput.into(), "nothing".to_owned()));
-    };
-    let mut command = Command::new(program);
-    command.args(rest).env(BASE_URL, server.url()).env(API_KEY, key);
+fn command(args: &ExecArgs, server: &MockServer, key: &str) -> Command {
+    let mut words = args.command.iter();
+    // There is one, or clap had refused.
+    let mut command = Command::new(words.next().map_or(OsStr::new(""), OsStr::new));
+    command.args(words).env(BASE_URL, server.url()).env(API_KEY, key);
     command.env(MOCK_URL, server.origin());
     for name in OTHERS {
         command.env_remove(name);
     }
-    command.spawn().map_err(|error| (error, program.display().to_string()))
+    command
 }
 
 /// Waits for the command, however long it takes, and passes signals on to it.

@@ -1,7 +1,7 @@
 //! What the command line takes from its process and gives to it: streams, and a secret that is no
 //! argument. Everything else it is told by its arguments.
 
-use std::{fmt, io::Write};
+use std::{fmt, io::Write, path::PathBuf};
 
 /// Streams and secrets, handed in.
 pub struct Io<'a> {
@@ -11,6 +11,8 @@ pub struct Io<'a> {
     pub err: &'a mut dyn Write,
     /// What `PETSTORE_MOCK_ADMIN_TOKEN` holds, if it is set.
     pub admin_token: Option<String>,
+    /// What `SSL_CERT_FILE` holds, if it is set: whom the command of `exec` trusts without the mock.
+    pub trusted: Option<PathBuf>,
 }
 
 impl fmt::Debug for Io<'_> {

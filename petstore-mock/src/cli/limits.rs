@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, value_parser};
+use clap::{Args, builder::RangedU64ValueParser, value_parser};
 
 use crate::limits::Limits;
 
@@ -16,6 +16,7 @@ pub(super) struct LimitArgs {
         long,
         value_name = "N",
         default_value_t = Limits::default().connections,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..),
         help_heading = "Limits"
     )]
     max_connections: usize,

@@ -11,11 +11,13 @@ pub mod exit;
 mod health;
 mod io;
 mod limits;
-mod port_file;
 mod report;
 mod run;
 mod serve;
 mod signals;
+#[cfg(feature = "tls")]
+mod trust;
+mod whole_file;
 
 use self::{args::ServeArgs, error::ServeError};
 pub use self::{command::MockArgs, io::Io, run::run};

@@ -4,7 +4,7 @@ use std::fs;
 
 use tokio::sync::Notify;
 
-use super::{Io, ServeArgs, ServeError, port_file, signals::Signals};
+use super::{Io, ServeArgs, ServeError, signals::Signals, whole_file};
 use crate::{builder::Builder, seed::Seed, server::MockServer};
 
 /// Where the mock listens unless it is told.
@@ -36,7 +36,7 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, ServeEr
     args.report.finish(&journal.report(), io)
 }
 
-/// Starts what the flags describe, and writes the port file.
+/// Starts what the flags describe, and writes the files that tell of it.
 pub(super) async fn start(
     args: &ServeArgs,
     mut builder: Builder,
@@ -47,8 +47,13 @@ pub(super) async fn start(
     }
     let server = builder.seed(seed(args)?).start().await.map_err(ServeError::Start)?;
     if let Some(path) = &args.port_file {
-        port_file::write(path, server.addr().port())
+        whole_file::write(path, &format!("{}\n", server.addr().port()))
             .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
+    }
+    #[cfg(feature = "tls")]
+    if let (Some(path), Some(authority)) = (&args.tls_ca_file, server.ca_certificate()) {
+        whole_file::write(path, authority)
+            .map_err(|source| ServeError::CaFile { path: path.clone(), source })?;
     }
     Ok(server)
 }

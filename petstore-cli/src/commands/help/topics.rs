@@ -17,6 +17,7 @@ the default. `petstore config list` shows what holds, and where it comes from.
 What is sent, and where to:
   PETSTORE_BASE_URL             the service's base URL, such as https://HOST/v1
   PETSTORE_ALLOW_INSECURE_HTTP  true: plain http to another machine is allowed
+  PETSTORE_CA_FILE              a PEM file of authorities to trust as well
   PETSTORE_API_KEY              the API key
   PETSTORE_API_KEY_FILE         a file with the API key, open to nobody else
   PETSTORE_PROFILE              the profile of the configuration to use

@@ -1,4 +1,4 @@
-//! The file that tells others the port. It appears whole or not at all, so that whoever waits for it
+//! The files that tell others where the mock is and how to trust it. Each appears whole or not at all, so that whoever waits for it
 //! can read it as soon as it is there.
 
 use std::{
@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Writes the port and a line feed.
-pub(super) fn write(path: &Path, port: u16) -> io::Result<()> {
+/// Writes a text.
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let beside = beside(path);
-    let written = fs::write(&beside, format!("{port}\n")).and_then(|()| fs::rename(&beside, path));
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // It may not even exist; the first error is the one to report.
         let _ = fs::remove_file(&beside);
