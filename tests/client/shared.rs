@@ -127,11 +127,11 @@ async fn a_damaged_file_is_replaced() {
     let path = file(&folder);
     let whole = fs::read_to_string(&path).unwrap();
     let garbage =
-        [&b"{\"version\":1"[..], b"\xff\x00", b"null\n", b"{\"version\":9,\"state\":{}}\n"];
+        [&b"{\"version\":1"[..], b"\xff\x00", b"null\n", b"{\"version\":1,\"state\":{}}\n"];
     for (number, garbage) in garbage.into_iter().enumerate() {
         fs::write(&path, garbage).unwrap();
         list(number + 1).await;
-        assert!(fs::read_to_string(&path).unwrap().starts_with("{\"version\":1,"));
+        assert!(fs::read_to_string(&path).unwrap().starts_with("{\"version\":2,"));
     }
     // What is behind the line was left by one that was killed as it wrote.
     fs::write(&path, whole + "0,\"rest\":true}\n").unwrap();

@@ -9,7 +9,7 @@ use super::policy::Policy;
 use super::time::Time;
 
 /// Resets that are no further apart than this belong to the same window: servers round.
-const SAME_WINDOW: i64 = 2_000_000;
+pub(super) const SAME_WINDOW: i64 = 2_000_000;
 /// A reset that is further off than this is not the minute's.
 const MINUTE: Duration = Duration::from_secs(90);
 /// How many requests it takes to tell which part of a quota strangers use: what was known before
@@ -34,6 +34,8 @@ pub(crate) struct Account {
     pub(crate) reset: Time,
     /// The reset with which the window was opened.
     anchor: Time,
+    /// How many requests had been sent by then.
+    opened_after: u64,
     opened_with: u64,
     /// Own requests answered in this window, besides the one that opened it.
     own: u64,
@@ -54,7 +56,12 @@ pub(crate) enum Window {
 impl Account {
     /// Opens the first window that is seen. Where the telling request and the own ones under way
     /// are not all that is used of it, others may be at work, and care is taken until it shows.
-    pub(crate) fn open(rate: Rate, reserved: u64, share: Option<f64>, now: Time) -> Self {
+    pub(crate) fn open(
+        rate: Rate,
+        (reserved, sent): (u64, u64),
+        share: Option<f64>,
+        now: Time,
+    ) -> Self {
         let fresh = rate.limit - rate.remaining <= 1 + reserved;
         let near = rate.reset.since(now) <= MINUTE;
         Self {
@@ -63,6 +70,7 @@ impl Account {
             remaining: rate.remaining,
             reset: rate.reset,
             anchor: rate.reset,
+            opened_after: sent,
             opened_with: rate.remaining,
             own: 0,
             foreign_before: 0,
@@ -72,18 +80,37 @@ impl Account {
 
     /// Opens the window that follows this one. What is used of it already, besides the request
     /// that tells of it and the own ones under way, was used by strangers.
-    pub(crate) fn reopen(&self, rate: Rate, reserved: u64, share: Option<f64>) -> Self {
+    pub(crate) fn reopen(
+        &self,
+        rate: Rate,
+        (reserved, sent): (u64, u64),
+        share: Option<f64>,
+    ) -> Self {
         let used = rate.limit - rate.remaining;
         Self {
             remaining: rate.remaining,
             reset: rate.reset,
             anchor: rate.reset,
+            opened_after: sent,
             opened_with: rate.remaining,
             own: 0,
             foreign_before: used.saturating_sub(1 + reserved),
             prior: share,
             ..*self
         }
+    }
+
+    /// Returns whether this window was known when a request was sent.
+    pub(crate) fn knew_before(&self, request: u64) -> bool {
+        request > self.opened_after
+    }
+
+    /// Takes in an earlier window of which the service speaks although this one was known: its
+    /// clock was set back.
+    pub(crate) fn set_back(&mut self, rate: Rate, sent: u64) {
+        self.remaining = self.remaining.min(rate.remaining);
+        (self.reset, self.anchor) = (rate.reset, rate.reset);
+        (self.opened_after, self.opened_with, self.own) = (sent, self.remaining, 0);
     }
 
     /// Returns whether an answer speaks of this quota. The limit alone would not tell: 1,000 is

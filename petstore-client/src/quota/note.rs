@@ -3,6 +3,8 @@
 //!
 //! Where it is kept, and who may write, is left to `gate`.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::keeper::Keeper;
@@ -10,11 +12,14 @@ use super::state::State;
 use super::time::{Local, Time};
 
 /// Changes with each change of what is written: another version's note is no note.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// A note that is from further in the future was left before the machine's clock was set back.
+const FUTURE: Duration = Duration::from_secs(1);
 
 #[derive(Serialize)]
 struct Written<'k> {
     version: u32,
+    wall: Time,
     ahead: Option<(i64, i64)>,
     state: &'k State,
 }
@@ -22,6 +27,8 @@ struct Written<'k> {
 #[derive(Deserialize)]
 struct Read {
     version: u32,
+    /// What the machine's clock showed.
+    wall: Time,
     /// How far the service's clock is ahead of the wall clock, at least and at most.
     ahead: Option<(i64, i64)>,
     state: State,
@@ -39,7 +46,7 @@ impl Keeper {
         let skew = wall.0.saturating_sub(now.0);
         let ahead = self.clock.bounds();
         let ahead = ahead.map(|(a, b)| (a.saturating_sub(skew), b.saturating_sub(skew)));
-        let note = Written { version: VERSION, ahead, state: &self.state };
+        let note = Written { version: VERSION, wall, ahead, state: &self.state };
         // Nothing in it can fail to be written; an empty note is like none.
         let mut line = serde_json::to_vec(&note).unwrap_or_default();
         line.push(b'\n');
@@ -50,9 +57,14 @@ impl Keeper {
     pub(crate) fn take_over(&mut self, note: &[u8], now: Local, wall: Time) -> bool {
         // What is behind the line is the rest of an older, longer one.
         let line = note.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let Ok(Read { version: VERSION, ahead, state }) = serde_json::from_slice(line) else {
+        let Ok(Read { version: VERSION, wall: written, ahead, state }) =
+            serde_json::from_slice(line)
+        else {
             return false;
         };
+        if written > wall.after(FUTURE) {
+            return false;
+        }
         self.state = state;
         if let Some((least, most)) = ahead {
             let skew = wall.0.saturating_sub(now.0);
@@ -71,8 +83,6 @@ impl Keeper {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::keeper::Head;
     use super::super::policy::Policy;
     use super::super::state::Ticket;
@@ -109,5 +119,27 @@ mod tests {
         tell(&mut two, other, (900_000, 1_010_000), 102, 0);
         let held = two.verdict(Local(10_990_000), &Policy::default());
         assert!(matches!(held, Verdict::Blocked(_)), "{held:?}");
+    }
+
+    #[test]
+    fn one_process_tells_the_others_that_the_services_clock_was_set() {
+        let (mut one, mut two) = (Keeper::new(Local(0), Time(0)), Keeper::new(Local(0), Time(0)));
+        let first = go(&mut one, 0);
+        tell(&mut one, first, (0, SECOND), 9_001, 0);
+        assert!(two.take_over(&one.note(Local(SECOND), Time(SECOND)), Local(SECOND), Time(SECOND)));
+        let refused = go(&mut one, SECOND);
+        tell(&mut one, refused, (SECOND, 2 * SECOND), 1_802, 10);
+        let note = one.note(Local(2 * SECOND), Time(2 * SECOND));
+        assert!(two.take_over(&note, Local(2 * SECOND), Time(2 * SECOND)));
+        let held = |at| matches!(two.verdict(Local(at), &Policy::default()), Verdict::Blocked(_));
+        assert!(held(11_900_000) && !held(14 * SECOND));
+    }
+
+    #[test]
+    fn a_note_from_before_the_machines_clock_was_set_back_is_none() {
+        let (mut one, mut two) = (Keeper::new(Local(0), Time(0)), Keeper::new(Local(0), Time(0)));
+        let note = one.note(Local(0), Time(3_600 * SECOND));
+        assert!(!two.take_over(&note, Local(0), Time(0)));
+        assert!(two.take_over(&note, Local(0), Time(3_600 * SECOND)));
     }
 }

@@ -48,10 +48,11 @@ impl ServiceClock {
         }
     }
 
-    /// Takes over what another process has learned, unless this one has learned something.
+    /// Takes over what another process has learned, unless this one has learned the same. Where
+    /// the two exclude each other, the service's clock was set since.
     /// `bounds` are the least and the most that the service's clock is ahead of the local one.
     pub(crate) fn adopt(&mut self, (least, most): (i64, i64)) {
-        if self.guessed {
+        if self.guessed || least > self.most || most < self.least {
             *self = Self { least, most, guessed: false };
         }
     }

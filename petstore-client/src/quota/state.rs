@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::account::{Account, Horizon, Window};
+use super::account::{Account, Horizon, SAME_WINDOW, Window};
 use super::answer::{Answer, Fate, Rate};
 use super::lost::Lost;
 use super::own::Own;
@@ -98,7 +98,14 @@ impl State {
     }
 
     /// Takes in that the service's clock is ahead of what was thought, by so many microseconds.
+    /// Where it was set back, no window and no refusal lasts longer for that than was promised.
     pub(crate) fn move_by(&mut self, by: i64) {
+        if by < -SAME_WINDOW {
+            self.accounts.iter_mut().for_each(|account| account.reset = account.reset.moved(by));
+            if let Some(block) = &mut self.block {
+                (block.until, block.named) = (block.until.moved(by), block.named.moved(by));
+            }
+        }
         self.last_grant = self.last_grant.map(|last| last.moved(by));
         self.lost.move_by(by);
         for lease in &mut self.leases {
@@ -232,7 +239,7 @@ impl State {
     fn learn(&mut self, ticket: Ticket, fate: Fate, rate: Option<Rate>, now: Time) {
         let exact = ticket.alone && ticket.number == self.sent && self.lost.total() == 0;
         let let_in = fate == Fate::LetIn;
-        let reserved = self.reserved();
+        let (reserved, sent) = (self.reserved(), self.sent);
         let mut reported = false;
         let guard = self.guard();
         let mut own_share = self.own_share;
@@ -247,16 +254,20 @@ impl State {
             };
             reported = true;
             match account.window(&rate) {
-                Window::Earlier => {}
+                Window::Earlier if !account.passed(now, guard) => {
+                    if account.knew_before(ticket.number) {
+                        account.set_back(rate, sent);
+                    }
+                }
                 Window::Same => {
                     account.lower(&rate, exact);
                     if let_in {
                         account.count_own(1);
                     }
                 }
-                Window::Later => {
+                Window::Later | Window::Earlier => {
                     own_share = account.own_share(reserved).or(own_share);
-                    *account = account.reopen(rate, reserved, own_share);
+                    *account = account.reopen(rate, (reserved, sent), own_share);
                 }
             }
             own_share = account.own_share(reserved).or(own_share);
@@ -264,7 +275,7 @@ impl State {
         });
         self.own_share = own_share;
         if let Some(rate) = rate.filter(|_| !reported) {
-            let account = Account::open(rate, reserved, own_share, now);
+            let account = Account::open(rate, (reserved, sent), own_share, now);
             self.own_share = account.own_share(reserved).or(own_share);
             self.accounts.push(account);
         }

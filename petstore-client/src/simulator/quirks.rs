@@ -1,6 +1,8 @@
 //! The oddities that the design lists: each is survived without a ban, and nothing is sent while
 //! told to wait.
 
+use std::iter;
+
 use super::client::Kind;
 use super::service::{Model, Shows, Wait};
 use super::setup::{Outcome, Setup};
@@ -79,9 +81,30 @@ fn retry_after_is_absent() {
 
 #[test]
 fn the_services_clock_is_set() {
-    for by in [-7_200, -30, 30, 7_200] {
-        for tasks in [1, 16] {
-            assert!(odd(|model| model.steps = vec![(90 * SECOND, by * SECOND)], tasks) <= 2);
+    let set = |by: i64, then: Option<i64>, (tasks, rate, seed)| {
+        let steps = |at: i64| {
+            let back = then.map(|then| ((at + then) * SECOND, -by * SECOND));
+            iter::once((at * SECOND, by * SECOND)).chain(back).collect()
+        };
+        let finished = |steps| {
+            let model = Model { steps, ..Model::new(rate) };
+            let out = run(&Setup::new(Kind::Gate, model, tasks, rate * 290 / 60, seed));
+            assert!(out.refusals <= 2, "{by} {then:?} {tasks} {rate} {seed}: {}", out.refusals);
+            assert_eq!((out.bans, out.defied, out.undone), (0, 0, 0));
+            out.finished
+        };
+        // One window may be lost with each step.
+        let most = finished(Vec::new()) + (1 + i64::from(then.is_some())) * 62 * SECOND;
+        for at in [50, 65, 90, 170] {
+            let late = finished(steps(at)) - most;
+            assert!(late <= 0, "{by} {then:?} {tasks} {rate} {seed} {at}: {late}");
+        }
+    };
+    for by in [-604_800, -7_200, -30, -3, 3, 30, 7_200, 604_800] {
+        for then in [None, Some(10), Some(100)] {
+            for case in [(1, 60, 0), (16, 60, 1), (16, 300, 0), (16, 300, 2)] {
+                set(by, then, case);
+            }
         }
     }
 }
