@@ -10,13 +10,13 @@ use petstore_mock::{
 };
 use tokio::time::Instant;
 
-use super::kit::{KEY, builder, once};
+use super::kit::{builder, key, once};
 
 /// A mock with one pet, whose time follows the runtime's.
 async fn mock() -> MockServer {
     let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
     let builder = MockServer::builder().clock(Clock::runtime(start));
-    let builder = builder.key(KEY, Plan::default_enterprise());
+    let builder = builder.key(key(), Plan::default_enterprise());
     builder.seed(Seed::new().pet(SeedPet::new("Rex", 7))).start().await.unwrap()
 }
 

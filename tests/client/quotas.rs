@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use petstore_client::{CallOptions, Client, ClientBuilder, Quota};
 use petstore_mock::{Builder, Clock, MockServer, Pattern, Plan, RateHeaders, Window};
+use tokio::runtime::{self, Handle};
+use tokio::task::{JoinHandle, yield_now};
 
 /// The start of a minute.
 fn start() -> SystemTime {
@@ -108,4 +110,33 @@ async fn once_the_day_is_used_up_all_are_told_at_once_and_nothing_is_sent() {
     }
     assert_eq!((told, server.requests(Pattern::any()).len()), (400, 5));
     assert!(server.clock().now().duration_since(start()).unwrap() < Duration::from_secs(30));
+}
+
+#[test]
+fn the_last_client_to_be_dropped_leaves_no_task_behind() {
+    let builder = MockServer::builder().clock(Clock::frozen(start()));
+    let server = builder.key("key", Plan::enterprise(1, 9)).start_blocking().unwrap();
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let left = runtime.block_on(async {
+        let client = patient(&server).build().unwrap();
+        client.store().orders().await.unwrap();
+        let call = |client: Client| async move { client.store().orders().await.map(drop) };
+        let calls: Vec<_> = (0..10).map(|_| tokio::spawn(call(client.clone()))).collect();
+        while client.rate_limit().waiting < calls.len() {
+            yield_now().await;
+        }
+        assert!(
+            Handle::current().metrics().num_alive_tasks() > calls.len(),
+            "and the connection's"
+        );
+        calls.iter().for_each(JoinHandle::abort);
+        drop(client);
+        let gone = async {
+            while Handle::current().metrics().num_alive_tasks() > 0 {
+                yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), gone).await
+    });
+    assert!(left.is_ok());
 }

@@ -3,7 +3,7 @@
 use petstore_client::{Method, NewPet, PetStatus};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers::any};
 
-use super::kit::{KEY, REX, base, builder, client};
+use super::kit::{KEY, REX, base, builder, client, key};
 
 async fn server(status: u16, body: &str) -> MockServer {
     let server = MockServer::start().await;
@@ -26,7 +26,7 @@ fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
 }
 
 fn assert_signed(request: &Request) {
-    assert_eq!(header(request, "authorization"), Some(&*format!("Bearer {KEY}")));
+    assert_eq!(header(request, "authorization"), Some(&*format!("Bearer {}", key())));
     assert_eq!(header(request, "accept"), Some("application/json"));
     assert!(header(request, "user-agent").unwrap().starts_with("petstore-client/"));
     assert!(!request.url.as_str().contains(KEY));

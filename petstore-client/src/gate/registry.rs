@@ -89,3 +89,21 @@ fn file_name(origin: &str, authorization: &HeaderValue) -> String {
     let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("limits-{name}.json")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_ends_with_the_last_who_holds_it() {
+        let home = Url::parse("https://petstore.example/v1").unwrap();
+        let gates = Gates::new(home.clone(), None);
+        let gate = Arc::downgrade(&gates.of(&HeaderValue::from_static("Bearer one")));
+        assert!(gate.upgrade().is_some(), "the client holds it");
+        drop(gates);
+        assert!(gate.upgrade().is_none());
+        let _other = Gates::new(home, None).of(&HeaderValue::from_static("Bearer another"));
+        let known = REGISTRY.gates.lock().unwrap();
+        assert!(known.values().all(|gate| gate.strong_count() > 0), "and it is forgotten");
+    }
+}

@@ -28,11 +28,14 @@ pub(crate) struct Keeper {
     /// The end of the last refusal's wait on the local clock, which needs no guess at the
     /// service's.
     pub(super) floor: Option<(Local, Block)>,
+    /// By how much the service's clock was set in all, as far as this process knows.
+    pub(super) set_by: i64,
 }
 
 impl Keeper {
     pub(crate) fn new(now: Local, wall: Time) -> Self {
-        Self { state: State::default(), clock: ServiceClock::guess(now, wall), floor: None }
+        let clock = ServiceClock::guess(now, wall);
+        Self { state: State::default(), clock, floor: None, set_by: 0 }
     }
 
     /// Judges whether a request may go.
@@ -70,9 +73,14 @@ impl Keeper {
         extra: Duration,
     ) -> Option<Block> {
         if let Some(date) = head.date {
-            let thought = self.clock.earliest(now);
+            let (thought, guessed) = (self.clock.earliest(now), self.clock.bounds().is_none());
             if self.clock.observe(sent, now, date) {
-                self.state.move_by(self.clock.earliest(now).0.saturating_sub(thought.0));
+                let by = self.clock.earliest(now).0.saturating_sub(thought.0);
+                self.state.move_by(by);
+                if !guessed {
+                    self.set_by = self.set_by.saturating_add(by);
+                    self.state.set_by = self.set_by;
+                }
             }
         } else if let (Some(rate), Some(wait)) = (head.rate, head.retry_after) {
             self.clock.observe_refusal(now, rate.reset, micros(wait));

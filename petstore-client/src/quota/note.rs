@@ -66,6 +66,8 @@ impl Keeper {
             return false;
         }
         self.state = state;
+        self.clock.move_by(self.state.set_by.saturating_sub(self.set_by));
+        self.set_by = self.state.set_by;
         if let Some((least, most)) = ahead {
             let skew = wall.0.saturating_sub(now.0);
             self.clock.adopt((least.saturating_add(skew), most.saturating_add(skew)));

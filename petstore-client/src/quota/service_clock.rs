@@ -48,11 +48,15 @@ impl ServiceClock {
         }
     }
 
-    /// Takes over what another process has learned, unless this one has learned the same. Where
-    /// the two exclude each other, the service's clock was set since.
+    /// Takes in that the service's clock was set, as another process has learned.
+    pub(crate) fn move_by(&mut self, by: i64) {
+        (self.least, self.most) = (self.least.saturating_add(by), self.most.saturating_add(by));
+    }
+
+    /// Takes over what another process has learned, unless this one has learned something.
     /// `bounds` are the least and the most that the service's clock is ahead of the local one.
     pub(crate) fn adopt(&mut self, (least, most): (i64, i64)) {
-        if self.guessed || least > self.most || most < self.least {
+        if self.guessed {
             *self = Self { least, most, guessed: false };
         }
     }

@@ -31,8 +31,6 @@ pub(crate) struct Ticket {
     /// Whether no other own request was under way when it was granted.
     alone: bool,
     probe: bool,
-    /// When it was granted.
-    at: Time,
 }
 
 /// A request under way. In a process of its own it ends when the process says so; other processes
@@ -57,6 +55,8 @@ pub(crate) struct Now {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct State {
+    /// By how much the service's clock was set in all, in microseconds.
+    pub(super) set_by: i64,
     pub(super) accounts: Vec<Account>,
     /// Whether an answer has told all that this service tells.
     pub(super) known: bool,
@@ -94,7 +94,7 @@ impl State {
         if pass.probe {
             self.probe.get_or_insert(self.sent);
         }
-        Ticket { number: self.sent, alone, probe: pass.probe, at: now }
+        Ticket { number: self.sent, alone, probe: pass.probe }
     }
 
     /// Takes in that the service's clock is ahead of what was thought, by so many microseconds.
@@ -120,8 +120,10 @@ impl State {
 
     /// Takes in that a request ended without an answer that tells anything.
     pub(crate) fn lost(&mut self, ticket: Ticket) {
-        self.end(ticket);
-        self.lost.add(self.sent, ticket.at);
+        // Without a lease it has been given up already.
+        if let Some(lease) = self.end(ticket) {
+            self.lost.add(self.sent, lease.at);
+        }
     }
 
     /// Takes in an answer; returns the block that it asks for.
@@ -215,13 +217,12 @@ impl State {
         self.lost.total()
     }
 
-    fn end(&mut self, ticket: Ticket) {
-        if let Some(place) = self.leases.iter().position(|lease| lease.number == ticket.number) {
-            self.leases.swap_remove(place);
-        }
+    fn end(&mut self, ticket: Ticket) -> Option<Lease> {
         if self.probe == Some(ticket.number) {
             self.probe = None;
         }
+        let place = self.leases.iter().position(|lease| lease.number == ticket.number)?;
+        Some(self.leases.swap_remove(place))
     }
 
     /// Returns whether an answer still speaks of a used-up window that was taken to have ended: the

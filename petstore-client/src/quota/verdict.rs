@@ -76,7 +76,7 @@ struct Survey {
     must_probe: bool,
     /// Whether a window has ended, so that the next answer tells of another.
     asks: bool,
-    /// How many more requests may go.
+    /// How many more requests may go, besides those that are left to strangers.
     left: u64,
     /// The lowest limit.
     limit: u64,
@@ -103,7 +103,7 @@ impl State {
         if survey.must_probe && (unknown || self.probe.is_some()) {
             return Verdict::Busy(Busy::Probe);
         }
-        if survey.left <= survey.margin {
+        if survey.left == 0 {
             return Verdict::Busy(Busy::Reserved);
         }
         if let Some(held) = self.settling(&survey, now) {
@@ -125,7 +125,7 @@ impl State {
     /// counted twice for a while, as lost and in the service's figure, and what is left of a burst
     /// would else be used up by that alone, with nothing left to ask with until the window ends.
     fn settling(&self, survey: &Survey, now: Time) -> Option<Verdict> {
-        let spare = survey.margin + SETTLERS + self.reserved();
+        let spare = SETTLERS + self.reserved();
         if survey.left > spare || !self.lost.is_usual(now) {
             None
         } else if self.in_flight() > 0 {
@@ -160,17 +160,17 @@ impl State {
     /// Takes in an account. One whose window has ended holds nothing back: where nothing was left
     /// of it, one request goes ahead and asks.
     fn survey_account(&self, survey: &mut Survey, account: &Account, now: Time, policy: &Policy) {
-        let left = account.left(self.reserved(), policy);
+        let left = account.left(self.reserved(), policy).saturating_sub(survey.margin);
         let opens = account.opens(self.guard());
         survey.limit = survey.limit.min(account.limit);
         if now >= opens {
             survey.asks = true;
-            if left <= survey.margin {
+            if left == 0 {
                 survey.must_probe = true;
                 return;
             }
         } else {
-            let stuck = self.in_flight() == 0 && left <= survey.margin;
+            let stuck = self.in_flight() == 0 && left == 0;
             if stuck || account.is_spent(policy) {
                 let quota = account.horizon.into();
                 survey.block(Block { until: opens, named: account.reset, quota });

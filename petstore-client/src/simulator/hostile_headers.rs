@@ -99,8 +99,8 @@ async fn all_waits_end_in_time(
 #[test]
 fn no_headers_make_a_call_wait_longer_than_it_may() {
     let plan = option::of(Just((60, 1_000)));
-    check((vec(answer(), 1..20), plan), (150, 5), |(answers, plan)| {
-        let policy = Policy { plan, ..Policy::default() };
+    check((vec(answer(), 1..20), plan, any::<bool>()), (150, 5), |(answers, plan, pacing)| {
+        let policy = Policy { plan, pacing, ..Policy::default() };
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build().unwrap();
         runtime.block_on(all_waits_end_in_time(answers, policy))

@@ -42,13 +42,14 @@ pub(super) fn check<S: Strategy>(
     }
 }
 
-/// A service that keeps to the specification, and one process that has its key to itself. Requests
+/// A service that keeps to the specification, and one process that has its key to itself, and may
+/// know its plan. Requests
 /// take any time, overtake each other, get lost, are given up or answered by a 500 without headers.
 pub(super) fn conforming() -> impl Strategy<Value = Setup> {
     let model = (select(vec![60, 300, 1_000, 12, 4]), any::<bool>(), 0..MINUTE, 0..300_u32);
     let quotas = select(vec![Quotas::Minute, Quotas::Tightest, Quotas::OnlyMinute]);
-    (model, quotas, setup(trips(true)))
-        .prop_map(|((minute, sliding, phase, errors), quotas, mut setup)| {
+    (model, quotas, any::<bool>(), setup(trips(true)))
+        .prop_map(|((minute, sliding, phase, errors), quotas, plan, mut setup)| {
             let model = &mut setup.model;
             (model.minute, model.sliding, model.phase, model.errors) =
                 (minute, sliding, phase, errors);
@@ -60,6 +61,7 @@ pub(super) fn conforming() -> impl Strategy<Value = Setup> {
                 }
                 Quotas::OnlyMinute => model.shows = Shows::Minute,
             }
+            setup.policy.plan = plan.then_some((minute, setup.model.day));
             setup
         })
         .prop_filter("a day of a few requests takes long", |setup| {
