@@ -96,7 +96,9 @@ fn hints_for(error: &ClientError) -> Vec<String> {
             "set PETSTORE_API_KEY to a key that this service accepts, or keep one: `petstore auth login`",
         );
     }
-    if error.is_connect() {
+    if error.is_tls() {
+        hint("`--ca-file FILE` trusts another certificate authority beside the system's");
+    } else if error.is_connect() {
         hint("`petstore --mock …` runs any command against a server of its own");
     }
     if error.is_rate_limited() {

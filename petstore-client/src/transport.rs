@@ -1,6 +1,8 @@
 //! Makes one attempt, and knows no policy: no retry, no rate limit, no redirect.
 
+use std::error::Error as _;
 use std::time::Duration;
+use std::{io, iter};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -109,11 +111,25 @@ impl Transport {
                 after: self.connect_timeout,
             });
         }
-        Failure::unsent(Kind::Connect {
-            origin: self.home.origin().ascii_serialization(),
-            source: error,
+        let origin = self.home.origin().ascii_serialization();
+        Failure::unsent(match is_handshake(&error) {
+            true => Kind::Tls { origin, source: error },
+            false => Kind::Connect { origin, source: error },
         })
     }
+}
+
+/// Returns whether a connection came about and TLS over it did not: rustls says so as data that is
+/// not valid, which nothing else reads before a request is sent.
+fn is_handshake(error: &reqwest::Error) -> bool {
+    let mut causes = iter::successors(error.source(), |&cause| cause.source());
+    causes.any(|cause| cause.downcast_ref().is_some_and(is_invalid_data))
+}
+
+/// An I/O error is no cause of the one that it is wrapped in, but in it.
+fn is_invalid_data(error: &io::Error) -> bool {
+    let inner = || error.get_ref().and_then(|inner| inner.downcast_ref());
+    error.kind() == io::ErrorKind::InvalidData || inner().is_some_and(is_invalid_data)
 }
 
 impl Failure {

@@ -170,7 +170,7 @@ impl Attempt {
     fn outcome(&self) -> Option<Outcome> {
         match &self.result {
             Ok(reply) => Some(Outcome::Answered(reply.status)),
-            Err(failure) if failure.error.is_invalid_request() => None,
+            Err(failure) if failure.error.is_invalid_request() || failure.error.is_tls() => None,
             Err(failure) if failure.never_left => Some(Outcome::NeverLeft),
             // A success that is too large will be too large again.
             Err(failure) if failure.error.is_body_too_large() => {

@@ -29,8 +29,8 @@ async fn a_client_that_does_not_is_told_why() {
     let error = client(&server).build().unwrap().pets().list().send().await.unwrap_err();
     let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
     let text = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    assert!(error.is_connect() && text.contains("certificate"), "{text}");
-    assert_eq!(server.requests(..).len(), 0);
+    assert!(error.is_connect() && error.is_tls() && text.contains("UnknownIssuer"), "{text}");
+    assert_eq!((error.attempts(), server.requests(..).len()), (0, 0), "it would be no better");
 }
 
 #[tokio::test]
@@ -40,4 +40,13 @@ async fn what_is_no_certificate_is_refused_when_the_client_is_built() {
         let error = client(&server).certificate_authorities(text).build().unwrap_err();
         assert!(error.to_string().contains("certificate authorities"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn what_does_not_speak_tls_is_told_of_as_that() {
+    let server = MockServer::start().await;
+    let url = server.url().replace("http:", "https:");
+    let client = Client::builder(url).api_key("business-key").build().unwrap();
+    let error = client.pets().list().send().await.unwrap_err();
+    assert!(error.is_tls() && error.to_string().contains("does not speak TLS"), "{error}");
 }

@@ -54,6 +54,11 @@ pub(crate) enum Kind {
         "no connection to {origin}; check the base URL, the network, and that the service runs"
     )]
     Connect { origin: String, source: reqwest::Error },
+    #[error(
+        "no secure connection to {origin}: it does not prove who it is, or does not speak TLS; \
+         check the base URL, or trust its authority with `certificate_authorities`"
+    )]
+    Tls { origin: String, source: reqwest::Error },
     #[error("timed out after {} s: {}", .after.as_secs_f64(), .limit.advice())]
     Timeout { limit: Limit, after: Duration },
     #[error(

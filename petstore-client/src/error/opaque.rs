@@ -121,7 +121,17 @@ impl Error {
     /// Returns whether no connection came about: refused, no such host, or a failed TLS handshake.
     #[must_use]
     pub fn is_connect(&self) -> bool {
-        matches!(self.0.kind, Kind::Connect { .. } | Kind::Timeout { limit: Limit::Connect, .. })
+        matches!(
+            self.0.kind,
+            Kind::Connect { .. } | Kind::Tls { .. } | Kind::Timeout { limit: Limit::Connect, .. }
+        )
+    }
+
+    /// Returns whether the TLS handshake failed, for a certificate that is not trusted for one. It
+    /// would fail again, so it is not tried again. Only told apart with rustls.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        matches!(self.0.kind, Kind::Tls { .. })
     }
 
     /// Returns whether a time limit ran out: for connecting, for an attempt, or for the call.
