@@ -134,7 +134,8 @@ impl Account {
     pub(crate) fn lower(&mut self, rate: &Rate, exact: bool) {
         self.reset = self.reset.max(rate.reset);
         if rate.remaining > self.remaining && exact {
-            self.opened_with += rate.remaining - self.remaining;
+            let raised = rate.remaining - self.remaining;
+            self.opened_with = self.opened_with.saturating_add(raised);
             self.remaining = rate.remaining;
         }
         self.remaining = self.remaining.min(rate.remaining);
@@ -178,13 +179,35 @@ impl Account {
     #[expect(clippy::cast_precision_loss, reason = "a ratio of requests in one window")]
     pub(crate) fn own_share(&self, reserved: u64) -> Option<f64> {
         let used = self.opened_with.saturating_sub(self.remaining);
-        let foreign = self.foreign_before + used.saturating_sub(self.own + reserved);
+        let used = used.saturating_sub(self.own + reserved);
+        let foreign = self.foreign_before.saturating_add(used);
         let own = self.own + 1;
-        let (here, all) = (own as f64, (own + foreign) as f64);
+        let (here, all) = (own as f64, own as f64 + foreign as f64);
         match self.prior {
             // A few requests tell little, and a wrong share costs either speed or a refusal.
             Some(prior) => Some((here + prior * ENOUGH as f64) / (all + ENOUGH as f64)),
-            None => (own + foreign >= ENOUGH).then(|| here / all),
+            None => (all >= ENOUGH as f64).then(|| here / all),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_that_go_up_and_down_between_extremes_overflow_nothing() {
+        let rate = |remaining| Rate { limit: u64::MAX, remaining, reset: Time(60_000_000) };
+        let mut account = Account::open(rate(u64::MAX), (0, 1), None, Time(0));
+        for _ in 0..3 {
+            account.lower(&rate(0), false);
+            assert!(account.own_share(0).is_none_or(|share| (0.0..=1.0).contains(&share)));
+            account.lower(&rate(u64::MAX), true);
+        }
+        let later = Rate { reset: Time(120_000_000), ..rate(0) };
+        let mut account = account.reopen(later, (0, 1), None);
+        account.lower(&Rate { remaining: u64::MAX, ..later }, true);
+        account.lower(&later, false);
+        assert!(account.own_share(0).is_none_or(|share| (0.0..=1.0).contains(&share)));
     }
 }
