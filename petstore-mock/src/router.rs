@@ -4,7 +4,7 @@
 use std::{
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::Poll,
     time::Duration,
@@ -40,6 +40,20 @@ pub(crate) struct Front {
     administration: Router,
 }
 
+/// An answer that is there, or one that has to be waited for: most are there, and cost no future.
+pub(crate) enum Answer {
+    Now(Response<Observed>),
+    Later(Pin<Box<dyn Future<Output = Response<Observed>> + Send>>),
+}
+
+/// What was found out about a request that has to be waited for.
+struct Call {
+    visit: Visit,
+    operation: Option<Operation>,
+    rate: Option<Rate>,
+    is_from_a_page: bool,
+}
+
 impl Front {
     pub(crate) fn new(world: Arc<World>) -> Self {
         Self { administration: administration(Arc::clone(&world)), world }
@@ -54,11 +68,7 @@ impl Front {
     }
 
     /// Answers a request, and keeps it in the journal unless it is about the mock itself.
-    pub(crate) async fn answer<B>(
-        &self,
-        caller: Caller,
-        mut request: Request<B>,
-    ) -> Response<Observed>
+    pub(crate) fn answer<B>(&self, caller: Caller, mut request: Request<B>) -> Answer
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
@@ -67,15 +77,16 @@ impl Front {
         target::make_plain(request.uri_mut());
         let cors = &self.world.settings().cors;
         if is_of_the_service(request.uri().path()) && cors.is_preflight(&request) {
-            return self
-                .finish(cors.preflight(), now, self.strangers(now), true)
-                .map(Observed::from);
+            let response = self.finish(cors.preflight(), now, self.strangers(now), true);
+            return Answer::Now(response.map(Observed::from));
         }
         let is_from_a_page = request.headers().contains_key(ORIGIN);
         let (standing, rate, key) = self.admit(&request, now);
         let visit = Visit { now, peer: caller.peer, standing, head: Head::of(request.headers()) };
         if request.uri().path().starts_with("/_mock") {
-            return self.administer(visit, request).await.map(Observed::from);
+            let front = self.clone();
+            let answer = async move { front.administer(visit, request).await.map(Observed::from) };
+            return Answer::Later(Box::pin(answer));
         }
         let operation = Operation::of(request.method(), request.uri().path());
         let admission = standing.into();
@@ -85,10 +96,31 @@ impl Front {
         let journal = Arc::clone(self.world.journal());
         let clock = self.world.clock().clone();
         let faults = self.faults_of(&request, operation, standing);
-        let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
+        let (recording, request) = Recording::begin(journal, clock, caller, arrival, request);
+        if faults.is_none() && operation != Some(Operation::CreatePet) {
+            let response = self.look(visit, operation, &request);
+            return Answer::Now(recording.end(self.finish(response, now, rate, is_from_a_page)));
+        }
+        let call = Call { visit, operation, rate, is_from_a_page };
+        let front = self.clone();
+        Answer::Later(Box::pin(async move { front.work(call, request, recording, faults).await }))
+    }
+
+    /// Answers what has to be waited for.
+    async fn work<B>(
+        &self,
+        call: Call,
+        request: Request<B>,
+        mut recording: Recording,
+        faults: Option<Chosen>,
+    ) -> Response<Observed>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
+    {
+        let Call { visit, operation, rate, is_from_a_page } = call;
         let Some(mut faults) = faults else {
             let response = self.serve(visit, operation, request).await;
-            return recording.end(self.finish(response, now, rate, is_from_a_page));
+            return recording.end(self.finish(response, visit.now, rate, is_from_a_page));
         };
         let method = request.method().clone();
         let response = if faults.is_processed() {
@@ -137,8 +169,22 @@ impl Front {
     where
         B: Body<Data = Bytes, Error: Into<BoxError>>,
     {
-        let served = unless_panic(routes::serve(&self.world, visit, operation, request)).await;
+        if operation != Some(Operation::CreatePet) {
+            return self.look(visit, operation, &request);
+        }
+        let served = unless_panic(routes::add(&self.world, visit, request)).await;
         served.unwrap_or_else(|| ApiError::mine().into_answer())
+    }
+
+    fn look<B>(
+        &self,
+        visit: Visit,
+        operation: Option<Operation>,
+        request: &Request<B>,
+    ) -> Response<Bytes> {
+        let look = || routes::look(&self.world, visit, operation, request);
+        let looked = catch_unwind(AssertUnwindSafe(look));
+        looked.unwrap_or_else(|_| ApiError::mine().into_answer())
     }
 
     async fn administer<B>(&self, visit: Visit, mut request: Request<B>) -> axum::response::Response

@@ -2,7 +2,6 @@
 //! with the mock's own `Date`, until the client, the server or a limit ends it.
 
 use std::{
-    convert::Infallible,
     future::poll_fn,
     pin::pin,
     sync::{
@@ -12,37 +11,19 @@ use std::{
     task::Poll,
 };
 
-use http::{
-    HeaderValue, Request, Response, StatusCode, Version,
-    header::{CONNECTION, EXPECT},
-};
-use hyper::{
-    body::{Body as _, Incoming},
-    service::service_fn,
-};
+use hyper::service::service_fn;
 use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{net::TcpStream, sync::watch};
 
 use super::{
+    answering::answer,
     farewell, handshake,
     link::Link,
-    message,
     stage::Ending,
-    staged,
     streams::Streams,
-    tracked::{AtHand, Timed, Tracked},
     wire::{Slot, Transport, Wire},
 };
-use crate::{
-    error::ApiError,
-    journal::{Caller, Observed},
-    limits::Limits,
-    router::Front,
-    tls::Tls,
-};
-
-/// A body as short as this is on its way already when the request is answered: no need to close.
-const SHORT: u64 = 8 * 1024;
+use crate::{journal::Caller, limits::Limits, router::Front, tls::Tls};
 
 /// More header fields than these, or a longer head, hyper refuses by itself. Far enough above the
 /// service's own limits that whoever passes those hears of it from the service.
@@ -101,7 +82,7 @@ async fn speak(wire: Wire, terms: Terms, link: &Arc<Link>, mut stop: watch::Rece
     let service = service_fn(|request| {
         let nth = requests.fetch_add(1, Ordering::Relaxed) + 1;
         let caller = Caller { nth, ..terms.caller };
-        answer(request, caller, Arc::clone(&terms), Arc::clone(link))
+        answer(request, caller, &terms, link)
     });
     let mut protocols = auto::Builder::new(Streams::default());
     protocols
@@ -138,53 +119,4 @@ async fn speak(wire: Wire, terms: Terms, link: &Arc<Link>, mut stop: watch::Rece
         // It finds out when it reads on, and says so. What it can't say at once stays unsaid.
         let _ = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context))).await;
     }
-}
-
-async fn answer(
-    request: Request<Incoming>,
-    caller: Caller,
-    terms: Arc<Terms>,
-    link: Arc<Link>,
-) -> Result<Response<Tracked>, Infallible> {
-    let at_hand = AtHand::new(&link);
-    // Whether who hears no 100 sends the body nevertheless, nobody knows.
-    let is_unsure = request.headers().contains_key(EXPECT);
-    let has_long_body =
-        is_unsure || request.body().size_hint().upper().is_none_or(|all| all > SHORT);
-    let is_multiplexed = request.version() == Version::HTTP_2;
-    let refusal = if terms.is_one_too_many {
-        Some(ApiError::overloaded())
-    } else {
-        message::refusal(&request)
-    };
-    let is_refused = refusal.is_some();
-    let mut response = if let Some(error) = refusal {
-        terms.front.refuse(error).map(Observed::from)
-    } else {
-        let request = request.map(|body| Timed::new(body, terms.limits.body));
-        let answer = terms.front.answer(caller, request).await;
-        staged::perform(answer, &link, terms.front.clock()).await
-    };
-    let leaves_body = has_long_body && leaves_the_body(&response);
-    if (leaves_body || is_refused) && !is_multiplexed {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        link.leave_unread();
-    }
-    Ok(response.map(|body| at_hand.until_the_end_of(body)))
-}
-
-/// Whether a request is answered like this before its body was read to the end.
-fn leaves_the_body(response: &Response<Observed>) -> bool {
-    matches!(
-        response.status(),
-        StatusCode::UNAUTHORIZED
-            | StatusCode::NOT_FOUND
-            | StatusCode::METHOD_NOT_ALLOWED
-            | StatusCode::REQUEST_TIMEOUT
-            | StatusCode::GONE
-            | StatusCode::PAYLOAD_TOO_LARGE
-            | StatusCode::UNSUPPORTED_MEDIA_TYPE
-            | StatusCode::TOO_MANY_REQUESTS
-            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
-    )
 }

@@ -2,6 +2,7 @@
 //! doing to them what faults want of the socket, and ending them when the server stops. What a request
 //! is answered is left to `router`.
 
+mod answering;
 mod connection;
 mod door;
 mod farewell;

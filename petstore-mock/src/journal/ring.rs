@@ -97,8 +97,8 @@ impl Journal {
     /// Takes in an exchange that has ended, and forgets the oldest ones where there is no room.
     pub(super) fn keep(&self, record: Arc<Record>) {
         let weight = record.weight();
-        // Freed after the lock is released.
-        let mut forgotten = Vec::new();
+        // Freed after the lock is released; mostly there is one.
+        let (mut forgotten, mut more) = (None, Vec::new());
         let kept = {
             let mut ring = lock(&self.ring);
             ring.audit.ended(&record);
@@ -110,7 +110,7 @@ impl Journal {
                 let Some(oldest) = ring.records.pop_front() else { break };
                 ring.bytes -= oldest.weight();
                 ring.forgotten = ring.forgotten.max(oldest.number);
-                forgotten.push(oldest);
+                more.extend(forgotten.replace(oldest));
             }
             ring.kept
         };

@@ -11,4 +11,7 @@ mod reply;
 mod serve;
 
 use self::reply::{answer, rendered};
-pub(crate) use self::{reply::json, serve::serve};
+pub(crate) use self::{
+    reply::json,
+    serve::{add, look},
+};

@@ -1,5 +1,7 @@
 //! The pets in order, so that a page is found at once. Which changes there are is left to `change`.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde_json::{Map, Value};
 
 use crate::model::{Pet, PetStatus};
@@ -26,6 +28,7 @@ pub(crate) struct Store {
     orders: Vec<Order>,
     /// The highest id there ever was, which is not given again.
     last_id: i64,
+    version: u64,
 }
 
 impl Store {
@@ -53,6 +56,11 @@ impl Store {
     /// Returns the next id: one more than the highest there ever was, and at least 1.
     pub(super) fn next_id(&self) -> Option<i64> {
         self.last_id.checked_add(1)
+    }
+
+    /// Returns a number that no other pets than these have, in no store of the process.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
     }
 
     /// Returns how many pets there are.
@@ -131,11 +139,13 @@ impl Store {
             self.by_status[status as usize].push(self.pets.len());
         }
         self.last_id = self.last_id.max(pet.id);
+        self.version = next_version();
         self.pets.push(pet);
     }
 
     /// Finds out anew which pets have which status: rarely, since pets are added at the end.
     fn index(&mut self) {
+        self.version = next_version();
         self.by_status.iter_mut().for_each(Vec::clear);
         for (place, pet) in self.pets.iter().enumerate() {
             if let Some(status) = pet.status {
@@ -143,6 +153,11 @@ impl Store {
             }
         }
     }
+}
+
+fn next_version() -> u64 {
+    static VERSIONS: AtomicU64 = AtomicU64::new(1);
+    VERSIONS.fetch_add(1, Ordering::Relaxed)
 }
 
 fn page<'a>(mut pets: impl Iterator<Item = &'a Pet>, limit: usize) -> Page<'a> {
