@@ -1,5 +1,5 @@
 //! What the mock costs, beside a bare axum handler that answers the same bytes, in one run: requests a
-//! second, CPU per request, the time to be ready, and memory.
+//! second, CPU per request, the time to be ready, and memory; and what a client notices of slow ones.
 //!
 //! `cargo bench -p petstore-mock`; with `-- --test` everything runs once, briefly; with `-- --million`
 //! memory is read before and after a million requests.
@@ -34,6 +34,7 @@ fn main() {
     for path in ["/v1/pets", "/v1/pets/1"] {
         compare(path, rounds, requests);
     }
+    beside_slow_clients(if brief { 8 } else { 1_000 }, rounds, requests);
     ready(if brief { 1 } else { 300 });
     memory(if given("--million") { 1_000_000 } else { 1_000 });
 }
@@ -196,6 +197,35 @@ fn compare(path: &'static str, rounds: usize, requests: usize) {
             used / base.1 * 100.0,
         );
     }
+}
+
+/// Prints how many requests a client gets answered while others dawdle, in a head, in a body, or with
+/// nothing said at all.
+fn beside_slow_clients(slow: usize, rounds: usize, requests: usize) {
+    let mut servers = [Server::mock("alone", 1_000), Server::mock("beside slow ones", 1_000)];
+    let _slow: Vec<TcpStream> = (0..slow)
+        .map(|number| {
+            let mut stream = connect(servers[1].addr);
+            let said: &[u8] = match number % 3 {
+                0 => b"",
+                1 => b"GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+                _ => {
+                    b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bench-key-0123456789\r\n\
+                      Content-Type: application/json\r\nContent-Length: 32\r\n\r\n{"
+                }
+            };
+            stream.write_all(said).unwrap();
+            stream
+        })
+        .collect();
+    let mut measured = [const { Vec::new() }; 2];
+    for _ in 0..rounds {
+        for (server, took) in servers.iter_mut().zip(&mut measured) {
+            took.push(micros(server.run("/v1/pets", requests).0, requests));
+        }
+    }
+    let [alone, beside] = measured.map(|took| median(&took));
+    println!("beside {slow} slow clients {:>4.0} % of the requests/s", alone / beside * 100.0);
 }
 
 /// Prints how long a server takes to be ready, in this process and as its own.
