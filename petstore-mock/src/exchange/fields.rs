@@ -9,22 +9,24 @@ use http::{
 /// What is kept of a secret.
 pub(super) const MASK: &str = "***";
 
-/// The fields of one message, as lines of `name: value`, which is unambiguous: no name has a colon,
-/// and no value a line break. The values that are secrets by definition are not in it.
+/// The fields of one message: of each the length of its name, the name, the length of its value and the
+/// value, so that a field is found without a look at what is between. The values that are secrets by
+/// definition are not in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields(Box<[u8]>);
 
 impl Fields {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let length = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 3);
-        let mut lines = Vec::with_capacity(length.sum());
+        let length = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 8);
+        let mut all = Vec::with_capacity(length.sum());
         for (name, value) in headers {
-            lines.extend_from_slice(name.as_str().as_bytes());
-            lines.extend_from_slice(b": ");
-            lines.extend_from_slice(without_secret(name, value));
-            lines.push(b'\n');
+            for part in [name.as_str().as_bytes(), without_secret(name, value)] {
+                // No head is longer than a few MiB.
+                all.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
+                all.extend_from_slice(part);
+            }
         }
-        Self(lines.into_boxed_slice())
+        Self(all.into_boxed_slice())
     }
 
     /// Returns the fields as a map, in the order they came in.
@@ -50,12 +52,20 @@ impl Fields {
     }
 
     fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let lines = self.0.split(|byte| *byte == b'\n');
-        lines.filter_map(|line| {
-            let colon = line.iter().position(|byte| *byte == b':')?;
-            Some((line.get(..colon)?, line.get(colon + 2..)?))
+        let mut rest = &*self.0;
+        std::iter::from_fn(move || {
+            let (name, after) = part(rest)?;
+            let (value, after) = part(after)?;
+            rest = after;
+            Some((name, value))
         })
     }
+}
+
+/// Returns the part that bytes begin with, and those after it.
+fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
 }
 
 /// Returns the value, or what may be kept of it.

@@ -16,6 +16,8 @@ const SUCCESSOR: HeaderValue = HeaderValue::from_static("</v1/pets>; rel=\"succe
 /// Adds the announcement to a response, be it a pet or an error.
 pub(super) fn deprecated(mut response: Response<Bytes>) -> Response<Bytes> {
     let headers = response.headers_mut();
+    // Also for those that every answer has, so that they are moved once.
+    headers.reserve(8);
     headers.insert(DEPRECATION, SINCE);
     headers.insert(SUNSET, REMOVED_ON);
     headers.append(LINK, SUCCESSOR);
