@@ -76,6 +76,9 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
     let patient = gate.acquire(wish(Lane::Interactive), |_| ());
     let short =
         || Wish { latest: clock::now() + Duration::from_secs(60), ..wish(Lane::Interactive) };
+    // One that waits for as long as it takes stands before them.
+    let calm = Wish { latest: start + Duration::from_secs(100_000), ..wish(Lane::Interactive) };
+    let calm = gate.acquire(calm, |_| ());
     let hasty: Vec<_> = (0..400).map(|_| gate.acquire(short(), |_| ())).collect();
     let asking = async {
         // The first in line asks after the reset, and learns that the day is used up.
@@ -88,9 +91,14 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
         ];
         answer(permit, 429, &day);
     };
-    let ((), results) = tokio::join!(biased; asking, futures_util::future::join_all(hasty));
-    assert!(results.iter().all(Result::is_err));
-    assert!(clock::now() - start < Duration::from_secs(13));
+    let told = async {
+        let results = futures_util::future::join_all(hasty).await;
+        assert!(results.iter().all(Result::is_err));
+        clock::now() - start
+    };
+    let ((), told, calm) = tokio::join!(biased; asking, told, calm);
+    assert!(told < Duration::from_secs(13), "{told:?}");
+    assert!(calm.is_ok() && clock::now() - start > Duration::from_secs(40_000));
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,4 +114,48 @@ async fn a_lost_request_that_may_have_used_the_plan_up_is_waited_out() {
     let third = timeout(Duration::from_secs(600), gate.acquire(wish(), |_| ())).await;
     assert!(third.unwrap().is_ok());
     assert!(clock::now() - start <= Duration::from_secs(62));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_comes_as_the_window_opens_does_not_pass_those_who_wait() {
+    let gate = used_up().await;
+    let order = std::cell::RefCell::new(Vec::new());
+    let call = async |name| {
+        let permit = gate.acquire(wish(Lane::Interactive), |_| ()).await.unwrap();
+        order.borrow_mut().push(name);
+        answer(permit, 200, &[]);
+    };
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        tokio::time::advance(Duration::from_secs(2)).await;
+        call("late").await;
+    };
+    tokio::join!(biased; late, call("early"));
+    assert_eq!(*order.borrow(), ["early", "late"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_in_line_takes_along_all_that_may_go_with_it() {
+    let gate = Gate::new(None);
+    let plan = Policy { plan: Some((2, 100)), ..Policy::default() };
+    let wish = || Wish { policy: plan, ..wish(Lane::Interactive) };
+    for _ in 0..2 {
+        answer(gate.acquire(wish(), |_| ()).await.unwrap(), 200, &[]);
+    }
+    // Both go when the minute is over, and neither waits for the other's answer.
+    let both =
+        futures_util::future::join(gate.acquire(wish(), |_| ()), gate.acquire(wish(), |_| ()));
+    let (one, other) = timeout(Duration::from_secs(600), both).await.unwrap();
+    assert!(one.is_ok() && other.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_sent_is_not_lost() {
+    let gate = Gate::new(None);
+    drop(gate.acquire(wish(Lane::Interactive), |_| ()).await.unwrap());
+    let mut permit = gate.acquire(wish(Lane::Interactive), |_| ()).await.unwrap();
+    permit.sent();
+    permit.never_left();
+    let limits = gate.snapshot(&Policy::default());
+    assert_eq!((limits.in_flight, limits.unsettled), (0, 0));
 }

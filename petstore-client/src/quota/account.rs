@@ -12,6 +12,8 @@ use super::time::Time;
 pub(super) const SAME_WINDOW: i64 = 2_000_000;
 /// A reset that is further off than this is not the minute's.
 const MINUTE: Duration = Duration::from_secs(90);
+/// A window whose reset follows another's sooner is the same one, and slides.
+const SHORTEST: Duration = Duration::from_secs(50);
 /// How many requests it takes to tell which part of a quota strangers use: what was known before
 /// counts as much as so many.
 const ENOUGH: u64 = 8;
@@ -87,6 +89,9 @@ impl Account {
         share: Option<f64>,
     ) -> Self {
         let used = rate.limit - rate.remaining;
+        // Of a window that slides, own requests are left.
+        let slides = rate.reset.since(self.anchor) < SHORTEST;
+        let foreign_before = if slides { 0 } else { used.saturating_sub(1 + reserved) };
         Self {
             remaining: rate.remaining,
             reset: rate.reset,
@@ -94,7 +99,7 @@ impl Account {
             opened_after: sent,
             opened_with: rate.remaining,
             own: 0,
-            foreign_before: used.saturating_sub(1 + reserved),
+            foreign_before,
             prior: share,
             ..*self
         }

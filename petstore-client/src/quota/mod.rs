@@ -16,6 +16,8 @@ mod lost;
 mod note;
 mod own;
 mod policy;
+#[cfg(test)]
+mod rules;
 mod service_clock;
 mod state;
 mod time;

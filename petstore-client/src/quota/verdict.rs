@@ -99,8 +99,7 @@ impl State {
         if !policy.gated {
             return Verdict::Go(Pass { probe: false, lease: policy.lease });
         }
-        let unknown = !self.known && self.in_flight() > 0;
-        if survey.must_probe && (unknown || self.probe.is_some()) {
+        if survey.must_probe && self.probe.is_some() {
             return Verdict::Busy(Busy::Probe);
         }
         if survey.left == 0 {

@@ -24,6 +24,7 @@ mod rng;
 mod scenarios;
 mod service;
 mod setup;
+mod sharing;
 mod table;
 mod window;
 mod world;

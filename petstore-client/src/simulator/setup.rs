@@ -13,6 +13,9 @@ pub(super) struct Setup {
     pub(super) model: Model,
     pub(super) network: Network,
     pub(super) processes: usize,
+    /// Whether they share what they know, through a page; and when the first is killed.
+    pub(super) shared: bool,
+    pub(super) killed: i64,
     /// Tasks and jobs of each process.
     pub(super) tasks: usize,
     pub(super) jobs: u64,
@@ -36,6 +39,8 @@ impl Setup {
             model,
             network: Network::FAIR,
             processes: 1,
+            shared: false,
+            killed: i64::MAX,
             tasks,
             jobs,
             burst_at: 0,

@@ -9,7 +9,7 @@ use super::network::{End, Trip};
 use super::rng::Rng;
 use super::service::{Reply, Service};
 use super::setup::{Outcome, Setup};
-use crate::quota::Ticket;
+use crate::quota::{Local, Ticket, Time};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -48,7 +48,7 @@ struct Process {
 }
 
 /// A process that is woken more often than this, and sends nothing, goes round in circles.
-const MOST_WAKES: u32 = 1_000;
+const MOST_WAKES: u32 = 10_000;
 
 struct World<'s> {
     setup: &'s Setup,
@@ -62,6 +62,8 @@ struct World<'s> {
     /// How often a process was woken since anything else happened.
     woken: u32,
     heard: Heard,
+    /// What processes share, where they do.
+    page: Option<Vec<u8>>,
     now: i64,
     out: Outcome,
 }
@@ -103,6 +105,7 @@ impl<'s> World<'s> {
             granted: 0,
             woken: 0,
             heard: Heard::new(setup.model.day),
+            page: None,
             now: 0,
             out: Outcome::default(),
         };
@@ -143,7 +146,35 @@ impl<'s> World<'s> {
         }
     }
 
+    /// Has a process know what the others know.
+    fn open(&mut self, p: usize) {
+        if let Some(page) = &self.page {
+            let (now, wall) = self.clocks();
+            assert!(self.processes[p].client.keeper.take_over(page, now, wall));
+        }
+    }
+
+    /// Has a process leave what it knows to the others.
+    fn shut(&mut self, p: usize) {
+        if self.setup.shared {
+            let (now, wall) = self.clocks();
+            self.page = Some(self.processes[p].client.keeper.note(now, wall));
+        }
+    }
+
+    fn clocks(&self) -> (Local, Time) {
+        (Local(self.now), Time(self.setup.start + self.setup.wall + self.now))
+    }
+
+    fn is_killed(&self, p: usize) -> bool {
+        p == 0 && self.now >= self.setup.killed
+    }
+
     fn let_through(&mut self, p: usize) {
+        if self.is_killed(p) {
+            return;
+        }
+        self.open(p);
         while let Some(&job) = self.processes[p].line.front() {
             let process = &mut self.processes[p];
             match process.client.turn(self.now, &mut self.service) {
@@ -166,9 +197,18 @@ impl<'s> World<'s> {
                     }
                     break;
                 }
+                Turn::Busy if self.setup.shared => {
+                    // As the gate looks again whether others' requests are over.
+                    if process.alarm.is_none_or(|alarm| alarm <= self.now) {
+                        process.alarm = Some(self.now + 20_000);
+                        self.schedule(self.now + 20_000, Event::Wake(p));
+                    }
+                    break;
+                }
                 Turn::Busy => break,
             }
         }
+        self.shut(p);
     }
 
     fn send(&mut self, p: usize, ticket: Option<Ticket>, job: Job, trip: Trip) {
@@ -218,8 +258,13 @@ impl<'s> World<'s> {
         };
         self.requests[id].over = true;
         self.processes[p].in_flight -= 1;
+        if self.is_killed(p) {
+            return;
+        }
+        self.open(p);
         let client = &mut self.processes[p].client;
         let wait = client.answered((ticket, sent, job.refused), self.now, &reply, &mut self.rng);
+        self.shut(p);
         self.heard.answer(self.now, &reply);
         if reply.status == 429 {
             let again = Job { refused: job.refused + 1, ..job };
@@ -235,8 +280,10 @@ impl<'s> World<'s> {
         let Request { process: p, ticket, over: false, .. } = self.requests[id] else { return };
         self.requests[id].over = true;
         self.processes[p].in_flight -= 1;
-        if let Some(ticket) = ticket {
+        if let Some(ticket) = ticket.filter(|_| !self.is_killed(p)) {
+            self.open(p);
             self.processes[p].client.keeper.state.lost(ticket);
+            self.shut(p);
         }
         self.heard.nothing();
         self.next_job(p);
