@@ -6,6 +6,7 @@ mod fault;
 mod kind;
 mod limited;
 mod opaque;
+mod predicates;
 
 pub(crate) use fault::ServiceFault;
 pub(crate) use kind::{BoxError, Kind, Limit, Undecodable};

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use crate::base_url::BaseUrl;
 use crate::client::Client;
-use crate::deprecation::Deprecation;
 use crate::error::Error;
 use crate::gate::Gates;
 use crate::keys::{KeyProvider, Keys};
-use crate::notices::{Exchange, Hooks, Notices, Refusal, Wait};
+use crate::notices::{Hooks, Notices};
 use crate::options::{CallOptions, Limits};
 use crate::pipeline::{Backoff, Pipeline};
 use crate::quota::Policy;
@@ -45,11 +44,11 @@ pub struct ClientBuilder {
     authorities: Option<Vec<u8>>,
     connect_timeout: Duration,
     defaults: CallOptions,
-    policy: Policy,
+    pub(super) policy: Policy,
     backoff: Backoff,
     user_agent: Option<String>,
-    shared: Option<PathBuf>,
-    hooks: Hooks,
+    pub(super) shared: Option<PathBuf>,
+    pub(super) hooks: Hooks,
 }
 
 enum KeySource {
@@ -144,129 +143,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how many requests may be under way at once. By default it is a tenth of the
-    /// quota's limit, at least 32 and at most 256.
-    pub fn max_in_flight(mut self, most: u32) -> Self {
-        self.policy.max_in_flight = Some(most);
-        self
-    }
-
-    /// Sets the plan of the key, in requests per minute and per day (specification, section 8), for
-    /// services that do not show every quota that is in force. Own requests are then counted too,
-    /// in the service's minutes and days; those of others cannot be.
-    pub fn quota(mut self, per_minute: u64, per_day: u64) -> Self {
-        self.policy.plan = Some((per_minute, per_day));
-        self
-    }
-
-    /// Sets the part of each quota that this client may use, above 0 and up to 1: a quarter for
-    /// each of four programs that share a key and do not know of each other.
-    pub fn quota_share(mut self, share: f64) -> Self {
-        self.policy.share = share;
-        self
-    }
-
-    /// Spreads requests over the quota's window, in place of letting them go as they come.
-    pub fn pacing(mut self, pacing: bool) -> Self {
-        self.policy.pacing = pacing;
-        self
-    }
-
-    /// Shares the limits of a key with the other processes of this machine that name the same
-    /// folder, so that together they are not refused either. What is known is kept in a file there,
-    /// one for each key and origin, which is locked for some microseconds at a time; the folder is
-    /// made where it is missing. The key cannot be had from the files.
-    ///
-    /// Where a file cannot be had, the client goes on by itself, and as carefully as where others
-    /// use the key unseen. A file that is damaged is replaced. Processes need the same idea of the
-    /// time, as they have on one machine; the folder should not be on a network.
-    ///
-    /// ```no_run
-    /// use petstore_client::Client;
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .shared_limits("/var/lib/kennel/limits")
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
-    pub fn shared_limits(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.shared = Some(folder.into());
-        self
-    }
-
-    /// Switches the quota gate off. Refusals are still obeyed: what the service answers with 429
-    /// holds all calls back. For servers whose rate limit headers mean something else.
-    pub fn quota_gate(mut self, on: bool) -> Self {
-        self.policy.gated = on;
-        self
-    }
-
     /// Adds the program's own name to the `User-Agent` (RFC 9110, section 10.1.5).
     pub fn user_agent(mut self, product: impl Into<String>) -> Self {
         self.user_agent = Some(product.into());
-        self
-    }
-
-    /// Sets a function that hears of each deprecated operation, once for this client and its
-    /// clones, with the operation's name.
-    pub fn on_deprecation(
-        mut self,
-        hook: impl Fn(&str, &Deprecation) + Send + Sync + 'static,
-    ) -> Self {
-        self.hooks.on_deprecation = Some(Arc::new(hook));
-        self
-    }
-
-    /// Sets a function that hears of each wait that a rate limit asks for, before it begins, so
-    /// that a program can show why nothing happens. Of calls that stand in line already the first
-    /// is told for all.
-    pub fn on_wait(mut self, hook: impl Fn(&Wait<'_>) + Send + Sync + 'static) -> Self {
-        self.hooks.on_wait = Some(Arc::new(hook));
-        self
-    }
-
-    /// Sets a function that hears of each refusal (429, or 503 with `Retry-After`) when it comes,
-    /// whether the call is then sent again or fails. A client that keeps within the limits hardly
-    /// ever calls it: where it does, others use the key, or the limits are not shown.
-    ///
-    /// ```
-    /// use petstore_client::Client;
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .on_refusal(|refusal| {
-    ///         eprintln!("{} was refused for {}", refusal.operation, refusal.quota);
-    ///     })
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
-    pub fn on_refusal(mut self, hook: impl Fn(&Refusal<'_>) + Send + Sync + 'static) -> Self {
-        self.hooks.on_refusal = Some(Arc::new(hook));
-        self
-    }
-
-    /// Sets a function that hears of each attempt when it has ended: what was sent, and what came.
-    /// For logs and for people who look for a fault; the key is not in it, what else is secret may
-    /// be.
-    ///
-    /// ```
-    /// use petstore_client::Client;
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .on_exchange(|exchange| match &exchange.answer {
-    ///         Ok(answer) => eprintln!("{} {}: {}", exchange.method, exchange.url, answer.status),
-    ///         Err(error) => eprintln!("{} {}: {error}", exchange.method, exchange.url),
-    ///     })
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
-    pub fn on_exchange(mut self, hook: impl Fn(&Exchange<'_>) + Send + Sync + 'static) -> Self {
-        self.hooks.on_exchange = Some(Arc::new(hook));
         self
     }
 
