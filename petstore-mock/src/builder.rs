@@ -272,6 +272,13 @@ impl Builder {
         self
     }
 
+    /// Sets how long a body administration takes, in bytes: 256 MiB unless set, so that a store of
+    /// millions of pets can be put back.
+    pub fn admin_body(mut self, bytes: usize) -> Self {
+        self.settings.admin_body = bytes;
+        self
+    }
+
     /// Sets a fault from the first request on; more are set with [`MockServer::faults`].
     pub fn fault(mut self, fault: Fault) -> Self {
         self.faults.push(fault);

@@ -45,6 +45,8 @@ pub enum ErrorCode {
     RouteNotFound,
     /// 405: the path exists, but not for that method.
     MethodNotAllowed,
+    /// 409: what is sent contradicts itself, or what the mock holds. Only administration answers it.
+    Conflict,
     /// 408: the request took too long to arrive.
     RequestTimeout,
     /// 414: the target of the request is too long.
@@ -79,6 +81,7 @@ impl ErrorCode {
             Self::PetNotFound | Self::RouteNotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
+            Self::Conflict => 409,
             Self::OperationRemoved => 410,
             Self::PayloadTooLarge => 413,
             Self::UriTooLong => 414,

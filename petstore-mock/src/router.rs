@@ -12,7 +12,7 @@ use std::{
 
 use axum::{BoxError, Router, response::IntoResponse};
 use bytes::Bytes;
-use http::{Method, Request, Response, Uri, header::ORIGIN, uri::PathAndQuery};
+use http::{Request, Response, header::ORIGIN, uri::PathAndQuery};
 use hyper::body::Body;
 use tower_service::Service;
 
@@ -56,7 +56,8 @@ struct Call {
 
 impl Front {
     pub(crate) fn new(world: Arc<World>) -> Self {
-        Self { administration: administration(Arc::clone(&world)), world }
+        let administration = admin::Table::new(Arc::clone(&world)).into_router();
+        Self { world, administration }
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -245,17 +246,6 @@ impl Front {
 
 fn is_of_the_service(path: &str) -> bool {
     path.strip_prefix("/v1").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// The mock's own paths.
-fn administration(world: Arc<World>) -> Router {
-    let table = admin::Table::new(Arc::clone(&world));
-    table.into_router().fallback(unknown).with_state(world)
-}
-
-async fn unknown(visit: Visit, method: Method, uri: Uri) -> Result<(), ApiError> {
-    visit.check()?;
-    Err(ApiError::route_not_found(&method, uri.path()))
 }
 
 /// Runs a future, and returns nothing if it panics: one bad request must not cost the connection.

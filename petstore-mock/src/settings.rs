@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) journal: usize,
     /// What opens administration to other machines.
     pub(crate) admin_token: Option<Token>,
+    /// The longest body that administration takes, in bytes.
+    pub(crate) admin_body: usize,
 }
 
 /// A secret that is compared, and never shown.
@@ -69,6 +71,7 @@ impl Default for Settings {
             cors: Cors::default(),
             journal: journal::DEFAULT,
             admin_token: None,
+            admin_body: 256 * 1024 * 1024,
         }
     }
 }

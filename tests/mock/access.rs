@@ -56,7 +56,9 @@ async fn from_another_machine_only_health_and_documents_are_there() {
     }
     let url = format!("{origin}/_mock/clock/advance");
     reply(client().post(&url).body(STEP)).await.expect_error(404, "route_not_found");
-    reply(client().get(&url)).await.expect_error(404, "route_not_found");
+    let refused = reply(client().get(&url)).await;
+    refused.expect_error(404, "route_not_found");
+    assert!(refused.message().contains("--admin-token-file"), "{}", refused.message());
     reply(client().post(&url).bearer_auth("").body(STEP))
         .await
         .expect_error(404, "route_not_found");

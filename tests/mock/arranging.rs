@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{MINUTE_ENDS, Mock, NOW, Reply, reply, start};
+use super::support::{MINUTE_ENDS, Mock, NOW, Reply, reply, start, start_with};
 
 async fn send(mock: &Mock, method: Method, path: &str, body: &str) -> Reply {
     reply(mock.request(method, path).body(body.to_owned())).await
@@ -74,13 +74,15 @@ async fn what_no_key_can_be_changes_nothing() {
         r#"{"plan": "gold"}"#,
         r#"{"plan": "free", "key": ""}"#,
         r#"{"plan": "free", "key": "a b"}"#,
-        r#"{"plan": "free", "key": "free-key"}"#,
         r#"{"plan": "free", "kay": "x"}"#,
     ] {
         let refused = send(&mock, Method::POST, "/_mock/keys", body).await;
         refused.expect_error(400, "invalid_body");
-        assert!(!refused.body.contains("free-key"), "{}", refused.body);
     }
+    let taken = r#"{"plan": "free", "key": "free-key"}"#;
+    let taken = send(&mock, Method::POST, "/_mock/keys", taken).await;
+    taken.expect_error(409, "conflict");
+    assert!(!taken.body.contains("free-key"), "{}", taken.body);
     for path in ["/_mock/keys/99", "/_mock/keys/x", "/_mock/keys/99/ban"] {
         send(&mock, Method::DELETE, path, "").await.expect_error(404, "route_not_found");
     }
@@ -107,6 +109,9 @@ async fn pets_are_shown_without_a_key_and_replaced_by_a_seed() {
     for seed in ["", "[", r#"[{"name": "Rex"}]"#, r#"{"pats": []}"#] {
         send(&mock, Method::POST, "/_mock/seed", seed).await.expect_error(400, "invalid_body");
     }
+    let pet = r#"{"name": "Rex", "categoryId": 7, "id": 40}"#;
+    let twins = send(&mock, Method::POST, "/_mock/seed", &format!("[{pet}, {pet}]")).await;
+    twins.expect_error(409, "conflict");
     assert_eq!(ids("").await, (vec![40], 1));
 }
 
@@ -137,9 +142,24 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
     assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &snapshot.body).await.status, 204);
     assert_eq!(mock.get("/_mock/snapshot").await.body, snapshot.body);
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 58);
-    for body in ["", "{}", "[]", &snapshot.body.replace("\"version\":1", "\"version\":2")] {
+    for body in ["", "{}", "[]"] {
         send(&mock, Method::PUT, "/_mock/snapshot", body).await.expect_error(400, "invalid_body");
     }
+    let later = snapshot.body.replace("\"version\":1", "\"version\":2");
+    send(&mock, Method::PUT, "/_mock/snapshot", &later).await.expect_error(409, "conflict");
+}
+
+#[tokio::test]
+async fn a_body_may_be_as_long_as_a_large_store_and_no_longer_than_was_set() {
+    let pets = format!("[{{\"name\": \"{}\", \"categoryId\": 7}}]", "x".repeat(2_000_000));
+    let mock = start().await;
+    assert_eq!(send(&mock, Method::POST, "/_mock/seed", &pets).await.status, 204);
+    let snapshot = mock.get("/_mock/snapshot").await.body;
+    assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &snapshot).await.status, 204);
+    let strict = start_with(|builder| builder.admin_body(1_000)).await;
+    let refused = send(&strict, Method::POST, "/_mock/seed", &pets).await;
+    refused.expect_error(413, "payload_too_large");
+    assert_eq!(send(&strict, Method::POST, "/_mock/seed", "[]").await.status, 204);
 }
 
 #[tokio::test]

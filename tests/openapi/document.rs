@@ -114,7 +114,7 @@ impl Document {
         let value: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
         self.shapes.check(schema, &value)?;
         let Some(code) = value.get("code").and_then(Value::as_str) else { return Ok(()) };
-        let known = SERVICE.json.pointer("/components/schemas/Error/properties/code/examples");
+        let known = self.json.pointer("/components/schemas/Error/properties/code/examples");
         let known = known.and_then(Value::as_array).unwrap();
         if known.contains(&code.into()) { Ok(()) } else { Err(format!("{code} is not described")) }
     }

@@ -14,7 +14,7 @@ use http::{
 };
 
 use crate::{
-    error::ApiError,
+    error::{ApiError, ErrorCode},
     extract::{Visit, bearer},
     world::World,
 };
@@ -45,8 +45,11 @@ pub(super) async fn guard(
              `Authorization: Bearer TOKEN`",
             CHALLENGE,
         ),
-        // To others it is not there at all.
-        None => ApiError::route_not_found(request.method(), request.uri().path()),
+        None => ApiError::new(
+            ErrorCode::RouteNotFound,
+            "administration is there for the mock's own machine only, and for no page of another \
+             site; start the mock with an admin token (--admin-token-file) to use it from elsewhere",
+        ),
     })
 }
 

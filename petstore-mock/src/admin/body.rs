@@ -1,12 +1,25 @@
 //! What administration is sent: JSON, whatever media type it is said to be, so that a plain `curl -d`
 //! will do. A page of another site is kept out by `access`.
 
+use std::time::Duration;
+
+use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;
 
+use super::state::Admin;
 use crate::{
+    clock,
     error::{ApiError, ErrorCode},
     extract::Text,
 };
+
+impl FromRequest<Admin> for Text {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, admin: &Admin) -> Result<Self, ApiError> {
+        Self::read(request.into_body(), admin.world().settings().admin_body).await
+    }
+}
 
 /// Reads an object; `example` shows what it may look like.
 pub(super) fn read<T: DeserializeOwned>(text: &Text, example: &str) -> Result<T, ApiError> {
@@ -23,6 +36,17 @@ pub(super) fn read<T: DeserializeOwned>(text: &Text, example: &str) -> Result<T,
         })
         .and_then(|value| deserializer.end().map(|()| value).map_err(|error| error.to_string()))
         .map_err(|what| invalid(format!("the body is not what this takes: {what}; send {example}")))
+}
+
+/// Reads a length of time.
+pub(super) fn time(seconds: f64) -> Result<Duration, ApiError> {
+    let error = "`seconds` must be a number from 0 to 253402300799";
+    clock::time(seconds).ok_or_else(|| invalid(error.to_owned()))
+}
+
+/// What was sent can be read, but not be done.
+pub(super) fn conflict(message: String) -> ApiError {
+    ApiError::new(ErrorCode::Conflict, message)
 }
 
 pub(super) fn invalid(message: String) -> ApiError {

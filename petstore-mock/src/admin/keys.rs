@@ -1,7 +1,7 @@
 //! `/_mock/keys`: the keys, their plans and what is left to them. Keys themselves are not shown, but
 //! for one that was made here, to whoever asked for it.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::{
     extract::{Path, State},
@@ -21,7 +21,7 @@ use crate::{
     extract::Text,
     plan::Plan,
     routes,
-    world::{KeyUsage, QuotaUsage},
+    world::{KeyError, KeyUsage, QuotaUsage},
 };
 
 /// A key as it is listed.
@@ -106,10 +106,10 @@ struct Added {
 /// `POST /_mock/keys`: adds one, or makes one.
 pub(super) async fn add(State(admin): State<Admin>, text: Text) -> Result<Response, ApiError> {
     let NewKey { key, plan } = body::read(&text, "{\"plan\": \"free\"}")?;
-    let (made, id) = admin
-        .world()
-        .add_key(key.as_deref(), plan)
-        .map_err(|error| body::invalid(error.to_string()))?;
+    let (made, id) = admin.world().add_key(key.as_deref(), plan).map_err(|error| match error {
+        KeyError::Taken => body::conflict(error.to_string()),
+        KeyError::Unsendable => body::invalid(error.to_string()),
+    })?;
     admin.changed(What::Keys);
     routes::json(StatusCode::CREATED, &Added { id, key: key.is_none().then_some(made) })
 }
@@ -145,8 +145,7 @@ pub(super) async fn ban(
     text: Text,
 ) -> Result<Response, ApiError> {
     let Ban { seconds } = body::read(&text, "{\"seconds\": 300}")?;
-    let length = Duration::try_from_secs_f64(seconds)
-        .map_err(|_| body::invalid("`seconds` must be a number from 0 on".to_owned()))?;
+    let length = body::time(seconds)?;
     done(&admin, number(&id).is_some_and(|id| admin.world().ban(id, length)))
 }
 

@@ -19,5 +19,6 @@ mod report;
 mod requests;
 mod state;
 mod table;
+mod unknown;
 
 pub(crate) use self::table::Table;

@@ -15,11 +15,11 @@ use super::{
     state::{Admin, What},
 };
 use crate::{
-    error::ApiError,
+    error::{ApiError, ErrorCode},
     extract::Text,
     model::PetStatus,
     routes,
-    seed::Seed,
+    seed::{Seed, SeedError},
     store::{Change, ChangeError},
     world::Snapshot,
 };
@@ -34,7 +34,8 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     let query = Query::read(query.as_deref(), &["after", "limit", "status"])?;
     let after = query.get::<i64>("after", "the id of a pet")?;
-    let limit = query.get::<usize>("limit", "a whole number from 0 on")?.unwrap_or(LIMIT);
+    let limit = query.get::<u32>("limit", "a whole number from 0 on")?;
+    let limit = limit.map_or(LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let status = query.get::<PetStatus>("status", "one of available, pending, sold")?;
     admin.world().read(|store| {
         let page = store.page(after, limit, status);
@@ -44,8 +45,11 @@ pub(super) async fn list(
 
 /// `POST /_mock/seed`: replaces pets and orders by those of a seed.
 pub(super) async fn seed(State(admin): State<Admin>, text: Text) -> Result<Response, ApiError> {
-    let wrong =
-        |error: crate::seed::SeedError| body::invalid(format!("the seed is wrong: {error}"));
+    let wrong = |error: SeedError| {
+        let message = format!("the seed is wrong: {error}");
+        // What has no place in the text is no matter of its form.
+        if error.line().is_some() { body::invalid(message) } else { body::conflict(message) }
+    };
     let seed = Seed::from_json(text.as_str()?.as_bytes()).map_err(wrong)?;
     let store = seed.into_store().map_err(wrong)?;
     let replaced = admin.world().change(Change::Replace(Box::new(store))).await;
@@ -71,7 +75,10 @@ pub(super) async fn restore(State(admin): State<Admin>, text: Text) -> Result<Re
 }
 
 fn done(admin: &Admin, made: Result<(), ChangeError>, what: &[What]) -> Result<Response, ApiError> {
-    made.map_err(|error| body::invalid(error.to_string()))?;
+    made.map_err(|error| match error {
+        ChangeError::Unsaved(_) => ApiError::new(ErrorCode::InternalError, error.to_string()),
+        error => body::conflict(error.to_string()),
+    })?;
     what.iter().for_each(|what| admin.changed(*what));
     Ok(no_content())
 }

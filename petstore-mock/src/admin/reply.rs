@@ -11,10 +11,10 @@ pub(super) fn no_content() -> Response {
     response
 }
 
-/// Nothing of that kind has the number; `list` shows those there are.
+/// Nothing of that kind has the number or name; `list` shows those there are.
 pub(super) fn not_found(kind: &str, list: &str) -> ApiError {
     ApiError::new(
         ErrorCode::RouteNotFound,
-        format!("there is no {kind} of that number: {list} lists those there are"),
+        format!("there is no such {kind}: {list} shows those there are"),
     )
 }

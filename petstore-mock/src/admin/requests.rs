@@ -38,7 +38,8 @@ pub(super) async fn list(
     }
     let after = query.get::<u64>("after", whole)?.unwrap_or(0);
     let key = query.get::<u32>("key", "the number of a key")?;
-    let limit = query.get::<usize>("limit", whole)?.unwrap_or(LIMIT);
+    let limit = query.get::<u32>("limit", whole)?;
+    let limit = limit.map_or(LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let is_meant = |exchange: &Exchange| {
         exchange.number() > after
             && key.is_none_or(|key| exchange.key().is_some_and(|it| it.number() == key))

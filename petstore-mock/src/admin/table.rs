@@ -9,12 +9,13 @@ use axum::{
     middleware::from_fn_with_state,
     routing::{MethodRouter, delete, get, patch, post, put},
 };
+use http::{Method, Uri};
 
 use super::{
     access, clock, docs, documents, events, faults, health, inspector, keys, metrics, pets, report,
-    requests, state::Admin,
+    requests, state::Admin, unknown::unknown,
 };
-use crate::{error::ApiError, openapi::OpenApi, world::World};
+use crate::{error::ApiError, extract::Visit, openapi::OpenApi, world::World};
 
 /// The mock's own paths.
 pub(crate) struct Table {
@@ -31,13 +32,19 @@ impl Table {
         empty.inspector().documents().health().clock().watching().faults().keys().pets()
     }
 
-    pub(crate) fn into_router<S>(self) -> Router<S> {
-        self.router.with_state(self.admin)
+    /// Returns the router; a path that is none of these is told the one that is most like it.
+    pub(crate) fn into_router(self) -> Router {
+        let Self { router, paths, admin } = self;
+        let unknown = move |visit: Visit, method: Method, uri: Uri| {
+            let known = paths.iter().map(|(path, _)| *path);
+            ready(visit.check().and_then(|()| Err::<(), _>(unknown(&method, uri.path(), known))))
+        };
+        let page = with_allow("GET, HEAD", get(inspector::page));
+        router.route("/_mock/", page).fallback(unknown).with_state(admin)
     }
 
     fn inspector(self) -> Self {
-        self.open("/_mock", get(inspector::home))
-            .open("/_mock/", get(inspector::page))
+        self.open("/_mock", get(inspector::page))
             .open("/_mock/inspector/{file}", get(inspector::file))
     }
 

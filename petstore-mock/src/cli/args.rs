@@ -67,8 +67,8 @@ pub(super) struct ServeArgs {
 
     /// File that keeps pets, orders and ids; made if it is not there (nothing is kept unless given).
     ///
-    /// A pet that was answered 201 is there after the process was killed. The seed is for a new file
-    /// only. One petstore-mock at a time can use a file.
+    /// A pet that was answered 201 is there after the process was killed. The seed is for a new or
+    /// empty file only. One petstore-mock at a time can use a file.
     #[cfg(feature = "data")]
     #[arg(long, value_name = "FILE", help_heading = "Service")]
     data: Option<PathBuf>,
@@ -154,7 +154,8 @@ impl ServeArgs {
             .window(self.window.into())
             .rate_headers(self.rate_headers.into())
             .ban(ban)
-            .limits(self.limits.limits());
+            .limits(self.limits.limits())
+            .admin_body(self.limits.max_admin_body);
         if let Some(status) = self.default_status {
             builder = builder.default_status(status.into());
         }

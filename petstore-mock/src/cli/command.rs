@@ -56,7 +56,7 @@ pub(super) struct ExecArgs {
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct HealthArgs {
-    /// Where the mock is; only its address and port count.
+    /// Where the mock is, with or without http://; only its address and port count.
     #[arg(value_name = "URL", default_value = "http://127.0.0.1:4010")]
     pub(super) url: String,
 }

@@ -41,7 +41,8 @@ fn unhealthy(io: &mut Io<'_>, host: &str, port: u16, why: &str) -> u8 {
 
 /// Returns what to connect to; the path does not matter, so that a base URL will do.
 fn address(url: &str) -> Option<(String, u16)> {
-    let uri: Uri = url.parse().ok()?;
+    let uri: Uri =
+        if url.contains("://") { url.parse() } else { format!("http://{url}").parse() }.ok()?;
     if uri.scheme_str() != Some("http") {
         return None;
     }
@@ -69,10 +70,13 @@ mod tests {
             ("http://127.0.0.1:4010", "127.0.0.1", 4010),
             ("http://[::1]:4010/v1", "::1", 4010),
             ("http://localhost/_mock/health", "localhost", 80),
+            ("127.0.0.1:4010", "127.0.0.1", 4010),
+            ("[::1]:4010", "::1", 4010),
+            ("localhost/v1", "localhost", 80),
         ] {
             assert_eq!(address(url), Some((host.to_owned(), port)));
         }
-        for url in ["", "127.0.0.1:4010", "https://localhost:4010", "/v1", "http://"] {
+        for url in ["", "https://localhost:4010", "/v1", "http://"] {
             assert_eq!(address(url), None, "{url}");
         }
     }

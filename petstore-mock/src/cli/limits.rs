@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, builder::RangedU64ValueParser, value_parser};
 
-use crate::limits::Limits;
+use crate::{limits::Limits, settings::Settings};
 
 const TEN_YEARS: u64 = 10 * 366 * 86_400;
 
@@ -20,6 +20,15 @@ pub(super) struct LimitArgs {
         help_heading = "Limits"
     )]
     max_connections: usize,
+
+    /// Bytes a body may have that is sent to the mock's administration, then it is answered 413.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = Settings::default().admin_body,
+        help_heading = "Limits"
+    )]
+    pub(super) max_admin_body: usize,
 
     /// Seconds the head of a request may take, then it is answered 408; 0 for any time.
     #[arg(

@@ -207,11 +207,6 @@ impl Clock {
         face.at(self.0.source.read())
     }
 
-    /// Returns how far the clock can still be moved.
-    pub(crate) fn room(&self) -> Duration {
-        END - self.since_epoch()
-    }
-
     fn set(&self, change: impl FnOnce(&Face, Duration) -> Face) {
         self.0.face.send_modify(|face| *face = change(face, self.0.source.read()));
     }
@@ -236,6 +231,12 @@ impl fmt::Debug for Clock {
 /// Returns the instant that lies so long after the Unix epoch; no later one than a clock can show.
 pub(crate) fn instant(since_epoch: Duration) -> SystemTime {
     UNIX_EPOCH + since_epoch.min(END)
+}
+
+/// Returns a time of so many seconds, if it is from 0 to the 253,402,300,799 from 1970 to the end of
+/// the year 9999: what goes further is a mistake.
+pub(crate) fn time(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= END)
 }
 
 fn since_epoch(at: SystemTime) -> Duration {
@@ -264,7 +265,6 @@ mod tests {
         clock.advance(Duration::MAX);
         clock.advance(Duration::MAX);
         assert_eq!(clock.since_epoch(), END);
-        assert_eq!(clock.room(), Duration::ZERO);
         assert_eq!(httpdate::fmt_http_date(clock.now()), "Fri, 31 Dec 9999 23:59:59 GMT");
         assert!(is_over(pin!(clock.sleep(Duration::MAX))));
     }

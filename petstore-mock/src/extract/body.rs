@@ -3,10 +3,7 @@
 
 use std::{error::Error, iter::successors};
 
-use axum::{
-    BoxError,
-    extract::{FromRequest, Request},
-};
+use axum::BoxError;
 use bytes::Bytes;
 use http::{
     HeaderMap,
@@ -17,7 +14,7 @@ use hyper::body::Body as HttpBody;
 
 use crate::error::{ApiError, ErrorCode};
 
-/// The longest body that is taken: 1 MiB.
+/// The longest body that the service takes: 1 MiB.
 const LONGEST: usize = 1024 * 1024;
 
 /// Why a body can't be read: it took too long to arrive.
@@ -30,6 +27,37 @@ pub(crate) struct TooSlow;
 pub(crate) struct Text(Bytes);
 
 impl Text {
+    /// Reads a body of at most so many bytes.
+    pub(crate) async fn read<B>(body: B, longest: usize) -> Result<Self, ApiError>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+    {
+        let too_large = || {
+            ApiError::new(
+                ErrorCode::PayloadTooLarge,
+                format!("the body is longer than the {longest} bytes that are taken: send less"),
+            )
+        };
+        // A length that was announced is refused without reading any of it.
+        if body.size_hint().lower() > longest as u64 {
+            return Err(too_large());
+        }
+        match Limited::new(body, longest).collect().await {
+            Ok(collected) => Ok(Self(collected.to_bytes())),
+            Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+            Err(error) if is_too_slow(&*error) => Err(ApiError::new(
+                ErrorCode::RequestTimeout,
+                "the body of the request took too long to arrive",
+            )
+            .and_close()),
+            Err(_) => Err(ApiError::new(
+                ErrorCode::InvalidBody,
+                "the body could not be read to its end: send it whole",
+            )
+            .and_close()),
+        }
+    }
+
     pub(crate) fn as_str(&self) -> Result<&str, ApiError> {
         std::str::from_utf8(&self.0).map_err(|error| {
             let at = error.valid_up_to();
@@ -52,15 +80,7 @@ where
     B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
 {
     check_is_json(request.headers())?;
-    read(request.into_body()).await
-}
-
-impl<S: Sync> FromRequest<S> for Text {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        read(request.into_body()).await
-    }
+    Text::read(request.into_body(), LONGEST).await
 }
 
 fn check_is_json(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -82,36 +102,6 @@ fn check_is_json(headers: &HeaderMap) -> Result<(), ApiError> {
 fn is_json(media_type: &[u8]) -> bool {
     let essence = media_type.split(|byte| *byte == b';').next();
     essence.is_some_and(|it| it.trim_ascii().eq_ignore_ascii_case(b"application/json"))
-}
-
-async fn read<B>(body: B) -> Result<Text, ApiError>
-where
-    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
-{
-    let too_large = || {
-        ApiError::new(
-            ErrorCode::PayloadTooLarge,
-            format!("the body is longer than the {LONGEST} bytes that are taken: send less"),
-        )
-    };
-    // A length that was announced is refused without reading any of it.
-    if body.size_hint().lower() > LONGEST as u64 {
-        return Err(too_large());
-    }
-    match Limited::new(body, LONGEST).collect().await {
-        Ok(collected) => Ok(Text(collected.to_bytes())),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(error) if is_too_slow(&*error) => Err(ApiError::new(
-            ErrorCode::RequestTimeout,
-            "the body of the request took too long to arrive",
-        )
-        .and_close()),
-        Err(_) => Err(ApiError::new(
-            ErrorCode::InvalidBody,
-            "the body could not be read to its end: send it whole",
-        )
-        .and_close()),
-    }
 }
 
 fn is_too_slow(error: &(dyn Error + 'static)) -> bool {

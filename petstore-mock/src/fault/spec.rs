@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     effect::Effect,
@@ -115,10 +115,15 @@ struct Text {
     seed: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     processed: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    // `null` is no effect, and so a mistake.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     effect: Option<Effect>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     sequence: Option<Vec<Effect>>,
+}
+
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 impl TryFrom<Text> for Fault {
@@ -207,7 +212,7 @@ mod tests {
             (r#"{"effect": {"hung": {}}}"#, "unknown variant `hung`, expected one of `all`"),
             (r#"{"effect": {"reset": {"after": 1}}}"#, "unknown field `after`"),
             (r#"{"effect": {"status": {"status": 99}}}"#, "from 200 to 599"),
-            (r#"{"effect": {"delay": {"seconds": -1}}}"#, "a number of seconds from 0 on"),
+            (r#"{"effect": {"delay": {"seconds": -1}}}"#, "a number of seconds from 0 to"),
             (r#"{"effect": {"trickle": {"bytes": 0, "everySeconds": 1}}}"#, "nonzero u32"),
             (r#"{"effect": {"removeHeader": {"name": "a b"}}}"#, "no name of a header"),
             (r#"{"effect": {"setHeader": {"name": "a", "value": "\n"}}}"#, "control characters"),

@@ -153,6 +153,11 @@ fn the_help_marks_what_is_assumed() {
 
               [default: 4096]
 
+          --max-admin-body <BYTES>
+              Bytes a body may have that is sent to the mock's administration, then it is answered 413
+
+              [default: 268435456]
+
           --head-timeout <SECONDS>
               Seconds the head of a request may take, then it is answered 408; 0 for any time
 

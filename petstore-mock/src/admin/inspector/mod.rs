@@ -4,4 +4,4 @@
 
 mod serve;
 
-pub(super) use self::serve::{file, home, page};
+pub(super) use self::serve::{file, page};

@@ -2,11 +2,11 @@
 
 use axum::{body::Body, extract::Path, response::Response};
 use http::{
-    HeaderName, HeaderValue, Method, StatusCode, Uri,
-    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION},
+    HeaderName, HeaderValue,
+    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE},
 };
 
-use crate::error::ApiError;
+use crate::{admin::reply::not_found, error::ApiError};
 
 /// Nothing from elsewhere, nothing inline, and nobody's frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -31,15 +31,7 @@ const FILES: [(&str, &str, &str); 12] = [
     ("timeline.js", SCRIPT, include_str!("timeline.js")),
 ];
 
-/// `GET /_mock`: leads to the page.
-pub(in crate::admin) async fn home() -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    set(&mut response, LOCATION, "/_mock/");
-    response
-}
-
-/// `GET /_mock/`: the page.
+/// `GET /_mock` and `/_mock/`: the page.
 pub(in crate::admin) async fn page() -> Response {
     let mut response = text("text/html; charset=utf-8", include_str!("page.html"));
     set(&mut response, CONTENT_SECURITY_POLICY, POLICY);
@@ -47,14 +39,9 @@ pub(in crate::admin) async fn page() -> Response {
 }
 
 /// `GET /_mock/inspector/{file}`: what the page is made of.
-pub(in crate::admin) async fn file(
-    Path(name): Path<String>,
-    method: Method,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+pub(in crate::admin) async fn file(Path(name): Path<String>) -> Result<Response, ApiError> {
     let found = FILES.iter().find(|(known, ..)| *known == name);
-    let (_, media_type, content) =
-        found.ok_or_else(|| ApiError::route_not_found(&method, uri.path()))?;
+    let (_, media_type, content) = found.ok_or_else(|| not_found("file", "GET /_mock/"))?;
     Ok(text(media_type, content))
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
+use crate::clock;
+
 pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     // Whole seconds are written without a fraction.
     if time.subsec_nanos() == 0 {
@@ -15,8 +17,8 @@ pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, 
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let seconds = f64::deserialize(from)?;
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| D::Error::custom("a time is a number of seconds from 0 on, such as 1.5"))
+    let error = "a time is a number of seconds from 0 to 253402300799, such as 1.5";
+    clock::time(seconds).ok_or_else(|| D::Error::custom(error))
 }
 
 /// The same where there may be none.
