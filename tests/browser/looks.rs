@@ -11,6 +11,12 @@ async fn fits_a_phone() {
     let too_wide =
         "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
     assert_eq!(browser.script(too_wide).await, 0);
+    // The browser's window can be no smaller; a phone is.
+    let wider_than_a_phone = "document.body.style.width = '360px';
+        return [...document.querySelectorAll('section > *, section label, section select')]
+            .filter((one) => !one.closest('.scroll') && one.getBoundingClientRect().right > 360)
+            .map((one) => one.outerHTML.slice(0, 60))";
+    assert_eq!(browser.script(wider_than_a_phone).await, serde_json::json!([]));
     browser.close().await;
 }
 

@@ -89,6 +89,24 @@ async fn events_tell_of_exchanges_and_changes_as_they_come() {
 }
 
 #[tokio::test]
+async fn events_tell_of_what_the_test_itself_changes() {
+    let mock = start().await;
+    let server = &mock.server;
+    let changes: [(&str, &dyn Fn()); 6] = [
+        ("clock", &|| server.clock().advance(Duration::from_secs(1))),
+        ("pets", &|| drop(server.pets().insert(petstore_mock::SeedPet::new("Rex", 7)))),
+        ("keys", &|| server.key(petstore_mock::Plan::Free).ban(Duration::from_secs(1))),
+        ("faults", &|| drop(server.faults().on_all().reset().optional())),
+        ("journal", &|| server.reset().unwrap()),
+        ("pets", &|| server.restore(&server.snapshot()).unwrap()),
+    ];
+    for (what, change) in changes {
+        let events = mock.request(Method::GET, "/_mock/events");
+        read_until(events, &format!("{{\"what\":\"{what}\"}}"), async || change()).await;
+    }
+}
+
+#[tokio::test]
 async fn who_listens_to_events_does_not_hold_up_the_end() {
     let mock = start().await;
     let mut events = mock.request(Method::GET, "/_mock/events").send().await.unwrap();

@@ -5,10 +5,7 @@ use http::StatusCode;
 use httpdate::HttpDate;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    body,
-    state::{Admin, What},
-};
+use super::{body, state::Admin};
 use crate::{clock::Clock, error::ApiError, extract::Text, routes};
 
 /// What the clock shows.
@@ -25,12 +22,6 @@ struct Shown {
 
 /// `GET /_mock/clock`.
 pub(super) async fn show(State(admin): State<Admin>) -> Result<Response, ApiError> {
-    shown(admin.world().clock())
-}
-
-/// Tells of a change, and what it has led to.
-fn changed(admin: &Admin) -> Result<Response, ApiError> {
-    admin.changed(What::Clock);
     shown(admin.world().clock())
 }
 
@@ -58,19 +49,19 @@ struct Step {
 pub(super) async fn advance(State(admin): State<Admin>, text: Text) -> Result<Response, ApiError> {
     let Step { seconds } = body::read(&text, "{\"seconds\": 60}")?;
     admin.world().clock().advance(body::time(seconds)?);
-    changed(&admin)
+    shown(admin.world().clock())
 }
 
 /// `POST /_mock/clock/freeze`.
 pub(super) async fn freeze(State(admin): State<Admin>) -> Result<Response, ApiError> {
     admin.world().clock().freeze();
-    changed(&admin)
+    shown(admin.world().clock())
 }
 
 /// `POST /_mock/clock/resume`.
 pub(super) async fn resume(State(admin): State<Admin>) -> Result<Response, ApiError> {
     admin.world().clock().resume();
-    changed(&admin)
+    shown(admin.world().clock())
 }
 
 #[derive(Deserialize)]
@@ -86,5 +77,5 @@ pub(super) async fn scale(State(admin): State<Admin>, text: Text) -> Result<Resp
         return Err(body::invalid("`rate` must be a number from 0 to 1000000".to_owned()));
     }
     admin.world().clock().scale(rate);
-    changed(&admin)
+    shown(admin.world().clock())
 }

@@ -1,4 +1,4 @@
-//! `GET /_mock/events`: exchanges as they end, and what administration changes, as server-sent events.
+//! `GET /_mock/events`: exchanges as they end, and what is changed otherwise, as server-sent events.
 //! A slow reader holds nobody up: it misses what the journal forgets meanwhile.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
@@ -15,8 +15,8 @@ use tokio::sync::{
     watch,
 };
 
-use super::state::{Admin, What};
-use crate::{alarm, exchange::Exchange, journal::Journal};
+use super::state::Admin;
+use crate::{alarm, changes::What, clock, exchange::Exchange, journal::Journal};
 
 /// How often something is sent to a reader that hears of nothing, so that neither it nor what lies
 /// between takes the connection for dead. Real time: it is about the connection.
@@ -41,6 +41,7 @@ struct Feed {
     /// How many exchanges were kept when it looked last.
     seen: u64,
     changes: broadcast::Receiver<What>,
+    clock: clock::Watch,
     ready: VecDeque<Event>,
 }
 
@@ -52,7 +53,8 @@ impl Feed {
         let (missed, seen) = journal.since(last.map_or(u64::MAX, |_| 0));
         let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number() > last);
         let ready = missed.iter().filter(is_missed).map(of_exchange).collect();
-        Self { journal, kept, seen, changes: admin.listen(), ready }
+        let (changes, clock) = (admin.world().listen(), admin.world().clock().watch());
+        Self { journal, kept, seen, changes, clock, ready }
     }
 
     /// Returns the next event; nothing once the server stops.
@@ -74,6 +76,7 @@ impl Feed {
                     Err(RecvError::Lagged(_)) => self.ready.extend(What::ALL.map(of_change)),
                     Err(RecvError::Closed) => return None,
                 },
+                () = self.clock.changed() => self.ready.push_back(of_change(What::Clock)),
                 () = alarm::ring_after(KEEP_ALIVE) => {
                     self.ready.push_back(Event::default().comment("still here"));
                 }

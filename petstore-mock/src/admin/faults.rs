@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{
     body,
     reply::{no_content, not_found},
-    state::{Admin, What},
+    state::Admin,
 };
 use crate::{error::ApiError, extract::Text, fault::Fault, routes};
 
@@ -24,14 +24,12 @@ pub(super) async fn set(State(admin): State<Admin>, text: Text) -> Result<Respon
     let fault: Fault = body::read(&text, "{\"effect\": {\"status\": {\"status\": 503}}}")?;
     // Nobody holds it here, so it stays until it is removed.
     let id = admin.world().faults().set(fault).detach();
-    admin.changed(What::Faults);
     routes::json(StatusCode::CREATED, &json!({ "id": id }))
 }
 
 /// `DELETE /_mock/faults`: removes them all.
 pub(super) async fn clear(State(admin): State<Admin>) -> Response {
     admin.world().faults().clear();
-    admin.changed(What::Faults);
     no_content()
 }
 
@@ -44,6 +42,5 @@ pub(super) async fn remove(
     if !is_there {
         return Err(not_found("fault", "GET /_mock/faults"));
     }
-    admin.changed(What::Faults);
     Ok(no_content())
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use super::{
     body,
     reply::{no_content, not_found},
-    state::{Admin, What},
+    state::Admin,
 };
 use crate::{
     error::ApiError,
@@ -110,7 +110,6 @@ pub(super) async fn add(State(admin): State<Admin>, text: Text) -> Result<Respon
         KeyError::Taken => body::conflict(error.to_string()),
         KeyError::Unsendable => body::invalid(error.to_string()),
     })?;
-    admin.changed(What::Keys);
     routes::json(StatusCode::CREATED, &Added { id, key: key.is_none().then_some(made) })
 }
 
@@ -121,7 +120,7 @@ pub(super) async fn change(
     text: Text,
 ) -> Result<Response, ApiError> {
     let NewPlan { plan } = body::read(&text, "{\"plan\": \"pro\"}")?;
-    done(&admin, number(&id).is_some_and(|id| admin.world().set_plan(id, plan)))
+    done(number(&id).is_some_and(|id| admin.world().set_plan(id, plan)))
 }
 
 /// `DELETE /_mock/keys/{id}`.
@@ -129,7 +128,7 @@ pub(super) async fn remove(
     State(admin): State<Admin>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    done(&admin, number(&id).is_some_and(|id| admin.world().remove_key(id)))
+    done(number(&id).is_some_and(|id| admin.world().remove_key(id)))
 }
 
 #[derive(Deserialize)]
@@ -146,7 +145,7 @@ pub(super) async fn ban(
 ) -> Result<Response, ApiError> {
     let Ban { seconds } = body::read(&text, "{\"seconds\": 300}")?;
     let length = body::time(seconds)?;
-    done(&admin, number(&id).is_some_and(|id| admin.world().ban(id, length)))
+    done(number(&id).is_some_and(|id| admin.world().ban(id, length)))
 }
 
 /// `DELETE /_mock/keys/{id}/ban`: ends its ban.
@@ -154,17 +153,13 @@ pub(super) async fn unban(
     State(admin): State<Admin>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    done(&admin, number(&id).is_some_and(|id| admin.world().unban(id)))
+    done(number(&id).is_some_and(|id| admin.world().unban(id)))
 }
 
 fn number(id: &str) -> Option<u32> {
     id.parse().ok()
 }
 
-fn done(admin: &Admin, was_there: bool) -> Result<Response, ApiError> {
-    if !was_there {
-        return Err(not_found("key", "GET /_mock/keys"));
-    }
-    admin.changed(What::Keys);
-    Ok(no_content())
+fn done(was_there: bool) -> Result<Response, ApiError> {
+    if was_there { Ok(no_content()) } else { Err(not_found("key", "GET /_mock/keys")) }
 }

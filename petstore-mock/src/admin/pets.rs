@@ -8,19 +8,14 @@ use axum::{
 use http::StatusCode;
 use serde_json::json;
 
-use super::{
-    body,
-    query::Query,
-    reply::no_content,
-    state::{Admin, What},
-};
+use super::{body, query::Query, reply::no_content, state::Admin};
 use crate::{
     error::{ApiError, ErrorCode},
     extract::Text,
     model::PetStatus,
     routes,
     seed::{Seed, SeedError},
-    store::{Change, ChangeError},
+    store::ChangeError,
     world::Snapshot,
 };
 
@@ -52,14 +47,12 @@ pub(super) async fn seed(State(admin): State<Admin>, text: Text) -> Result<Respo
     };
     let seed = Seed::from_json(text.as_str()?.as_bytes()).map_err(wrong)?;
     let store = seed.into_store().map_err(wrong)?;
-    let replaced = admin.world().change(Change::Replace(Box::new(store))).await;
-    done(&admin, replaced.map(drop), &[What::Pets])
+    done(admin.world().replace(store).await)
 }
 
 /// `POST /_mock/reset`: everything but the clock is as at the start.
 pub(super) async fn reset(State(admin): State<Admin>) -> Result<Response, ApiError> {
-    let reset = admin.world().reset().await;
-    done(&admin, reset, &[What::Pets, What::Keys, What::Faults, What::Journal])
+    done(admin.world().reset().await)
 }
 
 /// `GET /_mock/snapshot`.
@@ -70,15 +63,13 @@ pub(super) async fn snapshot(State(admin): State<Admin>) -> Result<Response, Api
 /// `PUT /_mock/snapshot`: puts back what there was.
 pub(super) async fn restore(State(admin): State<Admin>, text: Text) -> Result<Response, ApiError> {
     let snapshot: Snapshot = body::read(&text, "what GET /_mock/snapshot answered")?;
-    let restored = admin.world().restore(&snapshot).await;
-    done(&admin, restored, &[What::Pets, What::Keys])
+    done(admin.world().restore(&snapshot).await)
 }
 
-fn done(admin: &Admin, made: Result<(), ChangeError>, what: &[What]) -> Result<Response, ApiError> {
+fn done(made: Result<(), ChangeError>) -> Result<Response, ApiError> {
     made.map_err(|error| match error {
         ChangeError::Unsaved(_) => ApiError::new(ErrorCode::InternalError, error.to_string()),
         error => body::conflict(error.to_string()),
     })?;
-    what.iter().for_each(|what| admin.changed(*what));
     Ok(no_content())
 }

@@ -6,11 +6,7 @@ use axum::{
 };
 use http::{Method, StatusCode};
 
-use super::{
-    query::Query,
-    reply::no_content,
-    state::{Admin, What},
-};
+use super::{query::Query, reply::no_content, state::Admin};
 use crate::{error::ApiError, exchange::Exchange, operation::Operation, pattern::Pattern, routes};
 
 /// How many exchanges are shown unless told.
@@ -52,7 +48,6 @@ pub(super) async fn list(
 
 /// `DELETE /_mock/requests`: forgets them all.
 pub(super) async fn clear(State(admin): State<Admin>) -> Response {
-    admin.world().journal().clear();
-    admin.changed(What::Journal);
+    admin.world().forget();
     no_content()
 }

@@ -11,4 +11,4 @@ mod value;
 
 pub(crate) use self::face::END;
 pub use self::value::Clock;
-pub(crate) use self::value::{instant, time};
+pub(crate) use self::value::{Watch, instant, time};

@@ -207,8 +207,27 @@ impl Clock {
         face.at(self.0.source.read())
     }
 
+    /// Returns what tells of each time that the clock is set.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch(self.0.face.subscribe())
+    }
+
     fn set(&self, change: impl FnOnce(&Face, Duration) -> Face) {
         self.0.face.send_modify(|face| *face = change(face, self.0.source.read()));
+    }
+}
+
+/// Tells of each time that a clock is set.
+#[derive(Debug)]
+pub(crate) struct Watch(watch::Receiver<Face>);
+
+impl Watch {
+    /// Waits until the clock has been set since this was made, or since the last time.
+    pub(crate) async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            // The clock is gone, and nobody can set it.
+            std::future::pending::<()>().await;
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     spec::{Does, Fault},
     when::When,
 };
-use crate::operation::Operation;
+use crate::{changes::Changes, operation::Operation};
 
 /// The faults of a server; its clones are the same.
 ///
@@ -41,6 +41,11 @@ use crate::operation::Operation;
 pub struct Faults(Registry);
 
 impl Faults {
+    /// Returns no faults; who listens to the changes is told of those that are set and removed.
+    pub(crate) fn new(changes: Changes) -> Self {
+        Self(Registry::new(changes))
+    }
+
     /// Begins a fault that is meant for an operation.
     pub fn on(&self, operation: Operation) -> FaultBuilder<'_> {
         let mut builder = self.on_all();

@@ -18,6 +18,7 @@ use super::{
     random::Random,
     spec::Fault,
 };
+use crate::changes::{Changes, What};
 
 /// All faults of a server, shared by its clones.
 #[derive(Clone, Default)]
@@ -25,6 +26,7 @@ pub(super) struct Registry(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
+    changes: Changes,
     /// Whether there is any: all that a request without faults looks at.
     any: AtomicBool,
     set: Mutex<Set>,
@@ -72,6 +74,10 @@ pub struct FaultStatus {
 }
 
 impl Registry {
+    pub(super) fn new(changes: Changes) -> Self {
+        Self(Arc::new(Inner { changes, ..Inner::default() }))
+    }
+
     pub(super) fn add(&self, fault: Fault) -> (u64, Arc<Fault>, Arc<Counts>) {
         let (fault, counts) = (Arc::new(fault), Arc::new(Counts::default()));
         let mut set = self.lock();
@@ -85,6 +91,7 @@ impl Registry {
             turns: 0,
         });
         self.0.any.store(true, Ordering::Relaxed);
+        self.0.changes.tell(What::Faults);
         (id, fault, counts)
     }
 
@@ -94,6 +101,7 @@ impl Registry {
         let before = set.entries.len();
         set.entries.retain(|entry| !is_meant(entry.id));
         self.0.any.store(!set.entries.is_empty(), Ordering::Relaxed);
+        self.0.changes.tell(What::Faults);
         before - set.entries.len()
     }
 

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use http::Version;
 
+use super::{finding::Evidence, write::seconds};
 use crate::exchange::{Moment, Record};
 
 /// How long after an answer a request of another connection may still have been sent before it, in
@@ -31,6 +32,19 @@ pub(super) struct Telling {
     since: Moment,
     /// Those on which it was said, of HTTP/1.
     connections: Vec<u64>,
+}
+
+impl Telling {
+    /// Returns the evidence of a request that came before that; `what` it was too early for.
+    pub(super) fn evidence(&self, record: &Record, what: &str) -> Evidence {
+        let early = self.until - record.arrived.at;
+        Evidence {
+            requests: vec![self.by, record.number],
+            at: record.arrived.at,
+            by: Some(early),
+            text: format!("sent {} {what}", seconds(early)),
+        }
+    }
 }
 
 impl Told {

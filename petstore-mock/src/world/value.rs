@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::broadcast;
+
 use super::{
     account::Admitted,
     accounts::{Accounts, KeyError, is_public},
@@ -14,6 +16,7 @@ use super::{
     wait::wait,
 };
 use crate::{
+    changes::{Changes, What},
     clock::Clock,
     data::Data,
     fault::{Fault, Faults},
@@ -30,6 +33,7 @@ pub(crate) struct World {
     clock: Clock,
     settings: Settings,
     journal: Arc<Journal>,
+    changes: Changes,
     faults: Faults,
     accounts: Mutex<Accounts>,
     /// Shared with who writes it to a file.
@@ -60,10 +64,12 @@ impl World {
     ) -> Result<Self, KeyError> {
         let first =
             First { keys: keys.into_iter().collect(), store: store.clone(), faults: vec![] };
+        let changes = Changes::default();
         let world = Self {
             clock,
             journal: Arc::new(Journal::new(settings.journal)),
-            faults: Faults::default(),
+            faults: Faults::new(changes.clone()),
+            changes,
             settings,
             accounts: Mutex::default(),
             store: Arc::new(Mutex::new(store)),
@@ -102,6 +108,11 @@ impl World {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Returns what tells of all that is changed but by requests.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<What> {
+        self.changes.listen()
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -164,9 +175,24 @@ impl World {
         }
     }
 
-    /// Does as [`World::change`], and waits for it on this thread.
+    /// Makes a change that no request has asked for: waits for it on this thread, and tells of it.
     pub(crate) fn change_now(&self, change: Change) -> Result<Option<i64>, ChangeError> {
-        wait(self.change(change))
+        let changed = wait(self.change(change))?;
+        self.changes.tell(What::Pets);
+        Ok(changed)
+    }
+
+    /// Puts another store in the place of what there is.
+    pub(crate) async fn replace(&self, store: Store) -> Result<(), ChangeError> {
+        self.change(Change::Replace(Box::new(store))).await?;
+        self.changes.tell(What::Pets);
+        Ok(())
+    }
+
+    /// Forgets the exchanges, and what the report says of them.
+    pub(crate) fn forget(&self) {
+        self.journal.clear();
+        self.changes.tell(What::Journal);
     }
 
     /// Returns what each key has used, by their numbers.
@@ -204,37 +230,47 @@ impl World {
         if let Some(account) = accounts.get_mut(number) {
             self.journal.know(&key, &account.label, is_public(&key));
         }
+        self.changes.tell(What::Keys);
         Ok((key, number))
     }
 
     /// Removes a key; returns whether it was there.
     pub(crate) fn remove_key(&self, number: u32) -> bool {
-        self.accounts().remove(number)
+        self.of_key(self.accounts().remove(number))
     }
 
     /// Gives a key another plan; returns whether it was there.
     pub(crate) fn set_plan(&self, number: u32, plan: Plan) -> bool {
-        self.accounts().get_mut(number).map(|account| account.set_plan(plan)).is_some()
+        self.of_key(self.accounts().get_mut(number).map(|it| it.set_plan(plan)).is_some())
     }
 
     /// Bans a key for so long from now; returns whether it was there.
     pub(crate) fn ban(&self, number: u32, length: Duration) -> bool {
         let until = self.clock.since_epoch().saturating_add(length);
-        self.accounts().get_mut(number).map(|account| account.record.ban(until)).is_some()
+        self.of_key(self.accounts().get_mut(number).map(|it| it.record.ban(until)).is_some())
     }
 
     /// Ends the ban of a key, and forgets what led to it; returns whether the key was there.
     pub(crate) fn unban(&self, number: u32) -> bool {
-        self.accounts().get_mut(number).map(|account| account.record.pardon()).is_some()
+        self.of_key(self.accounts().get_mut(number).map(|it| it.record.pardon()).is_some())
+    }
+
+    /// Tells that a key was changed, if it was there.
+    fn of_key(&self, was_there: bool) -> bool {
+        if was_there {
+            self.changes.tell(What::Keys);
+        }
+        was_there
     }
 
     /// Goes back to how it all began, but for the clock.
     pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
-        self.change(Change::Replace(Box::new(self.first.store.clone()))).await?;
+        self.replace(self.first.store.clone()).await?;
         self.accounts().reset(&self.first.keys, &self.settings);
+        self.changes.tell(What::Keys);
         self.faults.clear();
         self.set_first_faults();
-        self.journal.clear();
+        self.forget();
         Ok(())
     }
 
@@ -253,9 +289,11 @@ impl World {
     pub(crate) async fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
         let store = snapshot.store()?;
         let usage = snapshot.usage(&mut self.accounts())?;
-        self.change(Change::Replace(Box::new(store))).await?;
+        self.replace(store).await?;
         let mut accounts = self.accounts();
         usage.into_iter().for_each(|key| key.put_back(&mut accounts));
+        drop(accounts);
+        self.changes.tell(What::Keys);
         Ok(())
     }
 

@@ -92,7 +92,7 @@ fn the_help_names_its_commands_and_flags() {
               given).
 
               A pet that was answered 201 is there after the process was killed. The seed is for a new
-              file only. One petstore-mock at a time can use a file.
+              or empty file only. One petstore-mock at a time can use a file.
     "#);
 }
 

@@ -28,11 +28,12 @@ export async function refresh() {
 }
 
 function card(fault) {
-  const { id, hits, seen, matched, effect, sequence, ...rest } = fault;
-  const name = rest.name ?? (sequence ?? [effect]).map((one) => Object.keys(one)[0]).join(", ");
+  const { id, hits, seen, matched, name, effect, sequence, ...rest } = fault;
+  if (rest.when === "always") delete rest.when;
+  if (rest.seed === 0) delete rest.seed;
   return make("li", {},
     make("div", { class: "top" },
-      make("strong", {}, name),
+      make("strong", {}, name ?? (sequence ?? [effect]).map(named).join(", ")),
       make("span", { class: `tag ${hits > 0 ? "ok" : ""}` }, `hit ${hits} time${hits === 1 ? "" : "s"}`),
       make("button", { type: "button", "aria-label": `Clear fault ${id}`, click: attempt(async () => {
         await remove(`/faults/${id}`);
@@ -40,6 +41,9 @@ function card(fault) {
       }) }, "Clear")),
     make("code", {}, JSON.stringify({ ...rest, effect, sequence })));
 }
+
+/** The kinds of an effect as the journal names them, such as `status + retryAfter`. */
+const named = (effect) => effect.all ? effect.all.map(named).join(" + ") || "pass" : Object.keys(effect)[0];
 
 export function start() {
   const form = find("#fault");

@@ -35,7 +35,7 @@ function card(key) {
 
 function gauge(name, quota, now) {
   const left = quota.reset - now;
-  const text = `${quota.used} of ${quota.limit} this ${name}`;
+  const text = `${quota.used.toLocaleString("en")} of ${quota.limit.toLocaleString("en")} this ${name}`;
   return make("div", { class: "gauge" },
     make("div", {},
       make("span", {}, text),

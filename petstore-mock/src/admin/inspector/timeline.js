@@ -9,13 +9,13 @@ const [HEIGHT, LEFT, BOTTOM, TOP] = [180, 40, 160, 14];
 
 let keys = [];
 let exchanges = [];
+/** Until the reader chooses a key, it is the one that was used last. */
+let chosen = "";
 
 export function learnKeys(known) {
   keys = known;
   const choice = find("#timeline-key");
-  const chosen = choice.value;
   choice.replaceChildren(...keys.map(({ id, label }) => make("option", { value: id }, label)));
-  if (keys.some(({ id }) => String(id) === chosen)) choice.value = chosen;
   render();
 }
 
@@ -25,8 +25,10 @@ export function learnExchanges(known) {
 }
 
 export function render() {
-  const key = keys.find(({ id }) => String(id) === find("#timeline-key").value);
+  const used = exchanges.findLast(({ key }) => keys.some(({ label }) => label === key));
+  const key = keys.find(({ id }) => String(id) === chosen) ?? keys.find(({ label }) => label === used?.key) ?? keys[0];
   if (!key) return;
+  find("#timeline-key").value = key.id;
   const now = time.now();
   const own = exchanges.filter((one) => one.key === key.label && one.at > now - SPAN - 60);
   const counted = count(own);
@@ -88,4 +90,8 @@ function axis(now, x, width) {
 
 const label = (x, y, text) => draw("text", { x, y }, String(text));
 
-export const start = () => find("#timeline-key").addEventListener("change", render);
+export const start = () =>
+  find("#timeline-key").addEventListener("change", ({ target }) => {
+    chosen = target.value;
+    render();
+  });

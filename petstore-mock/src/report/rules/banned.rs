@@ -1,15 +1,12 @@
 //! Sent while banned.
 
-use std::time::Duration;
-
 use super::{Rule, Sent, told_to_wait::told_until};
 use crate::{
     exchange::Admission,
     report::{
-        finding::{About, Evidence, Finding, Severity},
+        finding::{About, Finding, Severity},
         per_key::PerKey,
         told::Told,
-        write::seconds,
     },
 };
 
@@ -38,13 +35,7 @@ impl Rule for Banned {
         }
         let told = self.0.of(record);
         if let Some(telling) = told.known_to(record, alone) {
-            let early: Duration = telling.until - record.arrived.at;
-            finding.add(|| Evidence {
-                requests: vec![telling.by, record.number],
-                at: record.arrived.at,
-                by: Some(early),
-                text: format!("sent {} before the end of the ban", seconds(early)),
-            });
+            finding.add(|| telling.evidence(record, "before the end of the ban"));
         }
         if let Some(until) = told_until(record) {
             told.tell(record, until);

@@ -6,10 +6,9 @@ use super::{Rule, Sent, told_to_wait::told_until};
 use crate::{
     exchange::{Admission, Record},
     report::{
-        finding::{About, Evidence, Finding, Severity},
+        finding::{About, Finding, Severity},
         per_key::PerKey,
         told::Told,
-        write::seconds,
     },
 };
 
@@ -36,13 +35,7 @@ impl Rule for RemainingZero {
         let told = self.0.of(record);
         let known = told.known_to(record, alone);
         if let (Admission::Refused, Some(telling)) = (record.admission, known) {
-            let early = telling.until - record.arrived.at;
-            finding.add(|| Evidence {
-                requests: vec![telling.by, record.number],
-                at: record.arrived.at,
-                by: Some(early),
-                text: format!("sent {} before the reset that was told", seconds(early)),
-            });
+            finding.add(|| telling.evidence(record, "before the reset that was told"));
         }
         if told_until(record).is_some() {
             // From here on it is another rule's: the client has been told to wait.

@@ -6,10 +6,9 @@ use super::{Rule, Sent};
 use crate::{
     exchange::{Admission, Record},
     report::{
-        finding::{About, Evidence, Finding, Severity},
+        finding::{About, Finding, Severity},
         per_key::PerKey,
         told::Told,
-        write::seconds,
     },
 };
 
@@ -40,13 +39,7 @@ impl Rule for ToldToWait {
         }
         let told = self.0.of(record);
         if let Some(telling) = told.known_to(record, alone) {
-            let early = telling.until - record.arrived.at;
-            finding.add(|| Evidence {
-                requests: vec![telling.by, record.number],
-                at: record.arrived.at,
-                by: Some(early),
-                text: format!("sent {} too early", seconds(early)),
-            });
+            finding.add(|| telling.evidence(record, "too early"));
         }
         if let Some(until) = told_until(record) {
             told.tell(record, until);
