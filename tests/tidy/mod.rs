@@ -5,6 +5,7 @@ mod files;
 mod help;
 mod layers;
 mod readme;
+mod shell;
 
 use std::path::{Path, PathBuf};
 

@@ -1,76 +1,115 @@
-//! What the README tells to type is typed here, or in `.ci/run`; what it shows of Rust stands in
-//! an example that is run.
+//! What the READMEs tell to type is typed here, or in `.ci/run`; what they show of Rust is run as
+//! an example, or by rustdoc.
 
-use std::path::PathBuf;
-use std::process::Command;
+use super::read;
+#[cfg(unix)]
+use super::shell::Shell;
 
-use super::{read, root};
+const READMES: [&str; 4] =
+    ["README.md", "petstore-client/README.md", "petstore-cli/README.md", "petstore-mock/README.md"];
 
-/// The fenced blocks of a language.
-fn blocks(text: &str, language: &str) -> Vec<String> {
+/// A fenced block.
+struct Block {
+    file: &'static str,
+    language: String,
+    text: String,
+}
+
+fn blocks() -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        if line == format!("```{language}") {
-            let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
-            blocks.push(block.join("\n"));
+    for file in READMES {
+        let text = read(file);
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            if let Some(language) = line.strip_prefix("```") {
+                let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
+                let (language, text) = (language.to_owned(), block.join("\n"));
+                blocks.push(Block { file, language, text });
+            }
         }
     }
     blocks
 }
 
-/// Where cargo put the programs that belong to this test.
-pub(super) fn programs() -> PathBuf {
-    let folder = std::env::current_exe().unwrap();
-    let folder = folder.parent().and_then(|deps| deps.parent()).unwrap().to_owned();
-    if !folder.join("petstore").exists() || !folder.join("petstore-mock").exists() {
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "petstore-cli", "-p", "petstore-mock"]);
-        assert!(build.current_dir(root()).status().unwrap().success());
-    }
-    folder
+fn of(language: &str) -> Vec<Block> {
+    let found: Vec<_> = blocks().into_iter().filter(|block| block.language == language).collect();
+    assert!(!found.is_empty(), "no block of {language}");
+    found
 }
 
-/// Runs a block as a script, in an empty folder.
-#[cfg(unix)]
-fn run(script: &str) {
-    let folder = std::env::temp_dir().join(format!("petstore-readme-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let script = format!("PATH=\"$0:$PATH\"\n{script}");
-    let output = Command::new("sh")
-        .args(["-eu", "-c", &script])
-        .arg(programs())
-        .current_dir(&folder)
-        .env_remove("PETSTORE_BASE_URL")
-        .env_remove("PETSTORE_API_KEY")
-        .output()
-        .unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{script}\n{stderr}");
-    assert!(!output.stdout.is_empty(), "{script}\n{stderr}");
+#[test]
+fn every_block_of_the_readmes_is_of_a_kind_that_is_tested() {
+    for Block { file, language, text } in blocks() {
+        let known = match language.as_str() {
+            "sh" | "console" | "toml" => true,
+            // A picture.
+            "text" => !text.contains("$ ") && !text.contains("petstore"),
+            "rust" if file == "README.md" => true,
+            // By rustdoc.
+            "" | "rust" => read(file.replace("README.md", "src/lib.rs"))
+                .starts_with("#![doc = include_str!(\"../README.md\")]"),
+            _ => false,
+        };
+        assert!(known, "{file}: no test knows what to do with\n```{language}\n{text}\n```");
+    }
 }
 
 #[test]
 #[cfg(unix)]
-fn every_shell_block_of_the_readme_runs() {
-    let blocks = blocks(&read("README.md"), "sh");
-    assert!(blocks.len() >= 3, "{blocks:?}");
+fn every_shell_block_of_the_readmes_runs() {
     let ci = read(".ci/run");
-    for block in blocks {
-        let of_cargo = block.lines().filter(|line| line.starts_with("cargo "));
-        for line in of_cargo.clone().filter(|line| !line.starts_with("cargo run ")) {
-            let command = line.split("  #").next().unwrap_or(line).trim_end();
-            assert!(ci.contains(command), "`{command}` of the README is not in .ci/run");
+    for Block { file, text, .. } in of("sh") {
+        let by_ci = |line: &&str| line.starts_with("cargo ") && !line.starts_with("cargo run ");
+        for line in text.lines().filter(by_ci) {
+            assert!(ci.contains(line), "`{line}` of {file} is not in .ci/run");
         }
-        let rest: Vec<_> = block
-            .lines()
-            .filter(|line| !line.starts_with("cargo ") || line.starts_with("cargo run "))
-            .map(|line| line.replace("cargo run -- ", "petstore "))
-            .collect();
-        if !rest.is_empty() {
-            run(&rest.join("\n"));
+        let typed: Vec<_> = text.lines().filter(|line| !by_ci(line)).collect();
+        if !typed.is_empty() {
+            let typed = typed.join("\n").replace("cargo run -- ", "petstore ");
+            assert_ne!(Shell::open().type_in(&typed, &[]), "", "{file}: {typed}");
         }
+    }
+}
+
+/// A command after `$`, and what it writes below it; one that serves is stopped after that.
+#[test]
+#[cfg(unix)]
+fn every_session_of_the_readmes_goes_as_it_is_shown() {
+    use std::io::{BufRead as _, BufReader};
+
+    let masked = |line: &str| {
+        line.split_once("127.0.0.1:").map_or(line.to_owned(), |(before, after)| {
+            let port = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+            format!("{before}127.0.0.1:PORT{}", &after[port..])
+        })
+    };
+    for Block { file, text, .. } in of("console") {
+        let (typed, shown) = text.split_once('\n').unwrap_or((&text, ""));
+        let typed = typed.strip_prefix("$ ").unwrap_or_else(|| panic!("{file}: {typed}"));
+        let shell = Shell::open();
+        if shown.is_empty() {
+            shell.type_in(typed, &[]);
+            continue;
+        }
+        let mut serving = shell.command(&format!("exec {typed}"), &[]).spawn().unwrap();
+        let written = BufReader::new(serving.stdout.take().unwrap()).lines();
+        let written: Vec<_> = written.take(shown.lines().count()).map(Result::unwrap).collect();
+        serving.kill().unwrap();
+        serving.wait().unwrap();
+        let shown: Vec<_> = shown.lines().map(masked).collect();
+        assert_eq!(written.iter().map(|line| masked(line)).collect::<Vec<_>>(), shown, "{file}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn every_configuration_of_the_readmes_is_one() {
+    for Block { text, .. } in of("toml") {
+        let shell = Shell::open();
+        let folder = shell.home.path().join(".config/petstore");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), text).unwrap();
+        shell.type_in("petstore config list --profile production", &[]);
     }
 }
 
@@ -79,10 +118,8 @@ fn every_rust_block_of_the_readme_stands_in_an_example() {
     let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let examples = ["quickstart", "errors", "paging", "testing"];
     let examples = examples.map(|name| squeeze(&read(format!("examples/{name}.rs"))));
-    let blocks = blocks(&read("README.md"), "rust");
-    assert!(!blocks.is_empty());
-    for block in blocks {
-        let block = squeeze(&block);
+    for block in of("rust").iter().filter(|block| block.file == "README.md") {
+        let block = squeeze(&block.text);
         assert!(examples.iter().any(|text| text.contains(&block)), "in no example: {block}");
     }
 }

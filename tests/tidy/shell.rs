@@ -1,0 +1,81 @@
+//! A person's shell: a home of its own, the programs of this build at hand, and a service.
+
+#![cfg(unix)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use petstore_mock::{MockServer, Plan};
+use tempfile::TempDir;
+
+use super::root;
+
+/// Where documents think the service is.
+const ELSEWHERE: &str = "https://petstore.example/v1";
+
+/// Stands in for what documents run their users' tests with.
+const TESTS: &str = "#!/bin/sh\nexec petstore pets list --limit 1\n";
+
+pub(super) struct Shell {
+    pub(super) home: TempDir,
+    server: MockServer,
+}
+
+/// Where cargo put the programs that belong to this test.
+fn programs() -> PathBuf {
+    let folder = std::env::current_exe().unwrap();
+    let folder = folder.parent().and_then(|deps| deps.parent()).unwrap().to_owned();
+    if !folder.join("petstore").exists() || !folder.join("petstore-mock").exists() {
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "-p", "petstore-cli", "-p", "petstore-mock"]);
+        assert!(build.current_dir(root()).status().unwrap().success());
+    }
+    folder
+}
+
+impl Shell {
+    /// Opens one, with the files that examples name.
+    pub(super) fn open() -> Self {
+        use std::os::unix::fs::PermissionsExt;
+
+        let home = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(home.path().join(name), text).unwrap();
+        write("key.txt", "k\n");
+        write("pets.csv", "name,categoryId\nRex,7\n");
+        std::fs::create_dir(home.path().join("bin")).unwrap();
+        write("bin/cargo", TESTS);
+        let runs = PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(home.path().join("bin/cargo"), runs).unwrap();
+        let server = MockServer::builder().key("k", Plan::Business).start_blocking().unwrap();
+        Self { home, server }
+    }
+
+    /// Types a script in as a person would, and returns what it wrote; it has to succeed.
+    pub(super) fn type_in(&self, script: &str, vars: &[(&str, &str)]) -> String {
+        let Output { status, stdout, stderr } = self.command(script, vars).output().unwrap();
+        let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert!(status.success(), "{script}\n{status}\n{stdout}\n{stderr}");
+        stdout.into_owned()
+    }
+
+    pub(super) fn command(&self, script: &str, vars: &[(&str, &str)]) -> Command {
+        let home = self.home.path();
+        let script = script.replace(ELSEWHERE, self.server.url());
+        let path = format!("{}/bin:{}", home.display(), programs().display());
+        let mut shell = Command::new("sh");
+        shell.args(["-eu", "-c", &format!("PATH=\"$0:$PATH\"\n{script}")]).arg(path);
+        for name in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
+            shell.env_remove(name);
+        }
+        shell.current_dir(home).env("HOME", home).envs(vars.iter().copied());
+        // What asks for a key at a terminal reads it from there.
+        shell.stdin(std::fs::File::open(home.join("key.txt")).unwrap());
+        shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell
+    }
+
+    /// The variables of somebody who has set all up by them.
+    pub(super) fn set_up(&self) -> [(&'static str, &str); 2] {
+        [("PETSTORE_BASE_URL", self.server.url()), ("PETSTORE_API_KEY", "k")]
+    }
+}
