@@ -117,7 +117,7 @@ impl Context {
                 let first = state.first_today(&format!("deprecated-{operation}"), now());
                 report.deprecated(operation, end, now(), first);
             })
-            .on_wait(move |wait| waits.waits(wait))
+            .on_wait(move |wait| waits.waits(wait.quota, wait.length, wait.until))
             .on_exchange(move |exchange| traces.exchanged(exchange));
         if !self.wants_mock()
             && let Some(authorities) = self.settings.authorities()?

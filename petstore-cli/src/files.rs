@@ -7,12 +7,12 @@ use tempfile::NamedTempFile;
 
 /// Replaces a file's content in one step. It is made anew with mode 0600, folders included (0700);
 /// where the path is a link, what it leads to is replaced.
-pub(crate) fn write(path: &Path, content: &str) -> io::Result<()> {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     make_folder(folder)?;
     let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(content.as_bytes())?;
+    file.write_all(content.as_ref())?;
     file.as_file().sync_all()?;
     file.persist(&path)?;
     Ok(())

@@ -63,6 +63,7 @@ pub use env::{Dirs, Env, Interrupts, Prompt, Stream};
 pub use exit::Exit;
 
 use crate::args::Args;
+use crate::commands::completions;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Report;
@@ -73,6 +74,11 @@ const WIDTH: u16 = 100;
 
 /// Runs the program to its end, and returns how it ended.
 pub async fn run(mut env: Env) -> Exit {
+    if env.var(completions::VARIABLE).is_some() {
+        // A line that is being typed is no place for an error.
+        return completions::answer(env, commands(None))
+            .map_or_else(|error| error.exit, |()| Exit::Done);
+    }
     let args = match parse(&env) {
         Ok(args) => args,
         Err(usage) => return explain(&usage, env),

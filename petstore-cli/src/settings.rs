@@ -141,6 +141,7 @@ impl Settings {
             color: self.color().applies(env, env.stderr.is_terminal),
             quiet: args.quiet,
             verbose: args.verbose,
+            width: env.width,
         }
     }
 }

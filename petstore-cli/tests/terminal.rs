@@ -5,8 +5,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
 
+use petstore_mock::{Clock, MockServer, Operation, Plan, Seed};
 use rexpect::session::{PtySession, spawn_command};
 
 const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
@@ -41,7 +44,7 @@ impl Drop for Server {
 }
 
 /// A command in a shell at a terminal; the shell tells how it ended, and of the terminal.
-fn typed(line: &str, home: &std::path::Path, server: &Server) -> PtySession {
+fn typed(line: &str, home: &Path, url: &str) -> PtySession {
     let mut shell = Command::new("sh");
     let script = format!(
         "trap : INT; before=$(stty -g); \"$0\" {line}; echo \"exit $?\"; \
@@ -49,7 +52,7 @@ fn typed(line: &str, home: &std::path::Path, server: &Server) -> PtySession {
     );
     shell.args(["-c", &script, PETSTORE]).env_clear().env("HOME", home);
     shell.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
-    shell.env("PETSTORE_BASE_URL", &server.url);
+    shell.env("PETSTORE_BASE_URL", url).current_dir(home);
     // So long that only a hang takes it.
     spawn_command(shell, Some(120_000)).unwrap()
 }
@@ -57,7 +60,7 @@ fn typed(line: &str, home: &std::path::Path, server: &Server) -> PtySession {
 #[test]
 fn asks_for_a_key_without_showing_it() {
     let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
-    let mut terminal = typed("auth login", home.path(), &server);
+    let mut terminal = typed("auth login", home.path(), &server.url);
     terminal.exp_string("API key for http://127.0.0.1:").unwrap();
     terminal.send_line(KEY).unwrap();
     let shown = terminal.exp_eof().unwrap();
@@ -70,7 +73,7 @@ fn asks_for_a_key_without_showing_it() {
 #[test]
 fn ctrl_c_at_the_question_leaves_the_terminal_as_it_was() {
     let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
-    let mut terminal = typed("auth login", home.path(), &server);
+    let mut terminal = typed("auth login", home.path(), &server.url);
     terminal.exp_string("API key for http://127.0.0.1:").unwrap();
     terminal.exp_string(": ").unwrap();
     terminal.send_control('c').unwrap();
@@ -91,7 +94,7 @@ fn counts_down_while_it_waits_and_stops_at_ctrl_c() {
         .unwrap();
     assert!(used.success());
     let line = format!("--version; PETSTORE_API_KEY={KEY} \"$0\" pets list");
-    let mut terminal = typed(&line, home.path(), &server);
+    let mut terminal = typed(&line, home.path(), &server.url);
     terminal.exp_regex(r"waiting \d+ s: ").unwrap();
     terminal.exp_regex(r"waiting \d+ s: ").unwrap();
     terminal.send_control('c').unwrap();
@@ -103,7 +106,76 @@ fn counts_down_while_it_waits_and_stops_at_ctrl_c() {
 #[test]
 fn a_table_is_for_the_terminal_and_its_width() {
     let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
-    let mut terminal = typed("--mock pets list --limit 1", home.path(), &server);
+    let mut terminal = typed("--mock pets list --limit 1", home.path(), &server.url);
     let shown = terminal.exp_eof().unwrap();
     assert!(shown.contains("\u{1b}[1mID  NAME"), "{shown}");
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A server whose clock stands, a home with twelve pets to import, and the command for that.
+fn import(plan: Plan) -> (MockServer, tempfile::TempDir, String) {
+    let clock = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_767_225_600));
+    let server = MockServer::builder().key(KEY, plan).seed(Seed::none()).clock(clock);
+    let home = tempfile::tempdir().unwrap();
+    let row = |row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n");
+    std::fs::write(home.path().join("pets.ndjson"), (0..12).map(row).collect::<String>()).unwrap();
+    let line =
+        format!("--version; PETSTORE_API_KEY={KEY} \"$0\" pets import pets.ndjson --concurrency 3");
+    (server.start_blocking().unwrap(), home, line)
+}
+
+#[test]
+fn ctrl_c_lets_an_import_finish_what_is_under_way_and_tells_how_to_go_on() {
+    let (server, home, line) = import(Plan::Free);
+    let slow = server.faults().on(Operation::CreatePet).after(1).delay(HOUR);
+    let mut terminal = typed(&line, home.path(), server.url());
+    terminal.exp_string("[--------------------] 0 of 12 rows (0 %)").unwrap();
+    while slow.hits() < 3 {
+        std::thread::yield_now();
+    }
+    terminal.send_control('c').unwrap();
+    terminal.exp_string("finishing what is under way; Ctrl-C again stops at once").unwrap();
+    server.clock().advance(HOUR);
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("interrupted") && shown.contains("exit 130"), "{shown}");
+    assert!(!shown.contains("--unknown"), "{shown}");
+    assert_eq!(server.requests(Operation::CreatePet).len(), 4);
+    drop(slow);
+    let resume = shown.split_once("`petstore ").unwrap().1.split_once("` goes on from here");
+    let resume = format!("--version; PETSTORE_API_KEY={KEY} \"$0\" {}", resume.unwrap().0);
+    let shown = typed(&resume, home.path(), server.url()).exp_eof().unwrap();
+    assert!(shown.contains("exit 0"), "{shown}");
+    assert_eq!(server.requests(Operation::CreatePet).len(), 12);
+}
+
+#[test]
+fn a_second_ctrl_c_stops_an_import_at_once() {
+    let (server, home, line) = import(Plan::Free);
+    let slow = server.faults().on(Operation::CreatePet).after(1).delay(HOUR);
+    let mut terminal = typed(&line, home.path(), server.url());
+    while slow.hits() < 3 {
+        std::thread::yield_now();
+    }
+    terminal.send_control('c').unwrap();
+    terminal.exp_string("Ctrl-C again stops at once").unwrap();
+    terminal.send_control('c').unwrap();
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("exit 130"), "{shown}");
+    assert!(shown.contains("`--unknown retry` sends them again"), "{shown}");
+}
+
+#[test]
+fn the_bar_of_an_import_knows_the_quota_and_rows_that_wait_for_it_are_not_under_way() {
+    let (server, home, line) = import(Plan::enterprise(5, 100));
+    let mut terminal = typed(&line, home.path(), server.url());
+    // Five now, five in a minute, two a minute later.
+    let bar = r"\[########------------\] 5 of 12 rows \(41 %\), about (2:00|1:5\d) left, ";
+    terminal.exp_regex(&format!("{bar}waiting: the minute's quota")).unwrap();
+    terminal.send_control('c').unwrap();
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("exit 130"), "{shown}");
+    assert!(!shown.contains("under way") && !shown.contains("--unknown"), "{shown}");
+    let journal = std::fs::read_to_string(home.path().join("pets.ndjson.petstore-journal"));
+    assert_eq!(journal.unwrap().matches("sending").count(), 5);
 }

@@ -9,36 +9,40 @@ use tempfile::TempDir;
 use super::harness::{Petstore, Ran};
 
 /// An empty store, and a folder to work in.
-struct Scene {
-    server: MockServer,
+pub(super) struct Scene {
+    pub(super) server: MockServer,
     folder: TempDir,
 }
 
 impl Scene {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         Self::with(Plan::enterprise(100_000, 1_000_000)).await
     }
 
     async fn with(plan: Plan) -> Self {
         let clock = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_767_225_600));
+        Self::at(clock, plan).await
+    }
+
+    pub(super) async fn at(clock: Clock, plan: Plan) -> Self {
         let builder = MockServer::builder().key("import-key", plan).seed(Seed::none()).clock(clock);
         Self { server: builder.start().await.unwrap(), folder: TempDir::new().unwrap() }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(super) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(super) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(super) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
     /// Runs a command line in which DIR is the folder; it is called HOME in transcripts.
-    async fn run(&self, line: &str) -> Ran {
+    pub(super) async fn run(&self, line: &str) -> Ran {
         self.run_with(|petstore| petstore, line).await
     }
 
@@ -49,7 +53,7 @@ impl Scene {
     }
 
     /// How many requests to add a pet the server had.
-    fn sent(&self) -> usize {
+    pub(super) fn sent(&self) -> usize {
         self.server.requests(Operation::CreatePet).len()
     }
 
@@ -64,7 +68,7 @@ impl Scene {
 }
 
 /// So many rows, each with a name of its own.
-fn rows(count: usize) -> String {
+pub(super) fn rows(count: usize) -> String {
     (1..=count).map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n")).collect()
 }
 

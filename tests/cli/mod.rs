@@ -4,6 +4,7 @@
 mod harness;
 
 mod api;
+mod completions;
 mod configuration;
 mod countdown;
 mod doctor;
@@ -11,6 +12,7 @@ mod dry_run;
 mod failures;
 mod help;
 mod import;
+mod import_pace;
 mod keys;
 mod output;
 mod pets;

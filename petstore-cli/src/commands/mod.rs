@@ -2,7 +2,7 @@
 
 mod api;
 pub(crate) mod auth;
-mod completions;
+pub(crate) mod completions;
 pub(crate) mod config;
 mod docs;
 mod doctor;

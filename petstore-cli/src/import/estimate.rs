@@ -1,11 +1,11 @@
 //! How long the rest takes, by the quotas that are known and the speed that was seen. Pure.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use petstore_client::{Quota, RateLimits};
 
 /// Returns how long `rows` more requests take, at `pace` each where no quota holds them back.
-pub(super) fn left(rows: usize, pace: Duration, limits: &RateLimits, now: SystemTime) -> Duration {
+pub(super) fn left(rows: usize, pace: Duration, limits: &RateLimits) -> Duration {
     let work = pace.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX));
     let by_quota = limits.quotas.iter().map(|known| {
         let window = match known.quota {
@@ -17,7 +17,8 @@ pub(super) fn left(rows: usize, pace: Duration, limits: &RateLimits, now: System
             return Duration::ZERO;
         }
         let whole = u32::try_from((beyond - 1) / known.limit).unwrap_or(u32::MAX);
-        let reset = known.reset.duration_since(now).unwrap_or_default();
+        let reset = limits.service_time.and_then(|now| known.reset.duration_since(now).ok());
+        let reset = reset.unwrap_or_default();
         reset.saturating_add(window.saturating_mul(whole))
     });
     by_quota.fold(work, Duration::max)
@@ -36,8 +37,6 @@ pub(super) fn shown(length: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::UNIX_EPOCH;
-
     use super::*;
 
     #[test]
@@ -51,6 +50,6 @@ mod tests {
     fn without_a_quota_it_is_the_work() {
         let limits = RateLimits::default();
         let pace = Duration::from_millis(10);
-        assert_eq!(left(200, pace, &limits, UNIX_EPOCH), Duration::from_secs(2));
+        assert_eq!(left(200, pace, &limits), Duration::from_secs(2));
     }
 }

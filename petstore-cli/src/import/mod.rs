@@ -5,6 +5,7 @@ mod check;
 mod estimate;
 mod journal;
 mod outcome;
+mod pace;
 mod progress;
 mod read;
 mod rejects;
@@ -12,6 +13,7 @@ mod row;
 mod send;
 
 pub(crate) use journal::{Event, Fate, Header, Journal, JournalError, Ledger, open};
+pub(crate) use pace::Bounds;
 pub(crate) use read::{Table, read};
 pub(crate) use rejects::rejects;
 pub(crate) use row::Complaint;

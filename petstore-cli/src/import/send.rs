@@ -1,13 +1,14 @@
 //! Sends rows, some at a time, and writes down before and after each what becomes of it.
 
 use std::io;
-use std::time::SystemTime;
 
 use futures_util::stream::{self, StreamExt as _};
 use petstore_client::{CallOptions, Client, Error};
+use tokio::time::sleep;
 
 use super::journal::{Event, Journal, Ledger};
 use super::outcome::{self, Troubles};
+use super::pace::{Bounds, Next};
 use super::progress::Progress;
 use super::row::Row;
 use crate::report::Report;
@@ -17,9 +18,8 @@ pub(crate) struct Sending<'a> {
     pub(crate) client: &'a Client,
     pub(crate) journal: &'a Journal,
     pub(crate) rows: &'a [Row],
-    pub(crate) concurrency: usize,
+    pub(crate) bounds: Bounds,
     pub(crate) report: &'a Report,
-    pub(crate) now: fn() -> SystemTime,
 }
 
 /// Why no more rows are sent.
@@ -43,32 +43,49 @@ impl Sending<'_> {
         ledger: &mut Ledger,
         stop: impl Future<Output = ()>,
     ) -> Ended {
-        let mut progress = Progress::new(self.report, self.client, self.now, todo.len());
+        let mut progress = Progress::new(self.report, self.client, todo.len());
         let mut troubles = Troubles::default();
         let mut ended = None;
         let mut left = todo.iter().copied();
         let mut stop = std::pin::pin!(stop);
         let mut under_way = stream::FuturesUnordered::new();
         loop {
-            while ended.is_none()
-                && under_way.len() < self.concurrency
-                && let Some(row) = left.next()
-            {
-                under_way.push(self.send(row));
+            let mut wait = None;
+            if ended.is_none() && left.len() > 0 {
+                let limits = self.client.rate_limit();
+                match self.bounds.next(&limits, under_way.len(), progress.done > 0) {
+                    Next::Send(some) => {
+                        for row in left.by_ref().take(some) {
+                            // As the journal has it, should this be the last that is heard of it.
+                            let _ = ledger.apply(row, Event::Sending);
+                            under_way.push(self.send(row));
+                        }
+                    }
+                    Next::Wait(blocked) => {
+                        self.report.waits(blocked.quota, blocked.wait, blocked.until);
+                        wait = Some(blocked.wait);
+                    }
+                }
+            }
+            if under_way.is_empty() && (ended.is_some() || left.len() == 0) {
+                return ended.unwrap_or(Ended::Done);
             }
             let next = tokio::select! {
                 biased;
                 () = &mut stop, if ended.is_none() => {
                     ended = Some(Ended::Interrupted);
-                    self.report.note("finishing what is under way; Ctrl-C again stops at once");
+                    if !under_way.is_empty() {
+                        self.report.note("finishing what is under way; Ctrl-C again stops at once");
+                    }
                     continue;
                 }
-                next = under_way.next() => next,
+                Some(next) = under_way.next() => next,
+                () = sleep(wait.unwrap_or_default()), if wait.is_some() => continue,
+                () = progress.tick() => continue,
             };
             match next {
-                None => return ended.unwrap_or(Ended::Done),
-                Some(Err(error)) => ended = Some(Ended::Journal(error)),
-                Some(Ok((row, event, verdict))) => {
+                Err(error) => ended = Some(Ended::Journal(error)),
+                Ok((row, event, verdict)) => {
                     progress.step();
                     // It is one of the ledger's rows: the table they come from is the same.
                     let _ = ledger.apply(row, event);

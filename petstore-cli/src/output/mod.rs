@@ -18,4 +18,5 @@ mod yaml;
 pub(crate) use format::OutputFormat;
 pub(crate) use json::to_text;
 pub(crate) use sink::Sink;
+pub(crate) use table::cut;
 pub(crate) use writer::{Look, Output};

@@ -93,7 +93,7 @@ fn line(cells: &[String], widths: &[usize]) -> String {
 }
 
 /// Returns as much of a text as has room; `…` stands for the rest.
-fn cut(text: &str, room: usize) -> String {
+pub(crate) fn cut(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
     }

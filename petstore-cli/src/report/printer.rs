@@ -2,16 +2,16 @@
 
 use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use petstore_client::{Deprecation, Wait};
+use petstore_client::{Deprecation, Quota};
 use serde_json::{Value, json};
 
 use super::countdown::Countdown;
 use super::fault;
 use crate::env::Stream;
 use crate::error::CliError;
-use crate::output::to_text;
+use crate::output::{cut, to_text};
 use crate::style::{self, paint};
 use crate::{safe, time};
 
@@ -34,6 +34,8 @@ pub(crate) struct Style {
     pub(crate) quiet: bool,
     /// 1: a line for each call; 2: headers too; 3: bodies too.
     pub(crate) verbose: u8,
+    /// How many columns a line that changes may have.
+    pub(crate) width: Option<u16>,
 }
 
 /// A handle to standard error; clones write to the same stream.
@@ -54,6 +56,7 @@ pub(super) struct Inner {
     /// What must never be shown.
     secret: Option<String>,
     deprecated: bool,
+    width: Option<u16>,
 }
 
 impl Inner {
@@ -67,8 +70,10 @@ impl Inner {
         let _ = self.stream.writer.flush();
     }
 
-    /// Writes a countdown over itself.
+    /// Writes a line over itself; where it is too wide that could not be.
     pub(super) fn rewrite(&mut self, text: &str) {
+        let room = self.width.map_or(usize::MAX, |width| usize::from(width).saturating_sub(1));
+        let text = cut(text, room);
         let _ = write!(self.stream.writer, "{}{text}", Countdown::CLEAR);
         let _ = self.stream.writer.flush();
     }
@@ -95,6 +100,7 @@ impl Report {
             wait_told: None,
             secret: None,
             deprecated: false,
+            width: style.width,
         };
         Self { inner: Arc::new(Mutex::new(inner)), style }
     }
@@ -178,19 +184,22 @@ impl Report {
     }
 
     /// Tells of a wait: as a countdown to who looks at it, else once.
-    pub(crate) fn waits(&self, wait: &Wait<'_>) {
-        let seconds = wait.length.as_secs() + u64::from(wait.length.subsec_nanos() > 0);
-        let until = time::instant(wait.until);
-        let told = format!("{} {until}", wait.quota);
+    pub(crate) fn waits(&self, quota: Quota, length: Duration, until: SystemTime) {
+        let seconds = length.as_secs() + u64::from(length.subsec_nanos() > 0);
+        let until = time::instant(until);
+        let told = format!("{quota} {until}");
         if self.lock().wait_told.replace(told.clone()) == Some(told) {
             return;
         }
-        if self.is_live() && seconds > 2 {
-            let reason = format!("{}, until {until}", wait.quota);
+        let is_live = self.is_live();
+        if is_live && self.lock().passing {
+            // How far it is stands there, and tells of the wait too.
+        } else if is_live && seconds > 2 {
+            let reason = format!("{quota}, until {until}");
             let countdown = Countdown::start(Arc::downgrade(&self.inner), seconds, reason);
             self.lock().countdown = Some(countdown);
         } else {
-            self.note(&format!("{}: waiting {seconds} s, until {until}", wait.quota));
+            self.note(&format!("{quota}: waiting {seconds} s, until {until}"));
         }
     }
 

@@ -4,3 +4,4 @@ mod show;
 mod topics;
 
 pub(crate) use show::Help;
+pub(super) use topics::TOPICS;

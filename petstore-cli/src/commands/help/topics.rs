@@ -3,7 +3,7 @@
 use crate::exit;
 
 /// The topics, each with its text.
-pub(super) const TOPICS: [(&str, &str); 4] = [
+pub(in crate::commands) const TOPICS: [(&str, &str); 4] = [
     ("environment", ENVIRONMENT),
     ("exit-codes", exit::HELP),
     ("output", OUTPUT),

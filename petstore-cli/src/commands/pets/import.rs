@@ -1,6 +1,5 @@
 //! `petstore pets import`.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, stream};
@@ -15,7 +14,8 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::files;
 use crate::import::{
-    self, Complaint, Ended, Event, Fate, Header, Journal, JournalError, Ledger, Sending, Table,
+    self, Bounds, Complaint, Ended, Event, Fate, Header, Journal, JournalError, Ledger, Sending,
+    Table,
 };
 use crate::safe;
 
@@ -112,9 +112,8 @@ impl Import {
             client: &client,
             journal: &journal,
             rows: &table.rows,
-            concurrency: self.concurrency.into(),
             report: &context.report,
-            now: context.env.now,
+            bounds: Bounds { most: self.concurrency.into(), longest: context.settings.max_wait() },
         };
         let (stopping, stopped) = oneshot::channel::<()>();
         let stop = async {
@@ -321,8 +320,12 @@ fn check(path: &Path, name: &str, kept: &Header, wanted: &Header) -> Result<(), 
     Ok(())
 }
 
+/// Writes a file whole or not at all; what is no file, such as a pipe, is written to as it is.
 fn write_rejects(path: &Path, text: &[u8]) -> Result<(), CliError> {
-    let written = std::fs::File::create(path).and_then(|mut file| file.write_all(text));
+    let written = match std::fs::metadata(path) {
+        Ok(there) if !there.is_file() => std::fs::write(path, text),
+        _ => files::write(path, text),
+    };
     written.map_err(|error| {
         CliError::new(Exit::Internal, format!("could not write {}: {error}", path.display()))
     })

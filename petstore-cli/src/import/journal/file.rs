@@ -1,11 +1,11 @@
-//! The journal's file: locked while it is used, and written by a thread that makes many lines durable
-//! at once.
+//! The journal's file: locked while it is used, and written so that many lines are made durable at
+//! once.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::mem;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 use tokio::sync::oneshot;
@@ -25,12 +25,25 @@ pub(crate) enum JournalError {
     Io(#[from] io::Error),
 }
 
-/// A journal that is open for writing. Dropping it waits for what is being written.
+/// A journal that is open for writing. Dropping it writes what is still to be written.
 #[derive(Debug)]
-pub(crate) struct Journal {
-    /// `None` once it is closed.
-    lines: Option<Sender<Line>>,
-    writer: Option<thread::JoinHandle<()>>,
+pub(crate) struct Journal(Arc<Writer>);
+
+#[derive(Debug)]
+struct Writer {
+    /// Is held by who writes.
+    file: Mutex<File>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    lines: Vec<Line>,
+    /// Whether somebody is about to write what is there.
+    is_minded: bool,
+    /// Whether nothing more is written: what follows a line that is not whole could not be read
+    /// again.
+    is_closed: bool,
 }
 
 #[derive(Debug)]
@@ -66,10 +79,8 @@ pub(crate) fn open(path: &Path, header: &Header) -> Result<(Journal, Ledger), Jo
     };
     file.set_len(ledger.whole as u64)?;
     file.seek(SeekFrom::End(0))?;
-    let (lines, queue) = channel();
-    let name = "petstore-journal".to_owned();
-    let writer = thread::Builder::new().name(name).spawn(move || write(file, &queue))?;
-    Ok((Journal { lines: Some(lines), writer: Some(writer) }, ledger))
+    let writer = Writer { file: Mutex::new(file), queue: Mutex::default() };
+    Ok((Journal(Arc::new(writer)), ledger))
 }
 
 /// Writes the first line, and makes the file itself durable.
@@ -95,44 +106,63 @@ impl Journal {
     pub(crate) async fn note(&self, row: usize, event: Event) -> io::Result<()> {
         let text = serde_json::to_string(&Entry { row, event })?;
         let (kept, is_kept) = oneshot::channel();
-        let gone = || io::Error::other("the journal's writer has ended");
-        let lines = self.lines.as_ref().ok_or_else(gone)?;
-        lines.send(Line { text, kept }).map_err(|_| gone())?;
+        let gone = || io::Error::other("what came before it could not be written");
+        let is_minded = {
+            let mut queue = locked(&self.0.queue);
+            if queue.is_closed {
+                return Err(gone());
+            }
+            queue.lines.push(Line { text, kept });
+            mem::replace(&mut queue.is_minded, true)
+        };
+        if !is_minded {
+            let writer = Arc::clone(&self.0);
+            tokio::task::spawn_blocking(move || writer.write(&mut locked(&writer.file)));
+        }
         is_kept.await.map_err(|_| gone())?
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        self.lines = None;
-        if let Some(writer) = self.writer.take() {
-            // What it could not write it has told already.
-            let _ = writer.join();
+        let mut file = locked(&self.0.file);
+        self.0.write(&mut file);
+        locked(&self.0.queue).is_closed = true;
+        let _ = file.unlock();
+    }
+}
+
+impl Writer {
+    /// Writes lines until there are none; those that came while others were written go together.
+    fn write(&self, file: &mut File) {
+        loop {
+            let batch = {
+                let mut queue = locked(&self.queue);
+                queue.is_minded = !queue.lines.is_empty() && !queue.is_closed;
+                if !queue.is_minded {
+                    return;
+                }
+                mem::take(&mut queue.lines)
+            };
+            let text: String = batch.iter().map(|line| format!("{}\n", line.text)).collect();
+            let result = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+            if result.is_err() {
+                let mut queue = locked(&self.queue);
+                queue.is_closed = true;
+                queue.lines.clear();
+            }
+            for line in batch {
+                let told = match &result {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+                };
+                // Whoever asked may have been stopped meanwhile.
+                let _ = line.kept.send(told);
+            }
         }
     }
 }
 
-/// Writes lines as they come; those that came while others were written go together.
-fn write(mut file: File, queue: &Receiver<Line>) {
-    while let Ok(first) = queue.recv() {
-        let batch: Vec<Line> = std::iter::once(first).chain(queue.try_iter()).collect();
-        let mut text = String::new();
-        for line in &batch {
-            text.push_str(&line.text);
-            text.push('\n');
-        }
-        let result = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
-        for line in batch {
-            let told = match &result {
-                Ok(()) => Ok(()),
-                Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-            };
-            // Whoever asked may have been stopped meanwhile.
-            let _ = line.kept.send(told);
-        }
-        // What follows a line that is not whole could not be read again.
-        if result.is_err() {
-            return;
-        }
-    }
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

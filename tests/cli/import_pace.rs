@@ -1,0 +1,73 @@
+//! How fast an import is, how it gets over an outage, and what it leaves behind.
+
+use petstore_mock::{Clock, MockServer, Operation, Plan, Seed};
+use tempfile::TempDir;
+use tokio::time::{Duration, Instant};
+
+use super::harness::{Petstore, noon};
+use super::import::{Scene, rows};
+
+#[tokio::test(start_paused = true)]
+async fn takes_no_longer_than_the_quota_asks_for() {
+    let scene = Scene::at(Clock::runtime(noon()), Plan::Free).await;
+    scene.write("pets.ndjson", &rows(290));
+    let began = Instant::now();
+    let ran = scene.run("pets import DIR/pets.ndjson --journal DIR/j").await;
+    let took = began.elapsed();
+    assert_eq!((ran.stdout.as_str(), ran.code), ("290\t290\t0\t0\t0\t0\n", 0), "{}", ran.stderr);
+    // 60 a minute: the last 50 may be sent after four minutes. 99 % of that speed.
+    let ideal = Duration::from_secs(240);
+    assert!(took >= ideal && took.as_secs_f64() <= ideal.as_secs_f64() / 0.99, "{took:?}");
+    assert_eq!(scene.sent(), 290);
+    // A script is told of each wait, once.
+    assert_eq!(ran.stderr.matches("the minute's quota: waiting ").count(), 4, "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn goes_on_at_the_same_address_after_an_outage() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("pets.ndjson");
+    std::fs::write(&file, rows(30)).unwrap();
+    let start = async |port| {
+        let builder = MockServer::builder().key("k", Plan::Business).seed(Seed::none());
+        builder.port(port).start().await.unwrap()
+    };
+    let server = start(0).await;
+    let (url, port) = (server.url().to_owned(), server.addr().port());
+    let import = async || {
+        let petstore = Petstore::bare().var("PETSTORE_BASE_URL", &url).var("PETSTORE_API_KEY", "k");
+        petstore.run(&format!("pets import {} --concurrency 2", file.display())).await
+    };
+    // It takes ten rows, fails, and is gone.
+    let failing = server.faults().on(Operation::CreatePet).after(10).status(503);
+    let ran = import().await;
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    let created = server.pets().len();
+    assert_eq!(created, 10);
+    drop(failing);
+    server.stop().await;
+    let ran = import().await;
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    let server = start(port).await;
+    let ran = import().await;
+    let unknown: usize = ran.stdout.split('\t').nth(3).unwrap().parse().unwrap();
+    assert_eq!(created + unknown + server.pets().len(), 30, "{} {}", ran.stdout, ran.stderr);
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn replaces_the_file_of_rejects_in_one_step() {
+    use std::io::Read as _;
+
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\na,1\n");
+    scene.write("no.csv", "what was there");
+    let mut before = std::fs::File::open(scene.path("no.csv")).unwrap();
+    let _refusing = scene.server.faults().on(Operation::CreatePet).status(400);
+    let ran = scene.run("pets import DIR/pets.csv --rejects DIR/no.csv").await;
+    assert_eq!(ran.code, 8, "{}", ran.stderr);
+    let mut text = String::new();
+    before.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "what was there", "who reads it meanwhile sees the old or the new");
+    assert!(scene.read("no.csv").starts_with("name,categoryId,\"reason\"\na,1,"));
+}
