@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use petstore_client::{CallOptions, Client};
 
+use crate::config::Setting;
 use crate::env::{Env, Stream};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -89,7 +90,12 @@ impl Context {
         } else {
             self.settings.check_profile()?;
             let base_url = self.settings.base_url()?.to_owned();
-            Target { base_url, key: keys::need(&self.settings, &self.env)?.text }
+            let key = keys::need(&self.settings, &self.env)?;
+            let target = Target { base_url, key: key.text };
+            let origin = self.settings.get(Setting::BaseUrl).map(|(_, origin)| origin.to_string());
+            let origin = origin.unwrap_or_default();
+            let from = format!("the base URL is from {origin}, and the key from {}", key.source);
+            return self.client_of(target).map_err(|error| error.hint(from));
         };
         self.client_of(target)
     }

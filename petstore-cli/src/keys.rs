@@ -58,7 +58,8 @@ pub(crate) fn find(settings: &Settings, env: &Env) -> Result<Option<Key>, CliErr
         return Ok(Some(Key { text: text.to_owned(), source: Source::Variable }));
     }
     if let Some(path) = env.var(KEY_FILE).map(PathBuf::from) {
-        let text = guarded(&path)?.ok_or_else(|| {
+        let named = |error: CliError| error.hint(format!("{KEY_FILE} names it"));
+        let text = guarded(&path).map_err(named)?.ok_or_else(|| {
             let problem = format!("there is no file {}, which {KEY_FILE} names", path.display());
             CliError::new(Exit::Config, problem)
         })?;

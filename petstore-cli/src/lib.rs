@@ -57,6 +57,7 @@ mod args;
 use std::io::Write as _;
 
 use clap::FromArgMatches as _;
+use clap::error::{ContextKind, ContextValue};
 use futures_util::stream::{self, StreamExt as _};
 
 pub use env::{Dirs, Env, Interrupts, Prompt, Stream};
@@ -81,7 +82,7 @@ pub async fn run(mut env: Env) -> Exit {
     }
     let args = match parse(&env) {
         Ok(args) => args,
-        Err(usage) => return explain(&usage, env),
+        Err(usage) => return explain(usage, env),
     };
     let mut interrupts: Interrupts = Box::pin(stream::pending());
     if !args.command.minds_signals() {
@@ -130,7 +131,11 @@ fn parse(env: &Env) -> Result<Args, clap::Error> {
 }
 
 /// Prints help and versions where results go, and mistakes where errors go.
-fn explain(usage: &clap::Error, mut env: Env) -> Exit {
+fn explain(mut usage: clap::Error, mut env: Env) -> Exit {
+    if let Some(tip) = suggest::tip(&usage, &args::tree()) {
+        usage.remove(ContextKind::SuggestedSubcommand);
+        usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let wrong = usage.use_stderr();
     let stream = if wrong { &env.stderr } else { &env.stdout };
     let style = flags::style_of_what_was_typed(&env, stream.is_terminal);

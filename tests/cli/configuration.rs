@@ -40,12 +40,14 @@ async fn a_bad_base_url_is_named_with_what_is_wrong() {
     assert_snapshot!(transcript(keyed(), "--base-url petstore pets list").await, @"
     --- stderr
     error: the base URL cannot be used: it does not begin with `https://`
+    hint: the base URL is from --base-url, and the key from PETSTORE_API_KEY
     --- exit 3
     ");
     assert_snapshot!(transcript(keyed(), "--base-url http://petstore.example/v1 limits").await, @"
     --- stderr
     error: the base URL cannot be used: it is plain http to another machine, which would show the API key to everyone on the way; use https, or allow it with `allow_insecure_http`
     hint: `--allow-insecure-http` allows it
+    hint: the base URL is from --base-url, and the key from PETSTORE_API_KEY
     --- exit 3
     ");
 }
@@ -57,6 +59,7 @@ async fn a_key_with_a_line_break_is_refused_before_it_is_sent() {
     assert_snapshot!(text, @"
     --- stderr
     error: the API key cannot be used: its character 9 is a space, a line break or outside printable ASCII; trim what was read with the key
+    hint: the base URL is from --base-url, and the key from PETSTORE_API_KEY
     --- exit 3
     ");
 }
@@ -108,6 +111,25 @@ async fn a_mistyped_word_gets_a_suggestion() {
     For more information, try '--help'.
     --- exit 2
     ");
+}
+
+#[tokio::test]
+async fn words_in_the_wrong_place_are_told_their_place() {
+    for (words, tip) in [
+        (&["list", "pets"][..], "did you mean `petstore pets list`?"),
+        (&["--status", "sold", "pets", "list"], "`--status` belongs to `petstore pets list`"),
+        (&["pets", "create", "Rex", "the", "Dog"], "what has spaces in it is one word in quotes"),
+        (&["pets", "list", "--api-key=sentinel"], "no flag takes the key"),
+        (&["pets", "create", "Rex", "--category-id", "x"], "a whole number of 64 bits"),
+    ] {
+        let ran = Petstore::bare().run_words(words).await;
+        assert!(ran.stderr.contains(tip), "{words:?}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("sentinel"), "{}", ran.stderr);
+        assert_eq!(ran.code, 2);
+    }
+    let from = Petstore::bare().var("PETSTORE_API_KEY_FILE", "/");
+    let text = transcript(from.var("PETSTORE_BASE_URL", "https://h/v1"), "pets list").await;
+    assert!(text.contains("hint: PETSTORE_API_KEY_FILE names it"), "{text}");
 }
 
 #[tokio::test]

@@ -290,6 +290,13 @@ async fn a_dry_run_needs_neither_a_key_nor_a_network() {
 }
 
 #[tokio::test]
+async fn an_input_without_rows_is_told_of() {
+    let ran = Scene::new().await.run("pets import").await;
+    assert_eq!(ran.stderr, "note: standard input has no rows\n");
+    assert_eq!((ran.stdout.as_str(), ran.code), ("0\t0\t0\t0\t0\t0\n", 0));
+}
+
+#[tokio::test]
 async fn a_key_that_is_refused_stops_it_at_once() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(30));

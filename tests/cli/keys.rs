@@ -128,6 +128,7 @@ async fn a_variable_can_name_a_file_and_the_key_itself_goes_before_it() {
     --- stderr
     error: HOME/ci key is open to others (mode 0644)
     hint: `chmod 600 'HOME/ci key'` mends it
+    hint: PETSTORE_API_KEY_FILE names it
     --- exit 3
     ");
     let gone = keyless(&server, &home).var("PETSTORE_API_KEY_FILE", "/nowhere/key");

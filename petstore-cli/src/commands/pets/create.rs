@@ -25,6 +25,7 @@ pub(crate) struct Create {
 
     /// The identifier of the category it belongs to
     #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "name")]
+    #[arg(value_parser = shared::identifier)]
     category_id: Option<i64>,
 
     /// Its status. What the service assumes without one is not specified

@@ -13,7 +13,7 @@ Examples:
   petstore pets get 7")]
 pub(crate) struct Get {
     /// The pet's identifier
-    #[arg(allow_negative_numbers = true, value_parser = identifier)]
+    #[arg(allow_negative_numbers = true, value_parser = shared::identifier)]
     id: i64,
 }
 
@@ -25,8 +25,4 @@ impl Get {
         let pet = client.pets().get(self.id).await?;
         output.document(&*pet).await
     }
-}
-
-fn identifier(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| "an identifier is a whole number of 64 bits".to_owned())
 }

@@ -105,7 +105,9 @@ impl Import {
             return output.document(&Summary::of(&ledger)).await;
         };
         let todo = ledger.with(&Fate::Todo);
-        if todo.is_empty() && ledger.count(|fate| *fate == Fate::Unknown) == 0 {
+        if table.rows.is_empty() {
+            context.report.note(&format!("{} has no rows", input_name(&self.file)));
+        } else if todo.is_empty() && ledger.count(|fate| *fate == Fate::Unknown) == 0 {
             context.report.note("all rows were sent before: there is nothing to do");
         }
         let sending = Sending {

@@ -17,3 +17,8 @@ pub(super) fn json(value: &(impl Serialize + ?Sized)) -> Value {
 pub(super) fn status() -> impl TypedValueParser<Value = PetStatus> {
     PossibleValuesParser::new(["available", "pending", "sold"]).map(PetStatus::from)
 }
+
+/// Reads an identifier: of a pet, or of a category.
+pub(super) fn identifier(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "an identifier is a whole number of 64 bits".to_owned())
+}
