@@ -13,6 +13,7 @@ use crate::env::{Dirs, Env};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::files;
+use crate::keyring;
 use crate::settings::{Settings, not_garbled};
 
 const KEY: &str = "PETSTORE_API_KEY";
@@ -32,6 +33,8 @@ pub(crate) enum Source {
     File(PathBuf),
     /// The file that `auth login` wrote.
     Stored(PathBuf),
+    /// The system's keyring, as that file says.
+    Keyring(PathBuf),
 }
 
 impl fmt::Debug for Key {
@@ -46,6 +49,7 @@ impl fmt::Display for Source {
             Self::Variable => f.write_str(KEY),
             Self::File(path) => write!(f, "{} ({KEY_FILE})", path.display()),
             Self::Stored(path) => write!(f, "{}", path.display()),
+            Self::Keyring(path) => write!(f, "the system's keyring ({})", path.display()),
         }
     }
 }
@@ -88,28 +92,74 @@ pub(crate) fn path(dirs: &Dirs, profile: &str) -> Result<PathBuf, CliError> {
     Ok(folder.join("keys").join(format!("{profile}.toml")))
 }
 
-/// Keeps a key for a profile and a service, readable by nobody else.
-pub(crate) fn store(path: &Path, base_url: &str, key: &str) -> Result<(), CliError> {
+/// Keeps a key for a profile and a service, readable by nobody else: in a file, or in the system's
+/// keyring with a file that says so.
+pub(crate) fn store(
+    path: &Path,
+    base_url: &str,
+    key: &str,
+    in_keyring: bool,
+) -> Result<(), CliError> {
     let mut document = DocumentMut::new();
     document["base_url"] = value(base_url);
-    document["key"] = value(key);
-    let text = format!("# Written by `petstore auth login`. This is a secret.\n{document}");
+    let secret = if in_keyring {
+        keyring::store(&account(path, base_url), key)?;
+        document["keyring"] = value(true);
+        "The key is in the system's keyring"
+    } else {
+        document["key"] = value(key);
+        "This is a secret"
+    };
+    let text = format!("# Written by `petstore auth login`. {secret}.\n{document}");
     files::write(path, &text).map_err(|problem| {
         CliError::new(Exit::Internal, format!("could not write {}: {problem}", path.display()))
     })
 }
 
+/// Forgets what was kept, in the keyring too; says whether there was anything.
+pub(crate) fn forget(path: &Path) -> Result<bool, CliError> {
+    if let Some(Kept { base_url, key: None }) =
+        files::read(path).ok().flatten().and_then(|text| Kept::read(&text))
+    {
+        keyring::remove(&account(path, &base_url))?;
+    }
+    files::remove(path).map_err(|problem| {
+        CliError::new(Exit::Internal, format!("could not remove {}: {problem}", path.display()))
+    })
+}
+
+/// Returns what the keyring calls a key.
+fn account(path: &Path, base_url: &str) -> String {
+    let profile = path.file_stem().unwrap_or_default().to_string_lossy();
+    format!("{profile} at {base_url}")
+}
+
+/// What a file of `auth login` says.
+struct Kept {
+    base_url: String,
+    /// `None` where it is in the keyring.
+    key: Option<String>,
+}
+
+impl Kept {
+    fn read(text: &str) -> Option<Self> {
+        let document: DocumentMut = text.parse().ok()?;
+        let field = |name: &str| document.get(name)?.as_str().map(str::to_owned);
+        let key = field("key");
+        let in_keyring = document.get("keyring").and_then(toml_edit::Item::as_bool);
+        let is_kept = key.is_some() || in_keyring == Some(true);
+        Some(Self { base_url: field("base_url").filter(|_| is_kept)?, key })
+    }
+}
+
 fn stored(settings: &Settings, env: &Env) -> Result<Option<Key>, CliError> {
     let Ok(path) = path(&env.dirs, &settings.profile.0) else { return Ok(None) };
     let Some(text) = guarded(&path)? else { return Ok(None) };
-    let broken = || {
+    // What is wrong in there is not repeated: it may be the key.
+    let Kept { base_url: home, key } = Kept::read(&text).ok_or_else(|| {
         CliError::new(Exit::Config, format!("{} holds no key", path.display()))
             .hint("`petstore auth login` writes it anew")
-    };
-    // What is wrong in there is not repeated: it may be the key.
-    let document: DocumentMut = text.parse().map_err(|_| broken())?;
-    let field = |name: &str| document.get(name)?.as_str().map(str::to_owned);
-    let (home, key) = field("base_url").zip(field("key")).ok_or_else(broken)?;
+    })?;
     let base_url = settings.base_url()?;
     if !same_service(&home, base_url) {
         let problem = format!("the key of profile `{}` is for {home}", settings.profile.0);
@@ -118,7 +168,10 @@ fn stored(settings: &Settings, env: &Env) -> Result<Option<Key>, CliError> {
                 "`petstore auth login` keeps one for this service; `--profile` chooses another",
             ));
     }
-    Ok(Some(Key { text: key, source: Source::Stored(path) }))
+    Ok(Some(match key {
+        Some(text) => Key { text, source: Source::Stored(path) },
+        None => Key { text: keyring::find(&account(&path, &home))?, source: Source::Keyring(path) },
+    }))
 }
 
 /// Returns whether two base URLs lead to the same scheme, host and port.

@@ -43,6 +43,8 @@ mod config;
 
 mod settings;
 
+mod keyring;
+
 mod keys;
 
 mod context;

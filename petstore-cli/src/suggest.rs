@@ -28,7 +28,8 @@ pub(crate) fn tip(mistake: &clap::Error, tree: &Command) -> Option<String> {
     }
     let word = context(ContextKind::InvalidArg)?;
     let Some(flag) = word.strip_prefix("--") else {
-        return (!word.starts_with('-')).then(|| "what has spaces in it is one word in quotes".into());
+        return (!word.starts_with('-'))
+            .then(|| "what has spaces in it is one word in quotes".into());
     };
     if flag.contains("key") || flag.contains("token") {
         let why = "no flag takes the key, since others can read arguments";

@@ -8,32 +8,44 @@ use super::harness::Petstore;
 
 const KEY: &str = "sentinel-5f1c";
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 20] = [
     "pets list",
-    "pets list --all -o json -v",
-    "pets list -o table -v",
-    "pets get 1 -v",
-    "pets get 999 -v",
-    "pets create Rex --category-id 7 -v",
-    "store orders -v",
-    "limits -v",
-    "api /pets -i -v",
-    "api /nope -i -v",
-    "api /pets -X DELETE -v",
+    "pets list --all -o json",
+    "pets list -o table",
+    "pets get 1",
+    "pets get 999",
+    "pets create Rex --category-id 7",
+    "store orders",
+    "limits",
+    "api /pets -i",
+    "api /nope -i",
+    "api /pets -X DELETE",
     "pets list --limit 0",
+    "pets export",
+    "pets import",
+    "api /pets -f name=Rex -F categoryId=7 --dry-run",
+    "auth status",
+    "config list",
+    "doctor",
     "--help",
     "pets",
 ];
 
 #[tokio::test]
 async fn the_key_is_in_nothing_that_is_written() {
-    let server = MockServer::builder().key(KEY, Plan::Free).start().await.unwrap();
+    let server = MockServer::builder().key(KEY, Plan::Business).start().await.unwrap();
     let refusing = MockServer::builder().key("another", Plan::Free).start().await.unwrap();
     let spent = MockServer::builder().key(KEY, Plan::enterprise(0, 0)).start().await.unwrap();
     for target in [&server, &refusing, &spent] {
         for line in COMMANDS {
-            let ran = Petstore::at(target, KEY).run(&format!("--max-wait 0 {line}")).await;
-            assert!(!(ran.stdout + &ran.stderr).contains(KEY), "{line}");
+            for told in ["-q", "-v", "-vvv", "-vvv --error-format json"] {
+                let petstore =
+                    Petstore::at(target, KEY).stdin("{\"name\":\"Rex\",\"categoryId\":7}");
+                let home = tempfile::tempdir().unwrap();
+                let line = format!("--max-wait 0 {told} {line}");
+                let ran = petstore.home(home.path()).run(&line).await;
+                assert!(!(ran.stdout + &ran.stderr).contains(KEY), "{line}");
+            }
         }
     }
 }
@@ -56,7 +68,7 @@ async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
     for answer in answers {
         let server = wiremock::MockServer::start().await;
         Mock::given(any()).respond_with(answer).mount(&server).await;
-        for line in ["pets list --all -v", "pets create Rex --category-id 7", "api /x -X POST -i"] {
+        for line in ["pets list --all", "pets create Rex --category-id 7", "api /x -X POST -i"] {
             let petstore = Petstore::bare()
                 .var("PETSTORE_BASE_URL", &server.uri())
                 .var("PETSTORE_API_KEY", KEY);
@@ -66,4 +78,17 @@ async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
             assert!(!shown.contains(KEY), "{line}: {shown}");
         }
     }
+}
+
+#[tokio::test]
+async fn headers_that_may_hold_a_secret_are_not_told() {
+    let server = wiremock::MockServer::start().await;
+    let answer = ResponseTemplate::new(200).set_body_string("[]");
+    let answer = answer.insert_header("set-cookie", "id=hush").insert_header("x-request-id", "42");
+    Mock::given(any()).respond_with(answer).mount(&server).await;
+    let petstore =
+        Petstore::bare().var("PETSTORE_BASE_URL", &server.uri()).var("PETSTORE_API_KEY", KEY);
+    let ran = petstore.run_words(&["api", "/x", "-H", "X-Token: hush", "-vvv"]).await;
+    assert!(ran.stderr.contains("\n< x-request-id: 42\n"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
 }

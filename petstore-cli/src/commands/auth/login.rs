@@ -26,9 +26,25 @@ pub(crate) struct Login {
     /// Keeps the key without asking the service
     #[arg(long)]
     no_check: bool,
+
+    /// Keeps the key in the system's keyring in place of a file
+    #[cfg(feature = "keyring")]
+    #[arg(long)]
+    keyring: bool,
 }
 
 impl Login {
+    #[cfg(feature = "keyring")]
+    fn in_keyring(&self) -> bool {
+        self.keyring
+    }
+
+    #[cfg(not(feature = "keyring"))]
+    #[expect(clippy::unused_self, reason = "the same signature with and without the feature")]
+    fn in_keyring(&self) -> bool {
+        false
+    }
+
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         if context.wants_mock() {
             return Err(CliError::usage("a mock of its own has a key of its own"));
@@ -50,8 +66,11 @@ impl Login {
                 _ => {}
             }
         }
-        keys::store(&path, &base_url, &key)?;
-        let mut kept = format!("the key for {base_url} is kept in {}", path.display());
+        let in_keyring = self.in_keyring();
+        keys::store(&path, &base_url, &key, in_keyring)?;
+        let place = path.display().to_string();
+        let place = if in_keyring { "the system's keyring" } else { &place };
+        let mut kept = format!("the key for {base_url} is kept in {place}");
         if keep_base_url(context, &profile, &base_url)? {
             kept += &format!(", and the base URL in profile {profile}");
         }

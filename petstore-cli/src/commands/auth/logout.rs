@@ -2,8 +2,7 @@
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
-use crate::{files, keys};
+use crate::keys;
 
 /// Forgets the API key of the profile
 ///
@@ -18,9 +17,7 @@ pub(crate) struct Logout {}
 impl Logout {
     pub(crate) fn run(self, context: &mut Context) -> Result<(), CliError> {
         let path = keys::path(&context.env.dirs, &context.settings.profile.0)?;
-        let removed = files::remove(&path).map_err(|problem| {
-            CliError::new(Exit::Internal, format!("could not remove {}: {problem}", path.display()))
-        })?;
+        let removed = keys::forget(&path)?;
         context.report.note(&match removed {
             true => format!("{} is removed", path.display()),
             false => format!("profile {} has no key", context.settings.profile.0),
