@@ -1,8 +1,9 @@
 //! The protocols: HTTP/2 without TLS beside HTTP/1.1, and what is neither.
 
-use std::io::Write as _;
+use std::{io::Write as _, time::Duration};
 
 use h2::client::SendRequest;
+use petstore_mock::Operation;
 use reqwest::header::HeaderMap;
 use tokio::{net::TcpStream, task::JoinHandle};
 
@@ -81,6 +82,11 @@ async fn http_2_has_the_same_limits_of_header_fields() {
     let long =
         HeaderMap::from_iter([("x-long".parse().unwrap(), "x".repeat(300_000).parse().unwrap())]);
     http2.ask("GET", "/v1/pets", long, None).await.expect_error(431, "headers_too_large");
+    let longer =
+        HeaderMap::from_iter([("x-long".parse().unwrap(), "x".repeat(1_100_000).parse().unwrap())]);
+    let refused = http2.ask("GET", "/v1/pets", longer, None).await;
+    assert_eq!((refused.status, &*refused.body), (431, ""), "that is as far as it is read");
+    assert_eq!(http2.get("/v1/pets/1").await.status, 200, "the connection goes on");
 }
 
 #[tokio::test]
@@ -112,6 +118,29 @@ async fn dropping_the_server_cuts_http_2_too() {
     drop(mock);
     let _ = http2.connection.await.unwrap();
     assert!(http2.requests.ready().await.is_err());
+}
+
+#[tokio::test]
+async fn a_request_over_http_2_does_not_outlive_the_server() {
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    let mock = start().await;
+    let hang = mock.server.faults().on(Operation::ListPets).hang();
+    let mut http2 = Http2::connect(&mock).await;
+    let request =
+        http::Request::get("http://mock/v1/pets").header("authorization", "Bearer free-key");
+    let request = request.body(()).unwrap();
+    let waits = http2.requests.send_request(request, true).unwrap();
+    // An answer on the same connection proves that the request before it is at hand.
+    http2.get("/_mock/health").await;
+    drop((hang, mock, waits, http2));
+    let gone = async {
+        while tasks() > before {
+            tokio::task::yield_now().await;
+        }
+    };
+    let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
+    assert!(gone.is_ok(), "{} tasks are left", tasks() - before);
 }
 
 #[tokio::test]

@@ -12,7 +12,10 @@ use std::{
 };
 
 use hyper::service::service_fn;
-use hyper_util::{rt::TokioIo, server::conn::auto};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
 use tokio::{net::TcpStream, sync::watch};
 
 use super::{
@@ -20,7 +23,6 @@ use super::{
     farewell, handshake,
     link::Link,
     stage::Ending,
-    streams::Streams,
     wire::{Slot, Transport, Wire},
 };
 use crate::{journal::Caller, limits::Limits, router::Front, tls::Tls};
@@ -84,7 +86,7 @@ async fn speak(wire: Wire, terms: Terms, link: &Arc<Link>, mut stop: watch::Rece
         let caller = Caller { nth, ..terms.caller };
         answer(request, caller, &terms, link)
     });
-    let mut protocols = auto::Builder::new(Streams::default());
+    let mut protocols = auto::Builder::new(TokioExecutor::new());
     protocols
         .http1()
         .auto_date_header(false)

@@ -13,7 +13,6 @@ mod refusal;
 mod serve;
 mod stage;
 mod staged;
-mod streams;
 mod tracked;
 mod wire;
 
