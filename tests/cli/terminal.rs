@@ -51,3 +51,12 @@ async fn an_error_that_repeats_hostile_text_is_harmless() {
     assert_eq!(ran.code, 4);
     assert!(!ran.stderr.contains(|c: char| c.is_control() && c != '\n'), "{:?}", ran.stderr);
 }
+
+#[tokio::test]
+async fn a_body_that_is_told_of_is_harmless() {
+    let ran = Petstore::at(&server().await, "k").run("pets list -vvv").await;
+    assert!(ran.stderr.contains("owned"), "{}", ran.stderr);
+    let acts = |c: char| c.is_control() && !"\n\t".contains(c);
+    assert!(!ran.stderr.contains(acts), "{:?}", ran.stderr);
+    assert!(!ran.stderr.contains(['\u{202e}', '\u{200b}', '\u{e0041}']), "{:?}", ran.stderr);
+}
