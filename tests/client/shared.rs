@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
@@ -164,4 +165,58 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
     assert!(!fs::read_to_string(&path).unwrap().contains(KEY));
     assert!(!path.to_str().unwrap().contains(KEY));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
+async fn a_full_disk_is_no_obstacle_and_no_licence() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    process(server.url(), &folder, 0).build().unwrap().pets().list().send().await.unwrap();
+    let path = file(&folder);
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+    let client = process(server.url(), &folder, 1).build().unwrap();
+    let start = Instant::now();
+    let calls = join_all((0..60).map(|_| client.pets().list().send())).await;
+    assert!(calls.iter().all(|page| page.as_ref().unwrap().attempts() == 1));
+    assert!((59..70).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+#[ignore = "what the next test kills, as a process of its own"]
+#[expect(clippy::disallowed_methods, reason = "that test can tell it nothing in another way")]
+async fn a_process_with_a_request_under_way() {
+    let [Ok(base), Ok(folder)] = ["SHARED_BASE", "SHARED_FOLDER"].map(std::env::var) else {
+        return;
+    };
+    let limit = CallOptions::new().attempt_timeout(Duration::from_secs(1)).max_attempts(1);
+    let client = Client::builder(base).api_key(KEY).shared_limits(folder).build().unwrap();
+    let _lost = client.pets().list().with(limit).send().await;
+}
+
+#[tokio::test]
+async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
+    let server = Wire::start(|number| match number {
+        0 => Act::Stall(vec![]),
+        _ => answer(200, &[], "[]"),
+    });
+    let (server, folder) = (server.await, TempDir::new().unwrap());
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "client::shared::a_process_with_a_request_under_way", "--ignored"])
+        .env("SHARED_BASE", server.base())
+        .env("SHARED_FOLDER", folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while server.count() == 0 {
+        assert_eq!(child.try_wait().unwrap(), None);
+        tokio::task::yield_now().await;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let client = process(&server.base(), &folder, 0).build().unwrap();
+    // Its lease is over three seconds after it was sent.
+    let page = client.pets().list().send().await.unwrap();
+    assert_eq!((page.attempts(), server.count()), (1, 2));
+    assert!(page.waited() < Duration::from_secs(4), "{:?}", page.waited());
 }

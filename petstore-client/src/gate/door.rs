@@ -171,6 +171,9 @@ impl Drop for Guard<'_> {
         let note = self.inner.keeper.note(self.gate.now(), clock::wall().into());
         if let Err(problem) = page.write(&note) {
             tracing::warn!(%problem, "rate limits could not be shared");
+            let now = self.gate.now();
+            self.inner.store.iter_mut().for_each(|store| store.rest(now));
+            self.inner.keeper.on_its_own(now);
         }
     }
 }

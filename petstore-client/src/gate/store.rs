@@ -17,6 +17,8 @@ const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_micros(100);
 /// After a failure the file is left alone for so long, in microseconds.
 const REST: i64 = 1_000_000;
+/// And for so long where it can be read, but not written: what it says is out of date.
+const LONG_REST: i64 = 60_000_000;
 /// A file that is larger is not ours.
 const MOST: u64 = 1 << 20;
 
@@ -58,6 +60,11 @@ impl Store {
                 None
             }
         }
+    }
+
+    /// Leaves a file alone that cannot be written.
+    pub(super) fn rest(&mut self, now: Local) {
+        self.again = Some(Local(now.0.saturating_add(LONG_REST)));
     }
 
     /// Says once that the file holds something else; it is written anew.
