@@ -33,6 +33,24 @@ fn a_sole_user_is_never_refused_and_loses_no_speed() {
     }
 }
 
+#[test]
+fn a_sole_user_of_a_sliding_window_is_not_taken_for_several() {
+    for (rate, tasks) in [(60, 1), (300, 1), (300, 16), (1_000, 16)] {
+        let (mut gate, mut oracle) = (0, 0);
+        for seed in 0..3 {
+            let model = Model { sliding: true, ..Model::new(rate) };
+            let mut setup = Setup::new(Kind::Gate, model, tasks, rate * 290 / 60, seed);
+            let outcome = run(&setup);
+            assert_eq!(outcome.refusals, 0, "{rate} {tasks} {seed}");
+            gate += outcome.finished;
+            setup.kind = Kind::Oracle;
+            oracle += run(&setup).finished;
+        }
+        let speed = oracle as f64 / gate as f64;
+        assert!(speed >= 0.96, "{rate} {tasks}: {speed:.4}");
+    }
+}
+
 /// Returns the refusals in five windows and the part of the quota that is used.
 fn four_apart(rate: u64, tasks: usize, seed: u64) -> (f64, f64) {
     let windows = 25;
