@@ -12,9 +12,9 @@ use tokio::process::Command;
 
 /// Where a file is named whose authorities are trusted as well: by `petstore`, and by Node.
 const BESIDE: [&str; 2] = ["PETSTORE_CA_FILE", "NODE_EXTRA_CA_CERTS"];
-/// Where one is named whose authorities alone are: by OpenSSL, curl, Go, Python and rustls; by Python's
-/// requests.
-const ALONE: [&str; 2] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
+/// Where one is named whose authorities alone are: by OpenSSL, Go, Python and rustls; by curl, which
+/// looks there first; by Python's requests.
+const ALONE: [&str; 3] = ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"];
 
 /// Where systems keep the authorities that are trusted anyway.
 const USUAL: [&str; 4] = [
