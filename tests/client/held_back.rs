@@ -114,3 +114,20 @@ async fn a_call_behind_one_that_hangs_keeps_its_own_time_limit() {
     assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
     hanging.abort();
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_time_behind_own_requests_is_not_counted_against_max_wait() {
+    let server = Wire::start(|number| match number {
+        0 => Act::Later(Duration::from_secs(20), http(200, &[], "[]")),
+        1 => answer(429, &[("Retry-After", "5")], ""),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let client = client(&server.base());
+    let patience = CallOptions::new().max_wait(Duration::from_secs(10));
+    let calls = [(); 2].map(|()| client.pets().list().with(patience).send());
+    for page in futures_util::future::join_all(calls).await {
+        page.unwrap();
+    }
+    assert_eq!(server.seen().len(), 3);
+}

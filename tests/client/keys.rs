@@ -173,3 +173,16 @@ async fn a_provider_that_hangs_is_given_up_with_the_call() {
     assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (1, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
+    let server = Wire::start(|number| match number {
+        0 => answer(429, &[("Retry-After", "30")], ""),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let keys = Keys { hand_out: &["waits", "waits", "fresh"], ..Keys::default() };
+    let client = builder(&server.base()).key_provider(keys).build().unwrap();
+    client.pets().list().send().await.unwrap();
+    assert_eq!(sent(&server), ["waits", "fresh"]);
+}

@@ -175,8 +175,8 @@ impl Account {
     }
 
     /// Returns whether nothing is left even once all that is under way has been answered.
-    pub(crate) fn is_spent(&self, policy: &Policy) -> bool {
-        self.remaining == 0 || policy.share < 1.0 && self.own + 1 >= policy.part_of(self.limit)
+    pub(crate) fn is_spent(&self) -> bool {
+        self.remaining == 0
     }
 
     /// Returns the own part of what is used in this window, once that can be told. What is

@@ -62,6 +62,20 @@ fn a_quota_that_is_not_reported_any_more_is_forgotten_after_its_reset() {
 }
 
 #[test]
+fn an_answer_may_raise_the_figure_only_where_no_other_own_request_overlapped_it() {
+    let mut state = State::default();
+    let first = go(&mut state, 0);
+    told(&mut state, first, 0, Fate::LetIn, rate(100, 50, 60));
+    let alone = go(&mut state, 20);
+    told(&mut state, alone, 20, Fate::LetIn, rate(100, 60, 60));
+    assert_eq!(state.accounts()[0].remaining, 60);
+    let (one, other) = (go(&mut state, 21), go(&mut state, 21));
+    told(&mut state, other, 22, Fate::LetIn, rate(100, 50, 60));
+    told(&mut state, one, 22, Fate::LetIn, rate(100, 55, 60));
+    assert_eq!(state.accounts()[0].remaining, 50);
+}
+
+#[test]
 fn a_shorter_wait_does_not_end_a_longer_one() {
     let mut state = State::default();
     let first = go(&mut state, 0);

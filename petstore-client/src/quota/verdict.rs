@@ -170,7 +170,7 @@ impl State {
             }
         } else {
             let stuck = self.in_flight() == 0 && left == 0;
-            if stuck || account.is_spent(policy) {
+            if stuck || account.is_spent() {
                 let quota = account.horizon.into();
                 survey.block(Block { until: opens, named: account.reset, quota });
             }
