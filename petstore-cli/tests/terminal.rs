@@ -83,6 +83,20 @@ fn ctrl_c_at_the_question_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
+fn a_signal_at_the_question_leaves_the_terminal_as_it_was() {
+    let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
+    let line = r#"--version; sh -c 'echo "pid $$."; exec "$0" auth login' "$0""#;
+    let mut terminal = typed(line, home.path(), &server.url);
+    terminal.exp_string("pid ").unwrap();
+    let process = terminal.exp_string(".").unwrap();
+    terminal.exp_string("API key for http://127.0.0.1:").unwrap();
+    terminal.exp_string(": ").unwrap();
+    assert!(Command::new("kill").args(["-INT", &process]).status().unwrap().success());
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("exit 130") && shown.contains("as it was"), "{shown}");
+}
+
+#[test]
 fn counts_down_while_it_waits_and_stops_at_ctrl_c() {
     let (server, home) = (Server::start("enterprise:1/100"), tempfile::tempdir().unwrap());
     let used = Command::new(PETSTORE)
