@@ -19,10 +19,14 @@ fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// How often each name was sent.
+/// How often each name was sent. A request whose sender was killed may have ended before its body was
+/// read: it did nothing.
 fn sent(server: &MockServer) -> BTreeMap<String, usize> {
     let mut names = BTreeMap::new();
     for request in server.requests(Operation::CreatePet) {
+        if request.body().is_empty() && request.status().is_none() {
+            continue;
+        }
         let pet: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
         *names.entry(pet["name"].as_str().unwrap().to_owned()).or_default() += 1;
     }
