@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use petstore_client::{CallOptions, Client, Error, NewPet};
+use petstore_client::{Client, Error, NewPet, RequestOptions};
 use petstore_mock::{MockServer, Plan};
 
 #[tokio::main]
@@ -22,8 +22,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The second request of the minute is the last: the third would have to wait.
     client.pets().create(&NewPet::new("Rex", 7)).await?;
-    let impatient = CallOptions::new().max_wait(Duration::ZERO);
-    explain(client.pets().create(&NewPet::new("Max", 7)).with(impatient).await);
+    let impatient = RequestOptions::new().max_wait(Duration::ZERO);
+    explain(client.pets().create(&NewPet::new("Max", 7)).options(&impatient).await);
     Ok(())
 }
 

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use petstore_client::{CallOptions, Client};
+use petstore_client::events::Event;
+use petstore_client::{Client, RequestOptions};
 
 use crate::config::Setting;
 use crate::env::{Env, Stream};
@@ -85,6 +86,14 @@ impl Context {
 
     /// Returns a client for the service that the settings name, or for a mock of its own.
     pub(crate) async fn client(&mut self) -> Result<Client, CliError> {
+        self.client_set_to(&RequestOptions::new()).await
+    }
+
+    /// The same, for calls with other limits.
+    pub(crate) async fn client_set_to(
+        &mut self,
+        options: &RequestOptions,
+    ) -> Result<Client, CliError> {
         let target = if self.wants_mock() {
             self.start_mock().await?
         } else {
@@ -95,40 +104,44 @@ impl Context {
             let origin = self.settings.get(Setting::BaseUrl).map(|(_, origin)| origin.to_string());
             let origin = origin.unwrap_or_default();
             let from = format!("the base URL is from {origin}, and the key from {}", key.source);
-            return self.client_of(target).map_err(|error| error.hint(from));
+            return self.client_of(target, options).map_err(|error| error.hint(from));
         };
-        self.client_of(target)
+        self.client_of(target, options)
     }
 
     /// The same, with a key that is not kept yet.
     pub(crate) fn client_with(&mut self, key: &str) -> Result<Client, CliError> {
         let base_url = self.settings.base_url()?.to_owned();
-        self.client_of(Target { base_url, key: key.to_owned() })
+        self.client_of(Target { base_url, key: key.to_owned() }, &RequestOptions::new())
     }
 
-    fn client_of(&self, target: Target) -> Result<Client, CliError> {
+    fn client_of(&self, target: Target, options: &RequestOptions) -> Result<Client, CliError> {
         self.report.hide(&target.key);
         let (report, now) = (self.report.clone(), self.env.now);
-        let (waits, traces) = (self.report.clone(), self.report.clone());
         let remembers = !self.wants_mock() && !self.args.deny_deprecated;
         let state = if remembers { State::new(&self.env.dirs) } else { State::default() };
         let max_wait = self.settings.max_wait();
-        let limits = CallOptions::new().max_wait(max_wait).timeout(max_wait + PATIENCE);
+        let limits = RequestOptions::new().max_wait(max_wait).timeout(max_wait + PATIENCE);
         let mut builder = Client::builder(target.base_url)
             .api_key(target.key)
             .user_agent(concat!("petstore-cli/", env!("CARGO_PKG_VERSION")))
-            .defaults(limits)
+            .options(&limits)
+            .options(options)
             .allow_insecure_http(self.settings.allow_insecure_http())
-            .on_deprecation(move |operation, end| {
-                let first = state.first_today(&format!("deprecated-{operation}"), now());
-                report.deprecated(operation, end, now(), first);
-            })
-            .on_wait(move |wait| waits.waits(wait.quota, wait.length, wait.until))
-            .on_exchange(move |exchange| traces.exchanged(exchange));
+            .on_event(move |event| match event {
+                Event::Finished(finished) => report.finished(finished),
+                Event::Waiting(wait) => report.waits(wait),
+                Event::Retrying(retry) => report.retries(retry),
+                Event::Deprecated { operation, deprecation } => {
+                    let first = state.first_today(&format!("deprecated-{operation}"), now());
+                    report.deprecated(operation, deprecation, now(), first);
+                }
+                _ => {}
+            });
         if !self.wants_mock()
             && let Some(authorities) = self.settings.authorities()?
         {
-            builder = builder.certificate_authorities(authorities);
+            builder = builder.root_certificates(authorities);
         }
         if let (false, Some(folder)) = (self.wants_mock(), &self.env.dirs.state) {
             // One run after another, and several at once, keep within the limits together.

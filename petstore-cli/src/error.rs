@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::io;
 
+use http::header::RETRY_AFTER;
 use petstore_client::Error as ClientError;
 
 use crate::exit::Exit;
@@ -100,6 +101,15 @@ fn hints_for(error: &ClientError) -> Vec<String> {
         hint("`--ca-file FILE` trusts another certificate authority beside the system's");
     } else if error.is_connect() {
         hint("`petstore --mock …` runs any command against a server of its own");
+    }
+    if let Some(asked) = error.headers().and_then(|headers| headers.get(RETRY_AFTER))
+        && error.is_server_error()
+    {
+        let asked = String::from_utf8_lossy(asked.as_bytes());
+        hint(&format!(
+            "the service asks to be left alone (`Retry-After: {asked}`); \
+             `--max-wait SECONDS` waits longer where sending again is safe"
+        ));
     }
     if error.is_rate_limited() {
         hint(

@@ -18,10 +18,14 @@ pub(crate) fn day(at: SystemTime) -> String {
     instant.split_once('T').map_or(instant.clone(), |(day, _)| day.to_owned())
 }
 
+/// Returns a length of time in seconds, rounded up.
+pub(crate) fn seconds(length: Duration) -> u64 {
+    length.as_secs() + u64::from(length.subsec_nanos() > 0)
+}
+
 /// Returns the seconds from `now` to `at`, rounded up; 0 where it has passed.
 pub(crate) fn seconds_until(at: SystemTime, now: SystemTime) -> u64 {
-    let left = at.duration_since(now).unwrap_or(Duration::ZERO);
-    left.as_secs() + u64::from(left.subsec_nanos() > 0)
+    seconds(at.duration_since(now).unwrap_or(Duration::ZERO))
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
 
-use petstore_mock::MockServer;
+use petstore_mock::{Clock, MockServer, Plan};
 
 const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
 
@@ -29,6 +30,24 @@ fn lists_pets_from_a_server_of_its_own() {
     assert_eq!(stdout.lines().count(), 20);
     assert_eq!(stdout.lines().next(), Some("1\tBramble\t1\tavailable"));
     assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn processes_that_follow_one_another_share_what_they_know_of_the_limits() {
+    let clock = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_795_255_200));
+    let builder = MockServer::builder().key("sentinel", Plan::enterprise(2, 100)).clock(clock);
+    let (server, home) = (builder.start_blocking().unwrap(), tempfile::tempdir().unwrap());
+    let run = |arguments: &str| {
+        let mut petstore = petstore();
+        petstore.env("HOME", home.path()).env("PETSTORE_BASE_URL", server.url());
+        let output = petstore.args(arguments.split(' ')).output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), output.status.code())
+    };
+    assert_eq!(run("limits --jq .[].remaining"), ("1\n".to_owned(), Some(0)));
+    assert_eq!(run("store orders").1, Some(0));
+    assert_eq!(run("limits --jq .[].remaining"), ("0\n".to_owned(), Some(0)));
+    assert_eq!(run("store orders --max-wait 0").1, Some(7));
+    assert_eq!(server.requests(..).len(), 2, "the last one was not even sent");
 }
 
 #[test]

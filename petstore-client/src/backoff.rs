@@ -5,31 +5,78 @@ use std::time::Duration;
 use backoff::ExponentialBackoff;
 use backoff::backoff::Backoff as _;
 
-/// Waits between attempts: full jitter over an interval that doubles.
-#[derive(Debug)]
-pub(crate) struct Schedule(ExponentialBackoff);
+/// Exponential back-off with full jitter: each pause is drawn between zero and an interval that
+/// doubles.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_client::retry::Backoff;
+///
+/// let quick = Backoff::new().initial(Duration::from_millis(50)).max(Duration::from_secs(2));
+/// # let _ = quick;
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Backoff {
+    initial: Duration,
+    max: Duration,
+}
 
-impl Schedule {
-    /// Starts a schedule whose first wait lies between nothing and `first`, and whose waits never
-    /// exceed `longest`.
-    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
-        // A factor of 1.0 spreads a wait over 0 to twice the interval, so half of it is full jitter.
-        let first = first.min(longest) / 2;
-        Self(ExponentialBackoff {
-            current_interval: first,
-            initial_interval: first,
+impl Backoff {
+    /// Creates the default: 200 ms, doubled up to 10 s.
+    pub fn new() -> Self {
+        Self { initial: Duration::from_millis(200), max: Duration::from_secs(10) }
+    }
+
+    /// Sets the first interval.
+    pub fn initial(mut self, interval: Duration) -> Self {
+        self.initial = interval;
+        self
+    }
+
+    /// Sets the longest interval.
+    pub fn max(mut self, interval: Duration) -> Self {
+        self.max = interval;
+        self
+    }
+
+    /// Starts a call's schedule.
+    pub(crate) fn schedule(self) -> Schedule {
+        // A factor of 1.0 spreads a pause over 0 to twice the interval, so half of it is full
+        // jitter.
+        let initial = self.initial.min(self.max) / 2;
+        Schedule(ExponentialBackoff {
+            current_interval: initial,
+            initial_interval: initial,
             randomization_factor: 1.0,
             multiplier: 2.0,
-            max_interval: longest / 2,
+            max_interval: self.max / 2,
             max_elapsed_time: None,
             ..ExponentialBackoff::default()
         })
     }
+}
 
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The pauses of one call.
+#[derive(Debug)]
+pub(crate) struct Schedule(ExponentialBackoff);
+
+impl Schedule {
     pub(crate) fn next(&mut self) -> Duration {
         // `None` only comes when a total time is set, and none is.
         self.0.next_backoff().unwrap_or(self.0.max_interval)
     }
+}
+
+/// Draws a pause between zero and a maximum.
+pub(crate) fn jitter(max: Duration) -> Duration {
+    Backoff { initial: max, max }.schedule().next()
 }
 
 #[cfg(test)]
@@ -37,15 +84,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spreads_each_wait_over_the_whole_of_a_doubling_interval() {
-        let (first, longest) = (Duration::from_millis(200), Duration::from_secs(1));
+    fn spreads_each_pause_over_the_whole_of_a_doubling_interval() {
+        let backoff =
+            Backoff::new().initial(Duration::from_millis(200)).max(Duration::from_secs(1));
         let mut seen = [(Duration::MAX, Duration::ZERO); 5];
         for _ in 0..2_000 {
-            let mut schedule = Schedule::new(first, longest);
+            let mut schedule = backoff.schedule();
             for (low, high) in &mut seen {
-                let wait = schedule.next();
-                *low = wait.min(*low);
-                *high = wait.max(*high);
+                let pause = schedule.next();
+                *low = pause.min(*low);
+                *high = pause.max(*high);
             }
         }
         for ((low, high), ceiling) in seen.into_iter().zip([200, 400, 800, 1_000, 1_000]) {
@@ -54,5 +102,12 @@ mod tests {
             assert!(high > ceiling.mul_f64(0.95), "{high:?} of {ceiling:?}");
             assert!(low < ceiling.mul_f64(0.05), "{low:?} of {ceiling:?}");
         }
+    }
+
+    #[test]
+    fn jitter_stays_below_its_maximum() {
+        let max = Duration::from_secs(4);
+        assert!((0..1_000).all(|_| jitter(max) <= max + Duration::from_nanos(1)));
+        assert_eq!(jitter(Duration::ZERO), Duration::ZERO);
     }
 }

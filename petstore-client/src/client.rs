@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use http::Method;
-
-use crate::api::{Pets, RawRequest, Store};
-use crate::base_url::BaseUrl;
-use crate::gate::RateLimits;
-use crate::pipeline::Pipeline;
+use crate::call::Core;
+use crate::rate_limit::RateLimits;
 
 /// A client for the Pet Store service.
 ///
@@ -23,59 +19,45 @@ use crate::pipeline::Pipeline;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Client {
-    pipeline: Arc<Pipeline>,
-    base: Arc<BaseUrl>,
+    core: Arc<Core>,
 }
 
 impl Client {
-    pub(crate) fn new(pipeline: Pipeline, base: BaseUrl) -> Self {
-        Self { pipeline: Arc::new(pipeline), base: Arc::new(base) }
+    pub(crate) fn new(core: Core) -> Self {
+        Self { core: Arc::new(core) }
     }
 
-    /// Returns the operations on pets.
-    #[must_use]
-    pub fn pets(&self) -> Pets<'_> {
-        Pets::new(&self.pipeline, &self.base)
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
     }
 
-    /// Returns the operations on the store.
-    #[must_use]
-    pub fn store(&self) -> Store<'_> {
-        Store::new(&self.pipeline, &self.base)
-    }
-
-    /// Prepares a request of one's own. The path is relative to the base URL; it may hold a query.
-    pub fn request(&self, method: Method, path: &str) -> RawRequest<'_> {
-        RawRequest::new(&self.pipeline, &self.base, method, path)
-    }
-
-    /// Returns what is known of the key's rate limits, without asking the service.
+    /// Returns what is known of the key's rate limits, without a request.
     ///
-    /// All clients of a process with the same key and origin share one account. With a key
+    /// All clients of a process with the same key and origin share one limiter. With a key
     /// provider it is that of the key that was used last.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) {
-    /// let limits = client.rate_limit();
-    /// for quota in &limits.quotas {
-    ///     println!("{}: {} of {} left", quota.quota, quota.remaining, quota.limit);
+    /// let limits = client.rate_limits();
+    /// for window in &limits.windows {
+    ///     println!("{}: {} of {} left", window.quota, window.remaining, window.limit);
     /// }
     /// if let Some(blocked) = limits.blocked {
-    ///     println!("{} calls wait {:?} for {}", limits.waiting, blocked.wait, blocked.quota);
-    /// } else if let Some(reason) = limits.held_by {
+    ///     println!("{} calls wait: {blocked}", limits.waiting);
+    /// } else if let Some(reason) = limits.wait_reason {
     ///     println!("{} calls wait for {reason}", limits.waiting);
     /// }
     /// # }
     /// ```
     #[must_use]
-    pub fn rate_limit(&self) -> RateLimits {
-        self.pipeline.rate_limit()
+    pub fn rate_limits(&self) -> RateLimits {
+        self.core.rate_limits()
     }
 
     /// Returns the base address.
     #[must_use]
     pub fn base_url(&self) -> &url::Url {
-        self.base.as_url()
+        self.core.base.as_url()
     }
 }
 

@@ -1,23 +1,21 @@
-//! What a response says about the end of its operation, as data.
-//!
-//! Telling people about it once is left to `notices`.
+//! The announced end of an operation, as data.
 
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName};
 
-use crate::headers::{self, digits, http_date, values};
+use crate::http::headers::{self, digits, http_date, values};
 
 static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 static SUNSET: HeaderName = HeaderName::from_static("sunset");
 
 /// The announced end of an operation: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and the
-/// link to its successor (`rel="successor-version"`, RFC 5829).
+/// link to its replacement (`rel="successor-version"`, RFC 5829).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deprecation {
     since: Option<SystemTime>,
     sunset: Option<SystemTime>,
-    successor: Option<String>,
+    replacement: Option<String>,
 }
 
 impl Deprecation {
@@ -28,20 +26,20 @@ impl Deprecation {
         if !announced && sunset.is_none() {
             return None;
         }
-        let successor = headers::targets(headers, "successor-version");
+        let replacement = headers::link_targets(headers, "successor-version");
         Some(Self {
             since: since(headers),
             sunset,
-            successor: successor.first().map(|&target| target.to_owned()),
+            replacement: replacement.first().map(|&target| target.to_owned()),
         })
     }
 
     /// What the specification says of an operation, for a service that does not say it itself.
-    pub(crate) fn specified(sunset_epoch: u64, successor: &str) -> Self {
+    pub(crate) fn specified(sunset_epoch: u64, replacement: &str) -> Self {
         Self {
             since: None,
             sunset: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(sunset_epoch)),
-            successor: Some(successor.to_owned()),
+            replacement: Some(replacement.to_owned()),
         }
     }
 
@@ -50,7 +48,7 @@ impl Deprecation {
         Self {
             since: self.since.or(other.since),
             sunset: self.sunset.or(other.sunset),
-            successor: self.successor.or(other.successor),
+            replacement: self.replacement.or(other.replacement),
         }
     }
 
@@ -69,8 +67,8 @@ impl Deprecation {
 
     /// Returns the target of the link to the replacement, as the service wrote it.
     #[must_use]
-    pub fn successor(&self) -> Option<&str> {
-        self.successor.as_deref()
+    pub fn replacement(&self) -> Option<&str> {
+        self.replacement.as_deref()
     }
 
     /// Returns the whole days from `now` to the removal; 0 from that instant on.
@@ -142,7 +140,7 @@ mod tests {
         ]);
         let read = read.unwrap();
         assert_eq!(read.sunset(), at(1_922_659_200));
-        assert_eq!(read.successor(), Some("/v1/pets"));
+        assert_eq!(read.replacement(), Some("/v1/pets"));
     }
 
     #[test]

@@ -2,97 +2,100 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use crate::rate_limit::Priority;
 
-use crate::clock::after;
-use crate::gate::Lane;
-use crate::quota::Policy;
-
-/// How long after its time limit a request is surely over.
-const SPARE: Duration = Duration::from_secs(2);
-
-/// What one call does differently from its client. Unset values stay the client's.
+/// Limits of a call. What is not set stays as the client has it.
 ///
 /// ```
 /// use std::time::Duration;
-/// use petstore_client::CallOptions;
+/// use petstore_client::RequestOptions;
 ///
-/// let hurried = CallOptions::new()
+/// let hurried = RequestOptions::new()
 ///     .timeout(Duration::from_secs(2))
 ///     .max_wait(Duration::ZERO)
 ///     .max_attempts(1);
 /// # let _ = hurried;
 /// ```
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[must_use]
-pub struct CallOptions {
+pub struct RequestOptions {
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
     max_wait: Option<Duration>,
     max_attempts: Option<u32>,
     max_response_bytes: Option<usize>,
-    background: Option<bool>,
+    priority: Option<Priority>,
 }
 
-impl CallOptions {
+impl RequestOptions {
     /// Creates options that change nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the time limit for the whole call, its waits and retries included.
+    /// Sets the time limit for the whole call, its waits and retries included; 300 s.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// Sets the time limit for each attempt, from the first byte sent to the last one read.
+    /// Sets the time limit for one attempt, from the first byte sent to the last one read; 30 s.
     pub fn attempt_timeout(mut self, limit: Duration) -> Self {
         self.attempt_timeout = Some(limit);
         self
     }
 
-    /// Sets how long the call may be held back by rate limits, in all. Where the service asks for
+    /// Sets how long rate limits may block the call, in total; 120 s. Where the service asks for
     /// more, the call fails at once with the instant. Zero never waits.
     pub fn max_wait(mut self, limit: Duration) -> Self {
         self.max_wait = Some(limit);
         self
     }
 
-    /// Sets how many requests the call may send, at least 1. (A 401 that a key provider answers
-    /// with another key is not counted against it.)
+    /// Sets how many requests the call may send, at least 1; 4. (A 401 that is answered with
+    /// another key is not counted.)
     pub fn max_attempts(mut self, limit: u32) -> Self {
         self.max_attempts = Some(limit.max(1));
         self
     }
 
-    /// Lets calls that are not in the background pass this one, where both wait for the rate
-    /// limits.
-    pub fn background(mut self, background: bool) -> Self {
-        self.background = Some(background);
-        self
-    }
-
-    /// Sets how many bytes of body a successful response may have.
+    /// Sets how many bytes of body a successful response may have; 10 MiB.
     pub fn max_response_bytes(mut self, limit: usize) -> Self {
         self.max_response_bytes = Some(limit);
         self
+    }
+
+    /// Sets which of two waiting calls goes first; [`Priority::Normal`].
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Takes over what `other` sets.
+    pub fn merge(&mut self, other: &Self) {
+        *self = Self {
+            timeout: other.timeout.or(self.timeout),
+            attempt_timeout: other.attempt_timeout.or(self.attempt_timeout),
+            max_wait: other.max_wait.or(self.max_wait),
+            max_attempts: other.max_attempts.or(self.max_attempts),
+            max_response_bytes: other.max_response_bytes.or(self.max_response_bytes),
+            priority: other.priority.or(self.priority),
+        };
     }
 }
 
 /// The limits in force.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct CallLimits {
     pub(crate) timeout: Duration,
     pub(crate) attempt_timeout: Duration,
     pub(crate) max_wait: Duration,
     pub(crate) max_attempts: u32,
     pub(crate) max_response_bytes: usize,
-    pub(crate) lane: Lane,
-    pub(crate) policy: Policy,
+    pub(crate) priority: Priority,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(300),
@@ -100,31 +103,38 @@ impl Default for Limits {
             max_wait: Duration::from_secs(120),
             max_attempts: 4,
             max_response_bytes: 10 * 1024 * 1024,
-            lane: Lane::Interactive,
-            policy: Policy::default(),
+            priority: Priority::Normal,
         }
     }
 }
 
-impl Limits {
-    pub(crate) fn with(self, options: &CallOptions) -> Self {
-        let attempt_timeout = options.attempt_timeout.unwrap_or(self.attempt_timeout);
+impl CallLimits {
+    pub(crate) fn with(self, options: &RequestOptions) -> Self {
         Self {
             timeout: options.timeout.unwrap_or(self.timeout),
-            attempt_timeout,
+            attempt_timeout: options.attempt_timeout.unwrap_or(self.attempt_timeout),
             max_wait: options.max_wait.unwrap_or(self.max_wait),
             max_attempts: options.max_attempts.unwrap_or(self.max_attempts),
             max_response_bytes: options.max_response_bytes.unwrap_or(self.max_response_bytes),
-            lane: match options.background {
-                Some(true) => Lane::Background,
-                Some(false) => Lane::Interactive,
-                None => self.lane,
-            },
-            policy: Policy { lease: attempt_timeout.saturating_add(SPARE), ..self.policy },
+            priority: options.priority.unwrap_or(self.priority),
         }
     }
+}
 
-    pub(crate) fn deadline(&self, start: Instant) -> Instant {
-        after(start, self.timeout)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_keeps_what_the_other_does_not_set() {
+        let mut options = RequestOptions::new().max_attempts(2).timeout(Duration::from_secs(9));
+        options.merge(&RequestOptions::new().max_attempts(3).priority(Priority::Low));
+        let expected = RequestOptions::new()
+            .max_attempts(3)
+            .timeout(Duration::from_secs(9))
+            .priority(Priority::Low);
+        assert_eq!(options, expected);
+        let limits = CallLimits::default().with(&options);
+        assert_eq!((limits.max_attempts, limits.max_wait), (3, Duration::from_secs(120)));
     }
 }

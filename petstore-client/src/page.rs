@@ -1,6 +1,4 @@
-//! One page of a list, and the rules for going on to the next.
-//!
-//! Fetching pages is left to `api`.
+//! One page of a list, and the rules for following the link to the next one.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,12 +7,12 @@ use std::ops::Deref;
 use http::HeaderMap;
 use url::Url;
 
-use crate::error::{Error, Kind};
-use crate::headers;
-use crate::text::printable;
+use crate::http::base_url::same_origin;
+use crate::http::headers;
+use crate::redact::printable;
 
 /// Empty pages in a row after which a list is taken for endless.
-const MOST_EMPTY: usize = 100;
+const MAX_EMPTY_PAGES: usize = 100;
 
 /// Whether more items may follow a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,13 +31,13 @@ pub enum More {
 #[derive(Debug, Clone)]
 pub struct Page<T> {
     items: Vec<T>,
-    next: Next,
+    next: NextPage,
     more: More,
 }
 
 /// Where the next page is.
 #[derive(Debug, Clone)]
-pub(crate) enum Next {
+pub(crate) enum NextPage {
     None,
     At(Url),
     /// The service named a next page that must not be asked for, and why.
@@ -51,9 +49,9 @@ impl<T> Page<T> {
     pub(crate) fn new(items: Vec<T>, limit: usize, headers: &HeaderMap, asked: &Url) -> Self {
         let next = next(headers, asked);
         let more = match next {
-            Next::None if items.len() < limit => More::No,
-            Next::None => More::Maybe,
-            Next::At(_) | Next::Refused(_) => More::Yes,
+            NextPage::None if items.len() < limit => More::No,
+            NextPage::None => More::Maybe,
+            NextPage::At(_) | NextPage::Refused(_) => More::Yes,
         };
         Self { items, next, more }
     }
@@ -65,12 +63,12 @@ impl<T> Page<T> {
     }
 
     /// Returns the address of the next page, where the service offers one that may be followed: to
-    /// go on from there later, with [`ListPets::starting_at`](crate::ListPets::starting_at).
+    /// go on from there later, with [`ListPets::from_page`](crate::operations::ListPets::from_page).
     #[must_use]
     pub fn next_url(&self) -> Option<&Url> {
         match &self.next {
-            Next::At(url) => Some(url),
-            Next::None | Next::Refused(_) => None,
+            NextPage::At(url) => Some(url),
+            NextPage::None | NextPage::Refused(_) => None,
         }
     }
 
@@ -82,13 +80,13 @@ impl<T> Page<T> {
 
     /// Rewrites why the next page must not be asked for.
     pub(crate) fn map_refusal(mut self, change: impl FnOnce(String) -> String) -> Self {
-        if let Next::Refused(problem) = self.next {
-            self.next = Next::Refused(change(problem));
+        if let NextPage::Refused(problem) = self.next {
+            self.next = NextPage::Refused(change(problem));
         }
         self
     }
 
-    pub(crate) fn next(&self) -> &Next {
+    pub(crate) fn next(&self) -> &NextPage {
         &self.next
     }
 }
@@ -121,56 +119,47 @@ impl<'p, T> IntoIterator for &'p Page<T> {
 
 /// Returns the target of the first `rel="next"`, resolved against the request's URL (RFC 8288,
 /// section 3.1), and only where it stays on the origin that the key belongs to.
-fn next(headers: &HeaderMap, asked: &Url) -> Next {
-    let targets = headers::targets(headers, "next");
+fn next(headers: &HeaderMap, asked: &Url) -> NextPage {
+    let targets = headers::link_targets(headers, "next");
     let Some(target) = targets.first() else {
-        return Next::None;
+        return NextPage::None;
     };
     let shown = printable(target, 200);
     let Ok(mut url) = asked.join(target) else {
-        return Next::Refused(format!("the link to the next page is no URL: {shown}"));
+        return NextPage::Refused(format!("the link to the next page is no URL: {shown}"));
     };
     if !same_origin(&url, asked) {
-        return Next::Refused(format!(
+        return NextPage::Refused(format!(
             "the link to the next page leads to another origin, where the key must not go: {shown}"
         ));
     }
     url.set_fragment(None);
-    Next::At(url)
+    NextPage::At(url)
 }
 
-/// Returns whether two URLs have the same scheme, host and port, and the first no credentials.
-pub(crate) fn same_origin(url: &Url, home: &Url) -> bool {
-    url.scheme() == home.scheme()
-        && url.host() == home.host()
-        && url.port_or_known_default() == home.port_or_known_default()
-        && url.username().is_empty()
-        && url.password().is_none()
-}
-
-/// Notices a list that goes round in circles, in 16 bytes a page.
+/// Notices a list without end, in 16 bytes a page.
 #[derive(Debug, Default)]
-pub(crate) struct Guard {
+pub(crate) struct PageGuard {
     asked: HashSet<u64>,
     contents: HashSet<u64>,
     empty: usize,
 }
 
-impl Guard {
+impl PageGuard {
     /// Refuses a URL that was asked for before.
-    pub(crate) fn ask(&mut self, url: &Url) -> Result<(), Error> {
+    pub(crate) fn request(&mut self, url: &Url) -> Result<(), &'static str> {
         if self.asked.insert(digest(url.as_str())) {
             return Ok(());
         }
-        Err(circle("the service names a page as next that it has given before"))
+        Err("the service names a page as next that it has given before")
     }
 
     /// Refuses a page whose items have all come before as one page, and endless empty ones.
-    pub(crate) fn received<I: Hash>(&mut self, items: &[I]) -> Result<(), Error> {
+    pub(crate) fn received<I: Hash>(&mut self, items: &[I]) -> Result<(), &'static str> {
         if items.is_empty() {
             self.empty += 1;
-            if self.empty > MOST_EMPTY {
-                return Err(circle("the service sends empty pages without end"));
+            if self.empty > MAX_EMPTY_PAGES {
+                return Err("the service sends empty pages without end");
             }
             return Ok(());
         }
@@ -178,12 +167,8 @@ impl Guard {
         if self.contents.insert(digest(items)) {
             return Ok(());
         }
-        Err(circle("the service sends the same page again under another address"))
+        Err("the service sends the same page again under another address")
     }
-}
-
-fn circle(problem: &str) -> Error {
-    Error::new(Kind::Paging(problem.to_owned()))
 }
 
 fn digest<H: Hash + ?Sized>(value: &H) -> u64 {
@@ -221,7 +206,7 @@ mod tests {
             ("//127.0.0.1:4010/x", "http://127.0.0.1:4010/x"),
         ] {
             match page(2, Some(&format!("<{target}>; rel=next"))).next() {
-                Next::At(url) => assert_eq!(url.as_str(), expected),
+                NextPage::At(url) => assert_eq!(url.as_str(), expected),
                 other => panic!("{target}: {other:?}"),
             }
         }
@@ -239,27 +224,27 @@ mod tests {
             "javascript:alert(1)",
         ] {
             let page = page(2, Some(&format!("<{target}>; rel=next")));
-            assert!(matches!(page.next(), Next::Refused(_)), "{target}");
+            assert!(matches!(page.next(), NextPage::Refused(_)), "{target}");
         }
     }
 
     #[test]
     fn refuses_an_address_or_a_content_that_repeats() {
-        let mut guard = Guard::default();
+        let mut guard = PageGuard::default();
         let url: Url = ASKED.parse().unwrap();
-        guard.ask(&url).unwrap();
-        assert!(guard.ask(&url).unwrap_err().is_paging());
+        guard.request(&url).unwrap();
+        assert!(guard.request(&url).is_err());
         guard.received(&[1, 2]).unwrap();
         guard.received(&[3, 4]).unwrap();
-        assert!(guard.received(&[1, 2]).unwrap_err().is_paging());
+        assert!(guard.received(&[1, 2]).is_err());
     }
 
     #[test]
     fn gives_up_on_empty_pages_without_end() {
-        let mut guard = Guard::default();
-        for _ in 0..MOST_EMPTY {
+        let mut guard = PageGuard::default();
+        for _ in 0..MAX_EMPTY_PAGES {
             guard.received::<i64>(&[]).unwrap();
         }
-        assert!(guard.received::<i64>(&[]).unwrap_err().is_paging());
+        assert!(guard.received::<i64>(&[]).is_err());
     }
 }

@@ -9,42 +9,42 @@ use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::deprecation::Deprecation;
-use crate::echo::Echo;
-use crate::error::{Error, Journey, Kind, Undecodable};
-use crate::headers::{RateLimit, date};
+use crate::error::{CallStats, Error, JsonProblem, Kind};
+use crate::http::headers::date;
 use crate::page::Page;
-use crate::text::printable;
+use crate::rate_limit::QuotaWindow;
+use crate::redact::{Redactor, printable};
 
 /// A value that the service returned; derefs to it.
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
 /// let pets = client.pets().list().send().await?;
-/// println!("{} pets, {:?} left", pets.len(), pets.rate_limit().map(|l| l.remaining));
+/// println!("{} pets, {:?} left", pets.len(), pets.quota().map(|quota| quota.remaining));
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Response<T> {
     value: T,
-    head: Head,
+    meta: ResponseMeta,
 }
 
 /// What came around the value.
 #[derive(Debug, Clone)]
-pub(crate) struct Head {
+pub(crate) struct ResponseMeta {
     pub(crate) operation: Cow<'static, str>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) deprecation: Option<Box<Deprecation>>,
-    pub(crate) journey: Journey,
-    pub(crate) echo: Option<Echo>,
+    pub(crate) stats: CallStats,
+    /// Set where the body repeats the key, for errors of who reads it.
+    pub(crate) redactor: Option<Redactor>,
 }
 
 impl<T> Response<T> {
-    pub(crate) fn new(value: T, head: Head) -> Self {
-        Self { value, head }
+    pub(crate) fn new(value: T, meta: ResponseMeta) -> Self {
+        Self { value, meta }
     }
 
     /// Returns the value alone.
@@ -56,66 +56,56 @@ impl<T> Response<T> {
     /// Turns the value into another, and keeps what came around it.
     #[must_use]
     pub fn map<U>(self, turn: impl FnOnce(T) -> U) -> Response<U> {
-        Response { value: turn(self.value), head: self.head }
+        Response { value: turn(self.value), meta: self.meta }
     }
 
     /// Returns the status, always a success (2xx).
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        self.head.status
+        self.meta.status
     }
 
     /// Returns all headers as they came.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
-        &self.head.headers
+        &self.meta.headers
     }
 
     /// Returns the quota that the response describes (specification, section 8), where its three
     /// headers make sense.
     #[must_use]
-    pub fn rate_limit(&self) -> Option<RateLimit> {
-        self.head.rate_limit
+    pub fn quota(&self) -> Option<QuotaWindow> {
+        QuotaWindow::read(&self.meta.headers)
     }
 
     /// Returns the service's own time when it answered (`Date`).
     #[must_use]
     pub fn date(&self) -> Option<SystemTime> {
-        date(&self.head.headers)
+        date(&self.meta.headers)
     }
 
     /// Returns the announced end of the operation, where there is one: what the service says of
     /// it, and for what it leaves out what the specification says.
     #[must_use]
     pub fn deprecation(&self) -> Option<&Deprecation> {
-        self.head.deprecation.as_deref()
+        self.meta.deprecation.as_deref()
     }
 
     /// Returns how many attempts it took, the successful one included.
     #[must_use]
     pub fn attempts(&self) -> u32 {
-        self.head.journey.attempts
+        self.meta.stats.attempts
     }
 
     /// Returns how long the call waited: between attempts, for rate limits, and for other calls
-    /// with the key ([`HeldBy`](crate::HeldBy)).
+    /// with the key ([`WaitReason`](crate::rate_limit::WaitReason)).
     #[must_use]
     pub fn waited(&self) -> Duration {
-        self.head.journey.waited
+        self.meta.stats.waited
     }
 
-    /// Turns the value into another, with the headers at hand.
-    pub(crate) fn map_with_headers<U>(self, turn: impl FnOnce(T, &HeaderMap) -> U) -> Response<U> {
-        Response { value: turn(self.value, &self.head.headers), head: self.head }
-    }
-
-    /// Returns text from the service without the key.
-    pub(crate) fn without_key(&self) -> impl FnOnce(String) -> String + use<T> {
-        let echo = self.head.echo.clone();
-        |text| match echo {
-            Some(echo) => echo.removed_from_text(text),
-            None => text,
-        }
+    pub(crate) fn map_with_meta<U>(self, turn: impl FnOnce(T, &ResponseMeta) -> U) -> Response<U> {
+        Response { value: turn(self.value, &self.meta), meta: self.meta }
     }
 }
 
@@ -151,9 +141,7 @@ impl Response<Bytes> {
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.value)
     }
-}
 
-impl Response<Bytes> {
     /// Reads the body of an operation.
     pub(crate) fn decoded<T: DeserializeOwned>(self) -> Result<Response<T>, Error> {
         let value = self.json()?;
@@ -162,12 +150,12 @@ impl Response<Bytes> {
 
     /// Returns the error of a success whose body is not what was asked for.
     fn undecodable<T: DeserializeOwned>(&self, plain: &serde_json::Error) -> Error {
-        let body = match &self.head.echo {
-            Some(echo) => echo.removed(self.value.clone()),
+        let body = match &self.meta.redactor {
+            Some(redactor) => redactor.removed(self.value.clone()),
             None => self.value.clone(),
         };
-        let error = located::<T>(self.head.status, &body, plain);
-        error.of(self.head.operation.clone()).after(self.head.journey)
+        let error = located::<T>(self.meta.status, &body, plain);
+        error.with_operation(self.meta.operation.clone()).with_stats(self.meta.stats)
     }
 }
 
@@ -193,7 +181,7 @@ fn located<T: DeserializeOwned>(
     } else {
         format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
     };
-    let (body, source) = (excerpt(body, 2_000), Undecodable(said));
+    let (body, source) = (excerpt(body, 2_000), JsonProblem(said));
     Error::new(Kind::Decode { status, path, problem, body, source })
 }
 

@@ -1,150 +1,280 @@
-//! Whether a failed attempt is worth another: pure verdicts, and the budget for retries.
-//!
-//! How long to wait is left to `backoff` and `quota`; waiting to `pipeline`.
+//! When a failed attempt is followed by another: the decision and the budget, both pure.
 
-use http::{Method, StatusCode};
+use std::time::Duration;
 
-/// How an attempt ended, as far as a retry depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// No connection came about, so nothing was sent.
-    NeverLeft,
-    /// It was sent, and no whole answer came: lost, cut short or too slow.
-    Lost,
-    /// A whole answer with this status.
-    Answered(StatusCode),
+use http::StatusCode;
+
+pub use crate::backoff::Backoff;
+use crate::error::{Error, Kind};
+use crate::http::transport::RawResponse;
+
+/// What follows an attempt. Where another attempt may follow, the error says why this one failed:
+/// it is returned where time, attempts or budget do not allow another.
+#[derive(Debug)]
+pub(crate) enum NextStep {
+    Return(Result<RawResponse, Error>),
+    /// The limiter holds the call back for as long as needed.
+    Reacquire(Error),
+    /// A back-off, and what the service asks for besides (`Retry-After` of a 5xx).
+    Backoff(Error, Duration),
+    /// Another key, if there is one.
+    Reauthorize(Error),
 }
 
-/// What to do after an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// The answer, good or bad, is the caller's.
-    Done,
-    /// Another attempt after a back-off, if the budget allows it.
-    BackOff,
-    /// Another attempt as soon as the rate limit lets it through.
-    HeldBack,
-    /// Another attempt with another key, if the key's provider has one.
-    Rekey,
-}
-
-/// Judges an attempt. `told_to_wait` says whether the answer carried a `Retry-After`.
-pub(crate) fn verdict(method: &Method, outcome: Outcome, told_to_wait: bool) -> Verdict {
-    // RFC 9110, section 9.2.2: sending these twice is the same as sending them once.
-    let repeatable = method.is_idempotent();
-    match outcome {
-        Outcome::NeverLeft => Verdict::BackOff,
-        Outcome::Lost if repeatable => Verdict::BackOff,
-        Outcome::Answered(StatusCode::TOO_MANY_REQUESTS) => Verdict::HeldBack,
-        Outcome::Answered(StatusCode::UNAUTHORIZED) => Verdict::Rekey,
-        Outcome::Answered(StatusCode::SERVICE_UNAVAILABLE) if repeatable && told_to_wait => {
-            Verdict::HeldBack
+/// Decides what follows an attempt. `not_sent` says that the request cannot have reached the
+/// service; `idempotent`, that sending it twice is the same as sending it once (RFC 9110, section
+/// 9.2.2).
+pub(crate) fn next_step(
+    result: Result<RawResponse, Error>,
+    not_sent: bool,
+    idempotent: bool,
+    retry_after: Duration,
+) -> NextStep {
+    let error = match result {
+        Ok(response) => return NextStep::Return(Ok(response)),
+        Err(error) => error,
+    };
+    let safe = idempotent || not_sent;
+    match error.kind() {
+        // It would fail again.
+        Kind::InvalidRequest(_) | Kind::Tls { .. } | Kind::BodyTooLarge { .. } => {
+            NextStep::Return(Err(error))
         }
-        Outcome::Answered(status) if repeatable && is_transient(status) => Verdict::BackOff,
-        Outcome::Lost | Outcome::Answered(_) => Verdict::Done,
+        Kind::RateLimited { .. } => NextStep::Reacquire(error),
+        Kind::Response(response) if response.status == StatusCode::UNAUTHORIZED => {
+            NextStep::Reauthorize(error)
+        }
+        Kind::Response(response) if !is_transient(response.status) => NextStep::Return(Err(error)),
+        _ if safe => NextStep::Backoff(error, retry_after),
+        _ => NextStep::Return(Err(error)),
     }
 }
 
-/// Returns whether the service may have acted on a request that ended so.
-pub(crate) fn may_have_acted(outcome: Outcome) -> bool {
-    match outcome {
-        Outcome::NeverLeft => false,
-        Outcome::Lost => true,
-        // Only a refusal is proof. A 303 may mean "done, look there", and an unheard-of status
-        // anything.
-        Outcome::Answered(status) => {
-            !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT
-        }
-    }
+/// Returns whether the service may have acted on a request that it answered so. Only an error of
+/// the client's is proof that it has not: a 303 may mean "done, look there".
+pub(crate) fn may_have_acted(status: StatusCode) -> bool {
+    !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT
 }
 
 fn is_transient(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 500 | 502 | 503 | 504)
 }
 
-/// Keeps retries a small part of all traffic while a service is down: a retry costs one token,
-/// and a success earns a tenth of one.
-#[derive(Debug)]
-pub(crate) struct Budget {
-    tenths: u32,
+/// Keeps retries a part of all traffic, so that a service that fails is not flooded.
+///
+/// Within ten seconds, so many retries are allowed: [`ratio`](Self::ratio) for each call, and
+/// [`min_per_second`](Self::min_per_second) for each second; and always one for each call in
+/// flight, so that all of them survive a server that restarts. A call that waits for a rate limit,
+/// or sends again after a 429, takes nothing out of the budget.
+///
+/// ```
+/// use petstore_client::retry::RetryBudget;
+///
+/// let generous = RetryBudget::new().ratio(0.5).min_per_second(50);
+/// # let _ = generous;
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[must_use]
+pub struct RetryBudget {
+    ratio: f64,
+    min_per_second: u32,
 }
 
-impl Budget {
-    const MOST: u32 = 100;
-    const COST: u32 = 10;
+impl RetryBudget {
+    /// Creates the default: 0.2 retries for each call, and 10 a second.
+    pub fn new() -> Self {
+        Self { ratio: 0.2, min_per_second: 10 }
+    }
 
-    pub(crate) fn new() -> Self {
-        Self { tenths: Self::MOST }
+    /// Sets the retries for each call; 0 to 1,000.
+    pub fn ratio(mut self, retries: f64) -> Self {
+        self.ratio = retries;
+        self
+    }
+
+    /// Sets the retries a second that are always allowed.
+    pub fn min_per_second(mut self, retries: u32) -> Self {
+        self.min_per_second = retries;
+        self
+    }
+
+    /// Allows every retry.
+    pub fn unlimited() -> Self {
+        Self { ratio: f64::INFINITY, min_per_second: u32::MAX }
+    }
+
+    /// Returns what is wrong with it, if anything is.
+    pub(crate) fn problem(self) -> Option<String> {
+        let valid = self.ratio == f64::INFINITY || (0.0..=1_000.0).contains(&self.ratio);
+        (!valid).then(|| format!("its ratio is {}, and must be from 0 to 1,000", self.ratio))
+    }
+}
+
+impl Default for RetryBudget {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The length of the two periods that are counted, in seconds: retries are compared with the calls
+/// of the last five to ten seconds.
+const PERIOD: u64 = 5;
+
+/// What has been spent of a budget.
+#[derive(Debug)]
+pub(crate) struct BudgetState {
+    budget: RetryBudget,
+    in_flight: u32,
+    period: u64,
+    /// Calls and retries, in this period and in the one before.
+    calls: [u32; 2],
+    retries: [u32; 2],
+}
+
+impl BudgetState {
+    pub(crate) fn new(budget: RetryBudget) -> Self {
+        Self { budget, in_flight: 0, period: 0, calls: [0; 2], retries: [0; 2] }
+    }
+
+    pub(crate) fn call_began(&mut self, now: Duration) {
+        self.turn_to(now);
+        self.in_flight += 1;
+        self.calls[0] = self.calls[0].saturating_add(1);
+    }
+
+    pub(crate) fn call_ended(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
     }
 
     /// Takes a retry out of the budget, if there is one left.
-    pub(crate) fn spend(&mut self) -> bool {
-        let left = self.tenths.checked_sub(Self::COST);
-        self.tenths = left.unwrap_or(self.tenths);
-        left.is_some()
+    pub(crate) fn spend(&mut self, now: Duration) -> bool {
+        if self.budget.ratio.is_infinite() {
+            return true;
+        }
+        self.turn_to(now);
+        let spent: u32 = self.retries.iter().copied().fold(0, u32::saturating_add);
+        let calls: u32 = self.calls.iter().copied().fold(0, u32::saturating_add);
+        let periods = f64::from(u32::try_from(2 * PERIOD).unwrap_or(u32::MAX));
+        let share = f64::from(calls) * self.budget.ratio;
+        let allowed = share + f64::from(self.budget.min_per_second) * periods;
+        let allowed = allowed.max(f64::from(self.in_flight));
+        let is_left = f64::from(spent) < allowed;
+        if is_left {
+            self.retries[0] = self.retries[0].saturating_add(1);
+        }
+        is_left
     }
 
-    pub(crate) fn earn(&mut self) {
-        self.tenths = (self.tenths + 1).min(Self::MOST);
+    fn turn_to(&mut self, now: Duration) {
+        let period = now.as_secs() / PERIOD;
+        match period.saturating_sub(self.period) {
+            0 => return,
+            1 => {
+                self.calls = [0, self.calls[0]];
+                self.retries = [0, self.retries[0]];
+            }
+            _ => (self.calls, self.retries) = ([0; 2], [0; 2]),
+        }
+        self.period = period;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use http::HeaderMap;
+
     use super::*;
+    use crate::error::ErrorResponse;
 
-    fn answered(method: &Method, status: u16) -> Verdict {
-        let outcome = Outcome::Answered(StatusCode::from_u16(status).unwrap());
-        verdict(method, outcome, false)
+    fn answered(status: u16) -> Error {
+        let status = StatusCode::from_u16(status).unwrap();
+        let response = RawResponse { status, headers: HeaderMap::new(), body: Bytes::new() };
+        Error::new(Kind::Response(ErrorResponse::new(response)))
+    }
+
+    fn timed_out() -> Error {
+        let after = Duration::from_secs(1);
+        Error::new(Kind::Timeout { limit: crate::error::TimeLimit::Attempt, after })
+    }
+
+    fn retries(error: Error, not_sent: bool, idempotent: bool) -> bool {
+        let step = next_step(Err(error), not_sent, idempotent, Duration::ZERO);
+        matches!(step, NextStep::Backoff(..))
     }
 
     #[test]
-    fn repeats_a_get_after_what_passes() {
+    fn an_idempotent_request_is_repeated_after_a_transient_failure() {
         for status in [408, 500, 502, 503, 504] {
-            assert_eq!(answered(&Method::GET, status), Verdict::BackOff, "{status}");
+            assert!(retries(answered(status), false, true), "{status}");
         }
-        for status in [200, 201, 302, 400, 403, 404, 405, 410, 422, 501, 505] {
-            assert_eq!(answered(&Method::GET, status), Verdict::Done, "{status}");
+        for status in [302, 400, 401, 403, 404, 405, 410, 422, 501, 505] {
+            assert!(!retries(answered(status), false, true), "{status}");
         }
-        assert_eq!(verdict(&Method::GET, Outcome::Lost, false), Verdict::BackOff);
+        assert!(retries(timed_out(), false, true));
     }
 
     #[test]
-    fn repeats_a_post_only_where_the_first_cannot_have_been_processed() {
-        for status in [200, 408, 500, 502, 503, 504] {
-            assert_eq!(answered(&Method::POST, status), Verdict::Done, "{status}");
+    fn another_request_is_repeated_only_where_the_first_cannot_have_been_processed() {
+        for status in [408, 500, 502, 503, 504] {
+            assert!(!retries(answered(status), false, false), "{status}");
         }
-        assert_eq!(verdict(&Method::POST, Outcome::Lost, false), Verdict::Done);
-        assert_eq!(verdict(&Method::POST, Outcome::NeverLeft, false), Verdict::BackOff);
-        assert_eq!(answered(&Method::POST, 429), Verdict::HeldBack);
-        let busy = Outcome::Answered(StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(verdict(&Method::POST, busy, true), Verdict::Done);
-        assert_eq!(verdict(&Method::GET, busy, true), Verdict::HeldBack);
+        assert!(!retries(timed_out(), false, false));
+        assert!(retries(timed_out(), true, false));
     }
 
     #[test]
-    fn knows_what_may_have_been_processed() {
-        assert!(!may_have_acted(Outcome::NeverLeft));
-        assert!(may_have_acted(Outcome::Lost));
+    fn only_a_4xx_proves_that_nothing_was_done() {
         for (status, expected) in
             [(201, true), (303, true), (400, false), (429, false), (408, true), (502, true)]
         {
-            let outcome = Outcome::Answered(StatusCode::from_u16(status).unwrap());
-            assert_eq!(may_have_acted(outcome), expected, "{status}");
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(may_have_acted(status), expected, "{status}");
         }
     }
 
+    fn spend_all(state: &mut BudgetState, now: u64) -> u32 {
+        let mut spent = 0;
+        while spent < 10_000 && state.spend(Duration::from_secs(now)) {
+            spent += 1;
+        }
+        spent
+    }
+
     #[test]
-    fn ten_successes_earn_a_retry() {
-        let mut budget = Budget::new();
-        for _ in 0..10 {
-            assert!(budget.spend());
+    fn the_budget_grows_with_traffic_and_is_filled_again() {
+        let mut state = BudgetState::new(RetryBudget::new());
+        assert_eq!(spend_all(&mut state, 0), 100);
+        for _ in 0..1_000 {
+            state.call_began(Duration::from_secs(1));
+            state.call_ended();
         }
-        assert!(!budget.spend());
-        for _ in 0..10 {
-            budget.earn();
+        assert_eq!(spend_all(&mut state, 1), 200);
+        assert_eq!(spend_all(&mut state, 9), 0, "the last ten seconds count");
+        assert_eq!(spend_all(&mut state, 20), 100);
+    }
+
+    #[test]
+    fn each_call_in_flight_may_be_sent_again_once() {
+        let mut state = BudgetState::new(RetryBudget::new().ratio(0.0).min_per_second(0));
+        assert_eq!(spend_all(&mut state, 0), 0);
+        (0..256).for_each(|_| state.call_began(Duration::ZERO));
+        assert_eq!(spend_all(&mut state, 0), 256);
+    }
+
+    #[test]
+    fn an_unlimited_budget_allows_every_retry() {
+        let mut state = BudgetState::new(RetryBudget::unlimited());
+        assert_eq!(spend_all(&mut state, 0), 10_000);
+        state.call_began(Duration::ZERO);
+        assert_eq!(spend_all(&mut state, 0), 10_000);
+    }
+
+    #[test]
+    fn a_ratio_that_is_no_part_of_traffic_is_refused() {
+        for ratio in [-0.1, f64::NAN, 1_000.1] {
+            assert!(RetryBudget::new().ratio(ratio).problem().is_some(), "{ratio}");
         }
-        assert!(budget.spend());
-        assert!(!budget.spend());
+        assert_eq!(RetryBudget::unlimited().problem(), None);
     }
 }

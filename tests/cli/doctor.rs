@@ -53,22 +53,28 @@ async fn tells_of_a_key_that_is_refused_a_clock_that_is_wrong_and_a_limit() {
     {"check":"configuration","result":"warning","found":"there is no folder for it","advice":"set HOME or XDG_CONFIG_HOME, if profiles or keys are to be kept"}
     {"check":"base URL","result":"ok","found":"http://127.0.0.1:PORT/v1, from PETSTORE_BASE_URL"}
     {"check":"API key","result":"ok","found":"from PETSTORE_API_KEY"}
-    {"check":"service","result":"failed","found":"listPets failed: the service answered 401 Unauthorized (unauthorized): the API key is not known: check it for a typing error, or give it to the mock with --key KEY=PLAN; check the API key","advice":"set PETSTORE_API_KEY to a key that this service accepts, or keep one: `petstore auth login`"}
+    {"check":"service","result":"failed","found":"listPets failed: the service answered 401 Unauthorized (unauthorized): the API key is not known: check it for a typing error, or give it to the mock with --key KEY=PLAN","advice":"set PETSTORE_API_KEY to a key that this service accepts, or keep one: `petstore auth login`"}
     {"check":"clock","result":"warning","found":"3600 s ahead of the service's","advice":"set this machine's clock; waits are right all the same"}
     {"check":"rate limit","result":"ok","found":"60 of 60 requests left, whole again in 60 s"}
     --- stderr
     error: service is not right
     --- exit 3
     "#);
-    Petstore::at(&server, "k").run("store orders").await;
-    let ran = Petstore::at(&server, "k").run("doctor --fields check,result").await;
-    assert_eq!(ran.code, 0);
-    let ran = Petstore::at(&server, "k").run("doctor -o tsv --fields check,result").await;
+    // Another program uses the quota up.
+    let orders = format!("{}/store/orders", server.url());
+    assert!(reqwest::Client::new().get(orders).bearer_auth("k").send().await.is_ok());
+    let line = "doctor -o tsv --fields check,result";
+    let ran = Petstore::at(&server, "k").run(line).await;
     assert!(
         ran.stdout.contains("service\twarning\nclock\twarning\nrate limit\twarning\n"),
         "{}",
         ran.stdout
     );
+    assert_eq!(ran.code, 0);
+    // Now it is known, and nothing is sent.
+    let ran = Petstore::at(&server, "k").run(line).await;
+    assert!(ran.stdout.contains("service\twarning\nrate limit\twarning\n"), "{}", ran.stdout);
+    assert_eq!((ran.code, server.requests(..).len()), (0, 3));
 }
 
 #[tokio::test]

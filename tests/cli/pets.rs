@@ -133,7 +133,7 @@ async fn tells_that_there_is_no_such_pet() {
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     warning: getPet is deprecated and will be removed on 2030-12-05 (1474 days left); use `petstore pets list --status …`
-    error: getPet failed: the service answered 404 Not Found (pet_not_found): no pet has the id 999; GET /v1/pets lists those there are; check the identifier and the base URL, version segment included
+    error: getPet failed: the service answered 404 Not Found (pet_not_found): no pet has the id 999; GET /v1/pets lists those there are
     --- exit 9
     ");
 }

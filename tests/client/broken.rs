@@ -6,7 +6,7 @@ use super::kit::{REX, answer, client, http, once};
 use super::wire::{Act, Wire};
 
 async fn list(client: &Client) -> Error {
-    client.pets().list().with(once()).send().await.unwrap_err()
+    client.pets().list().options(&once()).send().await.unwrap_err()
 }
 
 fn whole() -> Vec<u8> {
@@ -109,7 +109,7 @@ async fn headers_that_make_no_sense_are_passed_over() {
     bytes.extend_from_slice(b"X-Raw: \xff\xfe\r\n\r\n[]");
     let server = Wire::start(move |_| Act::Answer(bytes.clone())).await;
     let page = client(&server.base()).pets().list().send().await.unwrap();
-    assert_eq!((page.rate_limit(), page.deprecation().is_none()), (None, true));
+    assert_eq!((page.quota(), page.deprecation().is_none()), (None, true));
     assert_eq!(page.headers()["x-raw"].as_bytes(), b"\xff\xfe");
 }
 

@@ -1,9 +1,10 @@
 //! Every status of the contract becomes a typed result.
 
-use petstore_client::{Client, Error, More, NewPet, PetStatus, Quota, Response};
+use petstore_client::rate_limit::{BlockReason, Quota};
+use petstore_client::{Client, Error, More, NewPet, PetStatus, Response};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
 
-use super::kit::{DATE, REX, base, client, once};
+use super::kit::{DATE, REX, base, client, once, reason};
 
 async fn server(answer: ResponseTemplate) -> (MockServer, Client) {
     let server = MockServer::start().await;
@@ -41,7 +42,7 @@ fn assert_fault(error: &Error, status: u16, code: &str) {
 fn assert_head<T>(response: &Response<T>, status: u16) {
     assert_eq!(response.status(), status);
     assert_eq!(response.headers()["x-ratelimit-limit"], "60");
-    let rate = response.rate_limit().unwrap();
+    let rate = response.quota().unwrap();
     assert_eq!((rate.limit, rate.remaining), (60, 59));
     let reset = rate.reset.duration_since(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(reset.as_secs(), 1_800_000_023);
@@ -128,10 +129,10 @@ async fn a_rate_limit_with_its_instant_and_quota() {
         .insert_header("x-ratelimit-remaining", "0")
         .insert_header("retry-after", "23");
     let (_server, client) = server(refusal).await;
-    let error = client.store().orders().with(once()).await.unwrap_err();
+    let error = client.store().orders().options(&once()).await.unwrap_err();
     assert_fault(&error, 429, "rate_limit_exceeded");
     assert!(error.is_rate_limited() && !error.may_have_been_processed());
-    assert_eq!(error.quota(), Some(Quota::Minute));
+    assert_eq!(reason(&error), Some(BlockReason::Quota(Quota::Minute)));
     let at = error.retry_at().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(at.as_secs(), 1_800_000_023);
     let wait = error.retry_after().unwrap().as_secs_f64();
@@ -142,8 +143,8 @@ async fn a_rate_limit_with_its_instant_and_quota() {
 async fn a_ban_of_the_key() {
     let refusal = fault(429, "key_banned").insert_header("retry-after", "300");
     let (_server, client) = server(refusal).await;
-    let error = client.store().orders().with(once()).await.unwrap_err();
-    assert_eq!(error.quota(), Some(Quota::Banned));
+    let error = client.store().orders().options(&once()).await.unwrap_err();
+    assert_eq!(reason(&error), Some(BlockReason::Ban));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use petstore_client::events::Event;
 use petstore_client::{Client, Method};
 
 use super::kit::{REX, answer, builder, client};
@@ -37,7 +38,7 @@ async fn reads_what_the_service_announces() {
     let pet = get(&client(&server.base())).await;
     let said = pet.deprecation().unwrap();
     assert_eq!((said.since(), said.sunset()), (at(1_764_892_800), at(REMOVAL + 365 * 86_400)));
-    assert_eq!(said.successor(), Some("/v1/pets"));
+    assert_eq!(said.replacement(), Some("/v1/pets"));
     assert_eq!(said.days_left(at(REMOVAL).unwrap()), Some(365));
 }
 
@@ -53,7 +54,7 @@ async fn says_what_the_specification_says_where_the_service_is_silent() {
         let pet = get(&client(&server.base())).await;
         let said = pet.deprecation().unwrap();
         assert_eq!((said.since(), said.sunset()), (since, at(REMOVAL)), "{headers:?}");
-        assert_eq!(said.successor(), Some("/pets"));
+        assert_eq!(said.replacement(), Some("/pets"));
     }
 }
 
@@ -99,8 +100,9 @@ async fn the_hook_hears_of_each_operation_once() {
     let server = saying(&[("Deprecation", "@1764892800")]).await;
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hook = Arc::clone(&heard);
-    let client = builder(&server.base()).on_deprecation(move |operation, said| {
-        hook.lock().unwrap().push((operation.to_owned(), said.since()));
+    let client = builder(&server.base()).on_event(move |event| {
+        let Event::Deprecated { operation, deprecation } = event else { return };
+        hook.lock().unwrap().push(((*operation).to_owned(), deprecation.since()));
     });
     let client = client.build().unwrap();
     for _ in 0..3 {
@@ -117,7 +119,7 @@ async fn a_hook_may_use_the_client_itself() {
     let server = saying(&[]).await;
     let slot: Arc<Mutex<Option<Client>>> = Arc::default();
     let inside = Arc::clone(&slot);
-    let client = builder(&server.base()).on_deprecation(move |_, _| {
+    let client = builder(&server.base()).on_event(move |_| {
         let client = inside.lock().unwrap().clone().unwrap();
         drop(client.pets().list());
         assert!(format!("{client:?}").contains("Client"));
@@ -133,8 +135,10 @@ async fn that_there_is_no_such_pet_does_not_hide_the_end_of_the_operation() {
     let server = Wire::start(move |_| answer(404, &sunset, "")).await;
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hook = Arc::clone(&heard);
-    let client = builder(&server.base())
-        .on_deprecation(move |operation, _| hook.lock().unwrap().push(operation.to_owned()));
+    let client = builder(&server.base()).on_event(move |event| {
+        let Event::Deprecated { operation, .. } = event else { return };
+        hook.lock().unwrap().push((*operation).to_owned());
+    });
     let client = client.build().unwrap();
     #[expect(deprecated, reason = "it is what is asked about")]
     let error = client.pets().get(7).await.unwrap_err();

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use http::HeaderValue;
-use petstore_client::{CallOptions, Client, NewPet, PetStatus};
+use petstore_client::{Client, NewPet, PetStatus, RequestOptions};
 use petstore_mock::{
     Clock, Effect, FaultGuard, MockServer, Operation, Plan, RateFault, RetryAfter, Seed, SeedPet,
 };
@@ -157,7 +157,7 @@ async fn a_body_that_is_no_json_is_an_error_of_its_own_kind() {
     for effect in [Effect::malformed_json(), Effect::body("<html>"), Effect::body("")] {
         let server = mock().await;
         let _fault = server.faults().on_all().apply(effect);
-        let error = client(&server).pets().list().with(once()).send().await.unwrap_err();
+        let error = client(&server).pets().list().options(&once()).send().await.unwrap_err();
         assert!(error.is_decode(), "{error}");
         let error = client(&server).pets().create(&NewPet::new("Tom", 1)).await.unwrap_err();
         assert!(error.is_decode() && error.may_have_been_processed(), "{error}");
@@ -177,10 +177,10 @@ async fn a_status_that_nobody_knows_is_kept() {
 async fn a_slow_answer_is_waited_for_within_the_time_that_was_given() {
     let server = mock().await;
     let _slow = server.faults().on_all().apply(Effect::trickle(20, Duration::from_secs(1)));
-    let options = CallOptions::new().attempt_timeout(Duration::from_secs(300));
+    let options = RequestOptions::new().attempt_timeout(Duration::from_secs(300));
     let options = options.timeout(Duration::from_secs(600));
     let began = Instant::now();
-    let page = client(&server).pets().list().with(options).send().await.unwrap();
+    let page = client(&server).pets().list().options(&options).send().await.unwrap();
     assert_eq!((page.attempts(), page.len()), (1, 1));
     assert!(began.elapsed() >= Duration::from_secs(10), "more than 200 bytes, 20 a second");
 }

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use petstore_client::{ApiKey, CallOptions, Client, KeyFuture, KeyProvider, NewPet};
+use petstore_client::auth::ApiKeyProvider;
+use petstore_client::{ApiKey, BoxError, Client, NewPet, RequestOptions};
 
 use super::kit::{REX, answer, builder, no_pets};
 use super::wire::{Seen, Wire};
@@ -15,18 +16,18 @@ struct Keys {
     asked: Arc<Mutex<Vec<Option<ApiKey>>>>,
 }
 
-impl KeyProvider for Keys {
-    fn api_key<'a>(&'a self, refused: Option<&'a ApiKey>) -> KeyFuture<'a> {
-        let mut asked = self.asked.lock().unwrap();
-        let key = self.hand_out.get(asked.len()).or(self.hand_out.last());
-        asked.push(refused.cloned());
-        Box::pin(async move {
-            match key {
-                Some(&"hang") => std::future::pending().await,
-                Some(&key) => Ok(ApiKey::new(key)),
-                None => Err("the vault is sealed".into()),
-            }
-        })
+impl ApiKeyProvider for Keys {
+    async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        let key = {
+            let mut asked = self.asked.lock().unwrap();
+            asked.push(rejected.cloned());
+            self.hand_out.get(asked.len() - 1).or(self.hand_out.last())
+        };
+        match key {
+            Some(&"hang") => std::future::pending().await,
+            Some(&key) => Ok(ApiKey::new(key)),
+            None => Err("the vault is sealed".into()),
+        }
     }
 }
 
@@ -38,7 +39,7 @@ async fn set_up(hand_out: &'static [&'static str], refusals: usize) -> (Wire, Cl
     });
     let server = server.await;
     let keys = Keys { hand_out, ..Keys::default() };
-    let client = builder(&server.base()).key_provider(keys.clone()).build().unwrap();
+    let client = builder(&server.base()).api_key_provider(keys.clone()).build().unwrap();
     (server, client, keys)
 }
 
@@ -71,7 +72,7 @@ async fn a_post_is_sent_again_with_the_new_key_since_a_401_did_nothing() {
     });
     let server = server.await;
     let keys = Keys { hand_out: &["old", "new"], ..Keys::default() };
-    let client = builder(&server.base()).key_provider(keys).build().unwrap();
+    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
     client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
     assert_eq!(sent(&server), ["old", "new"]);
 }
@@ -103,9 +104,9 @@ async fn the_refused_attempt_does_not_count_against_the_limit() {
     });
     let server = server.await;
     let keys = Keys { hand_out: &["old", "new"], ..Keys::default() };
-    let client = builder(&server.base()).key_provider(keys).build().unwrap();
-    let two = CallOptions::new().max_attempts(2);
-    let page = client.pets().list().with(two).send().await.unwrap();
+    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let two = RequestOptions::new().max_attempts(2);
+    let page = client.pets().list().options(&two).send().await.unwrap();
     assert_eq!(page.attempts(), 3);
     assert_eq!(sent(&server), ["old", "new", "new"]);
 }
@@ -131,12 +132,10 @@ async fn a_key_that_cannot_be_sent_is_told_without_repeating_it() {
 /// Takes ten seconds for each key.
 struct Slow;
 
-impl KeyProvider for Slow {
-    fn api_key<'a>(&'a self, _: Option<&'a ApiKey>) -> KeyFuture<'a> {
-        Box::pin(async {
-            tokio::time::sleep(Duration::from_secs(10)).await;
-            Ok(ApiKey::new("slow"))
-        })
+impl ApiKeyProvider for Slow {
+    async fn api_key(&self, _: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        Ok(ApiKey::new("slow"))
     }
 }
 
@@ -147,7 +146,7 @@ async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
         _ => no_pets(),
     });
     let server = server.await;
-    let client = builder(&server.base()).key_provider(Slow).build().unwrap();
+    let client = builder(&server.base()).api_key_provider(Slow).build().unwrap();
     let second = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
         client.pets().list().send().await.unwrap();
@@ -163,13 +162,13 @@ async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_hangs_is_given_up_with_the_call() {
     let (server, client, _keys) = set_up(&["hang"], 0).await;
-    let short = CallOptions::new().timeout(Duration::from_secs(7));
-    let error = client.pets().list().with(short).send().await.unwrap_err();
+    let short = RequestOptions::new().timeout(Duration::from_secs(7));
+    let error = client.pets().list().options(&short).send().await.unwrap_err();
     assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (0, 0));
 
     let (server, client, _keys) = set_up(&["old", "hang"], 1).await;
-    let error = client.pets().list().with(short).send().await.unwrap_err();
+    let error = client.pets().list().options(&short).send().await.unwrap_err();
     assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (1, 1));
 }
@@ -182,7 +181,7 @@ async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
     });
     let server = server.await;
     let keys = Keys { hand_out: &["waits", "waits", "fresh"], ..Keys::default() };
-    let client = builder(&server.base()).key_provider(keys).build().unwrap();
+    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
     client.pets().list().send().await.unwrap();
     assert_eq!(sent(&server), ["waits", "fresh"]);
 }

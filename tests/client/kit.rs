@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use petstore_client::{CallOptions, Client, ClientBuilder};
+use petstore_client::rate_limit::BlockReason;
+use petstore_client::retry::Backoff;
+use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
 use wiremock::MockServer;
 
 use super::wire::Act;
@@ -20,7 +22,7 @@ pub(super) fn key() -> String {
 
 /// Starts a client that does not wait between attempts.
 pub(super) fn builder(base: &str) -> ClientBuilder {
-    Client::builder(base).api_key(key()).backoff(Duration::ZERO, Duration::ZERO)
+    Client::builder(base).api_key(key()).backoff(Backoff::new().max(Duration::ZERO))
 }
 
 pub(super) fn client(base: &str) -> Client {
@@ -32,8 +34,8 @@ pub(super) fn base(server: &MockServer) -> String {
     format!("{}/v1", server.uri())
 }
 
-pub(super) fn once() -> CallOptions {
-    CallOptions::new().max_attempts(1)
+pub(super) fn once() -> RequestOptions {
+    RequestOptions::new().max_attempts(1)
 }
 
 /// Writes an HTTP/1.1 response whose length is right.
@@ -54,4 +56,9 @@ pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Act {
 /// Answers with an empty list of pets.
 pub(super) fn no_pets() -> Act {
     answer(200, &[], "[]")
+}
+
+/// Returns why a call was blocked.
+pub(super) fn reason(error: &Error) -> Option<BlockReason> {
+    error.blocked().map(|blocked| blocked.reason)
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use petstore_client::{CallOptions, Client, Error, NewPet};
+use petstore_client::retry::Backoff;
+use petstore_client::{Client, Error, NewPet, RequestOptions};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
@@ -13,9 +14,9 @@ async fn stalling(bytes: &'static [u8]) -> Wire {
     Wire::start(|_| Act::Stall(bytes.to_vec())).await
 }
 
-async fn list(client: &Client, options: CallOptions) -> (Error, Duration) {
+async fn list(client: &Client, options: RequestOptions) -> (Error, Duration) {
     let start = Instant::now();
-    let error = client.pets().list().with(options).send().await.unwrap_err();
+    let error = client.pets().list().options(&options).send().await.unwrap_err();
     (error, start.elapsed())
 }
 
@@ -51,7 +52,7 @@ async fn an_error_whose_body_hangs_keeps_its_status() {
 #[tokio::test(start_paused = true)]
 async fn a_call_ends_after_its_time_however_many_attempts_remain() {
     let server = stalling(b"").await;
-    let options = CallOptions::new().timeout(Duration::from_secs(70));
+    let options = RequestOptions::new().timeout(Duration::from_secs(70));
     let (error, took) = list(&client(&server.base()), options).await;
     assert_took(took, 70);
     assert_eq!((error.attempts(), server.count()), (3, 3));
@@ -61,8 +62,9 @@ async fn a_call_ends_after_its_time_however_many_attempts_remain() {
 #[tokio::test(start_paused = true)]
 async fn does_not_wait_for_an_attempt_that_there_is_no_time_for() {
     let server = Wire::start(|_| answer(500, &[], "")).await;
-    let slow = builder(&server.base()).backoff(Duration::from_secs(1_000_000), Duration::MAX);
-    let (error, took) = list(&slow.build().unwrap(), CallOptions::new()).await;
+    let slow = builder(&server.base())
+        .backoff(Backoff::new().initial(Duration::from_secs(1_000_000)).max(Duration::MAX));
+    let (error, took) = list(&slow.build().unwrap(), RequestOptions::new()).await;
     assert!(error.is_server_error(), "the last answer says more than a time-out: {error}");
     assert!(took < Duration::from_secs(300));
 }
@@ -70,9 +72,9 @@ async fn does_not_wait_for_an_attempt_that_there_is_no_time_for() {
 #[tokio::test]
 async fn a_call_without_time_sends_nothing() {
     let server = Wire::start(|_| no_pets()).await;
-    let none = CallOptions::new().timeout(Duration::ZERO);
+    let none = RequestOptions::new().timeout(Duration::ZERO);
     let client = client(&server.base());
-    let error = client.pets().create(&NewPet::new("a", 1)).with(none).await.unwrap_err();
+    let error = client.pets().create(&NewPet::new("a", 1)).options(&none).await.unwrap_err();
     assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (0, 0));
 }
@@ -81,13 +83,13 @@ async fn a_call_without_time_sends_nothing() {
 async fn one_call_differs_and_the_others_stay_as_they_are() {
     let server = stalling(b"").await;
     let defaults = once().attempt_timeout(Duration::from_secs(5));
-    let client = builder(&server.base()).defaults(defaults).build().unwrap();
-    let longer = CallOptions::new().attempt_timeout(Duration::from_secs(9));
+    let client = builder(&server.base()).options(&defaults).build().unwrap();
+    let longer = RequestOptions::new().attempt_timeout(Duration::from_secs(9));
     let (error, took) = list(&client, longer).await;
     assert_took(took, 9);
     assert_eq!(error.attempts(), 1, "what is not overridden stays the client's");
-    assert_took(list(&client, CallOptions::new()).await.1, 5);
-    let raw = client.request(petstore_client::Method::GET, "/x").with(longer);
+    assert_took(list(&client, RequestOptions::new()).await.1, 5);
+    let raw = client.request(petstore_client::Method::GET, "/x").options(&longer);
     let start = Instant::now();
     raw.send().await.unwrap_err();
     assert_took(start.elapsed(), 9);
@@ -96,7 +98,7 @@ async fn one_call_differs_and_the_others_stay_as_they_are() {
 #[tokio::test(start_paused = true)]
 async fn limits_of_any_size_neither_panic_nor_end_a_call_early() {
     let server = Wire::start(|_| no_pets()).await;
-    let endless = CallOptions::new()
+    let endless = RequestOptions::new()
         .timeout(Duration::MAX)
         .attempt_timeout(Duration::MAX)
         .max_wait(Duration::MAX)
@@ -104,8 +106,8 @@ async fn limits_of_any_size_neither_panic_nor_end_a_call_early() {
         .max_response_bytes(usize::MAX);
     let client = builder(&server.base())
         .connect_timeout(Duration::MAX)
-        .backoff(Duration::MAX, Duration::MAX)
-        .defaults(endless);
+        .backoff(Backoff::new().initial(Duration::MAX).max(Duration::MAX))
+        .options(&endless);
     client.build().unwrap().pets().list().send().await.unwrap();
 }
 
@@ -127,7 +129,7 @@ async fn full() -> (String, TcpListener, Vec<TcpStream>) {
 async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
     let (base, _listener, _held) = full().await;
     let client = builder(&base).connect_timeout(Duration::from_millis(30)).build().unwrap();
-    let error = client.pets().create(&NewPet::new("a", 1)).with(once()).await.unwrap_err();
+    let error = client.pets().create(&NewPet::new("a", 1)).options(&once()).await.unwrap_err();
     assert!(error.is_connect() && error.is_timeout(), "{error}");
     assert!(!error.may_have_been_processed());
     assert!(error.to_string().contains("`connect_timeout`"), "{error}");

@@ -4,22 +4,23 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{ApiKey, CallOptions, Client, Error, KeyFuture, KeyProvider, Method, NewPet};
+use petstore_client::auth::ApiKeyProvider;
+use petstore_client::{ApiKey, BoxError, Client, Error, Method, NewPet, RequestOptions};
 
 use super::kit::{DATE, answer, client, once};
 use super::wire::{Act, Wire};
 
 struct Sealed;
 
-impl KeyProvider for Sealed {
-    fn api_key<'a>(&'a self, _: Option<&'a ApiKey>) -> KeyFuture<'a> {
-        Box::pin(async { Err("the vault is sealed".into()) })
+impl ApiKeyProvider for Sealed {
+    async fn api_key(&self, _: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        Err("the vault is sealed".into())
     }
 }
 
 async fn list(act: fn() -> Act) -> Error {
     let server = Wire::start(move |_| act()).await;
-    client(&server.base()).pets().list().with(once()).send().await.unwrap_err()
+    client(&server.base()).pets().list().options(&once()).send().await.unwrap_err()
 }
 
 async fn create(act: fn() -> Act) -> Error {
@@ -61,13 +62,13 @@ async fn what_the_service_answers() {
         list(|| answer(503, &[("Date", DATE), ("Retry-After", "30")], "")).await,
     ];
     insta::assert_snapshot!(page(errors), @r#"
-    listPets failed: the service answered 401 Unauthorized (unauthorized): unknown key; check the API key
+    listPets failed: the service answered 401 Unauthorized (unauthorized): unknown key
 
-    createPet failed: the service answered 400 Bad Request (invalid_body): `name` is missing; correct the request
+    createPet failed: the service answered 400 Bad Request (invalid_body): `name` is missing
 
     listPets failed: the service answered 404 Not Found; check the identifier and the base URL, version segment included
 
-    listPets failed: the service answered 410 Gone (operation_removed): gone; the operation has been removed; use its replacement
+    listPets failed: the service answered 410 Gone (operation_removed): gone
 
     listPets failed: the service answered 302 Found; it points to https://login.example/; redirects are not followed; check the base URL
 
@@ -77,7 +78,7 @@ async fn what_the_service_answers() {
 
     listPets failed: the service answered 599; try again later
 
-    listPets failed: a rate limit holds requests back until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s); call again then, or allow more attempts
+    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s); call again then, or allow more attempts
 
     listPets failed: the service answered 503 Service Unavailable; try again later
     "#);
@@ -85,8 +86,8 @@ async fn what_the_service_answers() {
 
 async fn refused(headers: &'static [(&'static str, &'static str)], status: u16) -> Error {
     let server = Wire::start(move |_| answer(status, headers, "")).await;
-    let short = CallOptions::new().max_wait(Duration::from_secs(20));
-    client(&server.base()).pets().list().with(short).send().await.unwrap_err()
+    let short = RequestOptions::new().max_wait(Duration::from_secs(20));
+    client(&server.base()).pets().list().options(&short).send().await.unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,23 +108,23 @@ async fn what_holds_a_call_back() {
         .await,
     ];
     insta::assert_snapshot!(page(errors), @r#"
-    listPets failed: a rate limit holds requests back until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s), which is longer than this call may still wait (20 s); call again then, or allow a longer `max_wait` and `timeout`
+    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s), which is longer than this call may still wait (20 s); call again then, or allow a longer `max_wait` and `timeout`
 
-    listPets failed: a rate limit holds requests back until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s), which is longer than this call may still wait (20 s); call again then, or allow a longer `max_wait` and `timeout`
+    listPets failed: the service answered 503 Service Unavailable; try again later
 
-    listPets failed: the day's quota holds requests back until Sat, 16 Jan 2027 00:00:00 GMT (another 57600 s), which is longer than this call may still wait (20 s); call again then, or allow a longer `max_wait` and `timeout`
+    listPets failed: the day's quota blocks requests until Sat, 16 Jan 2027 00:00:00 GMT (another 57600 s), which is longer than this call may still wait (20 s); call again then, or allow a longer `max_wait` and `timeout`
     "#);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_happens_on_the_way() {
-    let options = CallOptions::new().timeout(Duration::from_secs(40));
+    let options = RequestOptions::new().timeout(Duration::from_secs(40));
     let stalling = Wire::start(|_| Act::Stall(Vec::new())).await;
     let errors = vec![
-        client("http://127.0.0.1:1/v1").pets().list().with(once()).send().await.unwrap_err(),
+        client("http://127.0.0.1:1/v1").pets().list().options(&once()).send().await.unwrap_err(),
         list(|| Act::Stall(Vec::new())).await,
         create(|| Act::Stall(Vec::new())).await,
-        client(&stalling.base()).pets().list().with(options).send().await.unwrap_err(),
+        client(&stalling.base()).pets().list().options(&options).send().await.unwrap_err(),
         create(|| Act::Cut(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{".to_vec())).await,
         list(|| Act::Cut(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())).await,
         list(|| answer(200, &[], r#"[{"id":1,"name":"a","categoryId":"seven"}]"#)).await,
@@ -143,12 +144,12 @@ async fn what_happens_on_the_way() {
 
     listPets failed: timed out after 40 s: the call, with its waits, took longer than `timeout`; try again later, or allow more (after 2 attempts)
 
-    createPet failed: no whole response came: the connection broke, or what answered does not speak HTTP; check the base URL, or try again later; the request may have been processed: look before you send it again
+    createPet failed: no whole response came: the connection broke, or the server does not speak HTTP; check the base URL, or try again later; the request may have been processed: look before you send it again
         because error decoding response body
         because error reading a body from connection
         because end of file before message length reached
 
-    listPets failed: no whole response came: the connection broke, or what answered does not speak HTTP; check the base URL, or try again later
+    listPets failed: no whole response came: the connection broke, or the server does not speak HTTP; check the base URL, or try again later
         because error sending request
         because client error (SendRequest)
         because invalid HTTP version parsed
@@ -172,7 +173,7 @@ async fn what_the_caller_can_correct() {
     let server = server.await;
     let here = client(&server.base());
     let small = once().max_response_bytes(5);
-    let sealed = Client::builder(server.base()).key_provider(Sealed).build().unwrap();
+    let sealed = Client::builder(server.base()).api_key_provider(Sealed).build().unwrap();
     let errors = vec![
         Client::builder("petstore.example").api_key("k").build().unwrap_err(),
         Client::builder("https://petstore.example").api_key("k\n").build().unwrap_err(),
@@ -181,7 +182,7 @@ async fn what_the_caller_can_correct() {
         here.pets().list().limit(500).send().await.unwrap_err(),
         here.request(Method::GET, "../x").send().await.unwrap_err(),
         here.request(Method::GET, "x").header("Host", "a").send().await.unwrap_err(),
-        here.pets().list().with(small).send().await.unwrap_err(),
+        here.pets().list().options(&small).send().await.unwrap_err(),
         here.pets().list().items().try_collect::<Vec<_>>().await.unwrap_err(),
     ];
     insta::assert_snapshot!(page(errors), @r#"
@@ -189,9 +190,9 @@ async fn what_the_caller_can_correct() {
 
     the API key cannot be used: its character 2 is a space, a line break or outside printable ASCII; trim what was read with the key
 
-    the API key cannot be used: none was given; set `api_key` or `key_provider`
+    the API key cannot be used: none was given; set `api_key` or `api_key_provider`
 
-    listPets failed: no API key could be had from the key provider
+    listPets failed: the provider returned no API key
         because the vault is sealed
 
     listPets failed: the request was not sent: `limit` is 500, and must be from 1 to 100

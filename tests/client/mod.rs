@@ -2,8 +2,10 @@
 
 mod kit;
 mod logs;
+mod service;
 mod wire;
 
+mod blocks;
 mod broken;
 mod contract;
 mod deprecation;
@@ -13,14 +15,20 @@ mod held_back;
 mod keys;
 mod limits;
 mod messages;
+mod not_sent;
 mod odd_answers;
 mod odd_values;
+mod pace;
 mod paging;
 mod paging_guard;
+mod programs;
 mod quotas;
 mod requests;
 mod retries;
 mod retry_after;
+mod retry_budget;
+mod rotation;
+mod runtimes;
 mod secrecy;
 mod settings;
 mod shaping;

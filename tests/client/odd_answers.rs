@@ -8,7 +8,7 @@ use super::kit::{base, client, once};
 async fn refused(answer: ResponseTemplate) -> Error {
     let server = MockServer::start().await;
     Mock::given(any()).respond_with(answer).expect(1).mount(&server).await;
-    let error = client(&base(&server)).pets().list().with(once()).send().await.unwrap_err();
+    let error = client(&base(&server)).pets().list().options(&once()).send().await.unwrap_err();
     assert!(error.is_service(), "{error}");
     error
 }

@@ -115,7 +115,7 @@ async fn a_raw_answer_may_be_empty_or_anything() {
     let answer = ResponseTemplate::new(204);
     Mock::given(any()).respond_with(answer).mount(&server).await;
     let client = client(&base(&server));
-    let raw = client.request(petstore_client::Method::DELETE, "/pets/1").with(once());
+    let raw = client.request(petstore_client::Method::DELETE, "/pets/1").options(&once());
     let raw = raw.send().await.unwrap();
     assert_eq!((raw.status().as_u16(), &*raw.text()), (204, ""));
     let error = raw.json::<Pet>().unwrap_err();

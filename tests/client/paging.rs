@@ -1,7 +1,7 @@
 //! Pages: `Link: …; rel="next"` followed wherever it is well meant.
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{CallOptions, Client, Error, More, PetStatus};
+use petstore_client::{Client, Error, More, PetStatus, RequestOptions};
 use tokio::net::TcpListener;
 
 use super::kit::{answer, builder, client};
@@ -105,8 +105,8 @@ async fn each_page_is_retried_and_limited_like_any_call() {
     });
     let server = server.await;
     let client = client(&server.base());
-    let two = CallOptions::new().max_attempts(2);
-    let mut pages = client.pets().list().limit(2).with(two).pages();
+    let two = RequestOptions::new().max_attempts(2);
+    let mut pages = client.pets().list().limit(2).options(&two).pages();
     assert_eq!(pages.try_next().await.unwrap().unwrap().attempts(), 1);
     assert_eq!(pages.try_next().await.unwrap().unwrap().attempts(), 2);
     let error = pages.try_next().await.unwrap_err();
@@ -149,12 +149,12 @@ async fn a_list_goes_on_later_from_a_page_that_was_named_as_next() {
     let client = client(&server.base());
     let first = client.pets().list().limit(2).send().await.unwrap();
     let next = first.next_url().unwrap().clone();
-    let rest = client.pets().list().limit(2).starting_at(next).items();
+    let rest = client.pets().list().limit(2).from_page(next).items();
     let rest: Vec<_> = rest.map_ok(|pet| pet.id).try_collect().await.unwrap();
     assert_eq!(rest, [3, 4, 5]);
     assert_eq!(server.targets()[1..], ["/v1/pets?cursor=x", "/v1/pets?cursor=y"]);
     // Wherever an address comes from, the key goes home only.
     let elsewhere = "http://127.0.0.1:9/v1/pets".parse().unwrap();
-    let error = client.pets().list().starting_at(elsewhere).send().await.unwrap_err();
+    let error = client.pets().list().from_page(elsewhere).send().await.unwrap_err();
     assert!(error.is_invalid_request(), "{error}");
 }

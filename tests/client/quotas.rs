@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-use petstore_client::{CallOptions, Client, ClientBuilder, Quota};
+use super::kit::reason;
+use petstore_client::rate_limit::{self, BlockReason, Quota};
+use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{Builder, Clock, MockServer, Pattern, Plan, RateHeaders, Window};
 use tokio::runtime::{self, Handle};
 use tokio::task::{JoinHandle, yield_now};
@@ -22,8 +24,8 @@ fn mock(plan: Plan) -> Builder {
 /// Starts a client that waits as long as it takes.
 fn patient(server: &MockServer) -> ClientBuilder {
     let hours = Duration::from_secs(10_000);
-    let options = CallOptions::new().max_wait(hours).timeout(hours);
-    Client::builder(server.url()).api_key("key").defaults(options)
+    let options = RequestOptions::new().max_wait(hours).timeout(hours);
+    Client::builder(server.url()).api_key("key").options(&options)
 }
 
 /// Has tasks make requests between them, each with one of the clients; returns how many minutes
@@ -73,7 +75,7 @@ async fn a_minute_that_is_shown_is_kept_beside_a_day_that_is_not() {
 #[tokio::test(start_paused = true)]
 async fn a_minute_that_is_not_shown_is_kept_by_those_who_know_their_plan() {
     let server = mock(Plan::Free).rate_headers(RateHeaders::Day).start().await.unwrap();
-    let client = patient(&server).quota(60, 1_000).build().unwrap();
+    let client = patient(&server).plan(rate_limit::Plan::FREE).build().unwrap();
     assert!(work(&server, &[client], 256, 290).await <= 5);
 }
 
@@ -89,7 +91,7 @@ async fn two_clients_with_one_key_act_as_one() {
     let server = mock(Plan::Free).start().await.unwrap();
     let clients = [(), ()].map(|()| patient(&server).build().unwrap());
     assert_eq!(work(&server, &clients, 256, 170).await, 2);
-    assert_eq!(clients[0].rate_limit(), clients[1].rate_limit());
+    assert_eq!(clients[0].rate_limits(), clients[1].rate_limits());
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,7 +105,11 @@ async fn once_the_day_is_used_up_all_are_told_at_once_and_nothing_is_sent() {
     let mut told = 0;
     for call in calls.collect::<Vec<_>>() {
         if let Err(error) = call.await.unwrap() {
-            assert_eq!((error.quota(), error.attempts()), (Some(Quota::Day), 0), "{error}");
+            assert_eq!(
+                (reason(&error), error.attempts()),
+                (Some(BlockReason::Quota(Quota::Day)), 0),
+                "{error}"
+            );
             assert!(!error.may_have_been_processed() && error.retry_at().is_some());
             told += 1;
         }
@@ -122,7 +128,7 @@ fn the_last_client_to_be_dropped_leaves_no_task_behind() {
         client.store().orders().await.unwrap();
         let call = |client: Client| async move { client.store().orders().await.map(drop) };
         let calls: Vec<_> = (0..10).map(|_| tokio::spawn(call(client.clone()))).collect();
-        while client.rate_limit().waiting < calls.len() {
+        while client.rate_limits().waiting < calls.len() {
             yield_now().await;
         }
         assert!(

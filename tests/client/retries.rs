@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use petstore_client::{CallOptions, Method, NewPet};
+use petstore_client::retry::{Backoff, RetryBudget};
+use petstore_client::{Method, NewPet, RequestOptions};
 use tokio::net::TcpListener;
 
 use super::kit::{REX, answer, builder, client, http, no_pets};
@@ -132,9 +133,9 @@ async fn other_methods_follow_rfc_9110() {
         (Method::PATCH, 1),
     ] {
         let server = failing(500).await;
-        let options = CallOptions::new().max_attempts(2);
+        let options = RequestOptions::new().max_attempts(2);
         let client = client(&server.base());
-        client.request(method.clone(), "/x").with(options).send().await.unwrap_err();
+        client.request(method.clone(), "/x").options(&options).send().await.unwrap_err();
         assert_eq!(server.count(), sent, "{method}");
     }
 }
@@ -147,32 +148,47 @@ async fn stops_at_the_limit_of_attempts() {
     assert!(error.to_string().ends_with("(after 4 attempts)"), "{error}");
     for (limit, sent) in [(0, 1), (1, 1), (3, 3)] {
         let server = failing(500).await;
-        let options = CallOptions::new().max_attempts(limit);
-        let error = client(&server.base()).pets().list().with(options).send().await.unwrap_err();
+        let options = RequestOptions::new().max_attempts(limit);
+        let error =
+            client(&server.base()).pets().list().options(&options).send().await.unwrap_err();
         assert_eq!((error.attempts(), server.count()), (sent, sent as usize));
     }
 }
 
-#[tokio::test]
-async fn all_clones_share_a_budget_of_ten_retries_that_successes_refill() {
+#[tokio::test(start_paused = true)]
+async fn all_clones_share_a_budget_that_calls_and_time_refill() {
     let server = Wire::start(|number| match number {
-        30..60 => no_pets(),
+        100..200 => no_pets(),
         _ => answer(500, &[], ""),
     });
     let server = server.await;
-    let client = client(&server.base());
-    let many = CallOptions::new().max_attempts(100);
-    let error = client.clone().pets().list().with(many).send().await.unwrap_err();
-    assert_eq!(error.attempts(), 11);
-    while server.count() < 30 {
+    let budget = RetryBudget::new().ratio(0.1).min_per_second(1);
+    let client = builder(&server.base()).retry_budget(budget).build().unwrap();
+    let many = RequestOptions::new().max_attempts(100);
+    let error = client.clone().pets().list().options(&many).send().await.unwrap_err();
+    assert_eq!(error.attempts(), 1 + 11, "ten in ten seconds, and a tenth of a call begun");
+    while server.count() < 100 {
         let error = client.pets().list().send().await.unwrap_err();
-        assert_eq!(error.attempts(), 1, "the budget is used up");
+        assert!(error.attempts() <= 2, "a tenth of the calls may be repeated: {error}");
     }
-    for _ in 0..30 {
+    let retried = server.count();
+    for _ in 0..100 {
         client.pets().list().send().await.unwrap();
     }
-    let error = client.clone().pets().list().with(many).send().await.unwrap_err();
-    assert_eq!(error.attempts(), 4, "thirty successes have earned three retries");
+    assert_eq!(server.count(), retried + 100);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let error = client.clone().pets().list().options(&many).send().await.unwrap_err();
+    assert_eq!(error.attempts(), 1 + 11, "what was spent is forgotten");
+}
+
+#[tokio::test]
+async fn an_unlimited_budget_allows_every_retry() {
+    let server = failing(500).await;
+    let budget = RetryBudget::unlimited();
+    let client = builder(&server.base()).retry_budget(budget).build().unwrap();
+    let many = RequestOptions::new().max_attempts(300);
+    let error = client.pets().list().options(&many).send().await.unwrap_err();
+    assert_eq!(error.attempts(), 300);
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +197,8 @@ async fn backs_off_with_full_jitter_over_a_doubling_interval() {
     for _ in 0..40 {
         let server = failing(500).await;
         let client = builder(&server.base());
-        let client = client.backoff(Duration::from_secs(8), Duration::from_secs(16));
+        let client = client
+            .backoff(Backoff::new().initial(Duration::from_secs(8)).max(Duration::from_secs(16)));
         let error = client.build().unwrap().pets().list().send().await.unwrap_err();
         let seen = server.seen();
         let mut waited = Duration::ZERO;

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::{CallOptions, Quota};
+use petstore_client::RequestOptions;
+use petstore_client::rate_limit::{BlockReason, Quota};
 
-use super::kit::{DATE, answer, client, no_pets, once};
+use super::kit::{DATE, answer, client, no_pets, once, reason};
 use super::wire::{Act, Wire};
 
 async fn refusing_once(status: u16, headers: &[(&'static str, &'static str)]) -> Wire {
@@ -16,14 +17,14 @@ async fn refusing_once(status: u16, headers: &[(&'static str, &'static str)]) ->
     .await
 }
 
-fn long() -> CallOptions {
-    CallOptions::new().max_wait(Duration::from_secs(4_000)).timeout(Duration::from_secs(5_000))
+fn long() -> RequestOptions {
+    RequestOptions::new().max_wait(Duration::from_secs(4_000)).timeout(Duration::from_secs(5_000))
 }
 
 /// Returns the time between the first request and the second one.
 async fn pause(status: u16, headers: &[(&'static str, &'static str)]) -> Duration {
     let server = refusing_once(status, headers).await;
-    let page = client(&server.base()).pets().list().with(long()).send().await.unwrap();
+    let page = client(&server.base()).pets().list().options(&long()).send().await.unwrap();
     let seen = server.seen();
     let pause = seen[1].at - seen[0].at;
     assert_eq!((seen.len(), page.attempts()), (2, 2));
@@ -114,7 +115,7 @@ async fn a_body_that_comes_slowly_does_not_shorten_the_wait() {
         _ => no_pets(),
     });
     let server = server.await;
-    client(&server.base()).pets().list().with(long()).send().await.unwrap();
+    client(&server.base()).pets().list().options(&long()).send().await.unwrap();
     let seen = server.seen();
     assert!(seen[1].at - seen[0].at >= Duration::from_secs(40));
 }
@@ -150,14 +151,20 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
     assert!(start.elapsed() < Duration::from_millis(100), "{:?}", start.elapsed());
     assert!(error.is_rate_limited() && !error.is_timeout());
     let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_121);
-    assert_eq!((error.retry_at(), error.quota()), (Some(at), Some(Quota::Day)));
+    assert_eq!(
+        (error.retry_at(), reason(&error)),
+        (Some(at), Some(BlockReason::Quota(Quota::Day)))
+    );
     assert_eq!(error.retry_after().unwrap().as_secs_f64().round(), 121.0);
     assert_eq!((error.attempts(), error.status().unwrap().as_u16()), (1, 429));
     assert_eq!(error.body(), Some("not now"));
 
     // While it lasts nothing more is sent, and each call is told the same.
     let error = client.store().orders().await.unwrap_err();
-    assert_eq!((error.retry_at(), error.quota()), (Some(at), Some(Quota::Day)));
+    assert_eq!(
+        (error.retry_at(), reason(&error)),
+        (Some(at), Some(BlockReason::Quota(Quota::Day)))
+    );
     assert_eq!((error.attempts(), error.status(), server.count()), (0, None, 1));
     assert!(!error.may_have_been_processed());
     tokio::time::advance(Duration::from_secs(121)).await;
@@ -178,19 +185,19 @@ async fn max_wait_is_for_the_whole_call() {
 #[tokio::test(start_paused = true)]
 async fn max_wait_of_nothing_never_waits_but_sends() {
     let server = refusing_once(429, &[("Retry-After", "1")]).await;
-    let none = CallOptions::new().max_wait(Duration::ZERO);
+    let none = RequestOptions::new().max_wait(Duration::ZERO);
     let client = client(&server.base());
-    let error = client.pets().list().with(none).send().await.unwrap_err();
+    let error = client.pets().list().options(&none).send().await.unwrap_err();
     assert!(error.is_rate_limited());
     tokio::time::advance(Duration::from_secs(1)).await;
-    client.pets().list().with(none).send().await.unwrap();
+    client.pets().list().options(&none).send().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_the_calls_own_time_does_not_allow_fails_at_once() {
     let server = refusing_once(429, &[("Retry-After", "30")]).await;
-    let short = CallOptions::new().timeout(Duration::from_secs(20));
-    let error = client(&server.base()).pets().list().with(short).send().await.unwrap_err();
+    let short = RequestOptions::new().timeout(Duration::from_secs(20));
+    let error = client(&server.base()).pets().list().options(&short).send().await.unwrap_err();
     assert!(error.is_rate_limited() && error.waited().is_zero());
     assert!(error.to_string().contains("still wait (20 s)"), "{error}");
 }
@@ -199,7 +206,7 @@ async fn a_wait_that_the_calls_own_time_does_not_allow_fails_at_once() {
 async fn an_absurd_wait_neither_panics_nor_lasts() {
     for value in ["31622400", "999999999", "9999999999", "Fri, 31 Dec 9999 23:59:59 GMT"] {
         let server = refusing_once(429, &[("Date", DATE), ("Retry-After", value)]).await;
-        let error = client(&server.base()).pets().list().with(once()).send().await.unwrap_err();
+        let error = client(&server.base()).pets().list().options(&once()).send().await.unwrap_err();
         assert!(error.is_rate_limited() && error.retry_at().is_some(), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::{Debug, Write as _};
 use std::sync::{Mutex, OnceLock};
 
+use petstore_client::retry::Backoff;
 use petstore_client::{ApiKey, Client, Error, Method, NewPet};
 
 use super::kit::{DATE, REX, answer, http, no_pets, once};
@@ -25,7 +26,7 @@ fn everything(error: &Error) -> String {
 fn client(base: &str) -> Client {
     let http = reqwest::Client::builder().connection_verbose(true);
     let client = Client::builder(base).api_key(SENTINEL).http_client(http);
-    client.backoff(std::time::Duration::ZERO, std::time::Duration::ZERO).build().unwrap()
+    client.backoff(Backoff::new().max(std::time::Duration::ZERO)).build().unwrap()
 }
 
 fn assert_secret(text: &str) {
@@ -82,7 +83,7 @@ async fn the_key_is_in_no_log_at_any_level() {
         errors += &everything(&client.pets().create(&NewPet::new("a", 1)).await.unwrap_err());
     }
     errors += &everything(&client.store().orders().await.unwrap_err());
-    errors += &everything(&client.store().orders().with(once()).await.unwrap_err());
+    errors += &everything(&client.store().orders().options(&once()).await.unwrap_err());
     assert_eq!(server.count(), 8);
     assert!(server.seen().iter().all(|seen| seen.head.contains(SENTINEL)));
 

@@ -1,9 +1,10 @@
-//! How a quota is used: evenly or at once, in part, by how many at a time, and by whom first.
+//! How a quota is used: in part, by how many at a time, and by whom first.
 
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use petstore_client::{CallOptions, Client, ClientBuilder};
+use petstore_client::rate_limit::Priority;
+use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{Clock, MockServer, Plan};
 use tokio::time::Instant;
 
@@ -19,8 +20,8 @@ async fn free() -> MockServer {
 
 fn patient(base: &str) -> ClientBuilder {
     let options =
-        CallOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
-    Client::builder(base).api_key("key").defaults(options)
+        RequestOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
+    Client::builder(base).api_key("key").options(&options)
 }
 
 /// Makes so many calls at once; returns when each was answered, in order, as seconds.
@@ -36,18 +37,7 @@ async fn at_once(client: &Client, count: usize) -> Vec<f64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pacing_spreads_a_minutes_requests_evenly_over_it() {
-    let server = free().await;
-    let client = patient(server.url()).pacing(true).build().unwrap();
-    let ends = at_once(&client, 60).await;
-    for pair in ends.windows(2) {
-        assert!((0.9..1.2).contains(&(pair[1] - pair[0])), "{ends:?}");
-    }
-    assert_eq!(client.rate_limit().refusals, 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn without_pacing_a_burst_that_fits_is_not_slowed() {
+async fn a_burst_that_fits_is_not_slowed() {
     let server = free().await;
     let client = patient(server.url()).build().unwrap();
     let ends = at_once(&client, 60).await;
@@ -68,7 +58,7 @@ async fn two_programs_with_half_the_quota_each_use_it_all_and_are_never_refused(
             assert!(ends.iter().all(|end| (begin..begin + 59.0).contains(end)), "{ends:?}");
         }
     }
-    assert_eq!((one.rate_limit().refusals, two.rate_limit().refusals), (0, 0));
+    assert_eq!((one.rate_limits().throttled, two.rate_limits().throttled), (0, 0));
 }
 
 /// A service that answers after a second, with room for a thousand a minute.
@@ -90,44 +80,35 @@ async fn in_each_second(client: &Client, count: usize) -> Vec<usize> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_are_under_way_than_may_be() {
+async fn no_more_are_in_flight_than_may_be() {
     let server = slow().await;
     let client = builder(&server.base()).max_in_flight(4).build().unwrap();
     assert_eq!(in_each_second(&client, 13).await, [1, 4, 4, 4]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tenth_of_the_limit_may_be_under_way_unless_set() {
+async fn an_eighth_of_what_is_left_may_be_in_flight_unless_set() {
     let server = slow().await;
     let client = builder(&server.base()).build().unwrap();
-    assert_eq!(in_each_second(&client, 150).await, [1, 100, 49]);
+    assert_eq!(in_each_second(&client, 150).await, [1, 124, 25]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interactive_call_passes_a_hundred_in_the_background() {
+async fn a_call_passes_a_hundred_of_low_priority() {
     let server = slow().await;
     let client = builder(&server.base()).max_in_flight(1).build().unwrap();
-    let waits = async |background| {
-        let options = CallOptions::new().background(background);
-        client.pets().list().with(options).send().await.unwrap().waited().as_secs()
+    let waits = async |priority| {
+        let options = RequestOptions::new().priority(priority);
+        client.pets().list().options(&options).send().await.unwrap().waited().as_secs()
     };
-    let hundred = join_all((0..100).map(|_| waits(true)));
-    let interactive = async {
+    let hundred = join_all((0..100).map(|_| waits(Priority::Low)));
+    let normal = async {
         tokio::time::sleep(Duration::from_millis(5_500)).await;
-        waits(false).await
+        waits(Priority::Normal).await
     };
-    let (background, interactive) = tokio::join!(hundred, interactive);
-    assert_eq!(interactive, 0, "the one that was under way came first, for half a second");
+    let (low, normal) = tokio::join!(hundred, normal);
+    assert_eq!(normal, 0, "the one in flight came first, for half a second");
     // In order of arrival, but for the one that passed them.
     let expected: Vec<_> = (0..=100).filter(|second| *second != 6).collect();
-    assert!(background.iter().zip(&expected).all(|(a, b)| a.abs_diff(*b) <= 1), "{background:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pace_holds_no_call_for_longer_than_it_may_wait() {
-    let server = free().await;
-    let hasty = CallOptions::new().max_wait(Duration::from_millis(100));
-    let builder = Client::builder(server.url()).api_key("key").pacing(true).defaults(hasty);
-    let ends = at_once(&builder.build().unwrap(), 3).await;
-    assert!(ends[1] <= 0.11 && ends[2] <= 0.22, "{ends:?}");
+    assert!(low.iter().zip(&expected).all(|(a, b)| a.abs_diff(*b) <= 1), "{low:?}");
 }

@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use petstore_client::{CallOptions, Client, ClientBuilder};
+use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{Clock, MockServer, Plan};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use super::kit::{KEY, answer, http};
+use super::kit::{KEY, answer};
 use super::wire::{Act, Wire};
 
 const START: u64 = 1_800_000_000;
@@ -32,9 +32,9 @@ fn another_name(folder: &Path, number: usize) -> PathBuf {
 /// A client that is to stand for a process of its own.
 fn process(base: &str, folder: &TempDir, number: usize) -> ClientBuilder {
     let patient =
-        CallOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
+        RequestOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
     let folder = another_name(folder.path(), number);
-    Client::builder(base).api_key(KEY).defaults(patient).shared_limits(folder)
+    Client::builder(base).api_key(KEY).options(&patient).shared_limits(folder)
 }
 
 fn file(folder: &TempDir) -> PathBuf {
@@ -42,8 +42,8 @@ fn file(folder: &TempDir) -> PathBuf {
     entries.next().unwrap().unwrap().path()
 }
 
-fn hasty() -> CallOptions {
-    CallOptions::new().max_wait(Duration::ZERO)
+fn hasty() -> RequestOptions {
+    RequestOptions::new().max_wait(Duration::ZERO)
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,8 +58,8 @@ async fn four_processes_are_never_refused_and_use_all() {
     }
     // 300 requests fill five minutes.
     assert!(start.elapsed() < Duration::from_secs(4 * 60 + 10), "{:?}", start.elapsed());
-    let seen = clients[3].rate_limit();
-    assert_eq!((seen.refusals, seen.in_flight, seen.unsettled), (0, 0, 0));
+    let seen = clients[3].rate_limits();
+    assert_eq!((seen.throttled, seen.in_flight, seen.unresolved), (0, 0, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,16 +67,16 @@ async fn a_process_knows_what_the_last_one_learned() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     for number in 0..60 {
         let client = process(server.url(), &folder, number % 3).build().unwrap();
-        client.pets().list().with(hasty()).send().await.unwrap();
+        client.pets().list().options(&hasty()).send().await.unwrap();
     }
     let client = process(server.url(), &folder, 1).build().unwrap();
-    let error = client.pets().list().with(hasty()).send().await.unwrap_err();
+    let error = client.pets().list().options(&hasty()).send().await.unwrap_err();
     assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
     let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(START + 60);
     assert_eq!(error.retry_at(), Some(minute));
     // Without the file it would have been sent, and refused.
     let alone = Client::builder(server.url()).api_key(KEY).build().unwrap();
-    let error = alone.pets().list().with(hasty()).send().await.unwrap_err();
+    let error = alone.pets().list().options(&hasty()).send().await.unwrap_err();
     assert_eq!(error.attempts(), 1);
 }
 
@@ -88,33 +88,13 @@ async fn a_refusal_that_one_process_received_holds_back_the_others() {
     });
     let (server, folder) = (server.await, TempDir::new().unwrap());
     let start = Instant::now();
-    let once = CallOptions::new().max_attempts(1);
+    let once = RequestOptions::new().max_attempts(1);
     let first = process(&server.base(), &folder, 0).build().unwrap();
-    first.pets().list().with(once).send().await.unwrap_err();
+    first.pets().list().options(&once).send().await.unwrap_err();
     let second = process(&server.base(), &folder, 1).build().unwrap();
-    assert!(second.rate_limit().blocked.is_some(), "it looks before its first call");
+    assert!(second.rate_limits().blocked.is_some(), "it looks before its first call");
     second.pets().list().send().await.unwrap();
     assert!(start.elapsed() >= Duration::from_millis(29_990), "{:?}", start.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_request_of_a_killed_process_ends_with_its_time_limit() {
-    let quota =
-        [("X-RateLimit-Limit", "9"), ("X-RateLimit-Remaining", "8"), ("X-RateLimit-Reset", "60")];
-    let server = Wire::start(move |number| match number {
-        0 => Act::Stall(vec![]),
-        _ => Act::Answer(http(200, &quota, "[]")),
-    });
-    let (server, folder) = (server.await, TempDir::new().unwrap());
-    let killed = process(&server.base(), &folder, 0).build().unwrap();
-    let limit = CallOptions::new().attempt_timeout(Duration::from_secs(5)).max_attempts(1);
-    // Its first request is to tell all others what may go, and it is never heard of again.
-    let call = Box::leak(Box::new(Box::pin(killed.pets().list().with(limit).send())));
-    tokio::time::timeout(Duration::from_secs(1), call).await.unwrap_err();
-    let other = process(&server.base(), &folder, 1).build().unwrap();
-    let page = other.pets().list().send().await.unwrap();
-    assert!((5..8).contains(&page.waited().as_secs()), "{:?}", page.waited());
-    assert_eq!(other.rate_limit().in_flight, 0);
 }
 
 #[tokio::test]
@@ -122,7 +102,7 @@ async fn a_damaged_file_is_replaced() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     let list = async |number| {
         let client = process(server.url(), &folder, number).build().unwrap();
-        client.pets().list().with(hasty()).send().await.unwrap();
+        client.pets().list().options(&hasty()).send().await.unwrap();
     };
     list(0).await;
     let path = file(&folder);
@@ -132,7 +112,7 @@ async fn a_damaged_file_is_replaced() {
     for (number, garbage) in garbage.into_iter().enumerate() {
         fs::write(&path, garbage).unwrap();
         list(number + 1).await;
-        assert!(fs::read_to_string(&path).unwrap().starts_with("{\"version\":2,"));
+        assert!(fs::read_to_string(&path).unwrap().starts_with("{\"version\":3,"));
     }
     // What is behind the line was left by one that was killed as it wrote.
     fs::write(&path, whole + "0,\"rest\":true}\n").unwrap();
@@ -189,9 +169,9 @@ async fn a_process_with_a_request_under_way() {
     let [Ok(base), Ok(folder)] = ["SHARED_BASE", "SHARED_FOLDER"].map(std::env::var) else {
         return;
     };
-    let limit = CallOptions::new().attempt_timeout(Duration::from_secs(1)).max_attempts(1);
+    let limit = RequestOptions::new().attempt_timeout(Duration::from_secs(1)).max_attempts(1);
     let client = Client::builder(base).api_key(KEY).shared_limits(folder).build().unwrap();
-    let _lost = client.pets().list().with(limit).send().await;
+    let _lost = client.pets().list().options(&limit).send().await;
 }
 
 #[tokio::test]

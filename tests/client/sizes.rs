@@ -1,6 +1,6 @@
 //! Bodies that are too large, announced or not.
 
-use petstore_client::{CallOptions, Client, Error, NewPet};
+use petstore_client::{Client, Error, NewPet, RequestOptions};
 
 use super::kit::{client, http, once};
 use super::wire::{Act, Wire};
@@ -8,7 +8,7 @@ use super::wire::{Act, Wire};
 const MIB: usize = 1024 * 1024;
 
 async fn list(client: &Client) -> Result<usize, Error> {
-    Ok(client.pets().list().with(once()).send().await?.len())
+    Ok(client.pets().list().options(&once()).send().await?.len())
 }
 
 fn chunk(length: usize) -> Vec<u8> {
@@ -45,24 +45,25 @@ async fn an_endless_chunked_body_ends_at_the_cap() {
 
 #[tokio::test]
 async fn a_cap_of_ones_own_holds_for_one_call_or_for_all() {
-    let small = CallOptions::new().max_response_bytes(10);
+    let small = RequestOptions::new().max_response_bytes(10);
     let server = Wire::start(|_| Act::Answer(http(200, &[], "[          ]"))).await;
-    let client = super::kit::builder(&server.base()).defaults(small).build().unwrap();
+    let client = super::kit::builder(&server.base()).options(&small).build().unwrap();
     let error = client.pets().list().send().await.unwrap_err();
     assert!(error.is_body_too_large(), "{error}");
     assert_eq!(error.attempts(), 1, "it would be too large again");
-    let enough = CallOptions::new().max_response_bytes(12);
-    client.pets().list().with(enough).send().await.unwrap();
-    let error = client.pets().list().with(small.max_response_bytes(0)).send().await.unwrap_err();
+    let enough = RequestOptions::new().max_response_bytes(12);
+    client.pets().list().options(&enough).send().await.unwrap();
+    let error =
+        client.pets().list().options(&small.max_response_bytes(0)).send().await.unwrap_err();
     assert!(error.is_body_too_large(), "{error}");
 }
 
 #[tokio::test]
 async fn a_created_pet_that_is_too_large_may_have_been_created() {
     let server = Wire::start(|_| Act::Answer(http(201, &[], &" ".repeat(100)))).await;
-    let small = CallOptions::new().max_response_bytes(10);
+    let small = RequestOptions::new().max_response_bytes(10);
     let client = client(&server.base());
-    let error = client.pets().create(&NewPet::new("a", 1)).with(small).await.unwrap_err();
+    let error = client.pets().create(&NewPet::new("a", 1)).options(&small).await.unwrap_err();
     assert!(error.is_body_too_large() && error.may_have_been_processed(), "{error}");
     assert_eq!(server.count(), 1);
 }

@@ -1,11 +1,11 @@
-//! What a program hears of waits and refusals, and can see of why its calls wait.
+//! What a program is told of waits and 429s, and can see of why its calls wait.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use petstore_client::{
-    CallOptions, Client, Exchange, HeldBy, NewPet, Quota, RateLimits, StatusCode,
-};
+use petstore_client::events::{Attempt, Event, Finished};
+use petstore_client::rate_limit::{BlockReason, Quota, RateLimits, WaitReason};
+use petstore_client::{Client, NewPet, RequestOptions};
 use tokio::task::JoinHandle;
 
 use super::kit::{answer, builder, http, no_pets, once};
@@ -14,18 +14,28 @@ use super::wire::{Act, Wire};
 /// What a hook has heard.
 type Heard<T> = Arc<Mutex<Vec<T>>>;
 
-type Said = (String, StatusCode, Quota, u64, u32);
+type Said = (String, BlockReason, u64, u32);
 
 fn listening(server: &Wire) -> (Client, Heard<Said>, Heard<u64>) {
     let (refusals, waits): (Heard<Said>, Heard<u64>) = Default::default();
     let (refused, waited) = (Arc::clone(&refusals), Arc::clone(&waits));
     let client = builder(&server.base())
-        .on_refusal(move |refusal| {
-            let (operation, wait) = (refusal.operation.to_owned(), refusal.wait.as_secs());
-            let said = (operation, refusal.status, refusal.quota, wait, refusal.attempt);
-            refused.lock().unwrap().push(said);
+        .on_event(move |event| {
+            let Event::Throttled(throttled) = event else { return };
+            let (operation, blocked) = (throttled.operation.to_owned(), throttled.blocked);
+            let wait = blocked.remaining.as_secs();
+            refused.lock().unwrap().push((operation, blocked.reason, wait, throttled.attempt));
         })
-        .on_wait(move |wait| waited.lock().unwrap().push(wait.length.as_secs()));
+        .on_event(move |event| {
+            let Event::Waiting(waiting) = event else { return };
+            if let Some(blocked) = waiting.blocked {
+                assert_eq!(
+                    (waiting.reason, waiting.until),
+                    (WaitReason::Blocked, Some(blocked.until))
+                );
+                waited.lock().unwrap().push(blocked.remaining.as_secs());
+            }
+        });
     (client.build().unwrap(), refusals, waits)
 }
 
@@ -40,28 +50,28 @@ fn slowly(left: &str, limit: &str) -> Act {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hears_of_each_refusal_also_where_the_call_succeeds_in_the_end() {
+async fn hears_of_each_429_also_where_the_call_succeeds_in_the_end() {
     let server = Wire::start(|number| match number {
         0 => answer(429, &[("Retry-After", "30")], ""),
-        1 => answer(503, &[("Retry-After", "40")], ""),
-        2 => answer(503, &[], ""),
+        1 => answer(429, &[("Retry-After", "40")], ""),
+        2 => answer(503, &[("Retry-After", "3")], ""),
         3 => answer(429, &[("Retry-After", "50")], r#"{"code":"key_banned"}"#),
         _ => no_pets(),
     });
     let server = server.await;
     let (client, refusals, waits) = listening(&server);
-    let patient = CallOptions::new().max_wait(Duration::from_secs(250)).max_attempts(9);
-    client.pets().list().with(patient).send().await.unwrap();
+    let patient = RequestOptions::new().max_wait(Duration::from_secs(250)).max_attempts(9);
+    client.pets().list().options(&patient).send().await.unwrap();
     let heard = refusals.lock().unwrap().clone();
-    let said = |(operation, status, quota, _, attempt): &Said| {
+    let said = |(operation, reason, _, attempt): &Said| {
         assert_eq!(operation, "listPets");
-        (status.as_u16(), *quota, *attempt)
+        (*reason, *attempt)
     };
-    let expected = [(429, Quota::Unknown, 1), (503, Quota::Unknown, 2), (429, Quota::Banned, 4)];
+    let expected = [(BlockReason::Unknown, 1), (BlockReason::Unknown, 2), (BlockReason::Ban, 4)];
     assert_eq!(heard.iter().map(said).collect::<Vec<_>>(), expected);
-    // The wait for a refusal that follows another may be longer than asked, never shorter.
+    // The wait for a 429 that follows another may be longer than asked, never shorter.
     for (heard, asked) in heard.iter().zip([30, 40, 50]) {
-        assert!((asked..asked + 10).contains(&(heard.3 + 1)), "{heard:?}");
+        assert!((asked..asked + 10).contains(&(heard.2 + 1)), "{heard:?}");
     }
     assert_eq!(waits.lock().unwrap().len(), 3);
 }
@@ -70,11 +80,11 @@ async fn hears_of_each_refusal_also_where_the_call_succeeds_in_the_end() {
 async fn hears_of_a_refusal_that_ends_the_call() {
     let server = Wire::start(|_| answer(429, &[("Retry-After", "30")], "")).await;
     let (client, refusals, waits) = listening(&server);
-    client.pets().list().with(once()).send().await.unwrap_err();
+    client.pets().list().options(&once()).send().await.unwrap_err();
     assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
     // A call that is held back for longer than it may wait is not refused: it is not sent.
-    let hasty = CallOptions::new().max_wait(Duration::ZERO);
-    client.pets().list().with(hasty).send().await.unwrap_err();
+    let hasty = RequestOptions::new().max_wait(Duration::ZERO);
+    client.pets().list().options(&hasty).send().await.unwrap_err();
     assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
 }
 
@@ -98,9 +108,9 @@ async fn a_quota_is_shown_until_its_reset() {
     let client = builder(&server.base()).build().unwrap();
     client.pets().list().send().await.unwrap();
     tokio::time::sleep(Duration::from_secs(58)).await;
-    assert_eq!(client.rate_limit().quotas.len(), 1);
+    assert_eq!(client.rate_limits().windows.len(), 1);
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(client.rate_limit().quotas, []);
+    assert_eq!(client.rate_limits().windows, []);
 }
 
 fn call(client: &Client) -> JoinHandle<Duration> {
@@ -114,7 +124,7 @@ async fn second_of_two(client: &Client) -> (RateLimits, Duration) {
     tokio::time::sleep(Duration::from_millis(100)).await;
     let second = call(client);
     tokio::time::sleep(Duration::from_millis(400)).await;
-    let seen = client.rate_limit();
+    let seen = client.rate_limits();
     assert!(first.await.unwrap().is_zero());
     (seen, second.await.unwrap())
 }
@@ -123,7 +133,7 @@ async fn second_of_two(client: &Client) -> (RateLimits, Duration) {
 async fn shows_that_a_call_waits_for_the_first_answer() {
     let server = Wire::start(|_| slowly("9", "10")).await;
     let (seen, waited) = second_of_two(&builder(&server.base()).build().unwrap()).await;
-    assert_eq!((seen.held_by, seen.blocked), (Some(HeldBy::Probe), None));
+    assert_eq!((seen.wait_reason, seen.blocked), (Some(WaitReason::Probe), None));
     assert_eq!((seen.in_flight, seen.waiting), (1, 1));
     assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
 }
@@ -135,30 +145,19 @@ async fn shows_that_a_call_waits_for_requests_that_may_use_up_what_is_left() {
     let client = builder(&server.base()).build().unwrap();
     client.pets().list().send().await.unwrap();
     let (seen, waited) = second_of_two(&client).await;
-    assert_eq!((seen.held_by, seen.blocked), (Some(HeldBy::Reserved), None));
+    assert_eq!((seen.wait_reason, seen.blocked), (Some(WaitReason::Reserved), None));
     assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn shows_that_a_call_waits_for_the_most_that_may_be_under_way() {
+async fn shows_that_a_call_waits_for_the_most_that_may_be_in_flight() {
     let server = Wire::start(|_| slowly("9", "10")).await;
     let client = builder(&server.base()).max_in_flight(1).build().unwrap();
     client.pets().list().send().await.unwrap();
-    assert_eq!(client.rate_limit().held_by, None);
+    assert_eq!(client.rate_limits().wait_reason, None);
     let (seen, waited) = second_of_two(&client).await;
-    assert_eq!((seen.held_by, seen.blocked), (Some(HeldBy::InFlight), None));
+    assert_eq!((seen.wait_reason, seen.blocked), (Some(WaitReason::Concurrency), None));
     assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn shows_that_a_call_waits_for_its_pace() {
-    let server = Wire::start(|_| slowly("5", "10")).await;
-    let client = builder(&server.base()).pacing(true).build().unwrap();
-    client.pets().list().send().await.unwrap();
-    let waiting = call(&client);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(client.rate_limit().held_by, Some(HeldBy::Pacing));
-    assert!(waiting.await.unwrap() > Duration::from_secs(9));
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,12 +171,12 @@ async fn shows_the_limit_that_holds_a_call_back_and_what_was_lost() {
     let client = builder(&server.base()).build().unwrap();
     client.pets().list().send().await.unwrap();
     tokio::time::timeout(Duration::from_secs(5), client.pets().list().send()).await.unwrap_err();
-    let seen = client.rate_limit();
-    assert_eq!((seen.in_flight, seen.unsettled, seen.quotas[0].remaining), (0, 1, 4));
+    let seen = client.rate_limits();
+    assert_eq!((seen.in_flight, seen.unresolved, seen.windows[0].remaining), (0, 1, 4));
     client.pets().list().send().await.unwrap();
-    let seen = client.rate_limit();
-    assert_eq!((seen.held_by, seen.unsettled), (Some(HeldBy::Limit), 0));
-    assert_eq!(seen.blocked.unwrap().quota, Quota::Minute);
+    let seen = client.rate_limits();
+    assert_eq!((seen.wait_reason, seen.unresolved), (Some(WaitReason::Blocked), 0));
+    assert_eq!(seen.blocked.unwrap().reason, BlockReason::Quota(Quota::Minute));
 }
 
 #[tokio::test]
@@ -204,12 +203,13 @@ async fn hears_of_each_attempt_with_all_that_was_sent_and_came_but_the_key() {
     let server = server.await;
     let heard: Heard<String> = Heard::default();
     let hears = Arc::clone(&heard);
-    let client = builder(&server.base()).api_key("s3cret-key").on_exchange(move |exchange| {
-        let answer = match &exchange.answer {
+    let client = builder(&server.base()).api_key("s3cret-key").on_event(move |event| {
+        let Event::Finished(Finished { request, outcome, .. }) = event else { return };
+        let answer = match outcome {
             Ok(answer) => format!("{} {:?} {:?}", answer.status, answer.headers, answer.body),
             Err(problem) => format!("{problem:?}"),
         };
-        let Exchange { operation, attempt, method, url, headers, body, .. } = exchange;
+        let Attempt { operation, attempt, method, url, headers, body, .. } = request;
         let sent = format!("{operation} {attempt} {method} {url} {headers:?} {body:?}");
         hears.lock().unwrap().push(format!("{sent} -> {answer}"));
     });

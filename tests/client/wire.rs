@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -22,6 +22,8 @@ pub(super) enum Act {
     Cut(Vec<u8>),
     /// Writes these bytes and resets the connection.
     Reset(Vec<u8>),
+    /// Resets the connection after a while, without a response.
+    ResetLater(Duration),
     /// Writes these bytes and then nothing more.
     Stall(Vec<u8>),
     /// Writes the first bytes, and the second ones again and again.
@@ -51,18 +53,30 @@ pub(super) struct Wire {
     task: JoinHandle<()>,
 }
 
-type Script = Arc<Mutex<dyn FnMut(usize) -> Act + Send>>;
+type Script = Arc<Mutex<dyn FnMut(&Seen, usize) -> Act + Send>>;
 
 impl Wire {
     /// Starts a server that asks `script` what to do with each request, counted from 0.
     pub(super) async fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
-        Self::at(TcpListener::bind("127.0.0.1:0").await.unwrap(), script)
+        Self::at(listen(), script)
+    }
+
+    /// Starts a server whose script reads each request.
+    pub(super) async fn reading(mut script: impl FnMut(&Seen) -> Act + Send + 'static) -> Self {
+        Self::run(listen(), move |seen, _| script(seen))
     }
 
     /// Starts a server whose script has to know its address.
     pub(super) fn at(
         listener: TcpListener,
-        script: impl FnMut(usize) -> Act + Send + 'static,
+        mut script: impl FnMut(usize) -> Act + Send + 'static,
+    ) -> Self {
+        Self::run(listener, move |_, number| script(number))
+    }
+
+    fn run(
+        listener: TcpListener,
+        script: impl FnMut(&Seen, usize) -> Act + Send + 'static,
     ) -> Self {
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -99,6 +113,14 @@ impl Wire {
     }
 }
 
+/// Listens with room for as many connections as a test opens at once: one that stalls for a moment
+/// stalls for ever in paused time.
+fn listen() -> TcpListener {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    socket.listen(4_096).unwrap()
+}
+
 impl Drop for Wire {
     fn drop(&mut self) {
         self.task.abort();
@@ -110,10 +132,10 @@ async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Seen>>>, script: Script
     while let Some(seen) = request(&mut stream, &mut left).await {
         let number = {
             let mut log = log.lock().unwrap();
-            log.push(seen);
+            log.push(seen.clone());
             log.len() - 1
         };
-        let act = (*script.lock().unwrap())(number);
+        let act = (*script.lock().unwrap())(&seen, number);
         let kept = match act {
             Act::Answer(bytes) => stream.write_all(&bytes).await.is_ok(),
             Act::Later(wait, bytes) => {
@@ -126,6 +148,11 @@ async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Seen>>>, script: Script
             }
             Act::Reset(bytes) => {
                 let _ = stream.write_all(&bytes).await;
+                stream.set_zero_linger().unwrap();
+                false
+            }
+            Act::ResetLater(wait) => {
+                tokio::time::sleep(wait).await;
                 stream.set_zero_linger().unwrap();
                 false
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_client::{CallOptions, Client, NewPet};
+use petstore_client::{Client, NewPet, RequestOptions};
 use petstore_mock::{Clock, MockServer, Operation, Plan};
 
 use super::{START, at};
@@ -11,9 +11,10 @@ use super::{START, at};
 async fn service(plan: Plan) -> (MockServer, Client) {
     let builder = MockServer::builder().key("key", plan).clock(Clock::runtime(at(START)));
     let server = builder.start().await.unwrap();
-    let patient =
-        CallOptions::new().max_wait(Duration::from_secs(3_600)).timeout(Duration::from_secs(7_200));
-    let client = Client::builder(server.url()).api_key("key").defaults(patient).build().unwrap();
+    let patient = RequestOptions::new()
+        .max_wait(Duration::from_secs(3_600))
+        .timeout(Duration::from_secs(7_200));
+    let client = Client::builder(server.url()).api_key("key").options(&patient).build().unwrap();
     (server, client)
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use petstore_client::Client;
+use petstore_client::events::Event;
 use petstore_mock::Plan;
 
 use super::{START, at, client, frozen, watched};
@@ -19,7 +20,7 @@ async fn the_end_is_announced_as_data() {
     let end = pet.deprecation().unwrap();
     assert_eq!(end.since(), Some(at(1_764_892_800)));
     assert_eq!(end.sunset(), Some(at(REMOVAL)));
-    assert_eq!(end.successor(), Some("/v1/pets"));
+    assert_eq!(end.replacement(), Some("/v1/pets"));
     assert_eq!(end.days_left(at(START)), Some((REMOVAL - START) / 86_400));
 }
 
@@ -38,8 +39,9 @@ async fn the_hook_hears_of_it_once_for_a_client_and_its_clones() {
     let counter = Arc::clone(&heard);
     let client = Client::builder(server.url())
         .api_key("key")
-        .on_deprecation(move |operation, _| {
-            assert_eq!(operation, "getPet");
+        .on_event(move |event| {
+            let Event::Deprecated { operation, .. } = event else { return };
+            assert_eq!(*operation, "getPet");
             counter.fetch_add(1, Ordering::Relaxed);
         })
         .build()

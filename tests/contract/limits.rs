@@ -2,22 +2,23 @@
 
 use std::time::Duration;
 
-use petstore_client::{CallOptions, Client, Quota};
+use petstore_client::rate_limit::{BlockReason, Quota};
+use petstore_client::{Client, Error, RequestOptions};
 use petstore_mock::{Clock, MockServer, Plan};
 
 use super::{START, at, client, frozen, watched};
 
 /// A client that knows nothing but refusals, and never waits.
 fn ungated(server: &MockServer) -> Client {
-    let options = CallOptions::new().max_wait(Duration::ZERO);
-    let builder = Client::builder(server.url()).api_key("key").defaults(options);
-    builder.quota_gate(false).build().unwrap()
+    let options = RequestOptions::new().max_wait(Duration::ZERO);
+    let builder = Client::builder(server.url()).api_key("key").options(&options);
+    builder.rate_limiting(false).build().unwrap()
 }
 
 /// A client that never waits.
 fn impatient(server: &MockServer) -> Client {
-    let options = CallOptions::new().max_wait(Duration::ZERO);
-    Client::builder(server.url()).api_key("key").defaults(options).build().unwrap()
+    let options = RequestOptions::new().max_wait(Duration::ZERO);
+    Client::builder(server.url()).api_key("key").options(&options).build().unwrap()
 }
 
 #[tokio::test]
@@ -26,17 +27,20 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
     let client = impatient(&server);
     for left in (0..60).rev() {
         let page = client.pets().list().send().await.unwrap();
-        let quota = page.rate_limit().unwrap();
+        let quota = page.quota().unwrap();
         assert_eq!((quota.limit, quota.remaining), (60, left));
     }
     let error = client.pets().list().send().await.unwrap_err();
     assert!(error.is_rate_limited(), "{error}");
     assert_eq!((error.attempts(), error.status()), (0, None));
-    assert_eq!((error.quota(), error.retry_at()), (Some(Quota::Minute), Some(at(START + 60))));
-    let limits = client.rate_limit();
-    assert_eq!((limits.refusals, limits.in_flight, limits.waiting), (0, 0, 0));
+    assert_eq!(
+        (reason(&error), error.retry_at()),
+        (Some(BlockReason::Quota(Quota::Minute)), Some(at(START + 60)))
+    );
+    let limits = client.rate_limits();
+    assert_eq!((limits.throttled, limits.in_flight, limits.waiting), (0, 0, 0));
     assert_eq!(limits.blocked.unwrap().until, at(START + 60));
-    assert_eq!((limits.quotas[0].limit, limits.quotas[0].remaining), (60, 0));
+    assert_eq!((limits.windows[0].limit, limits.windows[0].remaining), (60, 0));
 }
 
 #[tokio::test]
@@ -51,12 +55,18 @@ async fn without_the_gate_the_61st_request_is_refused_and_nothing_more_is_sent()
         (error.status().unwrap().as_u16(), error.code()),
         (429, Some("rate_limit_exceeded"))
     );
-    assert_eq!((error.quota(), error.retry_at()), (Some(Quota::Minute), Some(at(START + 60))));
+    assert_eq!(
+        (reason(&error), error.retry_at()),
+        (Some(BlockReason::Quota(Quota::Minute)), Some(at(START + 60)))
+    );
     assert_eq!(error.headers().unwrap()["retry-after"], "60");
     assert_eq!(error.attempts(), 1);
     for _ in 0..3 {
         let error = client.clone().store().orders().await.unwrap_err();
-        assert_eq!((error.attempts(), error.quota()), (0, Some(Quota::Minute)));
+        assert_eq!(
+            (error.attempts(), reason(&error)),
+            (0, Some(BlockReason::Quota(Quota::Minute)))
+        );
     }
 }
 
@@ -68,7 +78,7 @@ async fn the_days_quota_is_told_from_the_minutes() {
         client.store().orders().await.unwrap();
     }
     let error = client.store().orders().await.unwrap_err();
-    assert_eq!(error.quota(), Some(Quota::Day));
+    assert_eq!(reason(&error), Some(BlockReason::Quota(Quota::Day)));
     let midnight = START.next_multiple_of(86_400);
     assert_eq!(error.retry_at(), Some(at(midnight)));
 }
@@ -76,12 +86,14 @@ async fn the_days_quota_is_told_from_the_minutes() {
 #[tokio::test]
 async fn a_ban_is_told_from_a_quota() {
     let server = watched(frozen(Plan::enterprise(1, 100))).await;
-    // Thirteen programs that do not know of each other keep asking while told to wait.
+    // Another program keeps asking while told to wait.
+    let other = reqwest::Client::new();
     for _ in 0..12 {
-        let _ = ungated(&server).store().orders().await;
+        let orders = format!("{}/store/orders", server.url());
+        other.get(orders).bearer_auth("key").send().await.unwrap();
     }
     let error = ungated(&server).store().orders().await.unwrap_err();
-    assert_eq!((error.code(), error.quota()), (Some("key_banned"), Some(Quota::Banned)));
+    assert_eq!((error.code(), reason(&error)), (Some("key_banned"), Some(BlockReason::Ban)));
     assert_eq!(error.retry_at(), Some(at(START + 300)));
 }
 
@@ -96,5 +108,9 @@ async fn a_call_beyond_the_quota_waits_for_the_minute_and_is_served() {
     let orders = client.store().orders().await.unwrap();
     assert_eq!(orders.attempts(), 1);
     assert!(orders.waited() >= Duration::from_secs(58), "{:?}", orders.waited());
-    assert_eq!(orders.rate_limit().unwrap().remaining, 59);
+    assert_eq!(orders.quota().unwrap().remaining, 59);
+}
+
+fn reason(error: &Error) -> Option<BlockReason> {
+    error.blocked().map(|blocked| blocked.reason)
 }

@@ -38,7 +38,7 @@ async fn list_pets_returns_200_with_the_quota() {
     assert_eq!(page[0].status, Some(PetStatus::Sold));
     assert_eq!((page[1].category_id, page[1].status.clone()), (-1, None));
     assert_eq!(page.more(), More::No);
-    let quota = page.rate_limit().unwrap();
+    let quota = page.quota().unwrap();
     assert_eq!((quota.limit, quota.remaining, quota.reset), (300, 299, at(START + 60)));
     assert_eq!(page.attempts(), 1);
 }

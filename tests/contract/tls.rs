@@ -17,7 +17,7 @@ async fn a_client_that_trusts_the_mock_is_served_over_both_protocols() {
     let authority = server.ca_certificate().unwrap();
     let http = reqwest::Client::builder;
     for http in [http().http1_only(), http().http2_prior_knowledge()] {
-        let client = client(&server).http_client(http).certificate_authorities(authority);
+        let client = client(&server).http_client(http).root_certificates(authority);
         let pets = client.build().unwrap().pets().list().send().await.unwrap();
         assert_eq!(pets.len(), 20);
     }
@@ -37,8 +37,8 @@ async fn a_client_that_does_not_is_told_why() {
 async fn what_is_no_certificate_is_refused_when_the_client_is_built() {
     let server = start().await;
     for text in ["", "-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n"] {
-        let error = client(&server).certificate_authorities(text).build().unwrap_err();
-        assert!(error.to_string().contains("certificate authorities"), "{error}");
+        let error = client(&server).root_certificates(text).build().unwrap_err();
+        assert!(error.to_string().contains("root certificates"), "{error}");
     }
 }
 
@@ -48,5 +48,5 @@ async fn what_does_not_speak_tls_is_told_of_as_that() {
     let url = server.url().replace("http:", "https:");
     let client = Client::builder(url).api_key("business-key").build().unwrap();
     let error = client.pets().list().send().await.unwrap_err();
-    assert!(error.is_tls() && error.to_string().contains("does not speak TLS"), "{error}");
+    assert!(error.is_tls() && error.to_string().contains("not a TLS server"), "{error}");
 }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::{CallOptions, Client, Error as ClientError, RateLimit};
+use petstore_client::rate_limit::QuotaWindow;
+use petstore_client::{Client, Error as ClientError, RequestOptions};
 use serde::Serialize;
 
 use crate::config::{Config, Setting};
@@ -138,26 +139,30 @@ fn configuration(context: &Context) -> Check {
 async fn service(context: &Context, client: &Client) -> Vec<Check> {
     const NAME: &str = "service";
 
-    let options = CallOptions::new()
+    let options = RequestOptions::new()
         .max_wait(Duration::ZERO)
         .max_attempts(1)
         .timeout(Duration::from_secs(30));
-    let asked = client.pets().list().limit(1).with(options).send().await;
+    let asked = client.pets().list().limit(1).options(&options).send().await;
     let now = context.now();
     let (first, date, quota) = match asked {
         Ok(page) => {
             let found = format!("{} answers {}", client.base_url(), page.status());
-            (Check::ok(NAME, found), page.date(), page.rate_limit())
+            (Check::ok(NAME, found), page.date(), page.quota())
         }
         // A refusal is an answer, and tells the clock and the limit too.
         Err(error) => {
-            let (date, quota) = (error.date(), error.rate_limit());
+            let (date, quota) = (error.date(), error.quota());
             (refusal(NAME, error), date, quota)
         }
     };
     let mut checks = vec![first];
     checks.extend(date.map(|date| clock(date, now)));
-    checks.extend(quota.map(|quota| rate_limit(quota, date.unwrap_or(now))));
+    // Where nothing was sent, it is known why.
+    let limits = client.rate_limits();
+    let known = limits.windows.iter().min_by_key(|window| window.remaining).copied();
+    let now = date.or(limits.service_time).unwrap_or(now);
+    checks.extend(quota.or(known).map(|quota| rate_limit(quota, now)));
     checks
 }
 
@@ -184,7 +189,7 @@ fn clock(service: SystemTime, own: SystemTime) -> Check {
     Check::warning(NAME, found, "set this machine's clock; waits are right all the same")
 }
 
-fn rate_limit(quota: RateLimit, now: SystemTime) -> Check {
+fn rate_limit(quota: QuotaWindow, now: SystemTime) -> Check {
     const NAME: &str = "rate limit";
 
     let found = format!(

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::{CallOptions, Client, Quota, QuotaStatus, RateLimits};
+use petstore_client::RequestOptions;
+use petstore_client::rate_limit::{Blocked, Quota, QuotaWindow};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -15,14 +16,15 @@ use crate::time;
 ///
 /// What earlier runs were told, as long as it goes; where nothing is known, the service is asked
 /// for one pet, which itself uses one request. Where several quotas are in force, such as the
-/// minute's and the day's, each answer tells of one of them.
+/// minute's and the day's, each answer tells of one of them. Ends with exit code 7 where the
+/// service was asked and answered 429; what is known is shown all the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   petstore limits
   petstore limits --refresh -o json")]
 pub(crate) struct Limits {
-    /// Asks the service, whatever is known
+    /// Asks the service with one request, whatever is known, and even while it says to wait
     #[arg(long)]
     refresh: bool,
 }
@@ -50,39 +52,51 @@ impl Limits {
         let is_table = context.look().format() == OutputFormat::Table;
         let fields = if is_table { &FIELDS[..] } else { &FIELDS[..5] };
         let output = context.output(Some(fields))?;
-        let client = context.client().await?;
-        let mut limits = client.rate_limit();
-        if self.refresh || (limits.quotas.is_empty() && limits.blocked.is_none()) {
-            limits = ask(&client).await?;
+        // One request, which neither waits for a limit nor is repeated.
+        let once = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
+        let client = context.client_set_to(&once).await?;
+        let mut limits = client.rate_limits();
+        let mut throttled = None;
+        if self.refresh || (limits.windows.is_empty() && limits.blocked.is_none()) {
+            throttled = match client.refresh_rate_limits().await {
+                Ok(_) => None,
+                // A 429 tells as much as a success.
+                Err(error) if error.is_rate_limited() => Some(error),
+                Err(error) => return Err(error.into()),
+            };
+            limits = client.rate_limits();
+            if throttled.is_none() && limits.windows.is_empty() && limits.blocked.is_none() {
+                return Err(CliError::new(
+                    Exit::Service,
+                    "the service did not tell its rate limit",
+                ));
+            }
         }
         let now = limits.service_time.unwrap_or_else(|| context.now());
-        let shown = limits.quotas.iter().map(|quota| show(quota, now, is_table));
+        let shown = limits.windows.iter().map(|window| show(window, now, is_table));
         output.document(&shown.collect::<Vec<_>>()).await?;
-        if let Some(blocked) = &limits.blocked {
-            let (quota, until) = (blocked.quota, time::instant(blocked.until));
-            context.report.note(&format!("{quota} holds requests back until {until}"));
+        match (throttled, &limits.blocked) {
+            (Some(error), _) => {
+                let hints = vec!["asking again before the time may get the key banned".to_owned()];
+                Err(CliError { hints, ..error.into() })
+            }
+            (None, Some(blocked)) => {
+                context.report.note(&blocks(blocked));
+                Ok(())
+            }
+            (None, None) => Ok(()),
         }
-        Ok(())
     }
 }
 
-/// Asks the service, unless it wants to be left alone.
-async fn ask(client: &Client) -> Result<RateLimits, CliError> {
-    let at_once = CallOptions::new().max_wait(Duration::ZERO);
-    let asked = client.pets().list().limit(1).with(at_once).send().await;
-    let limits = client.rate_limit();
-    match asked {
-        // A refusal tells as much as a success.
-        Err(error) if !error.is_rate_limited() => Err(error.into()),
-        _ if limits.quotas.is_empty() && limits.blocked.is_none() => {
-            Err(CliError::new(Exit::Service, "the service did not tell its rate limit"))
-        }
-        _ => Ok(limits),
-    }
+/// Says what blocks requests, until when and for how much longer.
+fn blocks(blocked: &Blocked) -> String {
+    let (until, seconds) = (time::instant(blocked.until), time::seconds(blocked.remaining));
+    format!("{} blocks requests until {until} (another {seconds} s)", blocked.reason)
 }
 
-fn show(quota: &QuotaStatus, now: SystemTime, with_bar: bool) -> Shown {
-    let QuotaStatus { quota, limit, remaining, reset, .. } = *quota;
+fn show(window: &QuotaWindow, now: SystemTime, with_bar: bool) -> Shown {
+    let QuotaWindow { quota, limit, remaining, reset, .. } = *window;
     Shown {
         quota,
         limit,

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use petstore_client::{Quota, RateLimits};
+use petstore_client::rate_limit::{Quota, RateLimits};
 
 /// Returns how long `rows` more requests take, at `pace` each where no quota holds them back.
 pub(super) fn left(rows: usize, pace: Duration, limits: &RateLimits) -> Duration {
     let work = pace.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX));
-    let by_quota = limits.quotas.iter().map(|known| {
+    let by_quota = limits.windows.iter().map(|known| {
         let window = match known.quota {
             Quota::Day => Duration::from_secs(86_400),
             _ => Duration::from_secs(60),

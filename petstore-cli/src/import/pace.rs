@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use petstore_client::{Blocked, RateLimits};
+use petstore_client::rate_limit::{Blocked, RateLimits};
 
 /// What is to be done next.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ impl Bounds {
         let free = self.most.saturating_sub(under_way);
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let queued = under_way.saturating_sub(size(limits.in_flight.into()));
-        let left = limits.quotas.iter().map(|quota| quota.remaining).min();
-        let room = match (limits.held_by, left) {
+        let left = limits.windows.iter().map(|window| window.remaining).min();
+        let room = match (limits.wait_reason, left) {
             (None, Some(left)) => size(left).saturating_sub(queued),
             (None, None) if answered => free,
             // Where nothing is known, the first answer tells of the limits.
@@ -41,7 +41,7 @@ impl Bounds {
         };
         match &limits.blocked {
             _ if under_way > 0 => Next::Send(room.min(free)),
-            Some(blocked) if !blocked.wait.is_zero() && blocked.wait <= self.longest => {
+            Some(blocked) if !blocked.remaining.is_zero() && blocked.remaining <= self.longest => {
                 Next::Wait(blocked)
             }
             _ => Next::Send(room.clamp(1, free.max(1))),

@@ -56,7 +56,7 @@ impl<'c> Progress<'c> {
         self.told = Instant::now();
         let done = u32::try_from(self.done).unwrap_or(u32::MAX).max(1);
         let pace = self.started.elapsed() / done;
-        let limits = self.client.rate_limit();
+        let limits = self.client.rate_limits();
         let left = estimate::shown(estimate::left(self.all - self.done, pace, &limits));
         let percent = self.done.saturating_mul(100) / self.all;
         let mut text = format!("{} of {} rows ({percent} %)", self.done, self.all);
@@ -68,7 +68,7 @@ impl<'c> Progress<'c> {
             text = format!("[{}{}] {text}", "#".repeat(full), "-".repeat(BAR - full));
             // Elsewhere the wait itself is told.
             if let Some(blocked) = &limits.blocked {
-                text += &format!(", waiting: {}", blocked.quota);
+                text += &format!(", waiting: {}", blocked.reason);
             }
         }
         self.report.progress(&text);

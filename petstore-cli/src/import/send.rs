@@ -3,7 +3,8 @@
 use std::io;
 
 use futures_util::stream::{self, StreamExt as _};
-use petstore_client::{CallOptions, Client, Error};
+use petstore_client::rate_limit::Priority;
+use petstore_client::{Client, Error, RequestOptions};
 use tokio::time::sleep;
 
 use super::journal::{Event, Journal, Ledger};
@@ -52,7 +53,7 @@ impl Sending<'_> {
         loop {
             let mut wait = None;
             if ended.is_none() && left.len() > 0 {
-                let limits = self.client.rate_limit();
+                let limits = self.client.rate_limits();
                 match self.bounds.next(&limits, under_way.len(), progress.done > 0) {
                     Next::Send(some) => {
                         for row in left.by_ref().take(some) {
@@ -62,8 +63,8 @@ impl Sending<'_> {
                         }
                     }
                     Next::Wait(blocked) => {
-                        self.report.waits(blocked.quota, blocked.wait, blocked.until);
-                        wait = Some(blocked.wait);
+                        self.report.blocked(blocked);
+                        wait = Some(blocked.remaining);
                     }
                 }
             }
@@ -102,7 +103,8 @@ impl Sending<'_> {
             return Err(io::Error::other("the journal has more rows than the input"));
         };
         self.journal.note(row, Event::Sending).await?;
-        let call = self.client.pets().create(pet).with(CallOptions::new().background(true));
+        let after_others = RequestOptions::new().priority(Priority::Low);
+        let call = self.client.pets().create(pet).options(&after_others);
         let (event, verdict) = outcome::judge(call.await);
         self.journal.note(row, event.clone()).await?;
         Ok((row, event, verdict))

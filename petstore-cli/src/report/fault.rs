@@ -25,15 +25,14 @@ pub(super) fn object(error: &CliError) -> Value {
 }
 
 fn of_client(error: &ClientError) -> Map<String, Value> {
-    let seconds = |wait: std::time::Duration| wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let fields = [
         ("operation", error.operation().map(Value::from)),
         ("status", error.status().map(|status| status.as_u16().into())),
         ("code", error.code().map(Value::from)),
         ("serviceMessage", error.message().map(Value::from)),
-        ("quota", error.quota().map(|quota| quota.to_string().into())),
+        ("quota", error.blocked().map(|blocked| blocked.reason.to_string().into())),
         ("retryAt", error.retry_at().map(|at| time::instant(at).into())),
-        ("retryAfterSeconds", error.retry_after().map(|wait| seconds(wait).into())),
+        ("retryAfterSeconds", error.retry_after().map(|wait| time::seconds(wait).into())),
         ("path", error.decode_path().map(Value::from)),
         ("attempts", Some(error.attempts().into())),
         ("waitedSeconds", Some(error.waited().as_secs().into())),

@@ -4,7 +4,10 @@ use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use petstore_client::{Deprecation, Quota};
+use http::header::RETRY_AFTER;
+use petstore_client::Deprecation;
+use petstore_client::events::{Retrying, Waiting};
+use petstore_client::rate_limit::Blocked;
 use serde_json::{Value, json};
 
 use super::countdown::Countdown;
@@ -172,8 +175,8 @@ impl Report {
         }
         if operation == "getPet" {
             text += "; use `petstore pets list --status …`";
-        } else if let Some(successor) = end.successor() {
-            text += &format!("; use {successor}");
+        } else if let Some(replacement) = end.replacement() {
+            text += &format!("; use {replacement}");
         }
         self.warning(&text);
     }
@@ -183,24 +186,52 @@ impl Report {
         self.lock().deprecated
     }
 
-    /// Tells of a wait: as a countdown to who looks at it, else once.
-    pub(crate) fn waits(&self, quota: Quota, length: Duration, until: SystemTime) {
-        let seconds = length.as_secs() + u64::from(length.subsec_nanos() > 0);
-        let until = time::instant(until);
-        let told = format!("{quota} {until}");
-        if self.lock().wait_told.replace(told.clone()) == Some(told) {
-            return;
+    /// Tells why a call waits: where an end is known as a countdown to who looks at it, else once.
+    pub(crate) fn waits(&self, wait: &Waiting<'_>) {
+        if let Some(blocked) = &wait.blocked {
+            return self.blocked(blocked);
         }
+        let told = format!("waiting for {}", wait.reason);
+        if self.is_news(&told) && !(self.is_live() && self.lock().passing) {
+            self.note(&told);
+        }
+    }
+
+    /// Tells of a wait until nothing blocks requests any more.
+    pub(crate) fn blocked(&self, blocked: &Blocked) {
+        let Blocked { reason, until, remaining, .. } = blocked;
+        let until = format!(", until {}", time::instant(*until));
+        if self.is_news(&format!("{reason}{until}")) {
+            self.pauses(&reason.to_string(), *remaining, &until);
+        }
+    }
+
+    /// Tells of a pause that a failing service asked for. One of the client's own is short.
+    pub(crate) fn retries(&self, retry: &Retrying<'_>) {
+        let asked = retry.error.headers().is_some_and(|headers| headers.contains_key(RETRY_AFTER));
+        if let Some(status) = retry.error.status().filter(|_| asked) {
+            let reason = format!("the service answered {}", status.as_u16());
+            self.pauses(&reason, retry.delay, "");
+        }
+    }
+
+    fn pauses(&self, reason: &str, length: Duration, until: &str) {
+        let seconds = time::seconds(length);
         let is_live = self.is_live();
         if is_live && self.lock().passing {
             // How far it is stands there, and tells of the wait too.
         } else if is_live && seconds > 2 {
-            let reason = format!("{quota}, until {until}");
+            let reason = format!("{reason}{until}");
             let countdown = Countdown::start(Arc::downgrade(&self.inner), seconds, reason);
             self.lock().countdown = Some(countdown);
         } else {
-            self.note(&format!("{quota}: waiting {seconds} s, until {until}"));
+            self.note(&format!("{reason}: waiting {seconds} s{until}"));
         }
+    }
+
+    /// Returns whether this is another wait than the last one that was told of.
+    fn is_news(&self, wait: &str) -> bool {
+        self.lock().wait_told.replace(wait.to_owned()).as_deref() != Some(wait)
     }
 
     /// Returns whether somebody looks at lines that change.

@@ -2,7 +2,8 @@
 //! ones, `-vvv` the bodies.
 
 use http::HeaderMap;
-use petstore_client::{Answer, Bytes, Exchange};
+use petstore_client::Bytes;
+use petstore_client::events::{Finished, Received};
 
 use super::printer::Report;
 use crate::{style, time};
@@ -30,20 +31,21 @@ const SHOWN: [&str; 17] = [
 
 impl Report {
     /// Tells of an attempt that has ended, and takes off the screen what was told while it waited.
-    pub(crate) fn exchanged(&self, exchange: &Exchange<'_>) {
+    pub(crate) fn finished(&self, finished: &Finished<'_>) {
         self.clear();
         let verbose = self.style.verbose;
         if verbose >= 1 {
-            self.trace(&summary(exchange));
+            self.trace(&summary(finished));
         }
+        let request = &finished.request;
         if verbose >= 2 {
-            self.trace(&format!("> {} {}", exchange.method, exchange.url));
-            self.headers('>', exchange.headers);
+            self.trace(&format!("> {} {}", request.method, request.url));
+            self.headers('>', request.headers);
         }
-        if let (3.., Some(body)) = (verbose, exchange.body) {
+        if let (3.., Some(body)) = (verbose, request.body) {
             self.body('>', body);
         }
-        let Ok(Answer { status, headers, body, .. }) = exchange.answer else { return };
+        let Ok(Received { status, headers, body, .. }) = finished.outcome else { return };
         if verbose >= 2 {
             self.trace(&format!("< {status}"));
             self.headers('<', headers);
@@ -70,18 +72,18 @@ impl Report {
     }
 }
 
-fn summary(exchange: &Exchange<'_>) -> String {
-    let mut text = exchange.operation.to_owned();
-    if exchange.attempt > 1 {
-        text += &format!(", attempt {}", exchange.attempt);
+fn summary(finished: &Finished<'_>) -> String {
+    let mut text = finished.request.operation.to_owned();
+    if finished.request.attempt > 1 {
+        text += &format!(", attempt {}", finished.request.attempt);
     }
-    let elapsed = exchange.elapsed.as_secs_f64();
-    let answer = match &exchange.answer {
-        Ok(answer) => answer,
+    let elapsed = finished.elapsed.as_secs_f64();
+    let response = match &finished.outcome {
+        Ok(response) => response,
         Err(problem) => return format!("{text}: {problem} ({elapsed:.3} s)"),
     };
-    text += &format!(": {} in {elapsed:.3} s", answer.status);
-    if let Some(quota) = answer.rate_limit() {
+    text += &format!(": {} in {elapsed:.3} s", response.status);
+    if let Some(quota) = response.quota() {
         let reset = time::instant(quota.reset);
         text += &format!("; {} of {} requests left until {reset}", quota.remaining, quota.limit);
     }

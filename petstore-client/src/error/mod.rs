@@ -1,16 +1,362 @@
-//! What can go wrong with a call, as one opaque type.
-//!
-//! Whether a failed attempt is worth another is left to `retry`.
+//! Why a call failed: one opaque type with accessors and predicates over a private kind.
 
-mod fault;
 mod kind;
-mod limited;
-mod opaque;
-mod predicates;
+mod response;
 
-pub(crate) use fault::ServiceFault;
-pub(crate) use kind::{BoxError, Kind, Limit, Undecodable};
-pub use limited::Quota;
-pub(crate) use limited::RateLimited;
-pub use opaque::Error;
-pub(crate) use opaque::Journey;
+use std::borrow::Cow;
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, StatusCode};
+
+pub use self::kind::BoxError;
+pub(crate) use self::kind::{JsonProblem, Kind, TimeLimit};
+pub(crate) use self::response::ErrorResponse;
+use crate::clock;
+use crate::http::headers;
+use crate::rate_limit::{Blocked, QuotaWindow};
+
+/// What a call has been through.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CallStats {
+    /// Requests that were sent, or tried.
+    pub(crate) attempts: u32,
+    /// Time spent waiting between them, or before the first.
+    pub(crate) waited: Duration,
+    /// Whether the service may have acted on one of them.
+    pub(crate) may_have_acted: bool,
+    /// Whether sending the request again does no more than sending it once.
+    pub(crate) idempotent: bool,
+}
+
+/// Why a call failed.
+///
+/// The kind is private, so that more can be told apart later: ask with the `is_…` methods.
+/// `Display` is one sentence that names the operation and what to do about it, safe to print on a
+/// terminal; [`source`](std::error::Error::source) is the cause below.
+///
+/// ```
+/// # async fn call(client: petstore_client::Client) {
+/// match client.store().orders().await {
+///     Ok(orders) => println!("{} bytes", orders.to_string().len()),
+///     Err(error) if error.is_rate_limited() => println!("again at {:?}", error.retry_at()),
+///     Err(error) => eprintln!("{error}"),
+/// }
+/// # }
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: Kind,
+    operation: Option<Cow<'static, str>>,
+    stats: CallStats,
+}
+
+impl Error {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self(Box::new(Inner { kind, operation: None, stats: CallStats::default() }))
+    }
+
+    pub(crate) fn config(setting: &'static str, problem: impl Into<String>) -> Self {
+        let problem = problem.into();
+        Self::new(Kind::Config { setting, problem })
+    }
+
+    pub(crate) fn invalid(problem: impl Into<String>) -> Self {
+        Self::new(Kind::InvalidRequest(problem.into()))
+    }
+
+    pub(crate) fn with_operation(mut self, operation: impl Into<Cow<'static, str>>) -> Self {
+        self.0.operation = Some(operation.into());
+        self
+    }
+
+    pub(crate) fn with_stats(mut self, stats: CallStats) -> Self {
+        self.0.stats = stats;
+        self
+    }
+
+    /// Says which wait the call's limits still allowed.
+    pub(crate) fn with_allowed_wait(mut self, wait: Duration) -> Self {
+        if let Kind::RateLimited { allowed, .. } = &mut self.0.kind {
+            *allowed = Some(wait);
+        }
+        self
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.0.kind
+    }
+
+    fn response(&self) -> Option<&ErrorResponse> {
+        match &self.0.kind {
+            Kind::Response(response) => Some(response),
+            Kind::RateLimited { response, .. } => response.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the status of the response, where one came.
+    #[must_use]
+    pub fn status(&self) -> Option<StatusCode> {
+        match &self.0.kind {
+            Kind::Decode { status, .. } | Kind::BodyTooLarge { status, .. } => Some(*status),
+            _ => self.response().map(|r| r.status),
+        }
+    }
+
+    /// Returns the service's `code`: an open set of values, as it came.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.response()?.code.as_deref()
+    }
+
+    /// Returns the service's `message` as it came, which may hold control characters.
+    #[must_use]
+    pub fn message(&self) -> Option<&str> {
+        self.response()?.message.as_deref()
+    }
+
+    /// Returns the body of the response, cut to 2,000 characters and made printable.
+    #[must_use]
+    pub fn body(&self) -> Option<&str> {
+        match &self.0.kind {
+            Kind::Decode { body, .. } => Some(body),
+            _ => self.response().map(|r| r.body.as_str()),
+        }
+    }
+
+    /// Returns the headers of the response that was no success.
+    #[must_use]
+    pub fn headers(&self) -> Option<&HeaderMap> {
+        self.response().map(|r| &r.headers)
+    }
+
+    /// Returns the quota that the response describes (specification, section 8).
+    #[must_use]
+    pub fn quota(&self) -> Option<QuotaWindow> {
+        QuotaWindow::read(self.headers()?)
+    }
+
+    /// Returns the service's own time when it answered (`Date`), where an answer came.
+    #[must_use]
+    pub fn date(&self) -> Option<SystemTime> {
+        headers::date(self.headers()?)
+    }
+
+    /// Returns where in the JSON decoding failed, such as `[3].categoryId`, cut to 200 characters
+    /// and made printable; `.` is the whole.
+    #[must_use]
+    pub fn decode_path(&self) -> Option<&str> {
+        match &self.0.kind {
+            Kind::Decode { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns what blocks requests with the key, where that ended the call.
+    #[must_use]
+    pub fn blocked(&self) -> Option<&Blocked> {
+        match &self.0.kind {
+            Kind::RateLimited { blocked, .. } => Some(blocked),
+            _ => None,
+        }
+    }
+
+    /// Returns the instant, on the service's clock, from which the request may be sent again: the
+    /// end of the block, or what a 5xx asks for (`Retry-After`).
+    #[must_use]
+    pub fn retry_at(&self) -> Option<SystemTime> {
+        match self.blocked() {
+            Some(blocked) => Some(blocked.until),
+            None => self.date().unwrap_or_else(clock::wall).checked_add(self.retry_after()?),
+        }
+    }
+
+    /// Returns how long it was until [`retry_at`](Self::retry_at) when the error arose. Unlike
+    /// that, it does not depend on the local clock being right.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        if let Some(blocked) = self.blocked() {
+            return Some(blocked.remaining);
+        }
+        let response = self.response().filter(|response| response.status.is_server_error())?;
+        let service_now = self.date().unwrap_or_else(clock::wall);
+        headers::retry_after(&response.headers, service_now)
+    }
+
+    /// Returns the operation, by the specification's name (`listPets`) or as method and path.
+    #[must_use]
+    pub fn operation(&self) -> Option<&str> {
+        self.0.operation.as_deref()
+    }
+
+    /// Returns how many attempts were made; 0 where the call failed before the first.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.0.stats.attempts
+    }
+
+    /// Returns how long the call waited: between attempts, for rate limits, and for other calls
+    /// with the key ([`WaitReason`](crate::rate_limit::WaitReason)).
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.0.stats.waited
+    }
+
+    /// Returns whether the service may have acted on the request all the same: its answer was
+    /// lost, or it failed while working on it. Where this is `false`, sending again cannot do the
+    /// thing twice.
+    #[must_use]
+    pub fn may_have_been_processed(&self) -> bool {
+        self.0.stats.may_have_acted
+    }
+}
+
+impl Error {
+    /// Returns whether the client's own settings are at fault, such as its base URL or its key.
+    #[must_use]
+    pub fn is_config(&self) -> bool {
+        matches!(self.kind(), Kind::Config { .. })
+    }
+
+    /// Returns whether the request itself is at fault: an argument out of range, which is not
+    /// even sent, or an answer 400, 413, 415 or 422.
+    #[must_use]
+    pub fn is_invalid_request(&self) -> bool {
+        matches!(self.kind(), Kind::InvalidRequest(_))
+            || matches!(self.status().map(|s| s.as_u16()), Some(400 | 413 | 415 | 422))
+                && self.is_service()
+    }
+
+    /// Returns whether the key is missing or was not accepted (401), or none could be had.
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(self.kind(), Kind::Credentials(_)) || self.answered(StatusCode::UNAUTHORIZED)
+    }
+
+    /// Returns whether the service has no such thing (404).
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.answered(StatusCode::NOT_FOUND)
+    }
+
+    /// Returns whether the operation has been removed (410).
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.answered(StatusCode::GONE)
+    }
+
+    /// Returns whether a rate limit or a ban ended the call: refused (429), or held back for
+    /// longer than the call may wait. [`retry_at`](Self::retry_at) says when to come again.
+    #[must_use]
+    pub fn is_rate_limited(&self) -> bool {
+        matches!(self.kind(), Kind::RateLimited { .. })
+    }
+
+    /// Returns whether no connection came about: refused, no such host, or a failed TLS handshake.
+    #[must_use]
+    pub fn is_connect(&self) -> bool {
+        matches!(
+            self.kind(),
+            Kind::Connect { .. }
+                | Kind::Tls { .. }
+                | Kind::Timeout { limit: TimeLimit::Connect, .. }
+        )
+    }
+
+    /// Returns whether the TLS handshake failed, for a certificate that is not trusted for one. It
+    /// would fail again, so it is not tried again. Only told apart with rustls.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        matches!(self.kind(), Kind::Tls { .. })
+    }
+
+    /// Returns whether a time limit ran out: for connecting, for an attempt, or for the call.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        match self.kind() {
+            Kind::Timeout { .. } => true,
+            // A limit of the HTTP client that the program brought along.
+            Kind::Interrupted(error) => error.is_timeout(),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the connection broke while a response was awaited or read.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self.kind(), Kind::Interrupted(error) if !error.is_timeout())
+    }
+
+    /// Returns whether a successful response had a body that is not what the operation returns.
+    /// [`decode_path`](Self::decode_path) says where.
+    #[must_use]
+    pub fn is_decode(&self) -> bool {
+        matches!(self.kind(), Kind::Decode { .. })
+    }
+
+    /// Returns whether the response was larger than the client accepts.
+    #[must_use]
+    pub fn is_body_too_large(&self) -> bool {
+        matches!(self.kind(), Kind::BodyTooLarge { .. })
+    }
+
+    /// Returns whether a link to the next page leads elsewhere or round in circles.
+    #[must_use]
+    pub fn is_paging(&self) -> bool {
+        matches!(self.kind(), Kind::Paging(_))
+    }
+
+    /// Returns whether the service answered, and not with success.
+    #[must_use]
+    pub fn is_service(&self) -> bool {
+        self.response().is_some()
+    }
+
+    /// Returns whether the fault is the service's own (any 5xx).
+    #[must_use]
+    pub fn is_server_error(&self) -> bool {
+        self.response().is_some_and(|r| r.status.is_server_error())
+    }
+
+    fn answered(&self, status: StatusCode) -> bool {
+        self.response().is_some_and(|r| r.status == status)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(operation) = &self.0.operation {
+            write!(f, "{operation} failed: ")?;
+        }
+        self.0.kind.fmt(f)?;
+        if self.may_have_been_processed() && !self.0.stats.idempotent {
+            f.write_str("; the request may have been processed: look before you send it again")?;
+        }
+        match (self.attempts(), self.waited().as_secs()) {
+            (0 | 1, 0) => Ok(()),
+            (0 | 1, waited) => write!(f, " (after {waited} s of waiting)"),
+            (attempts, 0) => write!(f, " (after {attempts} attempts)"),
+            (attempts, waited) => {
+                write!(f, " (after {attempts} attempts and {waited} s of waiting)")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("operation", &self.0.operation)
+            .field("stats", &self.0.stats)
+            .finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.kind.source()
+    }
+}

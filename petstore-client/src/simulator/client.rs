@@ -1,5 +1,5 @@
-//! Who decides when a request may go: the gate, one who knows the service's state, and the simple
-//! policies that programs have.
+//! What decides when a request may be sent: the ledger, an oracle that knows the service's state,
+//! and the simple policies that programs have.
 
 use std::time::Duration;
 
@@ -8,21 +8,24 @@ use http::{HeaderMap, HeaderValue};
 use super::rng::Rng;
 use super::service::{Reply, Service, Wait};
 use super::window::{DAY, MINUTE, SECOND};
-use crate::headers::{rate_limit, retry_after};
-use crate::quota::{Head, Keeper, Local, Policy, Rate, Ticket, Time, Verdict};
+use crate::http::headers::{rate_headers, retry_after};
+use crate::rate_limit::clock::{LocalTime, ServiceTime};
+use crate::rate_limit::decision::Decision;
+use crate::rate_limit::ledger::{Ledger, ResponseHead};
+use crate::rate_limit::{Figure, Policy, Reservation};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
-    Gate,
+pub(super) enum Contender {
+    Limiter,
     Oracle,
     RetryAfter,
     SharedPause,
     Backoff,
 }
 
-pub(super) struct Client {
-    pub(super) kind: Kind,
-    pub(super) keeper: Keeper,
+pub(super) struct SimulatedClient {
+    pub(super) contender: Contender,
+    pub(super) ledger: Ledger,
     pub(super) policy: Policy,
     /// The oracle's requests that have not come to the service yet.
     pub(super) on_the_way: u64,
@@ -32,58 +35,67 @@ pub(super) struct Client {
     pub(super) told: i64,
 }
 
+/// How long a request may last.
+pub(super) const LEASE: Duration = Duration::from_secs(45);
+
 /// What the first in line may do.
 pub(super) enum Turn {
-    Go(Option<Ticket>),
+    Send(Option<Reservation>),
     At(i64),
     Busy,
 }
 
-impl Client {
-    pub(super) fn new(kind: Kind, wall: i64, policy: Policy) -> Self {
-        let keeper = Keeper::new(Local(0), Time(wall));
-        Self { kind, keeper, policy, on_the_way: 0, pause: i64::MIN, told: i64::MIN }
+impl SimulatedClient {
+    pub(super) fn new(contender: Contender, wall: i64, policy: Policy) -> Self {
+        let ledger = Ledger::new(LocalTime(0), ServiceTime(wall));
+        Self { contender, ledger, policy, on_the_way: 0, pause: i64::MIN, told: i64::MIN }
     }
 
     pub(super) fn turn(&mut self, now: i64, service: &mut Service) -> Turn {
-        match self.kind {
-            Kind::Gate => match self.keeper.verdict(Local(now), &self.policy) {
-                Verdict::Go(pass) => Turn::Go(Some(self.keeper.grant(Local(now), pass))),
-                Verdict::Blocked(block) => Turn::At(self.keeper.surely(block.until).0),
-                Verdict::Paced(at) | Verdict::Settling(at) => Turn::At(self.keeper.surely(at).0),
-                Verdict::Busy(_) => Turn::Busy,
-            },
-            Kind::Oracle => {
+        match self.contender {
+            Contender::Limiter => {
+                self.ledger.requests.expire(LocalTime(now));
+                match self.ledger.decide(LocalTime(now), &self.policy) {
+                    Decision::Send { probe } => {
+                        Turn::Send(Some(self.ledger.requests.reserve(LocalTime(now), probe)))
+                    }
+                    Decision::WaitUntil(block) => Turn::At(block.until.0),
+                    Decision::WaitForResponse(_) => Turn::Busy,
+                }
+            }
+            Contender::Oracle => {
                 let (left, wait) = service.left(now);
                 if left > self.on_the_way {
                     self.on_the_way += 1;
-                    return Turn::Go(None);
+                    return Turn::Send(None);
                 }
                 if left == 0 { Turn::At(now + wait) } else { Turn::Busy }
             }
             _ if self.pause > now => Turn::At(self.pause),
-            _ => Turn::Go(None),
+            _ => Turn::Send(None),
         }
     }
 
-    /// Returns what the gate reserves while nothing is under way, once one more request has been
-    /// answered, long after: that settles the fate of all before it.
-    pub(super) fn reserved_at_rest(&mut self, now: i64) -> u64 {
-        let later = Local(now + 366 * DAY);
-        let Verdict::Go(pass) = self.keeper.verdict(later, &self.policy) else {
+    /// Returns how many requests are outstanding at rest, once one more has been answered, long
+    /// after: that resolves all before it.
+    pub(super) fn outstanding_at_rest(&mut self, now: i64) -> u64 {
+        let later = LocalTime(now + 366 * DAY);
+        self.ledger.requests.expire(later);
+        let Decision::Send { probe } = self.ledger.decide(later, &self.policy) else {
             // The service named a reset that is years away.
-            return self.keeper.state.in_flight().into();
+            return self.ledger.requests.in_flight().into();
         };
-        let ticket = self.keeper.grant(later, pass);
-        let head = Head { status: 200, date: None, rate: None, retry_after: None };
-        self.keeper.answered(ticket, later, later, &head, Duration::ZERO);
-        self.keeper.state.reserved()
+        let mut request = self.ledger.requests.reserve(later, probe);
+        assert!(self.ledger.requests.start(&mut request, later, LEASE));
+        let head = ResponseHead { status: 200, date: None, figure: None, retry_after: None };
+        self.ledger.record_response(request, later, &head, |_| Duration::ZERO);
+        self.ledger.requests.count()
     }
 
-    /// Takes in an answer; returns how long the task that was refused waits by itself.
+    /// Records a response; returns how long the task that was refused waits by itself.
     pub(super) fn answered(
         &mut self,
-        (ticket, sent, attempt): (Option<Ticket>, i64, u32),
+        (reservation, attempt): (Option<Reservation>, u32),
         now: i64,
         reply: &Reply,
         rng: &mut Rng,
@@ -95,42 +107,43 @@ impl Client {
         if reply.status == 429 {
             self.told = self.told.max(now + wait);
         }
-        match self.kind {
-            Kind::Gate => {
-                let head = head(reply, self.keeper.service_time(Local(now)));
-                let step = self.keeper.state.refusals_in_a_row.min(8);
-                let extra = Duration::from_micros(rng.next() % ((2 * SECOND as u64) << step));
-                self.keeper.answered(ticket.unwrap(), Local(sent), Local(now), &head, extra);
+        match self.contender {
+            Contender::Limiter => {
+                let head = head(reply, self.ledger.clock.earliest(LocalTime(now)));
+                let now = LocalTime(now);
+                self.ledger.record_response(reservation.unwrap(), now, &head, |max| {
+                    max.mul_f64(rng.below(1_000_000) as f64 / 1e6)
+                });
                 0
             }
-            Kind::Oracle => 0,
-            Kind::RetryAfter => wait,
-            Kind::SharedPause => {
+            Contender::Oracle => 0,
+            Contender::RetryAfter => wait,
+            Contender::SharedPause => {
                 if reply.status == 429 {
                     self.pause = self.pause.max(now + wait);
                 }
                 0
             }
-            Kind::Backoff => rng.below((SECOND << attempt.min(6)).min(MINUTE)),
+            Contender::Backoff => rng.below((SECOND << attempt.min(6)).min(MINUTE)),
         }
     }
 }
 
-/// Reads a reply as the gate's door reads one.
-fn head(reply: &Reply, believed: Time) -> Head {
-    let date = reply.date.map(|date| Time(date * SECOND));
+/// Reads a reply as the limiter reads a response.
+fn head(reply: &Reply, believed: ServiceTime) -> ResponseHead {
+    let date = reply.date.map(|date| ServiceTime(date * SECOND));
     let service = date.unwrap_or(believed).system();
     let garbage = |[limit, remaining, reset]: [&'static str; 3]| {
         let mut headers = HeaderMap::new();
         headers.append("x-ratelimit-limit", HeaderValue::from_static(limit));
         headers.append("x-ratelimit-remaining", HeaderValue::from_static(remaining));
         headers.append("x-ratelimit-reset", HeaderValue::from_static(reset));
-        rate_limit(&headers, service)
-            .map(|rate| (rate.limit, rate.remaining, Time::from(rate.reset)))
+        rate_headers(&headers, service)
+            .map(|rate| (rate.limit, rate.remaining, ServiceTime::from(rate.reset)))
     };
-    let told = reply.rate.map(|(limit, left, reset)| (limit, left, Time(reset * SECOND)));
-    let rate = reply.garbage.map_or(told, garbage);
-    let rate = rate.map(|(limit, remaining, reset)| Rate { limit, remaining, reset });
+    let told = reply.rate.map(|(limit, left, reset)| (limit, left, ServiceTime(reset * SECOND)));
+    let figure = reply.garbage.map_or(told, garbage);
+    let figure = figure.map(|(limit, remaining, reset)| Figure { limit, remaining, reset });
     let wait = reply.wait.and_then(|(wait, seconds)| {
         let text = match wait {
             Wait::Seconds | Wait::Any => return Some(Duration::from_secs(seconds as u64)),
@@ -144,5 +157,5 @@ fn head(reply: &Reply, believed: Time) -> Head {
         headers.append(http::header::RETRY_AFTER, text.parse().unwrap());
         retry_after(&headers, service)
     });
-    Head { status: reply.status, date, rate, retry_after: wait }
+    ResponseHead { status: reply.status, date, figure, retry_after: wait }
 }

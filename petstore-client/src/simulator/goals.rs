@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::client::Kind;
+use super::client::Contender;
 use super::network::{End, Network, Trip};
 use super::service::Model;
 use super::setup::{NOON, Outcome, Setup};
@@ -12,22 +12,22 @@ use super::world::run;
 const RATES: [u64; 3] = [60, 300, 1_000];
 const TASKS: [usize; 3] = [1, 16, 256];
 
-fn finish(kind: Kind, rate: u64, tasks: usize, seed: u64) -> Outcome {
-    run(&Setup::new(kind, Model::new(rate), tasks, rate * 290 / 60, seed))
+fn finish(contender: Contender, rate: u64, tasks: usize, seed: u64) -> Outcome {
+    run(&Setup::new(contender, Model::new(rate), tasks, rate * 290 / 60, seed))
 }
 
 #[test]
 fn a_sole_user_is_never_refused_and_loses_no_speed() {
     for rate in RATES {
         for tasks in TASKS {
-            let (mut gate, mut oracle) = (0, 0);
+            let (mut limiter, mut oracle) = (0, 0);
             for seed in 0..6 {
-                let outcome = finish(Kind::Gate, rate, tasks, seed);
+                let outcome = finish(Contender::Limiter, rate, tasks, seed);
                 assert_eq!((outcome.refusals, outcome.undone), (0, 0), "{rate} {tasks} {seed}");
-                gate += outcome.finished;
-                oracle += finish(Kind::Oracle, rate, tasks, seed).finished;
+                limiter += outcome.finished;
+                oracle += finish(Contender::Oracle, rate, tasks, seed).finished;
             }
-            let speed = oracle as f64 / gate as f64;
+            let speed = oracle as f64 / limiter as f64;
             assert!(speed >= 0.995, "{rate} {tasks}: {speed:.4}");
         }
     }
@@ -36,17 +36,17 @@ fn a_sole_user_is_never_refused_and_loses_no_speed() {
 #[test]
 fn a_sole_user_of_a_sliding_window_is_not_taken_for_several() {
     for (rate, tasks) in [(60, 1), (300, 1), (300, 16), (1_000, 16)] {
-        let (mut gate, mut oracle) = (0, 0);
+        let (mut limiter, mut oracle) = (0, 0);
         for seed in 0..3 {
             let model = Model { sliding: true, ..Model::new(rate) };
-            let mut setup = Setup::new(Kind::Gate, model, tasks, rate * 290 / 60, seed);
+            let mut setup = Setup::new(Contender::Limiter, model, tasks, rate * 290 / 60, seed);
             let outcome = run(&setup);
             assert_eq!(outcome.refusals, 0, "{rate} {tasks} {seed}");
-            gate += outcome.finished;
-            setup.kind = Kind::Oracle;
+            limiter += outcome.finished;
+            setup.contender = Contender::Oracle;
             oracle += run(&setup).finished;
         }
-        let speed = oracle as f64 / gate as f64;
+        let speed = oracle as f64 / limiter as f64;
         assert!(speed >= 0.96, "{rate} {tasks}: {speed:.4}");
     }
 }
@@ -54,7 +54,7 @@ fn a_sole_user_of_a_sliding_window_is_not_taken_for_several() {
 /// Returns the refusals in five windows and the part of the quota that is used.
 fn four_apart(rate: u64, tasks: usize, seed: u64) -> (f64, f64) {
     let windows = 25;
-    let mut setup = Setup::new(Kind::Gate, Model::new(rate), tasks, 1 << 40, seed);
+    let mut setup = Setup::new(Contender::Limiter, Model::new(rate), tasks, 1 << 40, seed);
     setup.processes = 4;
     // Within the first ten seconds of a minute: no task could use a window that is nearly over.
     let late = setup.start.rem_euclid(10 * SECOND);
@@ -107,13 +107,13 @@ fn a_sole_user_on_fresh_seeds() {
         for tasks in TASKS {
             let speeds = (20_000..20_040).map(|seed| {
                 let mut setup =
-                    Setup::new(Kind::Gate, Model::new(rate), tasks, rate * 290 / 60, seed);
+                    Setup::new(Contender::Limiter, Model::new(rate), tasks, rate * 290 / 60, seed);
                 // Who knows nothing cannot use the last round trip of a window.
                 setup.start -= setup.start.rem_euclid(MINUTE) / (50 * SECOND) * 10 * SECOND;
-                let gate = run(&setup);
-                assert_eq!(gate.refusals, 0, "{rate} {tasks} {seed}");
-                setup.kind = Kind::Oracle;
-                run(&setup).finished as f64 / gate.finished as f64
+                let limiter = run(&setup);
+                assert_eq!(limiter.refusals, 0, "{rate} {tasks} {seed}");
+                setup.contender = Contender::Oracle;
+                run(&setup).finished as f64 / limiter.finished as f64
             });
             let speeds: Vec<_> = speeds.collect();
             let mean = speeds.iter().sum::<f64>() / speeds.len() as f64;
@@ -127,21 +127,21 @@ fn a_sole_user_on_fresh_seeds() {
 #[test]
 fn a_cold_key_costs_exactly_one_round_trip() {
     let trip = Trip { there: 40_000, back: 60_000, end: End::Answered };
-    let mut setup = Setup::new(Kind::Gate, Model::new(60), 256, 60, 1);
+    let mut setup = Setup::new(Contender::Limiter, Model::new(60), 256, 60, 1);
     setup.start = NOON;
     setup.network = Network::List(vec![trip]);
     setup.policy.max_in_flight = Some(60);
-    let gate = run(&setup);
-    setup.kind = Kind::Oracle;
-    assert_eq!(gate.finished - run(&setup).finished, 100_000);
-    assert_eq!((gate.refusals, gate.most_while_unknown), (0, 1));
+    let limiter = run(&setup);
+    setup.contender = Contender::Oracle;
+    assert_eq!(limiter.finished - run(&setup).finished, 100_000);
+    assert_eq!((limiter.refusals, limiter.most_while_unknown), (0, 1));
 }
 
 #[test]
 fn a_burst_that_fits_is_not_paced() {
-    let p99 = |kind| {
+    let p99 = |contender| {
         let latencies = (0..20).flat_map(|seed| {
-            let mut setup = Setup::new(kind, Model::new(60), 59, 60, seed);
+            let mut setup = Setup::new(contender, Model::new(60), 59, 60, seed);
             (setup.start, setup.burst_at) = (NOON, 10 * SECOND);
             let outcome = run(&setup);
             assert_eq!((outcome.refusals, outcome.latencies.len()), (0, 60));
@@ -152,6 +152,6 @@ fn a_burst_that_fits_is_not_paced() {
         latencies[latencies.len() * 99 / 100]
     };
     // Each way takes 35 to 60 ms, now and then more.
-    let (gate, unthrottled) = (p99(Kind::Gate), p99(Kind::RetryAfter));
-    assert!(gate <= unthrottled + 120_000, "{gate} {unthrottled}");
+    let (limiter, unthrottled) = (p99(Contender::Limiter), p99(Contender::RetryAfter));
+    assert!(limiter <= unthrottled + 120_000, "{limiter} {unthrottled}");
 }

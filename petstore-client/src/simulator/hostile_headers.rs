@@ -1,5 +1,5 @@
-//! Headers that a service could send to harm: the gate neither panics nor makes a call wait longer
-//! than it may.
+//! Headers that a service could send to harm: the limiter neither panics nor makes a call wait
+//! longer than it may.
 
 use std::time::Duration;
 
@@ -11,9 +11,8 @@ use proptest::sample::select;
 
 use super::scenarios::check;
 use crate::clock;
-use crate::gate::{Gate, Lane, Wish};
-use crate::headers::{rate_limit, retry_after};
-use crate::quota::Policy;
+use crate::http::headers::{rate_headers, retry_after};
+use crate::rate_limit::{Acquire, Limiter, Plan, Policy, Priority};
 
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
@@ -73,34 +72,36 @@ async fn all_waits_end_in_time(
     answers: Vec<(u16, HeaderMap)>,
     policy: Policy,
 ) -> Result<(), TestCaseError> {
-    let gate = Gate::new(None);
+    let limiter = Limiter::new(None);
     for (status, headers) in answers {
         let start = clock::now();
         let latest = start + MAX_WAIT;
-        let wish = Wish { number: None, lane: Lane::Interactive, policy, latest };
-        let acquired = tokio::time::timeout(2 * MAX_WAIT, gate.acquire(wish, |_| ())).await;
+        let priority = Priority::Normal;
+        let request = Acquire { place: None, priority, policy, latest, forced: false };
+        let acquired = tokio::time::timeout(2 * MAX_WAIT, limiter.acquire(request, |_| ())).await;
         let waited = start.elapsed();
         prop_assert!(waited <= MAX_WAIT + Duration::from_millis(1), "{:?}", waited);
         match acquired.expect("that is less than the time-out") {
             Ok(mut permit) => {
-                permit.sent();
+                prop_assert!(permit.start(Duration::from_secs(30)));
                 permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
             }
-            Err(hold) => {
-                prop_assert!(hold.until > latest, "no wait is too long that ends in time");
+            Err(blocked) => {
+                let end = clock::now() + blocked.remaining;
+                prop_assert!(end > latest, "no wait is too long that ends in time");
                 tokio::time::advance(MAX_WAIT).await;
             }
         }
-        gate.snapshot(&policy);
+        limiter.snapshot(&policy);
     }
     Ok(())
 }
 
 #[test]
 fn no_headers_make_a_call_wait_longer_than_it_may() {
-    let plan = option::of(Just((60, 1_000)));
-    check((vec(answer(), 1..20), plan, any::<bool>()), (150, 5), |(answers, plan, pacing)| {
-        let policy = Policy { plan, pacing, ..Policy::default() };
+    let plan = option::of(Just(Plan::FREE));
+    check((vec(answer(), 1..20), plan), (150, 5), |(answers, plan)| {
+        let policy = Policy { plan, ..Policy::default() };
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build().unwrap();
         runtime.block_on(all_waits_end_in_time(answers, policy))
@@ -111,7 +112,7 @@ fn no_headers_make_a_call_wait_longer_than_it_may() {
 fn what_is_read_from_any_headers_is_within_bounds() {
     check((answer(), 0..4_000_000_000_u64), (2_000, 6), |((_, headers), now)| {
         let now = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(now);
-        if let Some(rate) = rate_limit(&headers, now) {
+        if let Some(rate) = rate_headers(&headers, now) {
             prop_assert!(rate.remaining <= rate.limit);
             let since = rate.reset.duration_since(std::time::SystemTime::UNIX_EPOCH);
             prop_assert!(since.unwrap().as_secs() < 253_370_764_800);

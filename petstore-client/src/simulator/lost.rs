@@ -1,13 +1,13 @@
 //! Requests that are given up while they are under way, and may still arrive, overtaken by others.
 
-use super::client::Kind;
+use super::client::Contender;
 use super::network::Network;
 use super::service::Model;
 use super::setup::{Outcome, Setup};
 use super::world::run;
 
 fn giving_up(rate: u64, tasks: usize, cancelled: u32, seed: u64) -> Outcome {
-    let mut setup = Setup::new(Kind::Gate, Model::new(rate), tasks, rate * 29 / 6, seed);
+    let mut setup = Setup::new(Contender::Limiter, Model::new(rate), tasks, rate * 29 / 6, seed);
     setup.network = Network::Chance { way: (35_000, 25_000), lost: 0, cancelled, dropped: 0 };
     run(&setup)
 }

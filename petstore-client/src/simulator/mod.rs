@@ -1,7 +1,7 @@
-//! The quota gate's state machine against a simulated service, in virtual time.
+//! The ledger against a simulated service, in virtual time.
 //!
-//! Everything is drawn from a seed: the same seed is the same run. The real `Keeper` decides what
-//! may be sent; the service, the network, the tasks and their line are models.
+//! Everything is drawn from a seed: the same seed is the same run. The real ledger decides what may
+//! be sent; the service, the network, the tasks and their line are models.
 
 #![allow(
     clippy::cast_possible_truncation,

@@ -1,5 +1,5 @@
-//! The order in which answers come back, and the one in which calls stand in line, on the real
-//! state and the real gate.
+//! The order in which responses come back, and the one in which calls stand in line, on the real
+//! ledger and the real limiter.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,8 +14,10 @@ use super::scenarios::check;
 use super::setup::NOON;
 use super::window::{MINUTE, SECOND};
 use crate::clock;
-use crate::gate::{Gate, Lane, Wish};
-use crate::quota::{Head, Keeper, Local, Policy, Rate, Ticket, Time, Verdict};
+use crate::rate_limit::clock::{LocalTime, ServiceTime};
+use crate::rate_limit::decision::Decision;
+use crate::rate_limit::ledger::{Ledger, ResponseHead};
+use crate::rate_limit::{Acquire, Figure, Limiter, Policy, Priority, Reservation};
 
 const CASES: (u32, u64) = (200, 3);
 
@@ -49,41 +51,44 @@ fn burst() -> impl Strategy<Value = (Vec<Said>, Vec<Said>)> {
     })
 }
 
-/// Takes in answers to requests that were under way together; returns all that can be seen after.
-fn take_in(all: &[Said]) -> (Vec<(u64, u64, Time)>, Verdict, u64, u64) {
+/// Records responses to requests that were in flight together; returns all that can be seen after.
+fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     let policy = Policy { max_in_flight: Some(100), ..Policy::default() };
-    let mut keeper = Keeper::new(Local(0), Time(NOON));
-    let head = |status, remaining, reset, wait: Option<u64>| Head {
+    let mut ledger = Ledger::new(LocalTime(0), ServiceTime(NOON));
+    let head = |status, remaining, reset, wait: Option<u64>| ResponseHead {
         status,
-        date: Some(Time(NOON + MINUTE - SECOND)),
-        rate: Some(Rate { limit: 60, remaining, reset: Time(reset) }),
+        date: Some(ServiceTime(NOON + MINUTE - SECOND)),
+        figure: Some(Figure { limit: 60, remaining, reset: ServiceTime(reset) }),
         retry_after: wait.map(Duration::from_secs),
     };
     // In the last second of the first window.
-    let (start, now) = (Local(0), Local(SECOND / 10));
-    let grant = |keeper: &mut Keeper| match keeper.verdict(start, &policy) {
-        Verdict::Go(pass) => keeper.grant(start, pass),
-        held => panic!("all of the burst may go: {held:?}"),
+    let (start, now) = (LocalTime(0), LocalTime(SECOND / 10));
+    let send = |ledger: &mut Ledger| match ledger.decide(start, &policy) {
+        Decision::Send { probe } => {
+            let mut request = ledger.requests.reserve(start, probe);
+            assert!(ledger.requests.start(&mut request, start, Duration::from_secs(30)));
+            request
+        }
+        decision => panic!("all of the burst may be sent: {decision:?}"),
     };
-    let probe = grant(&mut keeper);
-    let told = head(200, 59, NOON + MINUTE, None);
-    keeper.answered(probe, start, start, &told, Duration::ZERO);
-    let tickets: Vec<Ticket> = all.iter().map(|_| grant(&mut keeper)).collect();
+    let no_jitter = |_| Duration::ZERO;
+    let probe = send(&mut ledger);
+    ledger.record_response(probe, start, &head(200, 59, NOON + MINUTE, None), no_jitter);
+    let requests: Vec<Reservation> = all.iter().map(|_| send(&mut ledger)).collect();
     for said in all {
         let head = head(said.status, said.remaining, said.reset, said.wait);
-        keeper.answered(tickets[said.request], start, now, &head, Duration::ZERO);
+        ledger.record_response(requests[said.request], now, &head, no_jitter);
     }
-    let state = &keeper.state;
-    let accounts = state.accounts().iter().map(|a| (a.limit, a.remaining, a.reset)).collect();
-    (accounts, keeper.verdict(now, &policy), state.reserved(), state.refusals)
+    let windows = ledger.windows.iter().map(|w| (w.limit, w.remaining, w.reset)).collect();
+    (windows, ledger.decide(now, &policy), ledger.requests.count(), ledger.throttled)
 }
 
-// Not so where answers speak of two quotas in turn: each then counts against the other as well,
-// unless the other was not known yet. That order can only make the gate believe in less.
+// Not so where responses describe two quotas in turn: each then counts against the other as well,
+// unless the other was not known yet. That order can only make the ledger believe in less.
 #[test]
 fn the_same_answers_in_any_order_leave_the_same_state() {
     check(burst(), CASES, |(one, other)| {
-        prop_assert_eq!(take_in(&one), take_in(&other));
+        prop_assert_eq!(record(&one), record(&other));
         Ok(())
     });
 }
@@ -122,23 +127,26 @@ fn calls() -> impl Strategy<Value = Vec<(bool, GivesUp)>> {
 
 /// Lets all through, one at a time; returns in which order they went and how many were woken.
 fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
-    let gate = Gate::new(None);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let _entered = runtime.enter();
+    let limiter = Limiter::new(None);
     let policy = Policy { max_in_flight: Some(1), ..Policy::default() };
-    let wish = |lane| {
+    let acquire = |priority| {
         let latest = clock::now() + Duration::from_secs(3_600);
-        gate.acquire(Wish { number: None, lane, policy, latest }, |_| ())
+        let request = Acquire { place: None, priority, policy, latest, forced: false };
+        limiter.acquire(request, |_| ())
     };
     let bells: Vec<_> = calls.iter().map(|_| Arc::new(Bell::default())).collect();
-    let mut first = Box::pin(wish(Lane::Interactive));
+    let mut first = Box::pin(acquire(Priority::Normal));
     let Poll::Ready(Ok(mut permit)) = poll(&mut first, &Arc::default()) else {
         panic!("nothing is known: the first goes")
     };
     let mut waiting: Vec<_> = calls
         .iter()
         .enumerate()
-        .map(|(number, (background, _))| {
-            let lane = if *background { Lane::Background } else { Lane::Interactive };
-            let mut call = Box::pin(wish(lane));
+        .map(|(number, (low, _))| {
+            let priority = if *low { Priority::Low } else { Priority::Normal };
+            let mut call = Box::pin(acquire(priority));
             assert!(poll(&mut call, &bells[number]).is_pending());
             Some(call)
         })
@@ -167,13 +175,13 @@ fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
         order.push(next);
         permit = granted;
     }
-    let limits = gate.snapshot(&policy);
+    let limits = limiter.snapshot(&policy);
     assert_eq!((limits.in_flight, limits.waiting), (0, 0));
     (order, (0..calls.len()).map(rung).sum())
 }
 
 #[test]
-fn calls_go_in_the_order_in_which_they_came_the_interactive_ones_first() {
+fn calls_go_in_the_order_in_which_they_came_those_of_low_priority_last() {
     check(calls(), CASES, |calls| {
         let (order, woken) = stand_in_line(&calls);
         let stay = |background| {

@@ -3,7 +3,7 @@
 
 use std::iter;
 
-use super::client::Kind;
+use super::client::Contender;
 use super::service::{Model, Shows, Wait};
 use super::setup::{Outcome, Setup};
 use super::window::SECOND;
@@ -15,7 +15,7 @@ fn odd(change: impl Fn(&mut Model), tasks: usize) -> u64 {
     for seed in 0..5 {
         let mut model = Model::new(60);
         change(&mut model);
-        let setup = Setup::new(Kind::Gate, model, tasks, 200, seed);
+        let setup = Setup::new(Contender::Limiter, model, tasks, 200, seed);
         let Outcome { refusals, bans, defied, undone, .. } = run(&setup);
         assert_eq!((bans, defied, undone), (0, 0, 0), "seed {seed}, {refusals} refusals");
         most = most.max(refusals);
@@ -88,7 +88,7 @@ fn the_services_clock_is_set() {
         };
         let finished = |steps| {
             let model = Model { steps, ..Model::new(rate) };
-            let out = run(&Setup::new(Kind::Gate, model, tasks, rate * 290 / 60, seed));
+            let out = run(&Setup::new(Contender::Limiter, model, tasks, rate * 290 / 60, seed));
             assert!(out.refusals <= 2, "{by} {then:?} {tasks} {rate} {seed}: {}", out.refusals);
             assert_eq!((out.bans, out.defied, out.undone), (0, 0, 0));
             out.finished

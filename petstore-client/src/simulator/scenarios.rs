@@ -8,11 +8,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
-use super::client::Kind;
+use super::client::Contender;
 use super::network::{End, Network, Trip};
 use super::service::{Model, Shows, Wait};
 use super::setup::{NOON, Setup};
 use super::window::{DAY, MINUTE, SECOND};
+use crate::rate_limit::Plan;
 
 const MILLI: i64 = 1_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -61,7 +62,8 @@ pub(super) fn conforming() -> impl Strategy<Value = Setup> {
                 }
                 Quotas::OnlyMinute => model.shows = Shows::Minute,
             }
-            setup.policy.plan = plan.then_some((minute, setup.model.day));
+            setup.policy.plan =
+                plan.then(|| Plan::custom().per_minute(minute).per_day(setup.model.day));
             setup
         })
         .prop_filter("a day of a few requests takes long", |setup| {
@@ -109,7 +111,7 @@ fn setup(trips: impl Strategy<Value = Vec<Trip>>) -> impl Strategy<Value = Setup
     let crowd = (1..60_usize, 1..700_u64, proptest::option::of(1..9_u32));
     (crowd, trips, -2 * HOUR..2 * HOUR, 0..MINUTE, any::<u64>()).prop_map(
         |((tasks, jobs, most), trips, wall, start, seed)| {
-            let mut setup = Setup::new(Kind::Gate, Model::new(60), tasks, jobs, seed);
+            let mut setup = Setup::new(Contender::Limiter, Model::new(60), tasks, jobs, seed);
             (setup.network, setup.wall, setup.start) = (Network::List(trips), wall, NOON + start);
             setup.policy.max_in_flight = most;
             setup

@@ -1,15 +1,15 @@
 //! What is run, and what came of it.
 
-use super::client::Kind;
+use super::client::Contender;
 use super::network::Network;
 use super::rng::Rng;
 use super::service::Model;
-use crate::quota::Policy;
+use crate::rate_limit::Policy;
 
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
     pub(super) seed: u64,
-    pub(super) kind: Kind,
+    pub(super) contender: Contender,
     pub(super) model: Model,
     pub(super) network: Network,
     pub(super) processes: usize,
@@ -31,11 +31,17 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub(super) fn new(kind: Kind, model: Model, tasks: usize, jobs: u64, seed: u64) -> Self {
+    pub(super) fn new(
+        contender: Contender,
+        model: Model,
+        tasks: usize,
+        jobs: u64,
+        seed: u64,
+    ) -> Self {
         let mut rng = Rng::new(seed ^ 0xabcd);
         Self {
             seed,
-            kind,
+            contender,
             model,
             network: Network::FAIR,
             processes: 1,
@@ -70,7 +76,7 @@ pub(super) struct Outcome {
     pub(super) defied: u64,
     /// The sum of all processes' remaining jobs: nothing when each wait has ended.
     pub(super) undone: u64,
-    /// What the gate still reserves at rest, once one more request has been answered.
+    /// What is still outstanding at rest, once one more request has been answered.
     pub(super) left_over: u64,
     /// The most requests that were under way while no answer had told anything.
     pub(super) most_while_unknown: usize,

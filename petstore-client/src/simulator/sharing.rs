@@ -1,6 +1,6 @@
 //! Processes that share what they know, with the state's own notes and leases.
 
-use super::client::Kind;
+use super::client::Contender;
 use super::service::Model;
 use super::setup::{NOON, Outcome, Setup};
 use super::window::{MINUTE, SECOND};
@@ -10,7 +10,7 @@ const WINDOWS: i64 = 6;
 
 /// Lets four processes work through some windows; the first may be killed on the way.
 fn four_together(rate: u64, tasks: usize, killed: i64, seed: u64) -> Outcome {
-    let mut setup = Setup::new(Kind::Gate, Model::new(rate), tasks, 1 << 40, seed);
+    let mut setup = Setup::new(Contender::Limiter, Model::new(rate), tasks, 1 << 40, seed);
     (setup.processes, setup.shared, setup.killed) = (4, true, killed);
     let late = setup.start.rem_euclid(10 * SECOND);
     (setup.start, setup.horizon) = (NOON + late, WINDOWS * MINUTE - late - 1);

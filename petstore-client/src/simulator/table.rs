@@ -1,6 +1,6 @@
 //! The table: `cargo test --release -p petstore-client simulator -- --ignored --nocapture`.
 
-use super::client::Kind;
+use super::client::Contender;
 use super::service::Model;
 use super::setup::Setup;
 use super::world::run;
@@ -12,13 +12,17 @@ fn the_table() {
     for rate in [60, 300, 1_000] {
         for tasks in [1, 16, 256] {
             let mut best = 0.0;
-            for kind in
-                [Kind::Oracle, Kind::Gate, Kind::RetryAfter, Kind::SharedPause, Kind::Backoff]
-            {
+            for contender in [
+                Contender::Oracle,
+                Contender::Limiter,
+                Contender::RetryAfter,
+                Contender::SharedPause,
+                Contender::Backoff,
+            ] {
                 let (mut time, mut refusals, mut late, mut bans) = (0.0, 0, 0, 0);
                 let (jobs, mut undone) = (rate * 29 / 6, 0);
                 for seed in 0..10 {
-                    let mut setup = Setup::new(kind, Model::new(rate), tasks, jobs, seed);
+                    let mut setup = Setup::new(contender, Model::new(rate), tasks, jobs, seed);
                     // Some never come to an end.
                     setup.horizon = 3_600_000_000;
                     let out = run(&setup);
@@ -27,15 +31,15 @@ fn the_table() {
                     bans += out.bans;
                     undone += jobs.saturating_sub(out.let_in);
                 }
-                best = if kind == Kind::Oracle { time } else { best };
-                let kind = format!("{kind:?}");
+                best = if contender == Contender::Oracle { time } else { best };
+                let contender = format!("{contender:?}");
                 // What is not done after an hour has no time to speak of.
                 let (time, speed) = match undone {
                     0 => (format!("{time:.1}"), format!("{:.4}", best / time)),
                     _ => ("over 3600".to_owned(), "-".to_owned()),
                 };
                 println!(
-                    "{rate:5} {tasks:5} {kind:12} {time:>9} {refusals:8} {late:12} {bans:4} {speed}"
+                    "{rate:5} {tasks:5} {contender:12} {time:>9} {refusals:8} {late:12} {bans:4} {speed}"
                 );
             }
         }
@@ -47,6 +51,6 @@ fn the_table() {
 fn a_day_of_a_hundred_thousand() {
     let mut model = Model::new(1_000);
     model.day = 100_000;
-    let out = run(&Setup::new(Kind::Gate, model, 256, 100_000, 1));
+    let out = run(&Setup::new(Contender::Limiter, model, 256, 100_000, 1));
     assert_eq!((out.refusals, out.let_in), (0, 100_000));
 }

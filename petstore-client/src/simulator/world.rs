@@ -3,16 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::client::{Client, Kind, Turn};
+use super::client::{Contender, LEASE, SimulatedClient, Turn};
 use super::heard::Heard;
 use super::network::{End, Trip};
 use super::rng::Rng;
 use super::service::{Reply, Service};
 use super::setup::{Outcome, Setup};
-use crate::quota::{Local, Ticket, Time};
+use crate::rate_limit::Reservation;
+use crate::rate_limit::clock::{LocalTime, ServiceTime};
+use crate::rate_limit::file;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum Happening {
     Arrive(usize),
     Answer(usize),
     Gone(usize),
@@ -28,9 +30,9 @@ struct Job {
     refused: u32,
 }
 
-struct Request {
+struct SimulatedRequest {
     process: usize,
-    ticket: Option<Ticket>,
+    reservation: Option<Reservation>,
     sent: i64,
     job: Job,
     trip: Trip,
@@ -39,7 +41,7 @@ struct Request {
 }
 
 struct Process {
-    client: Client,
+    client: SimulatedClient,
     line: VecDeque<Job>,
     /// Jobs that no task has begun.
     jobs: u64,
@@ -54,9 +56,9 @@ struct World<'s> {
     setup: &'s Setup,
     rng: Rng,
     service: Service,
-    events: BinaryHeap<Reverse<(i64, u64, Event)>>,
+    events: BinaryHeap<Reverse<(i64, u64, Happening)>>,
     order: u64,
-    requests: Vec<Request>,
+    requests: Vec<SimulatedRequest>,
     processes: Vec<Process>,
     granted: usize,
     /// How often a process was woken since anything else happened.
@@ -75,7 +77,7 @@ pub(super) fn run(setup: &Setup) -> Outcome {
             break;
         }
         world.now = at;
-        let alone = matches!(event, Event::Wake(_));
+        let alone = matches!(event, Happening::Wake(_));
         world.woken = if alone { world.woken + 1 } else { 0 };
         if world.woken > MOST_WAKES {
             break;
@@ -88,7 +90,7 @@ pub(super) fn run(setup: &Setup) -> Outcome {
 impl<'s> World<'s> {
     fn new(setup: &'s Setup) -> Self {
         let process = |_| Process {
-            client: Client::new(setup.kind, setup.start + setup.wall, setup.policy),
+            client: SimulatedClient::new(setup.contender, setup.start + setup.wall, setup.policy),
             line: VecDeque::new(),
             jobs: setup.jobs,
             alarm: None,
@@ -116,30 +118,30 @@ impl<'s> World<'s> {
             }
             // Processes do not start at the same moment.
             let at = if process == 0 { 0 } else { world.rng.below(500_000) };
-            world.schedule(setup.burst_at + at, Event::Burst(process));
+            world.schedule(setup.burst_at + at, Happening::Burst(process));
         }
         world
     }
 
-    fn schedule(&mut self, at: i64, event: Event) {
+    fn schedule(&mut self, at: i64, event: Happening) {
         self.order += 1;
         self.events.push(Reverse((at, self.order, event)));
     }
 
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: Happening) {
         match event {
-            Event::Arrive(id) => self.arrive(id),
-            Event::Answer(id) => self.answer(id),
-            Event::Gone(id) => self.gone(id),
-            Event::Ready(p, job) => {
+            Happening::Arrive(id) => self.arrive(id),
+            Happening::Answer(id) => self.answer(id),
+            Happening::Gone(id) => self.gone(id),
+            Happening::Ready(p, job) => {
                 self.processes[p].line.push_front(job);
                 self.let_through(p);
             }
-            Event::Wake(p) => {
+            Happening::Wake(p) => {
                 self.processes[p].alarm = None;
                 self.let_through(p);
             }
-            Event::Burst(p) => {
+            Happening::Burst(p) => {
                 (0..self.setup.tasks).for_each(|_| self.next_job(p));
                 self.let_through(p);
             }
@@ -150,7 +152,9 @@ impl<'s> World<'s> {
     fn open(&mut self, p: usize) {
         if let Some(page) = &self.page {
             let (now, wall) = self.clocks();
-            assert!(self.processes[p].client.keeper.take_over(page, now, wall));
+            let ledger = &mut self.processes[p].client.ledger;
+            ledger.adopt(file::decode(page, now, wall).unwrap());
+            ledger.requests.expire(now);
         }
     }
 
@@ -158,12 +162,12 @@ impl<'s> World<'s> {
     fn shut(&mut self, p: usize) {
         if self.setup.shared {
             let (now, wall) = self.clocks();
-            self.page = Some(self.processes[p].client.keeper.note(now, wall));
+            self.page = Some(file::encode(&self.processes[p].client.ledger, now, wall));
         }
     }
 
-    fn clocks(&self) -> (Local, Time) {
-        (Local(self.now), Time(self.setup.start + self.setup.wall + self.now))
+    fn clocks(&self) -> (LocalTime, ServiceTime) {
+        (LocalTime(self.now), ServiceTime(self.setup.start + self.setup.wall + self.now))
     }
 
     fn is_killed(&self, p: usize) -> bool {
@@ -178,62 +182,73 @@ impl<'s> World<'s> {
         while let Some(&job) = self.processes[p].line.front() {
             let process = &mut self.processes[p];
             match process.client.turn(self.now, &mut self.service) {
-                Turn::Go(ticket) => {
+                Turn::Send(reservation) => {
                     process.line.pop_front();
                     self.granted += 1;
                     let trip = self.setup.network.trip(self.granted - 1, &mut self.rng);
-                    match ticket {
-                        Some(ticket) if trip.end == End::Dropped => {
-                            self.processes[p].client.keeper.state.unused(ticket);
+                    match reservation {
+                        Some(reservation) if trip.end == End::Dropped => {
+                            self.processes[p].client.ledger.requests.release(reservation);
                             self.next_job(p);
                         }
-                        _ => self.send(p, ticket, job, trip),
+                        _ => self.send(p, reservation, job, trip),
                     }
                 }
                 Turn::At(at) => {
                     if process.alarm.is_none_or(|alarm| alarm > at || alarm <= self.now) {
                         process.alarm = Some(at);
-                        self.schedule(at.max(self.now + 1), Event::Wake(p));
+                        self.schedule(at.max(self.now + 1), Happening::Wake(p));
                     }
                     break;
                 }
-                Turn::Busy if self.setup.shared => {
-                    // As the gate looks again whether others' requests are over.
+                // As the limiter looks again whether leases are over, and others' requests.
+                Turn::Busy => {
+                    let look = self.now + if self.setup.shared { 20_000 } else { 1_000_000 };
                     if process.alarm.is_none_or(|alarm| alarm <= self.now) {
-                        process.alarm = Some(self.now + 20_000);
-                        self.schedule(self.now + 20_000, Event::Wake(p));
+                        process.alarm = Some(look);
+                        self.schedule(look, Happening::Wake(p));
                     }
                     break;
                 }
-                Turn::Busy => break,
             }
         }
         self.shut(p);
     }
 
-    fn send(&mut self, p: usize, ticket: Option<Ticket>, job: Job, trip: Trip) {
+    fn send(&mut self, p: usize, mut reservation: Option<Reservation>, job: Job, trip: Trip) {
         let process = &mut self.processes[p];
+        if let Some(reservation) = &mut reservation {
+            assert!(process.client.ledger.requests.start(reservation, LocalTime(self.now), LEASE));
+        }
         process.in_flight += 1;
         self.out.defied += u64::from(self.now < process.client.told);
-        if process.client.keeper.state.accounts().is_empty() {
+        if process.client.ledger.windows.is_empty() {
             self.out.most_while_unknown = self.out.most_while_unknown.max(process.in_flight);
         }
         self.out.times.push(self.now);
         let id = self.requests.len();
         let (sent, reply, over) = (self.now, None, false);
-        self.requests.push(Request { process: p, ticket, sent, job, trip, reply, over });
+        self.requests.push(SimulatedRequest {
+            process: p,
+            reservation,
+            sent,
+            job,
+            trip,
+            reply,
+            over,
+        });
         match trip.end {
-            End::LostThere(after) => self.schedule(sent + after, Event::Gone(id)),
+            End::LostThere(after) => self.schedule(sent + after, Happening::Gone(id)),
             End::Cancelled(after) => {
-                self.schedule(sent + trip.there, Event::Arrive(id));
-                self.schedule(sent + after, Event::Gone(id));
+                self.schedule(sent + trip.there, Happening::Arrive(id));
+                self.schedule(sent + after, Happening::Gone(id));
             }
-            _ => self.schedule(sent + trip.there, Event::Arrive(id)),
+            _ => self.schedule(sent + trip.there, Happening::Arrive(id)),
         }
     }
 
     fn arrive(&mut self, id: usize) {
-        let Request { process, trip, sent, .. } = self.requests[id];
+        let SimulatedRequest { process, trip, sent, .. } = self.requests[id];
         let client = &mut self.processes[process].client;
         client.on_the_way = client.on_the_way.saturating_sub(1);
         let reply = self.service.serve(self.now, &mut self.rng);
@@ -242,17 +257,18 @@ impl<'s> World<'s> {
             self.out.unforeseen += u64::from(!self.heard.foretold(sent, &reply));
         }
         match trip.end {
-            End::LostBack(after) => self.schedule(self.now + after, Event::Gone(id)),
-            _ => self.schedule(self.now + trip.back, Event::Answer(id)),
+            End::LostBack(after) => self.schedule(self.now + after, Happening::Gone(id)),
+            _ => self.schedule(self.now + trip.back, Happening::Answer(id)),
         }
-        if self.setup.kind == Kind::Oracle {
+        if self.setup.contender == Contender::Oracle {
             self.let_through(process);
         }
     }
 
     fn answer(&mut self, id: usize) {
-        let Request { process: p, ticket, sent, job, reply: Some(reply), over: false, .. } =
-            self.requests[id]
+        let SimulatedRequest {
+            process: p, reservation, job, reply: Some(reply), over: false, ..
+        } = self.requests[id]
         else {
             return;
         };
@@ -263,12 +279,12 @@ impl<'s> World<'s> {
         }
         self.open(p);
         let client = &mut self.processes[p].client;
-        let wait = client.answered((ticket, sent, job.refused), self.now, &reply, &mut self.rng);
+        let wait = client.answered((reservation, job.refused), self.now, &reply, &mut self.rng);
         self.shut(p);
         self.heard.answer(self.now, &reply);
         if reply.status == 429 {
             let again = Job { refused: job.refused + 1, ..job };
-            self.schedule(self.now + wait, Event::Ready(p, again));
+            self.schedule(self.now + wait, Happening::Ready(p, again));
         } else {
             self.out.latencies.push(self.now - job.since);
             self.next_job(p);
@@ -277,12 +293,15 @@ impl<'s> World<'s> {
     }
 
     fn gone(&mut self, id: usize) {
-        let Request { process: p, ticket, over: false, .. } = self.requests[id] else { return };
+        let SimulatedRequest { process: p, reservation, over: false, .. } = self.requests[id]
+        else {
+            return;
+        };
         self.requests[id].over = true;
         self.processes[p].in_flight -= 1;
-        if let Some(ticket) = ticket.filter(|_| !self.is_killed(p)) {
+        if let Some(reservation) = reservation.filter(|_| !self.is_killed(p)) {
             self.open(p);
-            self.processes[p].client.keeper.state.lost(ticket);
+            self.processes[p].client.ledger.requests.record_lost(reservation, LocalTime(self.now));
             self.shut(p);
         }
         self.heard.nothing();
@@ -308,8 +327,8 @@ impl<'s> World<'s> {
         (self.out.unheard, self.out.most_unheard) = (self.heard.unheard, self.heard.most_in_a_row);
         for process in &mut self.processes {
             self.out.undone += process.jobs + process.line.len() as u64;
-            if self.setup.kind == Kind::Gate {
-                self.out.left_over += process.client.reserved_at_rest(self.now);
+            if self.setup.contender == Contender::Limiter {
+                self.out.left_over += process.client.outstanding_at_rest(self.now);
             }
         }
         self.out

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use http::HeaderMap;
-use petstore_client::{Client, Method, RawRequest};
+use petstore_client::operations::RawRequest;
+use petstore_client::{Client, Method};
 use serde_json::Value;
 
 use super::{fields, pages};
@@ -139,7 +140,7 @@ impl Api {
 
 impl Request {
     /// Returns the request, with the path of a page.
-    fn of<'c>(&self, client: &'c Client, path: &str) -> RawRequest<'c> {
+    fn of(&self, client: &Client, path: &str) -> RawRequest {
         let mut request = client.request(self.method.clone(), path);
         for (name, value) in &self.headers {
             request = request.header(name, value);

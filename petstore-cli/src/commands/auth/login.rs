@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use petstore_client::CallOptions;
+use petstore_client::RequestOptions;
 
 use crate::config::{Edit, Setting};
 use crate::context::Context;
@@ -57,8 +57,8 @@ impl Login {
         // Whether it can be a key at all is found out here.
         let client = context.client_with(&key)?;
         if !self.no_check {
-            let once = CallOptions::new().max_wait(std::time::Duration::ZERO);
-            match client.pets().list().limit(1).with(once).send().await {
+            let once = RequestOptions::new().max_wait(std::time::Duration::ZERO);
+            match client.pets().list().limit(1).options(&once).send().await {
                 Err(refusal) if !refusal.is_rate_limited() => {
                     return Err(CliError::from(refusal)
                         .hint("nothing was kept; `--no-check` keeps a key without asking"));

@@ -1,6 +1,6 @@
 //! `petstore auth status`.
 
-use petstore_client::CallOptions;
+use petstore_client::RequestOptions;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -43,8 +43,8 @@ impl Status {
             source,
             accepted: true,
         };
-        let once = CallOptions::new().max_wait(std::time::Duration::ZERO);
-        match client.pets().list().limit(1).with(once).send().await {
+        let once = RequestOptions::new().max_wait(std::time::Duration::ZERO);
+        match client.pets().list().limit(1).options(&once).send().await {
             Ok(_) => {}
             // Only a key that is known has a limit.
             Err(limited) if limited.is_rate_limited() => {}

@@ -74,11 +74,12 @@ const RATE_LIMITS: &str = "\
 The service allows so many requests a minute and a day, and answers 429 beyond.
 Asking on while it says to wait may get the key banned.
 
-petstore holds requests back before they are refused, and never sends one while
-it is told to wait. --max-wait says how many seconds a command may be held back
-in all (120 unless set): a terminal sees them counted down, a script gets one
-line. Where it would take longer, the command ends at once with exit code 7 and
-says from when on requests are taken again. --max-wait 0 never waits.
+petstore holds requests back before they are refused, and sends none while it is
+told to wait, but for `petstore limits --refresh`. --max-wait says how many
+seconds a command may be held back in all (120 unless set): a terminal sees them
+counted down, a script gets one line. Where it would take longer, the command
+ends at once with exit code 7 and says from when on requests are taken again.
+--max-wait 0 never waits.
 
 Examples:
   petstore --mock limits

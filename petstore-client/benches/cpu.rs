@@ -1,0 +1,137 @@
+//! The CPU time of calls beside that of bare reqwest, with several tasks, on both kinds of runtime.
+//! The mock runs in a process of its own. The two take turns, so that the machine's speed cancels
+//! out; the ratio is the median over the rounds.
+//!
+//! `cargo bench -p petstore-client --bench cpu`; `-- --test` runs each once, briefly.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, or has failed")]
+#![allow(clippy::disallowed_methods, reason = "a benchmark is a process of its own")]
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use petstore_client::Client;
+use petstore_mock::{MockServer, Plan};
+use rustix::time::{ClockId, clock_gettime};
+use tokio::runtime::{Builder, Runtime};
+
+const KEY: &str = "bench-key";
+
+/// The mock, in a process of its own.
+struct Server {
+    process: Child,
+    url: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let program = std::env::current_exe().unwrap();
+        let mut process =
+            Command::new(program).arg("--serve").stdout(Stdio::piped()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
+        Self { process, url: url.trim().to_owned() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn serve() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let plan = Plan::enterprise(1_000_000_000, 1_000_000_000);
+        let server = MockServer::builder().key(KEY, plan).start().await.unwrap();
+        println!("{}", server.url());
+        std::future::pending::<()>().await;
+    });
+}
+
+/// Returns the CPU time of this process.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+}
+
+/// Runs so many calls from so many tasks; returns the CPU time of one.
+fn measure<F: Future<Output = ()> + Send + 'static>(
+    runtime: &Runtime,
+    tasks: usize,
+    calls: usize,
+    call: impl Fn() -> F + Clone + Send + Sync + 'static,
+) -> f64 {
+    let left = Arc::new(AtomicUsize::new(calls));
+    let before = cpu();
+    runtime.block_on(async {
+        let tasks = (0..tasks).map(|_| {
+            let (left, call) = (Arc::clone(&left), call.clone());
+            tokio::spawn(async move {
+                let take = |left: usize| left.checked_sub(1);
+                while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+                    call().await;
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+    });
+    #[expect(clippy::cast_precision_loss, reason = "a number of calls")]
+    let calls = calls as f64;
+    (cpu() - before).as_secs_f64() * 1e6 / calls
+}
+
+fn compare(name: &str, runtime: &Runtime, server: &Server, tasks: usize, size: (usize, usize)) {
+    let (rounds, calls) = size;
+    let client = Client::builder(&server.url).api_key(KEY).build().unwrap();
+    let http = reqwest::Client::new();
+    let url = format!("{}/store/orders", server.url);
+    let ours = move || {
+        let call = client.store().orders().send();
+        async move { drop(call.await.unwrap()) }
+    };
+    let bare = move || {
+        let call = http.get(&url).bearer_auth(KEY).send();
+        async move {
+            let body = call.await.unwrap().bytes().await.unwrap();
+            drop(serde_json::from_slice::<serde_json::Value>(&body).unwrap());
+        }
+    };
+    measure(runtime, tasks, calls / 4 + 1, ours.clone());
+    measure(runtime, tasks, calls / 4 + 1, bare.clone());
+    let mut rounds: Vec<_> = (0..rounds)
+        .map(|_| {
+            let ours = measure(runtime, tasks, calls, ours.clone());
+            let bare = measure(runtime, tasks, calls, bare.clone());
+            (ours / bare, ours, bare)
+        })
+        .collect();
+    rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (ratio, ours, bare) = rounds[rounds.len() / 2];
+    println!(
+        "{name:14} {tasks:4} tasks: {ours:6.1} us of CPU a call, reqwest {bare:6.1}: {ratio:.3}"
+    );
+}
+
+fn main() {
+    let arguments: Vec<_> = std::env::args().collect();
+    if arguments.iter().any(|argument| argument == "--serve") {
+        return serve();
+    }
+    let briefly = arguments.iter().any(|argument| argument == "--test");
+    let size = if briefly { (1, 100) } else { (15, 10_000) };
+    let server = Server::start();
+    let current = Builder::new_current_thread().enable_all().build().unwrap();
+    let multi = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for tasks in [1, 64] {
+        compare("current thread", &current, &server, tasks, size);
+        compare("multi thread", &multi, &server, tasks, size);
+    }
+}

@@ -1,7 +1,0 @@
-//! Builds a client.
-
-mod client_builder;
-mod hooks;
-mod quota;
-
-pub use client_builder::ClientBuilder;

@@ -1,0 +1,136 @@
+//! What all calls of a client share, and what one of them asks for.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use tokio::time::Instant;
+use url::Url;
+
+use crate::auth::Credentials;
+use crate::backoff::Backoff;
+use crate::clock;
+use crate::deprecation::Deprecation;
+use crate::events::{Attempt, Event, Events, Throttled, Waiting};
+use crate::http::base_url::BaseUrl;
+use crate::http::transport::{HttpRequest, HttpTransport};
+use crate::options::{CallLimits, RequestOptions};
+use crate::rate_limit::{Blocked, ClientLimiters, Policy, RateLimits, Wait};
+use crate::response::Response;
+use crate::retry::BudgetState;
+
+/// What all calls of a client share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) base: BaseUrl,
+    pub(crate) transport: HttpTransport,
+    pub(crate) credentials: Credentials,
+    pub(crate) limiters: ClientLimiters,
+    pub(crate) limits: CallLimits,
+    pub(crate) policy: Policy,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) backoff: Backoff,
+    pub(crate) budget: Mutex<BudgetState>,
+    pub(crate) events: Events,
+    pub(crate) started: Instant,
+}
+
+/// An operation whose removal the specification announces.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Removal {
+    /// In seconds since 1970.
+    pub(crate) sunset: u64,
+    pub(crate) replacement: &'static str,
+}
+
+/// A request and what is asked of its call.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    /// The specification's name of the operation, or method and path.
+    pub(crate) operation: Cow<'static, str>,
+    pub(crate) http: HttpRequest,
+    pub(crate) options: RequestOptions,
+    pub(crate) removal: Option<Removal>,
+    /// Whether the first attempt is sent whatever is known of the limits.
+    pub(crate) forced: bool,
+    /// How many items a page may hold, where that was asked for.
+    pub(crate) page_size: Option<u32>,
+}
+
+/// What came of a call: the response, and where it came from.
+#[derive(Debug)]
+pub(crate) struct Completed {
+    pub(crate) response: Response<Bytes>,
+    pub(crate) url: Url,
+    pub(crate) page_size: Option<u32>,
+}
+
+impl Core {
+    /// Returns what is known of the limits of the key that was used last.
+    pub(crate) fn rate_limits(&self) -> RateLimits {
+        let limiter = match &self.credentials {
+            // Before the first call too: others may have shared what they know.
+            Credentials::Fixed(authorization) => Some(self.limiters.get(authorization)),
+            Credentials::Provided(_) => self.limiters.last(),
+        };
+        limiter.map(|limiter| limiter.snapshot(&self.policy)).unwrap_or_default()
+    }
+
+    /// Returns, and reports, the announced end of an operation: what the response says, and where
+    /// it is silent what the specification says.
+    pub(super) fn deprecation(
+        &self,
+        request: &Request,
+        headers: &HeaderMap,
+    ) -> Option<Deprecation> {
+        let specified =
+            request.removal.map(|end| Deprecation::specified(end.sunset, end.replacement));
+        let deprecation = match (Deprecation::read(headers), specified) {
+            (Some(announced), Some(specified)) => announced.or(specified),
+            (announced, specified) => announced.or(specified)?,
+        };
+        self.events.deprecated(&request.operation, &deprecation);
+        Some(deprecation)
+    }
+
+    pub(super) fn report_wait(&self, request: &Request, wait: Wait) {
+        let Wait { reason, blocked } = wait;
+        tracing::debug!(%reason, blocked = blocked.map(tracing::field::display), "waiting");
+        let until = blocked.map(|blocked| blocked.until);
+        let operation = &request.operation;
+        self.events.notify(|| Event::Waiting(Waiting { operation, reason, blocked, until }));
+    }
+
+    pub(super) fn report_throttled(&self, request: &Request, attempt: u32, blocked: Blocked) {
+        tracing::debug!(%blocked, "throttled");
+        let operation = &request.operation;
+        self.events.notify(|| Event::Throttled(Throttled { operation, attempt, blocked }));
+    }
+
+    pub(super) fn budget<T>(&self, change: impl FnOnce(&mut BudgetState, Duration) -> T) -> T {
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut budget, clock::now().saturating_duration_since(self.started))
+    }
+}
+
+impl Request {
+    pub(crate) fn new(operation: impl Into<Cow<'static, str>>, method: Method, url: Url) -> Self {
+        Self {
+            operation: operation.into(),
+            http: HttpRequest { method, url, headers: HeaderMap::new(), body: None },
+            options: RequestOptions::new(),
+            removal: None,
+            forced: false,
+            page_size: None,
+        }
+    }
+
+    /// Returns an attempt as it is reported.
+    pub(super) fn attempt(&self, attempt: u32) -> Attempt<'_> {
+        let Self { operation, http, .. } = self;
+        let HttpRequest { method, url, headers, body } = http;
+        Attempt { operation, attempt, method, url, headers, body: body.as_ref() }
+    }
+}

@@ -1,0 +1,9 @@
+//! One call, from authorization to its response.
+
+mod core;
+mod lifecycle;
+mod task;
+
+pub(crate) use self::core::{Completed, Core, Removal, Request};
+pub use task::CallFuture;
+pub(crate) use task::Decode;

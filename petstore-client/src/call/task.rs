@@ -1,0 +1,137 @@
+//! Runs a call on a task of its own.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio::time::timeout_at;
+use tracing::Instrument as _;
+use tracing::instrument::WithSubscriber as _;
+use tracing::subscriber::NoSubscriber;
+
+use super::core::{Completed, Core, Request};
+use super::lifecycle::run;
+use crate::clock;
+use crate::error::{CallStats, Error, Kind, TimeLimit};
+use crate::response::Response;
+
+/// How much later than the call's own deadline its task is given up: it is not run.
+const TASK_GRACE: Duration = Duration::from_millis(250);
+
+/// A call that runs: await it.
+///
+/// It starts when it is first polled, and goes on whether or not it is polled again; it may be
+/// spawned, kept or selected over. Dropping it ends the call at once: a request that has been sent
+/// may still arrive. It needs a Tokio runtime with time and I/O; what its key provider and its
+/// hooks see are not the caller's task-locals.
+#[must_use = "a call does nothing until it is polled"]
+pub struct CallFuture<T> {
+    call: Pin<Box<dyn Future<Output = Result<Completed, Error>> + Send>>,
+    decode: Decode<T>,
+}
+
+pub(crate) type Decode<T> = fn(Completed) -> Result<Response<T>, Error>;
+
+impl<T> CallFuture<T> {
+    pub(crate) fn new(core: Arc<Core>, request: Result<Request, Error>, decode: Decode<T>) -> Self {
+        Self { call: Box::pin(run_on_task(core, request)), decode }
+    }
+}
+
+impl<T> Future for CallFuture<T> {
+    type Output = Result<Response<T>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let completed = std::task::ready!(self.call.as_mut().poll(context));
+        Poll::Ready(completed.and_then(self.decode))
+    }
+}
+
+impl<T> fmt::Debug for CallFuture<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallFuture").finish_non_exhaustive()
+    }
+}
+
+/// Runs a call on a task of its own. A call that is started and then not polled would otherwise
+/// keep its permit, and hold up every other call with the key.
+async fn run_on_task(core: Arc<Core>, request: Result<Request, Error>) -> Result<Completed, Error> {
+    let request = request?;
+    let operation = request.operation.clone();
+    if Handle::try_current().is_err() {
+        return Err(
+            Error::new(Kind::Runtime("there is no Tokio runtime")).with_operation(operation)
+        );
+    }
+    let span = tracing::info_span!(
+        "petstore.call",
+        operation = request.operation.as_ref(),
+        method = request.http.method.as_str(),
+        path = request.http.url.path(),
+    );
+    let limits = core.limits.with(&request.options);
+    let deadline = clock::after(clock::now(), limits.timeout);
+    let idempotent = request.http.method.is_idempotent();
+    let call = run(core, request, limits, deadline).instrument(span);
+    let subscriber = tracing::dispatcher::get_default(Clone::clone);
+    let mut task = CallTask::spawn(if subscriber.is::<NoSubscriber>() {
+        Box::pin(call)
+    } else {
+        Box::pin(call.with_subscriber(subscriber))
+    });
+    let kind = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
+        Ok(Ok(result)) => return result,
+        Ok(Err(error)) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Kind::Runtime("its runtime was shut down"),
+        },
+        Err(_) => Kind::Timeout { limit: TimeLimit::Call, after: limits.timeout },
+    };
+    // How far it got is not known here.
+    let stats = CallStats { may_have_acted: true, idempotent, ..CallStats::default() };
+    Err(Error::new(kind).with_operation(operation).with_stats(stats))
+}
+
+type Work = Pin<Box<dyn Future<Output = Result<Completed, Error>> + Send>>;
+
+/// The task that runs a call. Dropping it drops what the call holds at once, also where the
+/// runtime is never driven again.
+struct CallTask {
+    handle: JoinHandle<Result<Completed, Error>>,
+    slot: Arc<Mutex<Option<Work>>>,
+}
+
+impl CallTask {
+    fn spawn(work: Work) -> Self {
+        let slot = Arc::new(Mutex::new(Some(work)));
+        Self { handle: tokio::spawn(Slot(Arc::clone(&slot))), slot }
+    }
+}
+
+impl Drop for CallTask {
+    fn drop(&mut self) {
+        self.handle.abort();
+        // Where it is locked, the call is being polled: the abort takes effect after that.
+        let work = self.slot.try_lock().ok().and_then(|mut slot| slot.take());
+        drop(work);
+    }
+}
+
+struct Slot(Arc<Mutex<Option<Work>>>);
+
+impl Future for Slot {
+    type Output = Result<Completed, Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was taken out has been dropped; the abort is on its way.
+        let Some(work) = slot.as_mut() else { return Poll::Pending };
+        let result = std::task::ready!(work.as_mut().poll(context));
+        *slot = None;
+        Poll::Ready(result)
+    }
+}

@@ -1,0 +1,184 @@
+//! What a client reports while it works: [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use url::Url;
+
+use crate::clock::http_date;
+use crate::deprecation::Deprecation;
+use crate::error::Error;
+use crate::rate_limit::{Blocked, QuotaWindow, WaitReason};
+
+/// Raw requests name operations as they like: so many are remembered as deprecated, and no more
+/// are reported.
+const MAX_DEPRECATED: usize = 1_000;
+
+/// Something that happened.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A request is about to be sent.
+    Sending(Attempt<'a>),
+    /// An attempt has ended, with a response of any status or with an error.
+    Finished(Finished<'a>),
+    /// A call waits for rate limits. Of calls in line, the first reports it.
+    Waiting(Waiting<'a>),
+    /// A 429 came. A client that keeps within the limits hardly ever gets one: where it does,
+    /// other clients use the key, or the limits are not shown.
+    Throttled(Throttled<'a>),
+    /// A failed attempt is followed by another, after a pause.
+    Retrying(Retrying<'a>),
+    /// An operation is deprecated; once for each operation and client.
+    Deprecated {
+        /// The operation.
+        operation: &'a str,
+        /// What is announced.
+        deprecation: &'a Deprecation,
+    },
+}
+
+/// An attempt. It never holds the key.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Attempt<'a> {
+    /// The operation: `listPets`, or method and path.
+    pub operation: &'a str,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// The method.
+    pub method: &'a Method,
+    /// The whole address.
+    pub url: &'a Url,
+    /// The headers that the request brings along. `Authorization`, and those that are the same for
+    /// every request of a connection, are added below.
+    pub headers: &'a HeaderMap,
+    /// The body, if there is one.
+    pub body: Option<&'a Bytes>,
+}
+
+/// An attempt that has ended.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Finished<'a> {
+    /// What was sent.
+    pub request: Attempt<'a>,
+    /// The time from sending to the end.
+    pub elapsed: Duration,
+    /// What came.
+    pub outcome: Result<Received<'a>, &'a Error>,
+}
+
+/// A whole response, of any status.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Received<'a> {
+    /// The status.
+    pub status: StatusCode,
+    /// All headers.
+    pub headers: &'a HeaderMap,
+    /// The body; of a response that is no success at most 64 KiB.
+    pub body: &'a Bytes,
+}
+
+impl Received<'_> {
+    /// Returns the quota that the headers describe (specification, section 8).
+    #[must_use]
+    pub fn quota(&self) -> Option<QuotaWindow> {
+        QuotaWindow::read(self.headers)
+    }
+}
+
+/// A wait for rate limits.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Waiting<'a> {
+    /// The operation that waits.
+    pub operation: &'a str,
+    /// Why. A wait for other requests with the key is reported when it has lasted a second.
+    pub reason: WaitReason,
+    /// What blocks the key, if something does.
+    pub blocked: Option<Blocked>,
+    /// When the wait ends, on the service's clock, if that is known.
+    pub until: Option<SystemTime>,
+}
+
+/// A 429.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Throttled<'a> {
+    /// The operation.
+    pub operation: &'a str,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// What it means for all calls with the key.
+    pub blocked: Blocked,
+}
+
+/// A retry that is about to pause.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Retrying<'a> {
+    /// The operation.
+    pub operation: &'a str,
+    /// The number of the attempt that failed, from 1.
+    pub attempt: u32,
+    /// Why it failed.
+    pub error: &'a Error,
+    /// The pause before the next one.
+    pub delay: Duration,
+}
+
+type Hook = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+/// The hooks of a client, and the operations that were reported as deprecated.
+#[derive(Default)]
+pub(crate) struct Events {
+    hooks: Vec<Hook>,
+    deprecated: Mutex<HashSet<String>>,
+}
+
+impl Events {
+    pub(crate) fn add(&mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) {
+        self.hooks.push(Arc::new(hook));
+    }
+
+    /// Reports an event, which is only put together where a hook is set.
+    pub(crate) fn notify<'e>(&self, event: impl FnOnce() -> Event<'e>) {
+        if self.hooks.is_empty() {
+            return;
+        }
+        let event = event();
+        self.hooks.iter().for_each(|hook| hook(&event));
+    }
+
+    pub(crate) fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
+        if !self.is_first(operation) {
+            return;
+        }
+        tracing::warn!(
+            operation,
+            sunset = deprecation.sunset().map(http_date),
+            replacement = deprecation.replacement(),
+            "this operation is deprecated"
+        );
+        self.notify(|| Event::Deprecated { operation, deprecation });
+    }
+
+    fn is_first(&self, operation: &str) -> bool {
+        let mut deprecated = self.deprecated.lock().unwrap_or_else(PoisonError::into_inner);
+        !deprecated.contains(operation)
+            && deprecated.len() < MAX_DEPRECATED
+            && deprecated.insert(operation.to_owned())
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").field("hooks", &self.hooks.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,254 @@
+//! Instants on two clocks, and what responses tell of the difference between them.
+
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) const SECOND: i64 = 1_000_000;
+pub(crate) const MINUTE: i64 = 60 * SECOND;
+
+/// Backends of one service may disagree by as much. Then the bounds are widened, and narrowed again
+/// by later responses.
+const MAX_SKEW: i64 = 10 * SECOND;
+
+/// The local clocks of two processes may disagree by as much.
+const MEMBER_SKEW: i64 = SECOND / 50;
+
+/// An instant on the service's clock: microseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct ServiceTime(pub(crate) i64);
+
+/// An instant on this process's monotonic clock: microseconds since the limiter was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct LocalTime(pub(crate) i64);
+
+/// What the estimate of the service's clock rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Source {
+    /// The machine's wall clock: a guess.
+    Wall,
+    /// A wall clock by which a reset was less than a minute off.
+    ConfirmedWall,
+    /// `X-RateLimit-Reset` where the wall clock cannot be right.
+    Reset,
+    /// `X-RateLimit-Reset` and `Retry-After` of one 429.
+    Throttled,
+    /// `Date`.
+    Date,
+}
+
+/// How far the service's clock is ahead of the local one.
+///
+/// Each response bounds the difference: the service wrote its `Date` after the request was sent
+/// and before the response came, and cut it to whole seconds. The bounds of all responses are
+/// intersected.
+///
+/// A service without `Date` has to be understood by its resets. Where the wall clock puts a reset
+/// further than a minute away, or into the past, a minute's window is assumed to have begun when it
+/// was first seen: the window ends a minute later at the latest, and one request asks.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct ServiceClock {
+    least: i64,
+    most: i64,
+    source: Source,
+}
+
+impl ServiceClock {
+    pub(crate) fn guess(now: LocalTime, wall: ServiceTime) -> Self {
+        let ahead = wall.0.saturating_sub(now.0);
+        Self { least: ahead, most: ahead, source: Source::Wall }
+    }
+
+    /// Records the `Date` of a response. Returns by how much the clock was off, where the estimate
+    /// was wrong: at the first `Date`, and when the service's clock was set.
+    pub(crate) fn observe_date(
+        &mut self,
+        sent: LocalTime,
+        received: LocalTime,
+        date: ServiceTime,
+    ) -> Option<i64> {
+        let least = date.0.saturating_sub(received.0);
+        let most = date.0.saturating_add(SECOND).saturating_sub(sent.0);
+        let (narrow_least, narrow_most) = (self.least.max(least), self.most.min(most));
+        if self.source == Source::Date {
+            if narrow_least <= narrow_most {
+                (self.least, self.most) = (narrow_least, narrow_most);
+                return None;
+            }
+            if narrow_least.saturating_sub(narrow_most) <= MAX_SKEW {
+                (self.least, self.most) = (self.least.min(least), self.most.max(most));
+                return None;
+            }
+        }
+        let off_by = least.saturating_sub(self.least);
+        *self = Self { least, most, source: Source::Date };
+        Some(off_by)
+    }
+
+    /// Records the reset that a response without `Date` names, and the wait if it is a 429.
+    pub(crate) fn observe_reset(
+        &mut self,
+        received: LocalTime,
+        reset: ServiceTime,
+        wait: Option<Duration>,
+    ) {
+        let ahead = reset.0.saturating_sub(received.0);
+        match (self.source, wait) {
+            (Source::Date, _) => {}
+            // A longer wait is for another quota than the reset, perhaps.
+            (_, Some(wait)) if is_a_minute(micros(wait)) => {
+                self.restart(ahead.saturating_sub(micros(wait)), Source::Throttled);
+            }
+            (Source::ConfirmedWall, _) => {}
+            (source, _) => match is_a_minute(ahead.saturating_sub(self.least)) {
+                true if source == Source::Wall => self.source = Source::ConfirmedWall,
+                true => {}
+                false => self.restart(ahead.saturating_sub(MINUTE), Source::Reset),
+            },
+        }
+    }
+
+    fn restart(&mut self, ahead: i64, source: Source) {
+        *self = Self { least: ahead, most: ahead, source };
+    }
+
+    /// Returns whether the service has told its time.
+    pub(crate) fn is_dated(&self) -> bool {
+        self.source == Source::Date
+    }
+
+    /// Takes over what another process has learned, if it is better founded.
+    pub(crate) fn adopt(&mut self, other: Self) {
+        if other.source > self.source {
+            *self = Self { least: other.least.saturating_sub(MEMBER_SKEW), ..other };
+        }
+    }
+
+    /// Returns the same estimate for a local clock that shows `by` more.
+    pub(crate) fn for_local_clock(self, by: i64) -> Self {
+        let (least, most) = (self.least.saturating_sub(by), self.most.saturating_sub(by));
+        Self { least, most, ..self }
+    }
+
+    /// Corrects the estimate by what another process has learned.
+    pub(crate) fn correct(&mut self, by: i64) {
+        (self.least, self.most) = (self.least.saturating_add(by), self.most.saturating_add(by));
+    }
+
+    /// Returns the least that the service's clock may show.
+    pub(crate) fn earliest(&self, now: LocalTime) -> ServiceTime {
+        ServiceTime(now.0.saturating_add(self.least))
+    }
+
+    /// Returns when the service's clock has certainly reached an instant.
+    pub(crate) fn local(&self, at: ServiceTime) -> LocalTime {
+        LocalTime(at.0.saturating_sub(self.least))
+    }
+}
+
+impl ServiceTime {
+    pub(crate) fn plus(self, wait: Duration) -> Self {
+        self.moved(micros(wait))
+    }
+
+    /// Returns the time since an earlier instant, or zero.
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        duration(self.0.saturating_sub(earlier.0))
+    }
+
+    pub(crate) fn moved(self, by: i64) -> Self {
+        Self(self.0.saturating_add(by))
+    }
+
+    pub(crate) fn system(self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + duration(self.0)
+    }
+}
+
+impl From<SystemTime> for ServiceTime {
+    fn from(at: SystemTime) -> Self {
+        Self(micros(at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO)))
+    }
+}
+
+impl LocalTime {
+    pub(crate) fn plus(self, wait: Duration) -> Self {
+        self.moved(micros(wait))
+    }
+
+    /// Returns the time since an earlier instant, or zero.
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        duration(self.0.saturating_sub(earlier.0))
+    }
+
+    pub(crate) fn moved(self, by: i64) -> Self {
+        Self(self.0.saturating_add(by))
+    }
+}
+
+fn is_a_minute(length: i64) -> bool {
+    (0..=MINUTE + SECOND).contains(&length)
+}
+
+pub(crate) fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn duration(micros: i64) -> Duration {
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = 60 * MINUTE;
+
+    #[test]
+    fn narrows_with_each_date_and_always_holds_the_truth() {
+        // The service is 1,000.3 s ahead; a round trip takes 80 ms, 30 ms of it on the way there.
+        let ahead = 1_000_300_000;
+        let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(5));
+        for step in 0..200 {
+            let sent = step * 730_000;
+            let written = sent + 30_000 + ahead;
+            let date = ServiceTime(written / SECOND * SECOND);
+            clock.observe_date(LocalTime(sent), LocalTime(sent + 80_000), date);
+            assert!(clock.least <= ahead && ahead <= clock.most, "{clock:?}");
+        }
+        assert!(clock.most - clock.least < 150_000, "{clock:?}");
+    }
+
+    #[test]
+    fn starts_again_where_the_services_clock_was_set() {
+        let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(0));
+        clock.observe_date(LocalTime(0), LocalTime(10), ServiceTime(100 * SECOND));
+        let off = clock.observe_date(LocalTime(20), LocalTime(30), ServiceTime(5_000 * SECOND));
+        assert_eq!(off, Some(4_900 * SECOND - 20));
+        assert_eq!(clock.earliest(LocalTime(30)), ServiceTime(5_000 * SECOND));
+    }
+
+    /// Returns how long a window seems to last whose reset is `ahead` of the wall clock.
+    fn left(ahead: i64) -> i64 {
+        let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));
+        let reset = ServiceTime(HOUR + ahead);
+        clock.observe_reset(LocalTime(0), reset, None);
+        clock.local(reset).0
+    }
+
+    #[test]
+    fn without_dates_a_reset_that_the_wall_clock_cannot_explain_is_a_minute_away() {
+        for ahead in [HOUR, 2 * MINUTE, -SECOND, -HOUR] {
+            assert_eq!(left(ahead), MINUTE, "{ahead}");
+        }
+        assert_eq!(left(40 * SECOND), 40 * SECOND, "the wall clock may be right");
+    }
+
+    #[test]
+    fn without_dates_a_429_with_reset_and_wait_tells_the_time() {
+        let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(0));
+        let wait = Some(Duration::from_secs(30));
+        clock.observe_reset(LocalTime(SECOND), ServiceTime(HOUR), wait);
+        assert_eq!(clock.local(ServiceTime(HOUR)), LocalTime(31 * SECOND));
+    }
+}

@@ -1,0 +1,316 @@
+//! All that is known of a key's limits, and how each response changes it: pure, without clock,
+//! lock or socket.
+//!
+//! The service accounts for each quota and describes one of them with every response. The ledger
+//! keeps the same accounts from outside. Within a window the service's figure only falls, and each
+//! answered request is inside the lowest figure seen, so nothing is counted down here, and nothing
+//! can drift. Requests that are in flight or unresolved are outstanding: they may be counted and
+//! are not in the figure.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::{LocalTime, ServiceClock, ServiceTime};
+use super::outstanding::{Outstanding, Reservation};
+use super::plan::PlanUsage;
+use super::snapshot::{BlockReason, Quota};
+use super::window::{Figure, Relation, Window};
+
+/// How long a 429 without `Retry-After` and reset blocks: quotas are counted by the minute
+/// (specification, section 8).
+const DEFAULT_BLOCK: Duration = Duration::from_secs(60);
+const MIN_BLOCK: Duration = Duration::from_secs(1);
+/// A day's quota and an hour of slack. No value blocks a key for longer: then one request asks.
+const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
+/// The bounds of what is added to the wait for a 429 that follows another.
+const MIN_EXTRA_WAIT: Duration = Duration::from_secs(2);
+const MAX_EXTRA_WAIT: Duration = Duration::from_secs(15 * 60);
+/// By how much a window is expected to open later than announced, once one did.
+pub(super) const GUARD_STEP: Duration = Duration::from_secs(1);
+const MAX_GUARD: Duration = Duration::from_secs(2);
+/// How much a response counts in the mean latency.
+const LATENCY_WEIGHT: u32 = 16;
+
+/// No request may be sent before an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Block {
+    pub(crate) until: LocalTime,
+    /// The end that the service named, which may be before `until`.
+    pub(crate) named: ServiceTime,
+    pub(crate) reason: BlockReason,
+}
+
+/// The head of a response, as far as it matters for limits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResponseHead {
+    pub(crate) status: u16,
+    pub(crate) date: Option<ServiceTime>,
+    pub(crate) figure: Option<Figure>,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Ledger {
+    pub(crate) clock: ServiceClock,
+    /// By how much the service's clock was set in all, in microseconds: members compare it.
+    clock_set_by: i64,
+    pub(crate) windows: Vec<Window>,
+    /// The last 429's block. It stays when it is over, until a later response is no 429.
+    pub(super) blocked: Option<Block>,
+    /// Whether a response has shown what this service describes.
+    pub(super) described: bool,
+    /// How many requests had been reserved when the last 429 came.
+    throttled_at: u64,
+    /// 429s in a row; those of requests that were in flight together count once.
+    strikes: u32,
+    pub(crate) throttled: u64,
+    /// The end of the last block that no known figure predicted: a quota is not shown.
+    pub(super) unforeseen: Option<LocalTime>,
+    pub(crate) requests: Outstanding,
+    pub(super) usage: PlanUsage,
+    /// How much later than announced windows open, as learned.
+    pub(super) guard: Duration,
+    /// The own share of what was used in the last window.
+    pub(super) own_share: Option<f64>,
+    /// The running mean from sending to the response's head.
+    pub(super) latency: Duration,
+    /// Whether members may be at work that cannot be seen: their store is out of reach.
+    #[serde(skip)]
+    pub(super) cut_off: bool,
+}
+
+impl Ledger {
+    pub(crate) fn new(now: LocalTime, wall: ServiceTime) -> Self {
+        Self {
+            clock: ServiceClock::guess(now, wall),
+            clock_set_by: 0,
+            windows: Vec::new(),
+            blocked: None,
+            described: false,
+            throttled_at: 0,
+            strikes: 0,
+            throttled: 0,
+            unforeseen: None,
+            requests: Outstanding::default(),
+            usage: PlanUsage::default(),
+            guard: Duration::ZERO,
+            own_share: None,
+            latency: Duration::ZERO,
+            cut_off: false,
+        }
+    }
+
+    /// Records the head of a response. Returns the block that a 429 asks for. `jitter` draws the
+    /// extra wait for a 429 that follows another, up to its argument.
+    pub(crate) fn record_response(
+        &mut self,
+        reservation: Reservation,
+        now: LocalTime,
+        head: &ResponseHead,
+        jitter: impl FnOnce(Duration) -> Duration,
+    ) -> Option<Block> {
+        let sent = reservation.sent.unwrap_or(now);
+        self.observe_clock(sent, now, head);
+        let latency = now.since(sent);
+        self.latency = match self.latency {
+            Duration::ZERO => latency,
+            mean => (mean * (LATENCY_WEIGHT - 1) + latency) / LATENCY_WEIGHT,
+        };
+        if head.status >= 500 && head.figure.is_none() {
+            // Something before the service failed, perhaps.
+            self.requests.record_lost(reservation, now);
+            return None;
+        }
+        let is_429 = head.status == 429;
+        self.requests.release(reservation);
+        self.settle(sent);
+        let earliest = self.clock.earliest(now);
+        self.usage.count(u32::from(!is_429), earliest);
+        if head.status == 401 {
+            return None;
+        }
+        let figure = head
+            .figure
+            .map(|figure| Figure { reset: figure.reset.min(earliest.plus(MAX_BLOCK)), ..figure });
+        if reservation.probe && figure.is_some_and(|figure| self.opened_late(&figure, earliest)) {
+            self.guard = (self.guard + GUARD_STEP).min(MAX_GUARD);
+        }
+        let current = figure.filter(|figure| figure.reset >= earliest);
+        self.learn(current, !is_429, (sent, now, earliest));
+        self.described |= current.is_some() || figure.is_none();
+        if is_429 {
+            return Some(self.block(&reservation, current, now, head, jitter));
+        }
+        if reservation.number > self.throttled_at {
+            self.blocked = None;
+            self.strikes = 0;
+        }
+        None
+    }
+
+    /// Records that the last 429 was a ban, which only its body says.
+    pub(crate) fn record_ban(&mut self) {
+        if let Some(block) = &mut self.blocked {
+            block.reason = BlockReason::Ban;
+        }
+    }
+
+    /// Returns when nothing here matters any more, if all goes as announced.
+    pub(crate) fn idle_from(&self) -> LocalTime {
+        let resets = self.windows.iter().map(|window| self.clock.local(window.reset));
+        let blocked = self.blocked.iter().map(|block| block.until);
+        let leases = self.requests.last_lease_end();
+        resets.chain(leases).chain(blocked).max().unwrap_or(LocalTime(0))
+    }
+
+    /// Records that the members' store is out of reach.
+    pub(crate) fn set_cut_off(&mut self, cut_off: bool) {
+        self.cut_off = cut_off;
+    }
+
+    /// Returns the ledger for a process whose local clock shows `by` more.
+    pub(crate) fn for_local_clock(mut self, by: i64) -> Self {
+        self.clock = self.clock.for_local_clock(by);
+        let moved = |at: &mut LocalTime| *at = at.moved(by);
+        self.requests.move_local_clock(by);
+        self.windows.iter_mut().for_each(|window| moved(&mut window.opened_at));
+        self.blocked.iter_mut().for_each(|block| moved(&mut block.until));
+        self.unforeseen.iter_mut().for_each(moved);
+        self
+    }
+
+    /// Replaces this by what another process has left, and keeps what this one knows better: the
+    /// service's clock.
+    pub(crate) fn adopt(&mut self, other: Self) {
+        let mut clock = self.clock;
+        clock.correct(other.clock_set_by.saturating_sub(self.clock_set_by));
+        clock.adopt(other.clock);
+        *self = Self { clock, cut_off: false, ..other };
+    }
+
+    /// Counts the lost requests that are settled by the response to one sent at `sent`.
+    fn settle(&mut self, sent: LocalTime) {
+        for (count, at) in self.requests.settle(sent) {
+            // What is missing from the figure for them is not the doing of other clients.
+            self.windows.iter_mut().for_each(|window| window.count_own(count));
+            self.usage.count(count, self.clock.earliest(at));
+        }
+    }
+
+    fn observe_clock(&mut self, sent: LocalTime, now: LocalTime, head: &ResponseHead) {
+        let was_dated = self.clock.is_dated();
+        if let Some(date) = head.date {
+            if let Some(by) = self.clock.observe_date(sent, now, date).filter(|_| was_dated) {
+                self.clock_set_by = self.clock_set_by.saturating_add(by);
+            }
+        } else if let Some(figure) = head.figure {
+            self.clock.observe_reset(now, figure.reset, head.retry_after);
+        }
+    }
+
+    /// Returns whether a response still describes a used-up window that was taken to have ended:
+    /// the service rounds its reset down.
+    fn opened_late(&self, figure: &Figure, now: ServiceTime) -> bool {
+        figure.remaining == 0
+            && self.windows.iter().any(|window| {
+                window.limit == figure.limit
+                    && window.relation(figure) == Relation::Same
+                    && self.has_passed(window, now)
+            })
+    }
+
+    /// Records the figure of a response.
+    fn learn(
+        &mut self,
+        figure: Option<Figure>,
+        counted: bool,
+        (sent, at, now): (LocalTime, LocalTime, ServiceTime),
+    ) {
+        let outstanding = self.requests.count();
+        let mut share = self.own_share;
+        let mut described = false;
+        let guard = self.guard();
+        self.windows.retain_mut(|window| {
+            let passed = now >= window.reset.plus(guard);
+            let Some(figure) = figure.filter(|figure| window.describes(figure, now)) else {
+                // Not described: past its reset it is forgotten, before it is counted down.
+                if counted {
+                    window.count_undescribed();
+                }
+                return figure.is_none() || !passed;
+            };
+            described = true;
+            match window.relation(&figure) {
+                // A late response, unless its request was sent when this window was open already:
+                // then the service's clock was set back.
+                Relation::Earlier if !passed && sent <= window.opened_at => {}
+                Relation::Same => {
+                    window.lower(&figure);
+                    window.count_own(u32::from(counted));
+                }
+                Relation::Later | Relation::Earlier => {
+                    share = window.own_share(outstanding).or(share);
+                    *window = window.reopen(figure, outstanding, share, at);
+                }
+            }
+            share = window.own_share(outstanding).or(share);
+            true
+        });
+        if let Some(figure) = figure.filter(|_| !described) {
+            let window = Window::open(figure, outstanding, share, (at, now));
+            share = window.own_share(outstanding).or(share);
+            self.windows.push(window);
+        }
+        self.own_share = share;
+    }
+
+    fn block(
+        &mut self,
+        reservation: &Reservation,
+        figure: Option<Figure>,
+        now: LocalTime,
+        head: &ResponseHead,
+        jitter: impl FnOnce(Duration) -> Duration,
+    ) -> Block {
+        self.throttled += 1;
+        // 429s of requests that were in flight together are one.
+        if reservation.number > self.throttled_at {
+            self.strikes += 1;
+        }
+        self.throttled_at = self.requests.reserved;
+        let earliest = self.clock.earliest(now);
+        let spent = figure.filter(|figure| figure.remaining == 0);
+        let until_reset = spent.map(|figure| figure.reset.since(earliest));
+        let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);
+        let asked = asked.clamp(MIN_BLOCK, MAX_BLOCK);
+        let extra = match self.strikes {
+            ..2 => Duration::ZERO,
+            strikes => {
+                let doubled = MIN_EXTRA_WAIT.saturating_mul(1 << (strikes - 2).min(10));
+                jitter(doubled.min(MAX_EXTRA_WAIT))
+            }
+        };
+        let block = Block {
+            until: now.plus(asked).plus(extra),
+            named: head.date.unwrap_or(earliest).plus(asked),
+            reason: reason(asked, until_reset),
+        };
+        if spent.is_none() {
+            self.unforeseen = self.unforeseen.max(Some(block.until));
+        }
+        self.blocked = self.blocked.filter(|known| known.until > block.until).or(Some(block));
+        block
+    }
+}
+
+/// Tells what a 429 is about: a quota, only where the headers describe one that is used up and
+/// whose reset is the end of the wait.
+fn reason(wait: Duration, until_reset: Option<Duration>) -> BlockReason {
+    match until_reset {
+        Some(left) if left.abs_diff(wait) <= Duration::from_secs(2) => {
+            BlockReason::Quota(Quota::by_reset(left))
+        }
+        _ => BlockReason::Unknown,
+    }
+}

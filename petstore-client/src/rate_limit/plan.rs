@@ -1,0 +1,132 @@
+//! Own requests in the service's current minute and day, for callers who name their plan: the
+//! service may not show every quota that is in force.
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::{MINUTE, SECOND, ServiceTime};
+use super::snapshot::{Plan, Quota};
+
+const DAY: i64 = 24 * 60 * MINUTE;
+
+/// Own requests that the service has counted, by its minutes and days.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct PlanUsage {
+    minute: Usage,
+    day: Usage,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Usage {
+    /// The number of the window since 1970.
+    window: i64,
+    used: u64,
+    /// Of those, how many the service may count into the next window: its clock may be further.
+    late: u64,
+}
+
+/// What a plan still allows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlanLeft {
+    pub(super) quota: Quota,
+    /// Requests left, outstanding ones not counted.
+    pub(super) left: u64,
+    pub(super) reset: ServiceTime,
+}
+
+impl PlanUsage {
+    /// Counts requests that were let in, or may have been, when the service's clock showed at
+    /// least `now`.
+    pub(super) fn count(&mut self, requests: u32, now: ServiceTime) {
+        self.minute.count(requests.into(), now, MINUTE);
+        self.day.count(requests.into(), now, DAY);
+    }
+
+    /// Returns what each quota of the plan allows; `share` is the caller's part of them.
+    pub(super) fn left(
+        &self,
+        plan: Plan,
+        now: ServiceTime,
+        share: impl Fn(u64) -> u64,
+    ) -> impl Iterator<Item = PlanLeft> {
+        let quotas = [
+            (&self.minute, plan.per_minute, MINUTE, Quota::Minute),
+            (&self.day, plan.per_day, DAY, Quota::Day),
+        ];
+        quotas.into_iter().filter_map(move |(usage, limit, length, quota)| {
+            let limit = share(limit?);
+            let left = limit.saturating_sub(usage.used_in(now, length));
+            let reset = ServiceTime((now.0.div_euclid(length) + 1).saturating_mul(length));
+            Some(PlanLeft { quota, left, reset })
+        })
+    }
+}
+
+impl Usage {
+    fn count(&mut self, requests: u64, now: ServiceTime, length: i64) {
+        let window = now.0.div_euclid(length);
+        if window < self.window {
+            return;
+        }
+        if window > self.window {
+            let carried = if window == self.window + 1 { self.late } else { 0 };
+            *self = Self { window, used: carried, late: 0 };
+        }
+        self.used += requests;
+        if now.0.saturating_add(SECOND).div_euclid(length) > window {
+            self.late += requests;
+        }
+    }
+
+    fn used_in(&self, now: ServiceTime, length: i64) -> u64 {
+        match now.0.div_euclid(length) - self.window {
+            0 => self.used,
+            1 => self.late,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> ServiceTime {
+        ServiceTime(1_800_000_000 * SECOND + seconds * SECOND)
+    }
+
+    fn left(usage: &PlanUsage, plan: Plan, now: ServiceTime) -> Vec<(u64, ServiceTime)> {
+        usage.left(plan, now, |limit| limit).map(|left| (left.left, left.reset)).collect()
+    }
+
+    #[test]
+    fn counts_the_minute_and_the_day_at_once() {
+        let plan = Plan::custom().per_minute(2).per_day(3);
+        let mut usage = PlanUsage::default();
+        let midnight = at(16 * 3600);
+        usage.count(1, at(0));
+        usage.count(1, at(1));
+        assert_eq!(left(&usage, plan, at(2)), [(0, at(60)), (1, midnight)]);
+        usage.count(1, at(60));
+        assert_eq!(left(&usage, plan, at(61)), [(1, at(120)), (0, midnight)]);
+        assert_eq!(left(&usage, plan, at(24 * 3600)).len(), 2);
+        assert_eq!(left(&usage, plan, at(24 * 3600))[1].0, 3);
+    }
+
+    #[test]
+    fn what_is_sent_at_the_very_end_counts_for_both_windows() {
+        let plan = Plan::custom().per_minute(2);
+        let mut usage = PlanUsage::default();
+        usage.count(1, ServiceTime(at(60).0 - SECOND / 2));
+        usage.count(1, at(60));
+        assert_eq!(left(&usage, plan, at(61)), [(0, at(120))]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_empty_the_count() {
+        let plan = Plan::custom().per_day(5);
+        let mut usage = PlanUsage::default();
+        usage.count(3, at(0));
+        usage.count(1, at(-2 * 24 * 3600));
+        assert_eq!(left(&usage, plan, at(0))[0].0, 2);
+    }
+}

@@ -1,0 +1,195 @@
+//! One limiter for each key and origin in a process. It outlives the clients: what is known of a
+//! key is known until its last window and block are over.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use http::HeaderValue;
+use sha2::{Digest as _, Sha256};
+use url::Url;
+
+use super::file::SharedFile;
+use super::limiter::Limiter;
+use crate::clock;
+
+/// How many limiters are kept whether or not anybody holds them.
+const MAX_KEPT: usize = 1_024;
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
+
+/// Limiters by a digest of key and origin, seeded anew in each process: the key itself is not
+/// kept here.
+struct Registry {
+    seeds: [RandomState; 2],
+    limiters: Mutex<Limiters>,
+}
+
+#[derive(Default)]
+struct Limiters {
+    by_digest: HashMap<[u64; 2], Arc<Limiter>>,
+    /// The number from which idle ones are looked for.
+    sweep_at: usize,
+}
+
+/// The limiters of a client: one, or with a key provider one for each key.
+#[derive(Debug)]
+pub(crate) struct ClientLimiters {
+    base: Url,
+    /// The folder in which processes share limits, if they do.
+    folder: Option<PathBuf>,
+    /// The limiter of a fixed key, or else of the last one.
+    last: Mutex<Option<(HeaderValue, Arc<Limiter>)>>,
+}
+
+impl ClientLimiters {
+    pub(crate) fn new(base: Url, folder: Option<PathBuf>) -> Self {
+        Self { base, folder, last: Mutex::default() }
+    }
+
+    /// Returns the limiter of a key.
+    pub(crate) fn get(&self, authorization: &HeaderValue) -> Arc<Limiter> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((key, limiter)) = &*last
+            && key == authorization
+        {
+            return Arc::clone(limiter);
+        }
+        let limiter = REGISTRY.limiter(&self.base, self.folder.as_deref(), authorization);
+        *last = Some((authorization.clone(), Arc::clone(&limiter)));
+        limiter
+    }
+
+    /// Returns the limiter that was used last.
+    pub(crate) fn last(&self) -> Option<Arc<Limiter>> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().map(|(_, limiter)| Arc::clone(limiter))
+    }
+}
+
+impl Registry {
+    fn new() -> Self {
+        Self { seeds: [RandomState::new(), RandomState::new()], limiters: Mutex::default() }
+    }
+
+    fn limiter(
+        &self,
+        base: &Url,
+        folder: Option<&Path>,
+        authorization: &HeaderValue,
+    ) -> Arc<Limiter> {
+        let origin = base.origin().ascii_serialization();
+        let key = (origin.as_str(), folder, authorization.as_bytes());
+        let digest = self.seeds.each_ref().map(|seed| seed.hash_one(key));
+        let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(limiter) = limiters.by_digest.get(&digest) {
+            return Arc::clone(limiter);
+        }
+        limiters.sweep();
+        let file = folder.map(|folder| folder.join(file_name(&origin, authorization)));
+        let limiter = Arc::new(Limiter::new(file.map(SharedFile::new)));
+        limiters.by_digest.insert(digest, Arc::clone(&limiter));
+        limiter
+    }
+}
+
+impl Limiters {
+    /// Forgets limiters that nobody holds and whose windows and blocks are over, and beyond the
+    /// maximum those whose windows end first.
+    fn sweep(&mut self) {
+        if self.by_digest.len() < self.sweep_at {
+            return;
+        }
+        let now = clock::now();
+        self.by_digest
+            .retain(|_, limiter| Arc::strong_count(limiter) > 1 || limiter.idle_from() > now);
+        let unused = self.by_digest.iter().filter(|(_, limiter)| Arc::strong_count(limiter) == 1);
+        let mut unused: Vec<_> = unused.map(|(key, limiter)| (limiter.idle_from(), *key)).collect();
+        if let Some(excess) = unused.len().checked_sub(MAX_KEPT * 3 / 4) {
+            unused.sort_unstable();
+            for (_, digest) in unused.drain(..excess) {
+                self.by_digest.remove(&digest);
+            }
+        }
+        // Sweeping takes a fixed time for each limiter that was made since the last time.
+        self.sweep_at = (self.by_digest.len() * 5 / 4).max(16);
+    }
+}
+
+/// Returns the name of the file in which processes share the limits of a key. The key cannot be
+/// had from it.
+fn file_name(origin: &str, authorization: &HeaderValue) -> String {
+    let digest = Sha256::new()
+        .chain_update(b"petstore limits\n")
+        .chain_update(origin)
+        .chain_update(b"\n")
+        .chain_update(authorization.as_bytes())
+        .finalize();
+    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("limits-{name}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::{HeaderMap, StatusCode};
+
+    use super::super::waiting::acquire;
+    use super::*;
+
+    fn get(registry: &Registry, key: &str) -> Arc<Limiter> {
+        let base = Url::parse("https://petstore.example/v1").unwrap();
+        registry.limiter(&base, None, &HeaderValue::from_str(key).unwrap())
+    }
+
+    async fn block(limiter: &Limiter, seconds: u64) {
+        let mut permit = limiter.acquire(acquire(), |_| ()).await.unwrap();
+        assert!(permit.start(Duration::from_secs(30)));
+        let mut headers = HeaderMap::new();
+        headers.insert("retry-after", seconds.into());
+        permit.observe(StatusCode::TOO_MANY_REQUESTS, &headers).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_block_is_known_after_the_last_client_is_gone_until_it_is_over() {
+        let registry = Registry::new();
+        block(&get(&registry, "Bearer one"), 30).await;
+        for other in 0..100 {
+            get(&registry, &format!("Bearer other {other}"));
+        }
+        assert_eq!(get(&registry, "Bearer one").snapshot(&acquire().policy).throttled, 1);
+        tokio::time::advance(Duration::from_secs(31)).await;
+        for other in 100..200 {
+            get(&registry, &format!("Bearer other {other}"));
+        }
+        assert_eq!(get(&registry, "Bearer one").snapshot(&acquire().policy).throttled, 0);
+        assert!(registry.limiters.lock().unwrap().by_digest.len() <= 32);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn memory_is_bounded_and_the_blocks_that_end_first_are_forgotten_first() {
+        let registry = Registry::new();
+        let held = get(&registry, "Bearer held");
+        block(&get(&registry, "Bearer long"), 80_000).await;
+        for key in 0..5_000 {
+            block(&get(&registry, &format!("Bearer {key}")), 100 + key).await;
+        }
+        let count = registry.limiters.lock().unwrap().by_digest.len();
+        assert!(count <= MAX_KEPT + 2, "{count}");
+        assert_eq!(get(&registry, "Bearer long").snapshot(&acquire().policy).throttled, 1);
+        assert!(Arc::ptr_eq(&held, &get(&registry, "Bearer held")), "a client holds it");
+    }
+
+    #[test]
+    fn each_key_and_each_origin_has_a_limiter_of_its_own() {
+        let registry = Registry::new();
+        let one = get(&registry, "Bearer one");
+        assert!(Arc::ptr_eq(&one, &get(&registry, "Bearer one")));
+        assert!(!Arc::ptr_eq(&one, &get(&registry, "Bearer two")));
+        let elsewhere = Url::parse("https://petstore.example:444/v1").unwrap();
+        let elsewhere = registry.limiter(&elsewhere, None, &HeaderValue::from_static("Bearer one"));
+        assert!(!Arc::ptr_eq(&one, &elsewhere));
+    }
+}

@@ -1,0 +1,291 @@
+//! Waiting in line, in paused time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+use tokio::time::timeout;
+
+use super::decision::Policy;
+use super::limiter::{Acquire, Limiter, Permit, Wait};
+use super::snapshot::{Plan, Priority, WaitReason};
+use crate::clock;
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// What a call asks for that waits for an hour at most.
+pub(super) fn acquire() -> Acquire {
+    let latest = clock::now() + Duration::from_secs(3_600);
+    let (priority, policy) = (Priority::Normal, Policy::default());
+    Acquire { place: None, priority, policy, latest, forced: false }
+}
+
+fn low() -> Acquire {
+    Acquire { priority: Priority::Low, ..acquire() }
+}
+
+fn ignore(_: Wait) {}
+
+fn answer(permit: Permit<'_>, status: u16, lines: &[(&'static str, &str)]) {
+    let mut permit = permit;
+    assert!(permit.start(LEASE));
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        headers.insert(*name, HeaderValue::from_str(value).unwrap());
+    }
+    permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
+}
+
+/// A limiter whose quota is used up for ten seconds.
+async fn used_up() -> Limiter {
+    let limiter = Limiter::new(None);
+    let permit = limiter.acquire(acquire(), ignore).await.unwrap();
+    let quota =
+        [("x-ratelimit-limit", "1"), ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "10")];
+    answer(permit, 200, &quota);
+    limiter
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_in_line_sets_its_timer_anew_where_another_went_first() {
+    let limiter = Arc::new(used_up().await);
+    let start = clock::now();
+    // A task of its own: only its own waker brings it back.
+    let behind = Arc::clone(&limiter);
+    let waiting = tokio::spawn(async move {
+        drop(behind.acquire(low(), ignore).await.unwrap());
+        clock::now() - start
+    });
+    // Another comes just as the window opens, goes ahead to ask, and is refused for thirty seconds
+    // after the timer of the one that waits has rung.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let permit = limiter.acquire(acquire(), ignore).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    answer(permit, 429, &[("retry-after", "30")]);
+    let waited = timeout(Duration::from_secs(600), waiting).await.unwrap().unwrap();
+    assert!(waited >= Duration::from_secs(41), "{waited:?}");
+    assert!(waited < Duration::from_secs(42), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_in_line_takes_the_timer_over_from_one_that_leaves() {
+    let limiter = used_up().await;
+    let start = clock::now();
+    let leaving = timeout(Duration::from_secs(5), limiter.acquire(acquire(), ignore));
+    let staying = limiter.acquire(acquire(), ignore);
+    let (left, stayed) = tokio::join!(leaving, staying);
+    assert!(left.is_err());
+    let _permit = stayed.unwrap();
+    let waited = clock::now() - start;
+    assert!((10..=12).contains(&waited.as_secs()), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_whose_wait_becomes_too_long_are_told_at_once() {
+    let limiter = used_up().await;
+    let start = clock::now();
+    let patient = limiter.acquire(acquire(), ignore);
+    let short = || Acquire { latest: clock::now() + Duration::from_secs(60), ..acquire() };
+    // One that waits for as long as it takes stands before them.
+    let calm = Acquire { latest: start + Duration::from_secs(100_000), ..acquire() };
+    let calm = limiter.acquire(calm, ignore);
+    let hasty: Vec<_> = (0..400).map(|_| limiter.acquire(short(), ignore)).collect();
+    let asking = async {
+        // The first in line asks after the reset, and learns that the day is used up.
+        let permit = patient.await.unwrap();
+        let day = [
+            ("x-ratelimit-limit", "1000"),
+            ("x-ratelimit-remaining", "0"),
+            ("x-ratelimit-reset", "40000"),
+            ("retry-after", "40000"),
+        ];
+        answer(permit, 429, &day);
+    };
+    let told = async {
+        let results = futures_util::future::join_all(hasty).await;
+        assert!(results.iter().all(Result::is_err));
+        clock::now() - start
+    };
+    let ((), calm, told) = tokio::join!(biased; asking, calm, told);
+    assert!(told < Duration::from_secs(13), "{told:?}");
+    assert!(calm.is_ok() && clock::now() - start > Duration::from_secs(40_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_request_that_may_have_used_the_plan_up_is_waited_out() {
+    let limiter = Limiter::new(None);
+    let plan = Policy { plan: Some(Plan::custom().per_minute(2)), ..Policy::default() };
+    let request = || Acquire { policy: plan, ..acquire() };
+    answer(limiter.acquire(request(), ignore).await.unwrap(), 200, &[]);
+    let mut lost = limiter.acquire(request(), ignore).await.unwrap();
+    assert!(lost.start(LEASE));
+    drop(lost);
+    let start = clock::now();
+    let third = timeout(Duration::from_secs(600), limiter.acquire(request(), ignore)).await;
+    assert!(third.unwrap().is_ok());
+    assert!(clock::now() - start <= Duration::from_secs(62));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_comes_as_the_window_opens_does_not_pass_those_who_wait() {
+    let limiter = used_up().await;
+    let order = std::cell::RefCell::new(Vec::new());
+    let call = async |name| {
+        let permit = limiter.acquire(acquire(), ignore).await.unwrap();
+        order.borrow_mut().push(name);
+        answer(permit, 200, &[]);
+    };
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        call("late").await;
+    };
+    tokio::join!(biased; late, call("early"));
+    assert_eq!(*order.borrow(), ["early", "late"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_that_may_be_sent_go_when_the_window_opens() {
+    let limiter = Arc::new(Limiter::new(None));
+    let plan = Policy { plan: Some(Plan::custom().per_minute(2)), ..Policy::default() };
+    let request = move || Acquire { policy: plan, ..acquire() };
+    for _ in 0..2 {
+        answer(limiter.acquire(request(), ignore).await.unwrap(), 200, &[]);
+    }
+    let both = [(); 2].map(|()| {
+        let limiter = Arc::clone(&limiter);
+        tokio::spawn(async move {
+            let mut permit = limiter.acquire(request(), ignore).await.unwrap();
+            assert!(permit.start(Duration::from_secs(600)));
+        })
+    });
+    let both = timeout(Duration::from_secs(600), futures_util::future::join_all(both)).await;
+    assert!(both.is_ok(), "both go when the minute is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_sent_is_not_lost() {
+    let limiter = Limiter::new(None);
+    drop(limiter.acquire(acquire(), ignore).await.unwrap());
+    let mut permit = limiter.acquire(acquire(), ignore).await.unwrap();
+    assert!(permit.start(LEASE));
+    permit.not_sent();
+    let limits = limiter.snapshot(&Policy::default());
+    assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
+}
+
+/// Polls once: the call is started, and then not run.
+fn start<F: Future>(call: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+    call.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_is_not_run_loses_its_grant_after_a_second() {
+    let limiter = used_up().await;
+    let began = clock::now();
+    let mut stopped = Box::pin(limiter.acquire(acquire(), ignore));
+    assert!(start(stopped.as_mut()).is_pending());
+    let behind = limiter.acquire(acquire(), ignore).await.unwrap();
+    let waited = clock::now() - began;
+    assert!((10..=13).contains(&waited.as_secs()), "{waited:?}");
+    answer(behind, 200, &[]);
+    let mut permit = stopped.await.unwrap();
+    assert!(!permit.start(LEASE), "the permit has lapsed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_not_run_counts_as_lost_when_its_lease_is_over() {
+    let limiter = Limiter::new(None);
+    let mut probe = limiter.acquire(acquire(), ignore).await.unwrap();
+    assert!(probe.start(Duration::from_secs(5)));
+    let began = clock::now();
+    let next = limiter.acquire(acquire(), ignore).await.unwrap();
+    let waited = clock::now() - began;
+    assert!((5..=8).contains(&waited.as_secs()), "{waited:?}");
+    let limits = limiter.snapshot(&Policy::default());
+    assert_eq!((limits.in_flight, limits.unresolved), (1, 1));
+    drop((probe, next));
+    assert_eq!(limiter.snapshot(&Policy::default()).unresolved, 1, "it is lost only once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_a_response_is_reported_after_a_second_and_a_block_at_once() {
+    let limiter = Limiter::new(None);
+    let mut probe = limiter.acquire(acquire(), ignore).await.unwrap();
+    assert!(probe.start(LEASE));
+    let reports = std::sync::Mutex::new(Vec::new());
+    let began = clock::now();
+    let report = |wait: Wait| {
+        reports.lock().unwrap().push((wait.reason, wait.blocked.is_some(), began.elapsed()));
+    };
+    let waiting = limiter.acquire(acquire(), report);
+    let probing = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        answer(probe, 429, &[("retry-after", "30")]);
+    };
+    drop(tokio::join!(waiting, probing).0.unwrap());
+    let reports = reports.into_inner().unwrap();
+    assert_eq!(reports.len(), 2, "{reports:?}");
+    assert_eq!((reports[0].0, reports[0].1), (WaitReason::Probe, false));
+    assert!(reports[0].2 >= Duration::from_secs(1) && reports[0].2 < Duration::from_secs(2));
+    assert_eq!((reports[1].0, reports[1].1), (WaitReason::Blocked, true));
+    assert_eq!(reports[1].2.as_secs(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_a_person_asks_for_is_sent_whatever_is_known() {
+    let limiter = used_up().await;
+    answer(limiter.acquire(acquire(), ignore).await.unwrap(), 429, &[("retry-after", "3000")]);
+    let began = clock::now();
+    let forced = limiter.acquire(Acquire { forced: true, ..acquire() }, ignore).await.unwrap();
+    assert_eq!(clock::now(), began);
+    answer(forced, 200, &[]);
+    assert_eq!(limiter.snapshot(&Policy::default()).blocked, None, "the service has let it in");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_goes_before_those_who_came_later() {
+    let limiter = used_up().await;
+    let retry = limiter.acquire(Acquire { place: Some(0), ..acquire() }, ignore);
+    let order = std::cell::RefCell::new(Vec::new());
+    let newcomer = async {
+        answer(limiter.acquire(acquire(), ignore).await.unwrap(), 200, &[]);
+        order.borrow_mut().push("newcomer");
+    };
+    let retry = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        answer(retry.await.unwrap(), 200, &[]);
+        order.borrow_mut().push("retry");
+    };
+    tokio::join!(biased; newcomer, retry);
+    assert_eq!(*order.borrow(), ["retry", "newcomer"]);
+}
+
+/// `cargo test --release -p petstore-client --lib cost_of -- --ignored --nocapture`
+#[tokio::test]
+#[ignore = "meant for release: it prints the cost of acquiring and of a response"]
+async fn cost_of_a_permit() {
+    const ROUNDS: u32 = 1_000_000;
+    let limiter = Limiter::new(None);
+    let million = [
+        ("x-ratelimit-limit", "1000000"),
+        ("x-ratelimit-remaining", "999999"),
+        ("x-ratelimit-reset", "60"),
+    ];
+    answer(limiter.acquire(acquire(), ignore).await.unwrap(), 200, &million);
+    for _ in 0..3 {
+        let began = clock::now();
+        for _ in 0..ROUNDS {
+            drop(limiter.acquire(acquire(), ignore).await.unwrap());
+        }
+        let released = began.elapsed() / ROUNDS;
+        let began = clock::now();
+        for _ in 0..ROUNDS {
+            let mut permit = limiter.acquire(acquire(), ignore).await.unwrap();
+            assert!(permit.start(LEASE));
+            permit.not_sent();
+        }
+        let sent = began.elapsed() / ROUNDS;
+        println!("acquire and release {released:?}, with start {sent:?}");
+        assert!(released < Duration::from_micros(5), "{released:?}");
+    }
+}

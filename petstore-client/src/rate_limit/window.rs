@@ -1,0 +1,178 @@
+//! One window of a quota, as the service accounts for it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::{LocalTime, SECOND, ServiceTime};
+use super::snapshot::Quota;
+
+/// Resets that are no further apart belong to the same window: servers round.
+const SAME_WINDOW: i64 = 2 * SECOND;
+/// A window whose reset follows another's sooner is the same one, and slides.
+const MIN_FIXED_WINDOW: Duration = Duration::from_secs(50);
+/// How many requests it takes to tell which share of a quota other clients use: what was known
+/// before counts as much as so many.
+const MIN_SAMPLE: u64 = 8;
+/// The own share that is assumed where other clients may be at work.
+pub(super) const ASSUMED_SHARE: f64 = 0.25;
+
+/// The quota that a response describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Figure {
+    pub(crate) limit: u64,
+    pub(crate) remaining: u64,
+    pub(crate) reset: ServiceTime,
+}
+
+/// How a figure's window relates to a known one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    Same,
+    Later,
+    Earlier,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Window {
+    pub(crate) quota: Quota,
+    pub(crate) limit: u64,
+    /// The lowest figure seen in this window: within one, the service's figure only falls.
+    pub(crate) remaining: u64,
+    pub(crate) reset: ServiceTime,
+    /// The reset with which the window was opened.
+    anchor: ServiceTime,
+    pub(super) opened_at: LocalTime,
+    opened_with: u64,
+    /// Own requests answered in this window, besides the one that opened it.
+    own: u64,
+    /// Requests of other clients that were in the window before it was seen.
+    others_before: u64,
+    /// The own share of what is used, as it was known when the window was opened.
+    prior: Option<f64>,
+}
+
+impl Window {
+    /// Opens the first window that is seen. Where more is used of it than the response's request
+    /// and the outstanding ones, other clients may be at work.
+    pub(super) fn open(
+        figure: Figure,
+        outstanding: u64,
+        share: Option<f64>,
+        (at, now): (LocalTime, ServiceTime),
+    ) -> Self {
+        let fresh = figure.limit - figure.remaining <= 1 + outstanding;
+        Self {
+            quota: Quota::by_reset(figure.reset.since(now)),
+            limit: figure.limit,
+            remaining: figure.remaining,
+            reset: figure.reset,
+            anchor: figure.reset,
+            opened_at: at,
+            opened_with: figure.remaining,
+            own: 0,
+            others_before: 0,
+            prior: share.or((!fresh).then_some(ASSUMED_SHARE)),
+        }
+    }
+
+    /// Opens the window that follows this one. What is used of it already, besides the response's
+    /// request and the outstanding ones, was used by other clients.
+    pub(super) fn reopen(
+        &self,
+        figure: Figure,
+        outstanding: u64,
+        share: Option<f64>,
+        at: LocalTime,
+    ) -> Self {
+        let used = figure.limit - figure.remaining;
+        // In a window that slides, what is used may be one's own.
+        let slides = figure.reset.since(self.anchor) < MIN_FIXED_WINDOW;
+        let others_before = if slides { 0 } else { used.saturating_sub(1 + outstanding) };
+        Self {
+            limit: figure.limit,
+            remaining: figure.remaining,
+            reset: figure.reset,
+            anchor: figure.reset,
+            opened_at: at,
+            opened_with: figure.remaining,
+            own: 0,
+            others_before,
+            prior: share,
+            ..*self
+        }
+    }
+
+    /// Returns whether a figure describes this quota. The limit alone would not tell: 1,000 is one
+    /// plan's day and another's minute.
+    pub(super) fn describes(&self, figure: &Figure, now: ServiceTime) -> bool {
+        let quota = Quota::by_reset(figure.reset.since(now));
+        self.limit == figure.limit
+            && (self.quota == quota || self.relation(figure) == Relation::Same)
+    }
+
+    pub(super) fn relation(&self, figure: &Figure) -> Relation {
+        match figure.reset.0.saturating_sub(self.anchor.0) {
+            ahead if ahead > SAME_WINDOW => Relation::Later,
+            ahead if ahead < -SAME_WINDOW => Relation::Earlier,
+            _ => Relation::Same,
+        }
+    }
+
+    /// Records a figure of this window. It may only lower what is known: the response may be late.
+    pub(super) fn lower(&mut self, figure: &Figure) {
+        self.reset = self.reset.max(figure.reset);
+        self.remaining = self.remaining.min(figure.remaining);
+    }
+
+    /// Records own requests that were counted, or may have been.
+    pub(super) fn count_own(&mut self, requests: u32) {
+        self.own += u64::from(requests);
+    }
+
+    /// Records an own request that was counted and whose response describes another quota.
+    pub(super) fn count_undescribed(&mut self) {
+        self.remaining = self.remaining.saturating_sub(1);
+        self.own += 1;
+    }
+
+    /// Returns how many more own requests a share of the limit allows.
+    pub(super) fn left_of_share(&self, allowed: u64, outstanding: u64) -> u64 {
+        allowed.saturating_sub(self.own + 1 + outstanding)
+    }
+
+    /// Returns the own share of what is used in this window, once it can be told. Outstanding
+    /// requests count as used already: only what is beyond them is certainly others'.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio of requests in one window")]
+    pub(super) fn own_share(&self, outstanding: u64) -> Option<f64> {
+        let used = self.opened_with.saturating_sub(self.remaining);
+        let used = used.saturating_sub(self.own + outstanding);
+        let others = self.others_before.saturating_add(used);
+        let own = self.own + 1;
+        let (here, all) = (own as f64, own as f64 + others as f64);
+        match self.prior {
+            // A few requests tell little, and a wrong share costs either speed or a refusal.
+            Some(prior) => Some((here + prior * MIN_SAMPLE as f64) / (all + MIN_SAMPLE as f64)),
+            None => (all >= MIN_SAMPLE as f64).then(|| here / all),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_between_extremes_overflow_nothing() {
+        let figure =
+            |remaining| Figure { limit: u64::MAX, remaining, reset: ServiceTime(60 * SECOND) };
+        let share = |window: &Window| window.own_share(0).is_none_or(|s| (0.0..=1.0).contains(&s));
+        let mut window = Window::open(figure(u64::MAX), 0, None, (LocalTime(0), ServiceTime(0)));
+        window.lower(&figure(0));
+        assert!(share(&window));
+        let later = Figure { reset: ServiceTime(120 * SECOND), ..figure(0) };
+        let mut window = window.reopen(later, 0, None, LocalTime(0));
+        window.lower(&Figure { remaining: u64::MAX, ..later });
+        assert!(share(&window));
+    }
+}

@@ -1,0 +1,97 @@
+//! What was not sent cannot have been processed, whichever time limit says so. (On Linux a full backlog
+//! ignores new connections; other systems refuse them.)
+
+#![cfg(target_os = "linux")]
+
+use std::time::Duration;
+
+use petstore_client::{Client, Error, NewPet, RequestOptions};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use super::kit::{REX, answer, builder};
+use super::wire::{Act, Wire};
+
+const LIMIT: Duration = Duration::from_secs(20);
+const ATTEMPT: Duration = Duration::from_millis(300);
+
+/// A listener that does not accept, and the connections that fill its backlog.
+struct Full {
+    listener: TcpListener,
+    waiting: Vec<TcpStream>,
+}
+
+/// Fills a backlog until a connection stalls.
+async fn full() -> Full {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut waiting = Vec::new();
+    while let Ok(stream) = timeout(ATTEMPT, TcpStream::connect(address)).await {
+        waiting.push(stream.unwrap());
+        assert!(waiting.len() < 16, "the backlog has no end");
+    }
+    Full { listener, waiting }
+}
+
+fn client(base: &str, attempts: u32) -> Client {
+    let options = RequestOptions::new().attempt_timeout(ATTEMPT).max_attempts(attempts);
+    builder(base).options(&options).build().unwrap()
+}
+
+async fn create(client: &Client) -> Result<u32, Error> {
+    let pet = NewPet::new("Rex", 7);
+    let call = async { client.pets().create(&pet).await };
+    timeout(LIMIT, call).await.unwrap().map(|pet| pet.attempts())
+}
+
+#[tokio::test]
+async fn an_attempt_that_ends_while_connecting_was_not_sent() {
+    let full = full().await;
+    let base = format!("http://{}/v1", full.listener.local_addr().unwrap());
+    let error = create(&client(&base, 1)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert!(!error.may_have_been_processed(), "nothing left this machine: {error}");
+}
+
+#[tokio::test]
+async fn a_post_that_ends_while_connecting_is_tried_again() {
+    let full = full().await;
+    let base = format!("http://{}/v1", full.listener.local_addr().unwrap());
+    let error = create(&client(&base, 3)).await.unwrap_err();
+    assert_eq!((error.attempts(), error.may_have_been_processed()), (3, false), "{error}");
+}
+
+#[tokio::test]
+async fn a_post_that_ends_while_connecting_succeeds_once_the_server_accepts() {
+    let Full { listener, waiting } = full().await;
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let busy = async {
+        tokio::time::sleep(2 * ATTEMPT).await;
+        drop(waiting);
+        Wire::at(listener, |_| answer(201, &[], REX))
+    };
+    let client = client(&base, 20);
+    let (server, attempts) = tokio::join!(busy, create(&client));
+    assert!(attempts.unwrap() > 1);
+    assert_eq!(server.count(), 1, "one attempt was sent");
+}
+
+#[tokio::test]
+async fn a_post_to_a_server_that_accepts_and_never_responds_may_have_been_processed() {
+    let server = Wire::start(|_| Act::Stall(Vec::new())).await;
+    let error = create(&client(&server.base(), 4)).await.unwrap_err();
+    assert!(error.is_timeout() && error.may_have_been_processed(), "{error}");
+    assert_eq!((error.attempts(), server.count()), (1, 1));
+}
+
+/// The machine's network accepts on behalf of a listener whose program does not.
+#[tokio::test]
+async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let error = create(&client(&base, 4)).await.unwrap_err();
+    assert!(error.is_timeout() && error.may_have_been_processed(), "{error}");
+    assert_eq!(error.attempts(), 1);
+}

@@ -1,0 +1,239 @@
+//! Programs that start calls and poll them late, once or never again: other calls are not affected.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
+use petstore_client::Client;
+use petstore_client::events::{Event, Waiting};
+use petstore_client::rate_limit::WaitReason;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::kit::{builder, http};
+use super::service::{MINUTE, OwnedCall, Rules, Service, get, patient, poll_once, within, work};
+use super::wire::{Act, Wire};
+
+const TASKS: [usize; 4] = [1, 16, 64, 256];
+
+/// What calls need beyond the windows that the quota asks for.
+const SLACK: Duration = Duration::from_secs(10);
+
+/// Returns how long so many requests take at least, slack included.
+fn windows_for(requests: usize, per_minute: u64) -> Duration {
+    let windows = (requests as u64 - 1) / per_minute;
+    MINUTE * u32::try_from(windows).unwrap() + SLACK
+}
+
+async fn start(per_minute: u64) -> (Service, Client) {
+    let service = Service::start(Rules::per_minute(per_minute)).await;
+    let client = patient(&service.base()).build().unwrap();
+    (service, client)
+}
+
+fn refused(service: &Service) -> (u64, u64) {
+    let counts = service.counts();
+    (counts.refused, counts.bans)
+}
+
+/// Waits for as many calls at once as there are tasks, for a limited time.
+async fn others(client: &Client, tasks: usize) {
+    let calls = join_all((0..tasks).map(|_| get(client)));
+    for call in within(client, SLACK, calls).await {
+        call.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_a_select_leaves_behind_does_not_delay_others() {
+    for tasks in TASKS {
+        let (_service, client) = start(1_000).await;
+        let mut kept = pin!(get(&client));
+        tokio::select! {
+            biased;
+            done = &mut kept => panic!("{done:?} before the service responds"),
+            () = sleep(Duration::from_millis(10)) => others(&client, tasks).await,
+        }
+        timeout(SLACK, kept).await.unwrap().unwrap();
+    }
+}
+
+/// The first calls leave nothing of the window; the kept call is first in line for the next one.
+#[tokio::test(start_paused = true)]
+async fn a_call_left_behind_at_the_end_of_a_window_does_not_delay_others() {
+    for tasks in TASKS {
+        let (service, client) = start(300).await;
+        work(&client, 16, 300, SLACK).await;
+        let mut kept = get(&client);
+        assert!(!poll_once(&mut kept).await);
+        sleep(MINUTE).await;
+        others(&client, tasks).await;
+        timeout(SLACK, kept).await.unwrap().unwrap();
+        assert_eq!(refused(&service), (0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_buffered_stream_may_await_calls_in_its_loop() {
+    for per_minute in [60, 1_000] {
+        let (service, client) = start(per_minute).await;
+        let pairs = usize::try_from(per_minute).unwrap();
+        let program = async {
+            let calls = (0..pairs).map(|_| get(&client));
+            let mut calls = stream::iter(calls).buffer_unordered(8);
+            while let Some(done) = calls.next().await {
+                done.unwrap();
+                get(&client).await.unwrap();
+            }
+        };
+        // The calls in the loop go one after another, at 100 ms each.
+        let limit = windows_for(2 * pairs, per_minute) + Duration::from_secs(per_minute) / 10;
+        within(&client, limit, program).await;
+        assert_eq!(refused(&service), (0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unordered_futures_may_await_calls_in_between() {
+    for tasks in TASKS {
+        let (service, client) = start(300).await;
+        let program = async {
+            let mut calls: FuturesUnordered<_> = (0..tasks).map(|_| get(&client)).collect();
+            let mut begun = tasks;
+            while let Some(done) = calls.next().await {
+                done.unwrap();
+                get(&client).await.unwrap();
+                if begun < 400 {
+                    calls.push(get(&client));
+                    begun += 1;
+                }
+            }
+        };
+        // One task makes the last 200 calls one after another, at 100 ms each.
+        let limit = windows_for(800, 300) + Duration::from_secs(20);
+        within(&client, limit, program).await;
+        assert_eq!(refused(&service), (0, 0));
+    }
+}
+
+/// What a program keeps for later.
+struct Shelf {
+    call: OwnedCall,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others() {
+    for tasks in TASKS {
+        let (service, client) = start(1_000).await;
+        let mut call = get(&client);
+        assert!(!poll_once(&mut call).await);
+        let shelf = Shelf { call };
+        let begin = Instant::now();
+        for _ in 0..3 {
+            others(&client, tasks).await;
+            sleep(Duration::from_secs(18)).await;
+        }
+        let limits = client.rate_limits();
+        let (waiting, reason) = (limits.waiting, limits.wait_reason);
+        assert_eq!((limits.in_flight, waiting, reason), (0, 0, None), "{limits:?}");
+        sleep(MINUTE.saturating_sub(begin.elapsed())).await;
+        timeout(SLACK, shelf.call).await.unwrap().unwrap();
+        assert_eq!(service.counts().total(), 3 * tasks as u64 + 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_hundred_joined_calls_on_a_cold_key_use_each_window() {
+    for per_minute in [60, 1_000] {
+        let (service, client) = start(per_minute).await;
+        let limit = windows_for(500, per_minute);
+        let calls = join_all((0..500).map(|_| get(&client)));
+        let done = within(&client, limit, calls).await;
+        done.into_iter().for_each(|call| call.unwrap());
+        assert_eq!((refused(&service), service.counts().total()), ((0, 0), 500));
+    }
+}
+
+/// Returns numbers that are the same in each run (xorshift).
+fn numbers(mut seed: u64) -> impl FnMut(u64) -> u64 {
+    move |below| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % below
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_cancelled_at_random_points_take_nothing_from_others() {
+    for seed in 1..=8 {
+        let mut number = numbers(seed);
+        let (service, client) = start(60).await;
+        let calls = (0..300).map(|call| {
+            // Within the second in which a window opens, when requests are in flight.
+            let after = Duration::from_millis(60_000 * number(5) + number(1_000));
+            let cancelled = call % 10 == seed % 10;
+            let call = get(&client);
+            tokio::spawn(async move {
+                if cancelled {
+                    timeout(after, call).await.map_or(Ok(()), |done| done)
+                } else {
+                    call.await
+                }
+            })
+        });
+        let limit = windows_for(300, 60) + MINUTE;
+        let done = within(&client, limit, join_all(calls.collect::<Vec<_>>())).await;
+        done.into_iter().for_each(|call| call.unwrap().unwrap());
+        assert_eq!(refused(&service), (0, 0), "seed {seed}");
+        let limits = client.rate_limits();
+        assert_eq!((limits.in_flight, limits.waiting), (0, 0), "seed {seed}: {limits:?}");
+    }
+}
+
+/// Starts a service whose first response takes ten seconds.
+async fn slow_start() -> Wire {
+    Wire::start(|number| {
+        let wait = if number == 0 { SLACK } else { Duration::ZERO };
+        Act::Later(wait, http(200, &[], "[]"))
+    })
+    .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_behind_the_probe_are_shown_to_wait_for_it() {
+    for tasks in TASKS {
+        let server = slow_start().await;
+        let client = patient(&server.base()).build().unwrap();
+        let calls: Vec<_> = (0..=tasks).map(|_| tokio::spawn(get(&client))).collect();
+        sleep(SLACK / 2).await;
+        let limits = client.rate_limits();
+        let (waiting, in_flight) = (limits.waiting, limits.in_flight);
+        let expected = (Some(WaitReason::Probe), tasks, 1);
+        assert_eq!((limits.wait_reason, waiting, in_flight), expected, "{limits:?}");
+        let done = timeout(MINUTE, join_all(calls)).await.unwrap();
+        done.into_iter().for_each(|call| call.unwrap().unwrap());
+        assert_eq!(client.rate_limits().wait_reason, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_the_probe_is_announced() {
+    let server = slow_start().await;
+    let heard = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&heard);
+    let client = builder(&server.base()).on_event(move |event| {
+        let Event::Waiting(Waiting { reason: WaitReason::Probe, .. }) = event else { return };
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    let client = client.build().unwrap();
+    let mut kept = get(&client);
+    assert!(!poll_once(&mut kept).await);
+    let waiting: Vec<_> = (0..16).map(|_| tokio::spawn(get(&client))).collect();
+    sleep(SLACK / 2).await;
+    assert!(heard.load(Ordering::Relaxed) > 0, "16 calls wait in silence");
+    let done = timeout(MINUTE, join_all(waiting)).await.unwrap();
+    done.into_iter().for_each(|call| call.unwrap().unwrap());
+}

@@ -1,0 +1,158 @@
+//! Several runtimes with one key: one that is left alone or blocked does not stop the others.
+
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use petstore_client::{Client, RequestOptions};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+
+use super::kit::{answer, builder, http, key, no_pets};
+use super::service::{get, poll_once};
+use super::wire::{Act, Wire};
+
+/// The attempt's time limit, and with what it is surely over after that: what a request that
+/// nobody drives may hold up others for.
+const ATTEMPT: Duration = Duration::from_millis(300);
+const LEASE: Duration = Duration::from_millis(2_300);
+const SLACK: Duration = Duration::from_millis(700);
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A server on a thread of its own; it stops when dropped.
+struct Elsewhere {
+    base: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Elsewhere {
+    fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
+        let (ready, started) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::spawn(move || {
+            runtime().block_on(async {
+                let wire = Wire::start(script).await;
+                ready.send(wire.base()).unwrap();
+                let _ = stopped.await;
+            });
+        });
+        Self { base: started.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Builds a client with connections of its own: those of another runtime end with it.
+fn client(base: &str, key: &str) -> Client {
+    let options = RequestOptions::new().attempt_timeout(ATTEMPT);
+    builder(base).api_key(key).options(&options).build().unwrap()
+}
+
+/// Makes calls at once on a runtime of their own; returns how long they took.
+fn others(base: &str, key: &str, calls: usize, limit: Duration) -> Duration {
+    let start = Instant::now();
+    let done = runtime().block_on(async {
+        let client = client(base, key);
+        let calls = (0..calls).map(|_| get(&client));
+        timeout(limit, futures_util::future::join_all(calls)).await
+    });
+    let took = start.elapsed();
+    let done = done.unwrap_or_else(|_| panic!("{calls} other calls hang for {took:?}"));
+    done.into_iter().for_each(|call| call.unwrap());
+    took
+}
+
+#[test]
+fn calls_dropped_in_a_runtime_that_is_left_alone_do_not_delay_another_runtime() {
+    for (inside, calls) in [(true, 1), (true, 16), (false, 1), (false, 16), (false, 64)] {
+        let server = Elsewhere::start(|number| match number {
+            0 => Act::Stall(Vec::new()),
+            _ => no_pets(),
+        });
+        let left_alone = runtime();
+        let here = client(&server.base, &key());
+        let mut dropped: Vec<_> = (0..calls).map(|_| get(&here)).collect();
+        left_alone.block_on(async {
+            for call in &mut dropped {
+                assert!(!poll_once(call).await);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            for call in &mut dropped {
+                assert!(!poll_once(call).await);
+            }
+            if inside {
+                dropped.clear();
+            }
+        });
+        drop(dropped);
+        let took = others(&server.base, &key(), calls, Duration::from_secs(5));
+        assert!(took < SLACK, "{calls} calls, dropped inside: {inside}: {took:?}");
+    }
+}
+
+/// Starts a call on a thread whose runtime is then blocked for `length`; returns once it is.
+#[expect(clippy::disallowed_methods, reason = "the test is about a runtime that is blocked")]
+fn block_with_a_call(base: &str, key: &str, length: Duration) -> JoinHandle<()> {
+    let (ready, blocked) = mpsc::channel();
+    let (base, key) = (base.to_owned(), key.to_owned());
+    let thread = thread::spawn(move || {
+        runtime().block_on(async {
+            let mut call = get(&client(&base, &key));
+            for _ in 0..5 {
+                assert!(!poll_once(&mut call).await);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            ready.send(()).unwrap();
+            thread::sleep(length);
+        });
+    });
+    blocked.recv().unwrap();
+    thread
+}
+
+#[test]
+fn a_blocked_runtime_that_holds_the_probe_delays_others_for_its_lease_alone() {
+    for calls in [1, 64] {
+        let server = Elsewhere::start(|number| match number {
+            0 => Act::Later(Duration::from_millis(200), http(200, &[], "[]")),
+            _ => no_pets(),
+        });
+        let length = LEASE + 3 * SLACK;
+        let blocked = block_with_a_call(&server.base, &key(), length);
+        let took = others(&server.base, &key(), calls, Duration::from_secs(10));
+        blocked.join().unwrap();
+        assert!(took < LEASE + SLACK, "{calls} other calls took {took:?}");
+    }
+}
+
+#[test]
+fn a_blocked_runtime_at_the_head_of_the_line_delays_others_for_its_lease_alone() {
+    let wait = Duration::from_secs(1);
+    for calls in [1, 64] {
+        let server = Elsewhere::start(|number| match number {
+            0 => answer(429, &[("Retry-After", "1")], ""),
+            _ => no_pets(),
+        });
+        // The 429 that all wait for. This client keeps what it was told.
+        let told = client(&server.base, &key());
+        runtime().block_on(async {
+            let once = RequestOptions::new().max_attempts(1);
+            told.pets().list().options(&once).send().await.unwrap_err();
+        });
+        let length = wait + LEASE + 3 * SLACK;
+        let blocked = block_with_a_call(&server.base, &key(), length);
+        let took = others(&server.base, &key(), calls, Duration::from_secs(10));
+        blocked.join().unwrap();
+        assert!(took < wait + LEASE + SLACK, "{calls} other calls took {took:?}");
+    }
+}
