@@ -116,7 +116,12 @@ impl Browser {
             let json = reqwest::header::HeaderValue::from_static("application/json");
             request = request.header("content-type", json).body(body.to_string());
         }
-        request.send().await.unwrap().status().as_u16()
+        let answer = request.send().await.unwrap();
+        let status = answer.status().as_u16();
+        // Only who has read an answer sends again on the same connection; on another, the mock takes
+        // a request for one that may have been on its way before a refusal.
+        answer.bytes().await.unwrap();
+        status
     }
 
     pub(crate) async fn get(&self, path: &str) -> u16 {
