@@ -1,7 +1,7 @@
 //! What all calls of a client share, and what one of them asks for.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +11,6 @@ use url::Url;
 
 use crate::auth::Credentials;
 use crate::backoff::Backoff;
-use crate::clock;
 use crate::deprecation::Deprecation;
 use crate::events::{Attempt, Event, Events, Throttled, Waiting};
 use crate::http::base_url::BaseUrl;
@@ -109,9 +108,13 @@ impl Core {
         self.events.notify(|| Event::Throttled(Throttled { operation, attempt, blocked }));
     }
 
-    pub(super) fn budget<T>(&self, change: impl FnOnce(&mut BudgetState, Duration) -> T) -> T {
-        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut budget, clock::now().saturating_duration_since(self.started))
+    pub(super) fn budget(&self) -> MutexGuard<'_, BudgetState> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the time since the client was built.
+    pub(super) fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.started)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::options::CallLimits;
 use crate::rate_limit::{Acquire, BlockReason, Blocked, Limiter, Permit};
 use crate::redact::Redactor;
 use crate::response::{Response, ResponseMeta};
-use crate::retry::{BudgetState, NextStep, may_have_acted, next_step};
+use crate::retry::{NextStep, may_have_acted, next_step};
 
 /// After a longer wait, a key provider is asked again: the key may have rotated.
 const REAUTHORIZE_AFTER: Duration = Duration::from_millis(100);
@@ -82,7 +82,7 @@ struct CallState<'c> {
 
 impl<'c> CallState<'c> {
     fn new(core: &'c Core, request: &'c Request, limits: CallLimits, deadline: Instant) -> Self {
-        core.budget(BudgetState::call_began);
+        core.budget().call_began(core.age(clock::now()));
         Self {
             core,
             request,
@@ -117,15 +117,15 @@ impl<'c> CallState<'c> {
                     continue;
                 }
             }
-            if clock::now() >= self.deadline {
+            let sent = clock::now();
+            if sent >= self.deadline {
                 return Err(self.timed_out());
             }
             if !permit.start(self.limits.attempt_timeout.saturating_add(LEASE_SLACK)) {
                 continue; // It has lapsed: this task was not run for too long.
             }
-            let sent = clock::now();
             let redactor = Redactor::new(&credential.authorization);
-            let attempt = self.attempt(&credential, &limiter, permit, &redactor).await;
+            let attempt = self.attempt(&credential, &limiter, permit, (&redactor, sent)).await;
             let idempotent = self.stats.idempotent;
             match next_step(attempt.result, attempt.not_sent, idempotent, attempt.retry_after) {
                 NextStep::Return(result) => return result.map(|response| (response, redactor)),
@@ -160,14 +160,14 @@ impl<'c> CallState<'c> {
 
     /// Waits for the right to send. Returns how long that took.
     async fn acquire<'l>(&mut self, limiter: &'l Limiter) -> Result<(Permit<'l>, Duration), Error> {
+        let began = clock::now();
         let request = Acquire {
             place: self.place,
             priority: self.limits.priority,
             policy: self.core.policy,
-            latest: self.latest_unblocked(),
+            latest: self.latest_unblocked(began),
             forced: std::mem::take(&mut self.forced),
         };
-        let began = clock::now();
         let mut was_blocked = false;
         let acquired = limiter.acquire(request, |wait| {
             was_blocked |= wait.blocked.is_some();
@@ -175,11 +175,9 @@ impl<'c> CallState<'c> {
         });
         // Behind other requests no end of the wait is known, but there is one.
         let acquired = timeout_at(self.deadline, acquired).await;
-        let waited = clock::now().saturating_duration_since(began);
-        // Who has not stood in line has not waited.
         let waited = match &acquired {
             Ok(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
-            _ => waited,
+            _ => clock::now().saturating_duration_since(began),
         };
         self.stats.waited += waited;
         if was_blocked {
@@ -191,7 +189,7 @@ impl<'c> CallState<'c> {
                 Ok((permit, waited))
             }
             Ok(Err(blocked)) => {
-                let allowed = Some(self.allowed_wait());
+                let allowed = Some(self.allowed_wait(clock::now()));
                 Err(Error::new(Kind::RateLimited { blocked, allowed, response: None }))
             }
             Err(_) => Err(self.timed_out()),
@@ -204,11 +202,11 @@ impl<'c> CallState<'c> {
         credential: &Credential,
         limiter: &Limiter,
         permit: Permit<'_>,
-        redactor: &Redactor,
+        (redactor, sent): (&Redactor, Instant),
     ) -> AttemptOutcome {
         let number = self.stats.attempts + 1;
         let span = tracing::debug_span!("petstore.attempt", number);
-        let exchange = self.exchange(credential, permit, redactor, number).instrument(span);
+        let exchange = self.exchange(credential, permit, redactor, (number, sent)).instrument(span);
         let (response, blocked) = match exchange.await {
             Ok(received) => received,
             Err((error, not_sent)) => {
@@ -256,16 +254,15 @@ impl<'c> CallState<'c> {
         credential: &Credential,
         permit: Permit<'_>,
         redactor: &Redactor,
-        number: u32,
+        (number, sent): (u32, Instant),
     ) -> Result<(RawResponse, Option<Blocked>), (Error, bool)> {
         let request = self.request.attempt(number);
         self.core.events.notify(|| Event::Sending(request));
-        let (deadline, limit, after) = self.attempt_deadline();
-        let began = clock::now();
+        let (deadline, limit, after) = self.attempt_deadline(sent);
         let finished = |outcome| {
             Event::Finished(Finished {
                 request,
-                elapsed: clock::now().saturating_duration_since(began),
+                elapsed: clock::now().saturating_duration_since(sent),
                 outcome,
             })
         };
@@ -311,9 +308,10 @@ impl<'c> CallState<'c> {
         if !self.may_try_again() {
             return Err(error);
         }
+        let now = clock::now();
         match error.blocked().map(|blocked| blocked.remaining) {
-            Some(wait) if clock::after(clock::now(), wait) > self.latest_unblocked() => {
-                Err(error.with_allowed_wait(self.allowed_wait()))
+            Some(wait) if clock::after(now, wait) > self.latest_unblocked(now) => {
+                Err(error.with_allowed_wait(self.allowed_wait(now)))
             }
             _ => Ok(()),
         }
@@ -322,9 +320,10 @@ impl<'c> CallState<'c> {
     /// Pauses before another attempt; `asked` is what the service asks for, for this call alone.
     async fn back_off(&mut self, error: Error, asked: Duration) -> Result<(), Error> {
         let delay = self.schedule.next().saturating_add(asked);
-        let end = clock::after(clock::now(), delay);
-        let in_time = end < self.deadline && (asked.is_zero() || end <= self.latest_unblocked());
-        if !(self.may_try_again() && in_time && self.core.budget(BudgetState::spend)) {
+        let now = clock::now();
+        let end = clock::after(now, delay);
+        let in_time = end < self.deadline && (asked.is_zero() || end <= self.latest_unblocked(now));
+        if !(self.may_try_again() && in_time && self.core.budget().spend(self.core.age(now))) {
             return Err(error);
         }
         self.blocked_for += asked;
@@ -348,19 +347,19 @@ impl<'c> CallState<'c> {
     }
 
     /// Returns the latest instant to which rate limits may block the next attempt.
-    fn latest_unblocked(&self) -> Instant {
+    fn latest_unblocked(&self, now: Instant) -> Instant {
         let allowed = self.limits.max_wait.saturating_sub(self.blocked_for);
-        clock::after(clock::now(), allowed).min(self.deadline)
+        clock::after(now, allowed).min(self.deadline)
     }
 
-    fn allowed_wait(&self) -> Duration {
-        self.latest_unblocked().saturating_duration_since(clock::now())
+    fn allowed_wait(&self, now: Instant) -> Duration {
+        self.latest_unblocked(now).saturating_duration_since(now)
     }
 
     /// Returns when the next attempt has to end, and which limit says so.
-    fn attempt_deadline(&self) -> (Instant, TimeLimit, Duration) {
+    fn attempt_deadline(&self, now: Instant) -> (Instant, TimeLimit, Duration) {
         let after = self.limits.attempt_timeout;
-        let end = clock::after(clock::now(), after);
+        let end = clock::after(now, after);
         if end < self.deadline {
             (end, TimeLimit::Attempt, after)
         } else {
@@ -375,7 +374,7 @@ impl<'c> CallState<'c> {
 
 impl Drop for CallState<'_> {
     fn drop(&mut self) {
-        self.core.budget(|budget, _| budget.call_ended());
+        self.core.budget().call_ended();
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
@@ -17,6 +17,7 @@ use super::core::{Completed, Core, Request};
 use super::lifecycle::run;
 use crate::clock;
 use crate::error::{CallStats, Error, Kind, TimeLimit};
+use crate::options::CallLimits;
 use crate::response::Response;
 
 /// How much later than the call's own deadline its task is given up: it is not run.
@@ -67,22 +68,10 @@ async fn run_on_task(core: Arc<Core>, request: Result<Request, Error>) -> Result
             Error::new(Kind::Runtime("there is no Tokio runtime")).with_operation(operation)
         );
     }
-    let span = tracing::info_span!(
-        "petstore.call",
-        operation = request.operation.as_ref(),
-        method = request.http.method.as_str(),
-        path = request.http.url.path(),
-    );
     let limits = core.limits.with(&request.options);
     let deadline = clock::after(clock::now(), limits.timeout);
     let idempotent = request.http.method.is_idempotent();
-    let call = run(core, request, limits, deadline).instrument(span);
-    let subscriber = tracing::dispatcher::get_default(Clone::clone);
-    let mut task = CallTask::spawn(if subscriber.is::<NoSubscriber>() {
-        Box::pin(call)
-    } else {
-        Box::pin(call.with_subscriber(subscriber))
-    });
+    let mut task = CallTask::spawn(core, request, limits, deadline);
     let kind = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
         Ok(Ok(result)) => return result,
         Ok(Err(error)) => match error.try_into_panic() {
@@ -106,7 +95,20 @@ struct CallTask {
 }
 
 impl CallTask {
-    fn spawn(work: Work) -> Self {
+    fn spawn(core: Arc<Core>, request: Request, limits: CallLimits, deadline: Instant) -> Self {
+        let span = tracing::info_span!(
+            "petstore.call",
+            operation = request.operation.as_ref(),
+            method = request.http.method.as_str(),
+            path = request.http.url.path(),
+        );
+        let call = run(core, request, limits, deadline).instrument(span);
+        let subscriber = tracing::dispatcher::get_default(Clone::clone);
+        let work: Work = if subscriber.is::<NoSubscriber>() {
+            Box::pin(call)
+        } else {
+            Box::pin(call.with_subscriber(subscriber))
+        };
         let slot = Arc::new(Mutex::new(Some(work)));
         Self { handle: tokio::spawn(Slot(Arc::clone(&slot))), slot }
     }
