@@ -65,14 +65,14 @@ impl<'de> Deserialize<'de> for Pet {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Fields {
+        struct PetFields {
             id: i64,
             name: String,
             category_id: i64,
             status: Option<PetStatus>,
         }
 
-        let Fields { id, name, category_id, status } = object(deserializer, "a pet")?;
+        let PetFields { id, name, category_id, status } = object(deserializer, "a pet")?;
         Ok(Self { id, name, category_id, status })
     }
 }
@@ -81,13 +81,13 @@ impl<'de> Deserialize<'de> for NewPet {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Fields {
+        struct NewPetFields {
             name: String,
             category_id: i64,
             status: Option<PetStatus>,
         }
 
-        let Fields { name, category_id, status } = object(deserializer, "a pet")?;
+        let NewPetFields { name, category_id, status } = object(deserializer, "a pet")?;
         Ok(Self { name, category_id, status })
     }
 }
