@@ -1,6 +1,6 @@
 //! Makes one attempt, and knows no policy: no retry, no rate limit, no redirect.
 
-use std::cell::RefCell;
+use std::convert::Infallible;
 use std::error::Error as _;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,9 +10,8 @@ use std::{io, iter};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, timeout_at};
-use tower_layer::Layer;
-use tower_service::Service;
 use url::Url;
 
 use super::base_url::same_origin;
@@ -86,7 +85,6 @@ impl HttpTransport {
             .retry(reqwest::retry::never())
             .connection_verbose(false)
             .referer(false)
-            .connector_layer(ConnectTracking)
             .build()?;
         Ok(Self { http, base })
     }
@@ -107,16 +105,18 @@ impl HttpTransport {
         headers.clone_from(&request.headers);
         headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("application/json"));
         headers.insert(header::AUTHORIZATION, authorization);
-        *outgoing.body_mut() = request.body.clone().map(reqwest::Body::from);
-        CONNECTING
-            .scope(RefCell::new(None), async {
-                match timeout_at(deadline, self.http.execute(outgoing)).await {
-                    Ok(Ok(response)) => Ok(PendingResponse(response)),
-                    Ok(Err(error)) => Err(classify(error)),
-                    Err(_) => Err(TransportError::Deadline { connecting: was_connecting() }),
-                }
-            })
-            .await
+        let writing = Arc::new(AtomicBool::new(false));
+        let body = OutgoingBody { data: request.body.clone(), writing: Arc::clone(&writing) };
+        *outgoing.body_mut() = Some(reqwest::Body::wrap(body));
+        match timeout_at(deadline, self.http.execute(outgoing)).await {
+            Ok(Ok(response)) => Ok(PendingResponse(response)),
+            Ok(Err(error)) => Err(classify(error)),
+            Err(_) => {
+                // The request is given up. A connection that took it just before notes it now.
+                tokio::task::yield_now().await;
+                Err(TransportError::Deadline { connecting: !writing.load(Ordering::Acquire) })
+            }
+        }
     }
 }
 
@@ -215,74 +215,30 @@ fn within(bytes: Bytes, limit: usize) -> (Bytes, Extent) {
     if bytes.len() > limit { (bytes.slice(..limit), Extent::Cut) } else { (bytes, Extent::Whole) }
 }
 
-tokio::task_local! {
-    /// Whether the last connection that the request in this task began was given up.
-    static CONNECTING: RefCell<Option<Arc<AtomicBool>>>;
+/// The body of a request, which notes when a connection begins to write the request: it asks then
+/// whether there is a body. Before that, nothing can have reached the service.
+struct OutgoingBody {
+    data: Option<Bytes>,
+    writing: Arc<AtomicBool>,
 }
 
-/// Returns whether the request that was just given up was still waiting for its connection.
-///
-/// The HTTP client drops a connection attempt that a request waits for with the request. An
-/// attempt that goes on in the background was overtaken by another connection, over which the
-/// request may have been sent.
-fn was_connecting() -> bool {
-    CONNECTING.with(|last| last.borrow().as_ref().is_some_and(|end| end.load(Ordering::Acquire)))
-}
+impl Body for OutgoingBody {
+    type Data = Bytes;
+    type Error = Infallible;
 
-/// Watches connections being made.
-#[derive(Debug, Clone)]
-struct ConnectTracking;
-
-#[derive(Debug, Clone)]
-struct TrackedConnector<S>(S);
-
-/// Notes when a connection attempt is dropped before it has ended.
-struct ConnectAttempt(Option<Arc<AtomicBool>>);
-
-impl<S> Layer<S> for ConnectTracking {
-    type Service = TrackedConnector<S>;
-
-    fn layer(&self, inner: S) -> TrackedConnector<S> {
-        TrackedConnector(inner)
-    }
-}
-
-impl<R, S: Service<R>> Service<R> for TrackedConnector<S>
-where
-    S::Future: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.0.poll_ready(context)
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.data.take().map(|data| Ok(Frame::data(data))))
     }
 
-    fn call(&mut self, target: R) -> Self::Future {
-        let given_up = Arc::new(AtomicBool::new(false));
-        // Outside of a request there is nobody to tell.
-        let _ = CONNECTING.try_with(|last| last.replace(Some(Arc::clone(&given_up))));
-        let attempt = ConnectAttempt(Some(given_up));
-        let connecting = self.0.call(target);
-        Box::pin(async move {
-            let result = connecting.await;
-            attempt.ended();
-            result
-        })
+    fn is_end_stream(&self) -> bool {
+        self.writing.store(true, Ordering::Release);
+        self.data.is_none()
     }
-}
 
-impl ConnectAttempt {
-    fn ended(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for ConnectAttempt {
-    fn drop(&mut self) {
-        if let Some(given_up) = &self.0 {
-            given_up.store(true, Ordering::Release);
-        }
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.data.as_ref().map_or(0, |data| data.len() as u64))
     }
 }

@@ -228,6 +228,19 @@ mod tests {
         assert_eq!(clock.earliest(LocalTime(30)), ServiceTime(5_000 * SECOND));
     }
 
+    #[test]
+    fn goes_by_the_later_of_two_backends_whose_clocks_differ_by_some_seconds() {
+        let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(0));
+        for step in 0..20 {
+            let now = LocalTime(step * 100_000);
+            let ahead = if step % 2 == 0 { 100 * SECOND } else { 104 * SECOND };
+            let date = ServiceTime((now.0 + ahead) / SECOND * SECOND);
+            let set = clock.observe_date(now, now, date);
+            assert_eq!(set.is_some(), step == 0, "{step}");
+            assert!(clock.least <= 100 * SECOND, "{step}: {clock:?}");
+        }
+    }
+
     /// Returns how long a window seems to last whose reset is `ahead` of the wall clock.
     fn left(ahead: i64) -> i64 {
         let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));

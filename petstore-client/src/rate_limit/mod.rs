@@ -1,7 +1,36 @@
-//! What is known of a key's rate limits: [`Client::rate_limits`](crate::Client::rate_limits).
+//! What is known of a key's rate limits, and what follows from it.
 //!
-//! The client keeps within the limits that the service describes, so that it is not refused: see
-//! the crate's documentation.
+//! The client keeps within the limits that the service describes, so that it is not refused.
+//! [`Client::rate_limits`](crate::Client::rate_limits) returns what is known. A pure ledger holds
+//! it, a pure decision says whether a request may be sent, a queue stands in front, and a registry
+//! keeps one of each for every key and origin.
+//!
+//! Each mechanism has a test that fails without it:
+//!
+//! | mechanism | without it | a test that fails then |
+//! |---|---|---|
+//! | one probe where nothing is known, after a 429 and after a reset | a burst is refused | `goals::a_sole_user_is_never_refused…`, `rules::one_request_asks…` |
+//! | lost requests count as outstanding | refusals | `properties::a_sole_user_is_never_refused…` |
+//! | a lost request may still be on its way for a second | refusals | `rules::a_lost_request_is_settled…` |
+//! | a few requests kept for asking what became of lost ones | 1.29 times the time, with four in ten given up | `lost::giving_up_four_in_ten…` |
+//! | a late response only lowers the figure | refusals | `order::the_same_answers_in_any_order…` |
+//! | a quota that is not described is counted down | refusals at the day's end | `rules::a_quota_that_is_not_described…` |
+//! | the own share beside other clients | refusals | `goals::four_that_do_not_talk…` |
+//! | the margin near a window's end | refusals | `goals::four_that_do_not_talk…` |
+//! | the guard for resets that are rounded down | a refusal in each window | `quirks::reset_is_rounded_down…` |
+//! | an earlier window after the service's clock was set back | 15 refusals | `quirks::the_services_clock_is_set` |
+//! | two backends whose clocks differ | a probe too early | `clock::goes_by_the_later_of_two_backends…` |
+//! | a clock without `Date` | an hour's wait a window | `latencies::without_dates…` |
+//! | in flight: an eighth of what is left | speed | `goals::a_sole_user_is_never_refused…` |
+//! | in flight: what the latency takes | a quarter of the speed at 5 s | `latencies::the_quota_is_used…` |
+//! | in flight: 5 while the minute's quota is hidden | bans | `latencies::a_hidden_minute…` |
+//! | in flight: 2, then 8, after an unforeseen 429 | repeats of that 429 | `rules::after_an_unforeseen_429…` |
+//! | a longer wait for a 429 that follows another | a ban, in the end | `rules::what_follows_a_429…` |
+//! | 25 hours at most | a key blocked for years | `rules::no_value_blocks…` |
+//! | only a 429 blocks | one 503 stops all calls | `rules::a_server_error_blocks_nobody…` |
+//! | leases | a task that is not run holds up all others | `waiting::a_probe_that_is_not_run…` |
+//! | grants by whoever changes the ledger | calls wait for the next look | `order::calls_go_in_the_order…`, `model` |
+//! | waking all when a block comes | those who may not wait so long are told late | `waiting::all_whose_wait_becomes_too_long…` |
 
 mod snapshot;
 

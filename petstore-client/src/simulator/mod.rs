@@ -15,6 +15,7 @@ mod client;
 mod goals;
 mod heard;
 mod hostile_headers;
+mod latencies;
 mod lost;
 mod network;
 mod order;

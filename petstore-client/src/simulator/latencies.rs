@@ -1,0 +1,67 @@
+//! Round trips of a millisecond to five seconds, with few tasks and many: what is used of the quota
+//! beside what an oracle uses, in the same time.
+
+use super::client::Contender;
+use super::network::Network;
+use super::service::{Model, Shows};
+use super::setup::{NOON, Outcome, Setup};
+use super::window::MINUTE;
+use super::world::run;
+
+/// A cold key costs one round trip, once.
+const WINDOWS: i64 = 12;
+
+fn busy(contender: Contender, model: Model, tasks: usize, way: i64, seed: u64) -> Outcome {
+    let mut setup = Setup::new(contender, model, tasks, 1 << 40, seed);
+    setup.network = Network::Chance { way: (way, way / 10), lost: 0, cancelled: 0, dropped: 0 };
+    setup.start = NOON;
+    setup.horizon = WINDOWS * MINUTE - 1;
+    run(&setup)
+}
+
+#[test]
+fn the_quota_is_used_and_nothing_refused_at_any_latency() {
+    for rate in [60, 300, 1_000] {
+        for round_trip in [1, 20, 100, 1_000, 5_000] {
+            for tasks in [1, 16, 64, 256] {
+                let way = round_trip * 1_000 / 2;
+                let limiter = busy(Contender::Limiter, Model::new(rate), tasks, way, 1);
+                let oracle = busy(Contender::Oracle, Model::new(rate), tasks, way, 1);
+                assert_eq!(limiter.refusals, 0, "{rate} {round_trip} ms {tasks}");
+                let used = limiter.let_in as f64 / oracle.let_in as f64;
+                assert!(used >= 0.99, "{rate} a minute, {round_trip} ms, {tasks} tasks: {used:.4}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hidden_minute_bans_nobody_and_most_of_it_is_used() {
+    for tasks in [1, 16, 64, 256] {
+        for seed in 0..4 {
+            let mut model = Model::new(60);
+            (model.shows, model.day) = (Shows::Day, 100_000);
+            let out = busy(Contender::Limiter, model, tasks, 50_000, seed);
+            let used = out.let_in as f64 / (60 * WINDOWS) as f64;
+            assert_eq!((out.bans, out.defied), (0, 0), "{tasks} {seed}");
+            assert!(used >= 0.75, "{tasks} {seed}: {used:.3}, {} refused", out.refusals);
+        }
+    }
+}
+
+#[test]
+fn without_dates_a_clock_that_is_off_bans_nobody_and_costs_a_window_at_most() {
+    for seconds in [-3_600, -30, 30, 3_600] {
+        for tasks in [1, 16, 64] {
+            let mut model = Model::new(60);
+            model.dates = false;
+            let mut setup = Setup::new(Contender::Limiter, model, tasks, 300, 1);
+            (setup.start, setup.wall) = (NOON, seconds * 1_000_000);
+            let out = run(&setup);
+            assert_eq!((out.bans, out.undone), (0, 0), "{seconds} {tasks}");
+            assert!(out.refusals <= 5, "{seconds} {tasks}: {} refused", out.refusals);
+            let windows = out.finished as f64 / MINUTE as f64;
+            assert!(windows <= 6.0, "{seconds} {tasks}: {windows:.2} windows for 300 requests");
+        }
+    }
+}
