@@ -4,13 +4,17 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use http::HeaderValue;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use zeroize::Zeroizing;
 
 use crate::clock;
 use crate::error::{BoxError, Error, Kind};
+
+/// How long a call waits for another one's refresh before it asks the provider itself.
+const MAX_REFRESH_WAIT: Duration = Duration::from_secs(10);
 
 /// An API key for the service (specification, section 5).
 ///
@@ -169,6 +173,16 @@ struct Refresh {
     result: Result<Option<Credential>, Arc<dyn StdError + Send + Sync>>,
 }
 
+impl Refresh {
+    /// Returns whether its result serves a call whose request with `rejected` was sent at `sent`: it
+    /// has ended since, or it has a new key that the call had not seen yet.
+    fn serves(&self, rejected: &ApiKey, sent: Instant) -> bool {
+        let is_new = matches!(self.result, Ok(Some(_)));
+        let is_recent = is_new && sent.saturating_duration_since(self.ended) < MAX_REFRESH_WAIT;
+        self.rejected == *rejected && (self.ended >= sent || is_recent)
+    }
+}
+
 impl Credentials {
     pub(crate) fn fixed(key: &ApiKey) -> Result<Self, Error> {
         match key.authorization() {
@@ -222,13 +236,18 @@ impl ProvidedKeys {
     }
 
     async fn replace(&self, rejected: &ApiKey, sent: Instant) -> Result<Option<Credential>, Error> {
-        let mut last = self.last_refresh.lock().await;
-        if last.as_ref().is_none_or(|last| last.rejected != *rejected || last.ended < sent) {
+        // Whoever refreshes may not be run any more, or its provider hangs.
+        let Ok(mut last) = timeout(MAX_REFRESH_WAIT, self.last_refresh.lock()).await else {
+            let key = self.provider.dyn_api_key(Some(rejected)).await;
+            let key = key.map_err(|error| Error::new(Kind::Credentials(error)))?;
+            return if key == *rejected { Ok(None) } else { credential(key).map(Some) };
+        };
+        if last.as_ref().is_none_or(|last| !last.serves(rejected, sent)) {
             *self.replacing.lock().unwrap_or_else(PoisonError::into_inner) = Some(rejected.clone());
             let _replacing = Replacing(&self.replacing);
             let result = match self.provider.dyn_api_key(Some(rejected)).await {
                 Ok(key) if key == *rejected => Ok(None),
-                Ok(key) => Ok(Some(credential(key)?)),
+                Ok(key) => credential(key).map(Some).map_err(|error| Arc::new(error) as _),
                 Err(error) => Err(Arc::from(error)),
             };
             *last = Some(Refresh { rejected: rejected.clone(), ended: clock::now(), result });

@@ -63,7 +63,7 @@ fn is_transient(status: StatusCode) -> bool {
 /// Keeps retries a part of all traffic, so that a service that fails is not flooded.
 ///
 /// Within ten seconds, so many retries are allowed: [`ratio`](Self::ratio) for each call, and
-/// [`min_per_second`](Self::min_per_second) for each second; and always one for each call in
+/// [`min_per_second`](Self::min_per_second) for each second; and always three for each call in
 /// flight, so that all of them survive a server that restarts. A call that waits for a rate limit,
 /// or sends again after a 429, takes nothing out of the budget.
 ///
@@ -120,6 +120,9 @@ impl Default for RetryBudget {
 /// of the last five to ten seconds.
 const PERIOD: u64 = 5;
 
+/// The retries that are always allowed for each call in flight.
+const RETRIES_IN_FLIGHT: f64 = 3.0;
+
 /// What has been spent of a budget.
 #[derive(Debug)]
 pub(crate) struct BudgetState {
@@ -157,7 +160,7 @@ impl BudgetState {
         let periods = f64::from(u32::try_from(2 * PERIOD).unwrap_or(u32::MAX));
         let share = f64::from(calls) * self.budget.ratio;
         let allowed = share + f64::from(self.budget.min_per_second) * periods;
-        let allowed = allowed.max(f64::from(self.in_flight));
+        let allowed = allowed.max(f64::from(self.in_flight) * RETRIES_IN_FLIGHT);
         let is_left = f64::from(spent) < allowed;
         if is_left {
             self.retries[0] = self.retries[0].saturating_add(1);
@@ -255,11 +258,11 @@ mod tests {
     }
 
     #[test]
-    fn each_call_in_flight_may_be_sent_again_once() {
+    fn each_call_in_flight_may_be_sent_again_three_times() {
         let mut state = BudgetState::new(RetryBudget::new().ratio(0.0).min_per_second(0));
         assert_eq!(spend_all(&mut state, 0), 0);
         (0..256).for_each(|_| state.call_began(Duration::ZERO));
-        assert_eq!(spend_all(&mut state, 0), 256);
+        assert_eq!(spend_all(&mut state, 0), 3 * 256);
     }
 
     #[test]

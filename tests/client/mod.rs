@@ -34,4 +34,5 @@ mod settings;
 mod shaping;
 mod shared;
 mod sizes;
+mod together;
 mod told;

@@ -3,13 +3,17 @@
 
 #![cfg(target_os = "linux")]
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use petstore_client::{Client, Error, NewPet, RequestOptions};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use super::kit::{REX, answer, builder};
+use super::kit::{REX, answer, builder, http, key};
+use super::service::get;
 use super::wire::{Act, Wire};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -94,4 +98,59 @@ async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
     let error = create(&client(&base, 4)).await.unwrap_err();
     assert!(error.is_timeout() && error.may_have_been_processed(), "{error}");
     assert_eq!(error.attempts(), 1);
+}
+
+/// Looks a name up; the second look-up never ends.
+struct Resolver {
+    lookups: AtomicUsize,
+    address: SocketAddr,
+}
+
+impl reqwest::dns::Resolve for Resolver {
+    fn resolve(&self, _: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let (number, address) = (self.lookups.fetch_add(1, Ordering::Relaxed), self.address);
+        Box::pin(async move {
+            if number == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok(Box::new(std::iter::once(address)) as reqwest::dns::Addrs)
+        })
+    }
+}
+
+/// The connection that is begun for the POST is given up in the background, after another one that
+/// came free has taken the POST.
+#[tokio::test]
+async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_repeated() {
+    for attempts in [1, 3] {
+        let mut gets = 0;
+        let server = Wire::reading(move |seen| {
+            if seen.line.starts_with("POST") {
+                return Act::Stall(vec![]);
+            }
+            gets += 1;
+            let wait = if gets == 2 { 300 } else { 0 };
+            Act::Later(Duration::from_millis(wait), http(200, &[], "[]"))
+        });
+        let server = server.await;
+        let address: SocketAddr = server.origin()["http://".len()..].parse().unwrap();
+        let resolver = Arc::new(Resolver { lookups: AtomicUsize::new(0), address });
+        let options =
+            RequestOptions::new().attempt_timeout(Duration::from_secs(1)).max_attempts(attempts);
+        let client = Client::builder(format!("http://petstore.test:{}/v1", address.port()))
+            .api_key(key())
+            .allow_insecure_http(true)
+            .http_client(reqwest::Client::builder().dns_resolver(resolver))
+            .connect_timeout(Duration::from_millis(500))
+            .options(&options)
+            .build()
+            .unwrap();
+        get(&client).await.unwrap();
+        let holds_the_connection = tokio::spawn(get(&client));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let error = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
+        holds_the_connection.await.unwrap().unwrap();
+        assert!(error.may_have_been_processed(), "{error}");
+        assert_eq!(server.count(), 3, "one POST");
+    }
 }

@@ -21,8 +21,9 @@ use crate::redact::Redactor;
 use crate::response::{Response, ResponseMeta};
 use crate::retry::{NextStep, may_have_acted, next_step};
 
-/// After a longer wait, a key provider is asked again: the key may have rotated.
-const REAUTHORIZE_AFTER: Duration = Duration::from_millis(100);
+/// After a longer wait, a key provider is asked again: the key may have rotated. A provider that
+/// takes its time loses the permit: it is not asked again for the next one.
+const REAUTHORIZE_AFTER: Duration = Duration::from_secs(5);
 /// How long after its time limit a request is certainly over.
 const LEASE_SLACK: Duration = Duration::from_secs(2);
 
@@ -122,7 +123,9 @@ impl<'c> CallState<'c> {
                 return Err(self.timed_out());
             }
             if !permit.start(self.limits.attempt_timeout.saturating_add(LEASE_SLACK)) {
-                continue; // It has lapsed: this task was not run for too long.
+                // It has lapsed: this task was not run, or the provider took too long.
+                replacement = Some(credential);
+                continue;
             }
             let redactor = Redactor::new(&credential.authorization);
             let attempt = self.attempt(&credential, &limiter, permit, (&redactor, sent)).await;

@@ -1,6 +1,7 @@
 //! The operations on pets and on the store (specification, section 4).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderValue, Method, header};
 use serde_json::Value;
@@ -43,13 +44,15 @@ impl Client {
     }
 
     /// Asks the service for the key's rate limits: sends exactly one `GET /pets?limit=1`, whatever is
-    /// known of them, and returns what is known then. It uses one request of the quotas.
+    /// known of them, and returns what is known then. It uses one request of the quotas. Of several
+    /// that are called at once during a block, one is sent.
     ///
     /// # Errors
     ///
     /// Whatever ends a call. After a 429, [`rate_limits`](Self::rate_limits) has what it said.
     pub async fn refresh_rate_limits(&self) -> Result<RateLimits, Error> {
-        let once = RequestOptions::new().max_attempts(1);
+        // Where another one is in flight, its response serves this one too.
+        let once = RequestOptions::new().max_attempts(1).max_wait(Duration::ZERO);
         self.pets().list().limit(1).options(&once).forced().send().await?;
         Ok(self.rate_limits())
     }

@@ -285,6 +285,8 @@ impl Ledger {
         let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);
         let asked = asked.clamp(MIN_BLOCK, MAX_BLOCK);
         let extra = match self.strikes {
+            // Where a quota is used up, the wait is known to be long enough.
+            _ if spent.is_some() => Duration::ZERO,
             ..2 => Duration::ZERO,
             strikes => {
                 let doubled = MIN_EXTRA_WAIT.saturating_mul(1 << (strikes - 2).min(10));

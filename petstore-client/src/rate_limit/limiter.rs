@@ -73,7 +73,8 @@ struct State {
     ledger: Ledger,
     /// What processes share, where they do.
     file: Option<SharedFile>,
-    line: BTreeMap<Place, Waiter>,
+    /// A line for each policy: what one client's settings hold up does not hold up another's calls.
+    lines: Vec<(Policy, BTreeMap<Place, oneshot::Sender<Reservation>>)>,
     /// The last block that waiters were woken for.
     announced: Option<Block>,
 }
@@ -83,12 +84,6 @@ static PLACES: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place(Priority, u64);
-
-#[derive(Debug)]
-struct Waiter {
-    grant: oneshot::Sender<Reservation>,
-    policy: Policy,
-}
 
 enum Entry<'l> {
     Permit(Permit<'l>),
@@ -110,6 +105,7 @@ pub(crate) struct Permit<'l> {
 /// A place in line, left when dropped.
 struct InLine<'l> {
     limiter: &'l Limiter,
+    policy: Policy,
     place: Place,
     grant: oneshot::Receiver<Reservation>,
 }
@@ -119,7 +115,7 @@ impl Limiter {
         let state = State {
             ledger: Ledger::new(LocalTime(0), clock::wall().into()),
             file,
-            line: BTreeMap::new(),
+            lines: Vec::new(),
             announced: None,
         };
         Self { start: clock::now(), state: Mutex::new(state), changed: Notify::new() }
@@ -141,7 +137,7 @@ impl Limiter {
         let mut looks = 0;
         loop {
             let changed = self.changed.notified();
-            let (is_first, decision, wake) = self.look(line.place);
+            let (is_first, decision, wake) = self.look(&line);
             let wait = match decision {
                 Some(Decision::WaitUntil(block)) => {
                     let blocked = self.blocked(&block);
@@ -202,7 +198,7 @@ impl Limiter {
             wait_reason,
             in_flight: ledger.requests.in_flight(),
             unresolved: ledger.requests.unresolved(),
-            waiting: state.line.len(),
+            waiting: state.waiting(),
             throttled: ledger.throttled,
         }
     }
@@ -224,9 +220,10 @@ impl Limiter {
         state.read_file(now);
         let place =
             Place(priority, place.unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed)));
-        let is_first = state.line.range(..place).next().is_none();
+        let line = state.lines.iter().find(|(held, _)| *held == policy);
+        let is_first = line.is_none_or(|(_, line)| line.range(..place).next().is_none());
         let entry = match state.ledger.decide(now, &policy) {
-            _ if forced => {
+            _ if forced && !state.ledger.requests.is_probing(now) => {
                 Entry::Permit(self.permit(state.ledger.requests.reserve(now, true), place.1, false))
             }
             Decision::Send { probe } if is_first => Entry::Permit(self.permit(
@@ -239,24 +236,31 @@ impl Limiter {
             }
             _ => {
                 let (sender, grant) = oneshot::channel();
-                state.line.insert(place, Waiter { grant: sender, policy });
-                Entry::Line(InLine { limiter: self, place, grant })
+                match state.lines.iter_mut().find(|(held, _)| *held == policy) {
+                    Some((_, line)) => drop(line.insert(place, sender)),
+                    None => state.lines.push((policy, BTreeMap::from([(place, sender)]))),
+                }
+                Entry::Line(InLine { limiter: self, policy, place, grant })
             }
         };
         state.write_file(now);
         entry
     }
 
-    /// Grants what may be sent. Returns whether a place is the first in line, what the first waits
-    /// for, and when to look again.
-    fn look(&self, place: Place) -> (bool, Option<Decision>, Instant) {
+    /// Grants what may be sent. Returns whether a place is the first in its line, what it waits for,
+    /// and when to look again.
+    fn look(&self, line: &InLine<'_>) -> (bool, Option<Decision>, Instant) {
         let (now, mut state) = self.lock();
         state.read_file(now);
         state.ledger.requests.expire(now);
-        let decision = self.pump(&mut state, now);
+        self.pump(&mut state, now);
         state.write_file(now);
-        let is_first = state.line.keys().next() == Some(&place);
-        let waiters = u32::try_from(state.line.len()).unwrap_or(u32::MAX);
+        let waiters = u32::try_from(state.waiting()).unwrap_or(u32::MAX);
+        let own = state.lines.iter().find(|(policy, _)| *policy == line.policy);
+        let is_first = own.is_some_and(|(_, own)| own.keys().next() == Some(&line.place));
+        // One that is in line no more has a grant.
+        let waits = own.is_some_and(|(_, own)| own.contains_key(&line.place));
+        let decision = waits.then(|| state.ledger.decide(now, &line.policy));
         let wake = match decision {
             Some(Decision::WaitUntil(block)) => self.instant(block.until),
             _ if is_first && state.file.is_some() => clock::now() + SHARED_LOOK_INTERVAL,
@@ -275,7 +279,7 @@ impl Limiter {
         let (now, mut state) = self.lock();
         state.read_file(now);
         let result = change(&mut state.ledger, now);
-        if !state.line.is_empty() {
+        if !state.lines.is_empty() {
             state.ledger.requests.expire(now);
             self.pump(&mut state, now);
         }
@@ -283,31 +287,37 @@ impl Limiter {
         result
     }
 
-    /// Grants what may be sent, first come, first served. Returns what the first in line waits for.
-    fn pump(&self, state: &mut State, now: LocalTime) -> Option<Decision> {
-        while let Some(first) = state.line.first_entry() {
-            if first.get().grant.is_closed() {
-                first.remove();
-                continue;
-            }
-            match state.ledger.decide(now, &first.get().policy) {
-                Decision::Send { probe } => {
-                    let reservation = state.ledger.requests.reserve(now, probe);
-                    if first.remove().grant.send(reservation).is_err() {
-                        state.ledger.requests.release(reservation);
-                    }
+    /// Grants what may be sent, first come, first served.
+    fn pump(&self, state: &mut State, now: LocalTime) {
+        let State { ledger, lines, announced, .. } = state;
+        loop {
+            lines.retain_mut(|(_, line)| {
+                while let Some(first) = line.first_entry().filter(|first| first.get().is_closed()) {
+                    first.remove();
                 }
-                Decision::WaitUntil(block) => {
-                    if state.announced != Some(block) {
-                        state.announced = Some(block);
-                        self.changed.notify_waiters();
-                    }
-                    return Some(Decision::WaitUntil(block));
-                }
-                decision @ Decision::WaitForResponse(_) => return Some(decision),
+                !line.is_empty()
+            });
+            let decide = |(policy, _): &(Policy, _)| ledger.decide(now, policy);
+            let may_go = lines
+                .iter_mut()
+                .filter_map(|line| match decide(line) {
+                    Decision::Send { probe } => Some((line.1.first_entry()?, probe)),
+                    _ => None,
+                })
+                .min_by_key(|(first, _)| *first.key());
+            let Some((first, probe)) = may_go else { break };
+            let reservation = ledger.requests.reserve(now, probe);
+            if first.remove().send(reservation).is_err() {
+                ledger.requests.release(reservation);
             }
         }
-        None
+        let first = lines.first().map(|(policy, _)| ledger.decide(now, policy));
+        if let Some(Decision::WaitUntil(block)) = first
+            && *announced != Some(block)
+        {
+            *announced = Some(block);
+            self.changed.notify_waiters();
+        }
     }
 
     fn permit(&self, reservation: Reservation, place: u64, has_waited: bool) -> Permit<'_> {
@@ -338,6 +348,10 @@ fn blocked_at(block: &Block, now: LocalTime) -> Blocked {
 }
 
 impl State {
+    fn waiting(&self) -> usize {
+        self.lines.iter().map(|(_, line)| line.len()).sum()
+    }
+
     /// Takes over what other processes have written.
     fn read_file(&mut self, now: LocalTime) {
         if let Some(file) = &mut self.file {
@@ -401,7 +415,9 @@ impl Drop for InLine<'_> {
         self.grant.close();
         let unused = self.grant.try_recv();
         let (now, mut state) = self.limiter.lock();
-        if state.line.remove(&self.place).is_none() && unused.is_err() {
+        let own = state.lines.iter_mut().find(|(policy, _)| *policy == self.policy);
+        let was_waiting = own.is_some_and(|(_, own)| own.remove(&self.place).is_some());
+        if !was_waiting && unused.is_err() {
             return;
         }
         state.read_file(now);

@@ -158,6 +158,7 @@ impl Outstanding {
         !self.lost.is_empty() && (self.in_flight() > 0 || self.lost.iter().any(on_the_way))
     }
 
+    /// Returns whether a request is in flight whose response tells how many may follow.
     pub(super) fn is_probing(&self, now: LocalTime) -> bool {
         self.probe.is_some_and(|probe| now < probe.until)
     }

@@ -147,8 +147,8 @@ impl Service {
         if at < self.told_to_wait_until {
             self.late_repeats += 1;
             self.late.push_back(at);
-            self.late.retain(|late| *late > at - MINUTE);
         }
+        self.late.retain(|late| *late > at - MINUTE);
         if at >= self.banned_until && self.late.len() > 10 {
             self.late.clear();
             self.bans += 1;

@@ -1,0 +1,126 @@
+//! Calls of several clients, slow providers and refreshes, which could hold each other up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use petstore_client::auth::ApiKeyProvider;
+use petstore_client::rate_limit::Plan;
+use petstore_client::{ApiKey, BoxError, RequestOptions};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::kit::{http, key};
+use super::service::{MINUTE, Rules, Service, get, patient};
+use super::wire::{Act, Wire};
+
+/// A provider that is a closure; it is told whether a key was rejected.
+struct Provider<F>(F);
+
+impl<F, R> ApiKeyProvider for Provider<F>
+where
+    F: Fn(bool) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<ApiKey, BoxError>> + Send + 'static,
+{
+    fn api_key(
+        &self,
+        rejected: Option<&ApiKey>,
+    ) -> impl Future<Output = Result<ApiKey, BoxError>> + Send {
+        (self.0)(rejected.is_some())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
+    for (millis, tasks) in [(1_150, 3), (1_150, 16), (2_500, 3), (2_500, 64), (7_000, 16)] {
+        let service = Service::start(Rules::per_minute(60)).await;
+        let name = format!("{}-{millis}-{tasks}", key());
+        let provider = Provider(move |_| {
+            let name = name.clone();
+            async move {
+                sleep(Duration::from_millis(millis)).await;
+                Ok(ApiKey::new(name))
+            }
+        });
+        let client = patient(&service.base()).api_key_provider(provider).build().unwrap();
+        timeout(MINUTE, join_all((0..60).map(|_| get(&client)))).await.unwrap();
+        let calls = join_all((0..tasks).map(|_| get(&client)));
+        let done = timeout(MINUTE * 3, calls).await;
+        assert!(done.is_ok(), "{millis} ms, {tasks} tasks: {:?}", client.rate_limits());
+        assert_eq!(service.counts().refused, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_calls() {
+    for by_plan in [false, true] {
+        let latency = Duration::from_secs(5);
+        let service = Service::start(Rules { latency, ..Rules::per_minute(1_000) }).await;
+        let free = patient(&service.base()).build().unwrap();
+        get(&free).await.unwrap();
+        let tight = patient(&service.base());
+        let tight = match by_plan {
+            true => tight.plan(Plan::custom().per_minute(2)),
+            false => tight.max_in_flight(1),
+        };
+        let tight = tight.build().unwrap();
+        let held: Vec<_> = (0..10).map(|_| tokio::spawn(get(&tight))).collect();
+        sleep(Duration::from_millis(100)).await;
+        let began = Instant::now();
+        timeout(MINUTE, get(&free)).await.unwrap().unwrap();
+        assert!(
+            began.elapsed() < Duration::from_secs(6),
+            "by plan {by_plan}: {:?}",
+            began.elapsed()
+        );
+        let hasty = RequestOptions::new().max_wait(Duration::ZERO);
+        free.pets().list().options(&hasty).await.unwrap();
+        held.into_iter().for_each(|call| call.abort());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_refreshes_during_a_block_one_is_sent() {
+    for calls in [1, 16, 64] {
+        let service = Service::start(Rules::per_minute(5)).await;
+        let client = patient(&service.base()).build().unwrap();
+        for _ in 0..5 {
+            get(&client).await.unwrap();
+        }
+        let refreshes = join_all((0..calls).map(|_| client.refresh_rate_limits())).await;
+        assert!(refreshes.iter().all(|limits| limits.as_ref().unwrap_err().is_rate_limited()));
+        let counts = service.counts();
+        assert_eq!((counts.requests, counts.refused, counts.bans), (6, 1, 0), "{calls} refreshes");
+        assert!(client.rate_limits().blocked.is_some());
+        timeout(MINUTE * 2, get(&client)).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
+    let mut requests = 0;
+    let server = Wire::reading(move |seen| {
+        requests += 1;
+        let is_old = seen.header("authorization").unwrap().ends_with("-old");
+        let status = if is_old && requests > 1 { 401 } else { 200 };
+        Act::Later(Duration::from_millis(100), http(status, &[], "[]"))
+    });
+    let server = server.await;
+    let (name, refreshes) = (key(), Arc::new(AtomicUsize::new(0)));
+    let provider = Provider(move |rejected: bool| {
+        let (name, refreshes) = (name.clone(), Arc::clone(&refreshes));
+        async move {
+            if rejected && refreshes.fetch_add(1, Ordering::Relaxed) == 0 {
+                std::future::pending::<()>().await;
+            }
+            let issued = if refreshes.load(Ordering::Relaxed) > 1 { "new" } else { "old" };
+            Ok(ApiKey::new(format!("{name}-{issued}")))
+        }
+    });
+    let client = patient(&server.base()).api_key_provider(provider).build().unwrap();
+    get(&client).await.unwrap();
+    let hanging = tokio::spawn(get(&client));
+    sleep(Duration::from_millis(200)).await;
+    timeout(Duration::from_secs(30), get(&client)).await.unwrap().unwrap();
+    hanging.abort();
+}
