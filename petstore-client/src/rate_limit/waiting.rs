@@ -93,6 +93,7 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
     let asking = async {
         // The first in line asks after the reset, and learns that the day is used up.
         let permit = patient.await.unwrap();
+        tokio::time::sleep(Duration::from_millis(200)).await;
         let day = [
             ("x-ratelimit-limit", "1000"),
             ("x-ratelimit-remaining", "0"),
