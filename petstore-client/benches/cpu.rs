@@ -1,11 +1,11 @@
 //! The CPU time of calls beside that of bare reqwest, with several tasks, on both kinds of runtime.
-//! The mock runs in a process of its own. The two take turns, so that the machine's speed cancels
+//! The mock runs in another process. The two take turns, so that the machine's speed cancels
 //! out; the ratio is the median over the rounds.
 //!
 //! `cargo bench -p petstore-client --bench cpu`; `-- --test` runs each once, briefly.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, or has failed")]
-#![allow(clippy::disallowed_methods, reason = "a benchmark is a process of its own")]
+#![allow(clippy::disallowed_methods, reason = "no runtime waits for this process")]
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const KEY: &str = "bench-key";
 
-/// The mock, in a process of its own.
+/// The mock, in another process.
 struct Server {
     process: Child,
     url: String,

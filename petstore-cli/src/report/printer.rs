@@ -197,7 +197,7 @@ impl Report {
         }
     }
 
-    /// Tells of a wait until nothing blocks requests any more.
+    /// Reports a wait for the end of a block.
     pub(crate) fn blocked(&self, blocked: &Blocked) {
         let Blocked { reason, until, remaining, .. } = blocked;
         let until = format!(", until {}", time::instant(*until));
@@ -206,7 +206,7 @@ impl Report {
         }
     }
 
-    /// Tells of a pause that a failing service asked for. One of the client's own is short.
+    /// Reports a pause that a failing service asked for. The client's other pauses are short.
     pub(crate) fn retries(&self, retry: &Retrying<'_>) {
         let asked = retry.error.headers().is_some_and(|headers| headers.contains_key(RETRY_AFTER));
         if let Some(status) = retry.error.status().filter(|_| asked) {

@@ -1,4 +1,4 @@
-//! Runs a call on a task of its own.
+//! Runs a call on its own task.
 
 use std::fmt;
 use std::pin::Pin;
@@ -58,7 +58,7 @@ impl<T> fmt::Debug for CallFuture<T> {
     }
 }
 
-/// Runs a call on a task of its own. A call that is started and then not polled would otherwise
+/// Runs a call on its own task. A call that is started and then not polled would otherwise
 /// keep its permit, and hold up every other call with the key.
 async fn run_on_task(core: Arc<Core>, request: Result<Request, Error>) -> Result<Completed, Error> {
     let request = request?;
