@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use petstore_client::events::Event;
+use petstore_client::rate_limit::FileStore;
 use petstore_client::{Client, RequestOptions};
 
 use crate::config::Setting;
@@ -145,7 +146,7 @@ impl Context {
         }
         if let (false, Some(folder)) = (self.wants_mock(), &self.env.dirs.state) {
             // One run after another, and several at once, keep within the limits together.
-            builder = builder.shared_limits(folder.join("limits"));
+            builder = builder.shared_limits(FileStore::new(folder.join("limits")));
         }
         Ok(builder.build()?)
     }

@@ -79,6 +79,11 @@ pub(crate) fn jitter(max: Duration) -> Duration {
     Backoff { initial: max, max }.schedule().next()
 }
 
+/// Draws a number between 0 and 1.
+pub(crate) fn random_part() -> f64 {
+    jitter(Duration::from_secs(1)).as_secs_f64().min(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

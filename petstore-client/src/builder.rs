@@ -1,8 +1,8 @@
 //! Builds a client, and checks every setting before the first request.
 
 use std::fmt;
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::auth::{ApiKey, ApiKeyProvider, Credentials};
@@ -16,7 +16,7 @@ use crate::http::base_url::BaseUrl;
 use crate::http::tls;
 use crate::http::transport::HttpTransport;
 use crate::options::{CallLimits, RequestOptions};
-use crate::rate_limit::{ClientLimiters, Plan, Policy};
+use crate::rate_limit::{AnyStore, ClientLimiters, LimitStore, Plan, Policy};
 use crate::retry::{BudgetState, RetryBudget};
 
 const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
@@ -48,7 +48,7 @@ pub struct ClientBuilder {
     backoff: Backoff,
     budget: RetryBudget,
     user_agent: Option<String>,
-    shared: Option<PathBuf>,
+    store: Option<Arc<dyn AnyStore>>,
     events: Events,
 }
 
@@ -93,7 +93,7 @@ impl ClientBuilder {
             backoff: Backoff::new(),
             budget: RetryBudget::new(),
             user_agent: None,
-            shared: None,
+            store: None,
             events: Events::default(),
         }
     }
@@ -215,27 +215,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Shares the limits of a key with the other processes of this machine that name the same
-    /// folder, so that together they are not refused either. What is known is kept in a file there,
-    /// one for each key and origin, which is locked for some microseconds at a time; the folder is
-    /// created where it is missing. The key cannot be had from the files.
+    /// Shares the limits of a key with the other processes that use the same store, so that together
+    /// they are not refused either, and each gets its part.
     ///
-    /// Where a file cannot be used, the client goes on alone, and as carefully as where other
-    /// clients use the key. A file that is damaged is replaced. Processes need the same idea of the
-    /// time, as they have on one machine; the folder should not be on a network.
-    ///
-    /// ```no_run
-    /// use petstore_client::Client;
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .shared_limits("/var/lib/kennel/limits")
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
-    pub fn shared_limits(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.shared = Some(folder.into());
+    /// Where the store is out of reach, the client goes on alone, as carefully as where other clients
+    /// use the key, and comes back by itself: [`Event::SharedStore`] says so.
+    pub fn shared_limits(mut self, store: impl LimitStore) -> Self {
+        self.store = Some(Arc::new(store));
         self
     }
 
@@ -285,7 +271,7 @@ impl ClientBuilder {
         Ok(Client::new(Core {
             transport,
             credentials,
-            limiters: ClientLimiters::new(base.as_url().clone(), self.shared),
+            limiters: ClientLimiters::new(base.as_url().clone(), self.store),
             base,
             limits: CallLimits::default().with(&self.options),
             policy: self.policy,
@@ -293,6 +279,7 @@ impl ClientBuilder {
             backoff: self.backoff,
             budget: Mutex::new(BudgetState::new(self.budget)),
             events: self.events,
+            store_changes: AtomicU64::new(0),
             started: clock::now(),
         }))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::call::Core;
+use crate::error::Error;
 use crate::rate_limit::RateLimits;
 
 /// A client for the Pet Store service.
@@ -52,6 +53,33 @@ impl Client {
     #[must_use]
     pub fn rate_limits(&self) -> RateLimits {
         self.core.rate_limits()
+    }
+
+    /// Tells the other processes that share the limits what this one has learned, reads what they have,
+    /// and returns what is known then. Sends no request to the service. Call it before a short program
+    /// ends; others tell within 1.5 s. Without a store it is [`rate_limits`](Self::rate_limits).
+    pub async fn synchronize_rate_limits(&self) -> RateLimits {
+        if let Some(limiter) = self.core.limiter() {
+            limiter.synchronize().await;
+        }
+        self.rate_limits()
+    }
+
+    /// Forgets what is known of the key's rate limits, here and in the store that processes share.
+    /// Other processes learn it anew. A key that is blocked may be used again: the next call asks.
+    ///
+    /// # Errors
+    ///
+    /// Where the store is out of reach.
+    pub async fn forget_rate_limits(&self) -> Result<(), Error> {
+        match self.core.limiter() {
+            Some(limiter) => {
+                let forgotten = limiter.forget().await;
+                forgotten
+                    .map_err(|error| Error::config("store of shared limits", error.to_string()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns the base address.

@@ -12,7 +12,7 @@ use url::Url;
 use crate::clock::http_date;
 use crate::deprecation::Deprecation;
 use crate::error::Error;
-use crate::rate_limit::{Blocked, QuotaWindow, WaitReason};
+use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
 
 /// Raw requests name operations as they like: so many are remembered as deprecated, and no more
 /// are reported.
@@ -40,6 +40,8 @@ pub enum Event<'a> {
         /// What is announced.
         deprecation: &'a Deprecation,
     },
+    /// The store by which processes share limits cannot be used, or can be used again.
+    SharedStore(&'a SharedStatus),
 }
 
 /// An attempt. It never holds the key.

@@ -1,5 +1,5 @@
-//! Limits that processes share through a file: several clients that know the folder by different
-//! names stand for several processes, since those of one process share a gate anyhow.
+//! Limits that processes share through files: several clients that know the folder by different
+//! names stand for several processes, since those of one process share a limiter anyhow.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
+use petstore_client::rate_limit::FileStore;
 use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{Clock, MockServer, Plan};
 use tempfile::TempDir;
@@ -34,12 +35,12 @@ fn process(base: &str, folder: &TempDir, number: usize) -> ClientBuilder {
     let patient =
         RequestOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
     let folder = another_name(folder.path(), number);
-    Client::builder(base).api_key(KEY).options(&patient).shared_limits(folder)
+    Client::builder(base).api_key(KEY).options(&patient).shared_limits(FileStore::new(folder))
 }
 
 fn file(folder: &TempDir) -> PathBuf {
-    let mut entries = fs::read_dir(folder.path()).unwrap();
-    entries.next().unwrap().unwrap().path()
+    let mut files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| path.extension().is_some_and(|extension| extension == "limits")).unwrap()
 }
 
 fn hasty() -> RequestOptions {
@@ -106,18 +107,17 @@ async fn a_damaged_file_is_replaced() {
     };
     list(0).await;
     let path = file(&folder);
-    let whole = fs::read_to_string(&path).unwrap();
-    let garbage =
-        [&b"{\"version\":1"[..], b"\xff\x00", b"null\n", b"{\"version\":1,\"state\":{}}\n"];
-    for (number, garbage) in garbage.into_iter().enumerate() {
+    let whole = fs::read(&path).unwrap();
+    let mut flipped = whole.clone();
+    flipped[20] ^= 1;
+    let huge = vec![b'x'; 1 << 20];
+    let old = b"{\"version\":3,\"ledger\":{}}\n".to_vec();
+    let lengths = [0, 1, 4, 9, 10, 11, 50, whole.len() - 1].map(|length| whole[..length].to_vec());
+    for (number, garbage) in lengths.into_iter().chain([flipped, huge, old]).enumerate() {
         fs::write(&path, garbage).unwrap();
         list(number + 1).await;
-        assert!(fs::read_to_string(&path).unwrap().starts_with("{\"version\":3,"));
+        assert_eq!(fs::read(&path).unwrap()[..4], whole[..4], "{number}");
     }
-    // What is behind the line was left by one that was killed as it wrote.
-    fs::write(&path, whole + "0,\"rest\":true}\n").unwrap();
-    list(8).await;
-    assert!(!fs::read_to_string(&path).unwrap().contains("rest"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,7 +125,7 @@ async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     fs::write(folder.path().join("file"), "").unwrap();
     let builder = Client::builder(server.url()).api_key(KEY);
-    let client = builder.shared_limits(folder.path().join("file")).build().unwrap();
+    let client = builder.shared_limits(FileStore::new(folder.path().join("file"))).build().unwrap();
     let calls = (0..60).map(|_| client.pets().list().send());
     let start = Instant::now();
     let waits = join_all(calls).await.into_iter().map(|page| page.unwrap().waited());
@@ -142,7 +142,8 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
     let client = process(server.url(), &folder, 0).build().unwrap();
     client.pets().list().send().await.unwrap();
     let path = file(&folder);
-    assert!(!fs::read_to_string(&path).unwrap().contains(KEY));
+    let contents = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+    assert!(!contents.contains(KEY));
     assert!(!path.to_str().unwrap().contains(KEY));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
@@ -170,7 +171,8 @@ async fn a_process_with_a_request_under_way() {
         return;
     };
     let limit = RequestOptions::new().attempt_timeout(Duration::from_secs(1)).max_attempts(1);
-    let client = Client::builder(base).api_key(KEY).shared_limits(folder).build().unwrap();
+    let client =
+        Client::builder(base).api_key(KEY).shared_limits(FileStore::new(folder)).build().unwrap();
     let _lost = client.pets().list().options(&limit).send().await;
 }
 

@@ -1,7 +1,8 @@
 //! What all calls of a client share, and what one of them asks for.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use crate::events::{Attempt, Event, Events, Throttled, Waiting};
 use crate::http::base_url::BaseUrl;
 use crate::http::transport::{HttpRequest, HttpTransport};
 use crate::options::{CallLimits, RequestOptions};
-use crate::rate_limit::{Blocked, ClientLimiters, Policy, RateLimits, Wait};
+use crate::rate_limit::{Blocked, ClientLimiters, Limiter, Policy, RateLimits, Wait};
 use crate::response::Response;
 use crate::retry::BudgetState;
 
@@ -33,6 +34,8 @@ pub(crate) struct Core {
     pub(crate) backoff: Backoff,
     pub(crate) budget: Mutex<BudgetState>,
     pub(crate) events: Events,
+    /// How often the store of shared limits had changed its state when that was reported last.
+    pub(crate) store_changes: AtomicU64,
     pub(crate) started: Instant,
 }
 
@@ -67,14 +70,17 @@ pub(crate) struct Completed {
 }
 
 impl Core {
-    /// Returns what is known of the limits of the key that was used last.
-    pub(crate) fn rate_limits(&self) -> RateLimits {
-        let limiter = match &self.credentials {
+    /// Returns the limiter of the key that was used last.
+    pub(crate) fn limiter(&self) -> Option<Arc<Limiter>> {
+        match &self.credentials {
             // Before the first call too: others may have shared what they know.
             Credentials::Fixed(authorization) => Some(self.limiters.get(authorization)),
             Credentials::Provided(_) => self.limiters.last(),
-        };
-        limiter.map(|limiter| limiter.snapshot(&self.policy)).unwrap_or_default()
+        }
+    }
+
+    pub(crate) fn rate_limits(&self) -> RateLimits {
+        self.limiter().map(|limiter| limiter.snapshot(&self.policy)).unwrap_or_default()
     }
 
     /// Returns, and reports, the announced end of an operation: what the response says, and where
@@ -106,6 +112,12 @@ impl Core {
         tracing::debug!(%blocked, "throttled");
         let operation = &request.operation;
         self.events.notify(|| Event::Throttled(Throttled { operation, attempt, blocked }));
+    }
+
+    pub(super) fn report_store(&self, limiter: &Limiter) {
+        if let Some(status) = limiter.store_news(&self.store_changes) {
+            self.events.notify(|| Event::SharedStore(&status));
+        }
     }
 
     pub(super) fn budget(&self) -> MutexGuard<'_, BudgetState> {

@@ -178,6 +178,7 @@ impl<'c> CallState<'c> {
         });
         // Behind other requests no end of the wait is known, but there is one.
         let acquired = timeout_at(self.deadline, acquired).await;
+        self.core.report_store(limiter);
         let waited = match &acquired {
             Ok(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
             _ => clock::now().saturating_duration_since(began),

@@ -110,7 +110,7 @@ impl CallTask {
             Box::pin(call.with_subscriber(subscriber))
         };
         let slot = Arc::new(Mutex::new(Some(work)));
-        Self { handle: tokio::spawn(Slot(Arc::clone(&slot))), slot }
+        Self { handle: tokio::spawn(Running(Arc::clone(&slot))), slot }
     }
 }
 
@@ -123,9 +123,9 @@ impl Drop for CallTask {
     }
 }
 
-struct Slot(Arc<Mutex<Option<Work>>>);
+struct Running(Arc<Mutex<Option<Work>>>);
 
-impl Future for Slot {
+impl Future for Running {
     type Output = Result<Completed, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

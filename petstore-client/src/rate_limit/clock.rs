@@ -11,14 +11,12 @@ pub(crate) const MINUTE: i64 = 60 * SECOND;
 /// by later responses.
 const MAX_SKEW: i64 = 10 * SECOND;
 
-/// The local clocks of two processes may disagree by as much.
-const MEMBER_SKEW: i64 = SECOND / 50;
-
 /// An instant on the service's clock: microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ServiceTime(pub(crate) i64);
 
-/// An instant on this process's monotonic clock: microseconds since the limiter was made.
+/// An instant on a monotonic clock, in microseconds: this process's, or that of the store by which
+/// processes share a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LocalTime(pub(crate) i64);
 
@@ -59,30 +57,23 @@ impl ServiceClock {
         Self { least: ahead, most: ahead, source: Source::Wall }
     }
 
-    /// Records the `Date` of a response. Returns by how much the clock was off, where the estimate
-    /// was wrong: at the first `Date`, and when the service's clock was set.
-    pub(crate) fn observe_date(
-        &mut self,
-        sent: LocalTime,
-        received: LocalTime,
-        date: ServiceTime,
-    ) -> Option<i64> {
+    /// Records the `Date` of a response.
+    pub(crate) fn observe_date(&mut self, sent: LocalTime, received: LocalTime, date: ServiceTime) {
         let least = date.0.saturating_sub(received.0);
         let most = date.0.saturating_add(SECOND).saturating_sub(sent.0);
         let (narrow_least, narrow_most) = (self.least.max(least), self.most.min(most));
         if self.source == Source::Date {
             if narrow_least <= narrow_most {
                 (self.least, self.most) = (narrow_least, narrow_most);
-                return None;
+                return;
             }
             if narrow_least.saturating_sub(narrow_most) <= MAX_SKEW {
                 (self.least, self.most) = (self.least.min(least), self.most.max(most));
-                return None;
+                return;
             }
         }
-        let off_by = least.saturating_sub(self.least);
+        // The first date, or the service's clock was set.
         *self = Self { least, most, source: Source::Date };
-        Some(off_by)
     }
 
     /// Records the reset that a response without `Date` names, and the wait if it is a 429.
@@ -110,29 +101,6 @@ impl ServiceClock {
 
     fn restart(&mut self, ahead: i64, source: Source) {
         *self = Self { least: ahead, most: ahead, source };
-    }
-
-    /// Returns whether the service has told its time.
-    pub(crate) fn is_dated(&self) -> bool {
-        self.source == Source::Date
-    }
-
-    /// Takes over what another process has learned, if it is better founded.
-    pub(crate) fn adopt(&mut self, other: Self) {
-        if other.source > self.source {
-            *self = Self { least: other.least.saturating_sub(MEMBER_SKEW), ..other };
-        }
-    }
-
-    /// Returns the same estimate for a local clock that shows `by` more.
-    pub(crate) fn for_local_clock(self, by: i64) -> Self {
-        let (least, most) = (self.least.saturating_sub(by), self.most.saturating_sub(by));
-        Self { least, most, ..self }
-    }
-
-    /// Corrects the estimate by what another process has learned.
-    pub(crate) fn correct(&mut self, by: i64) {
-        (self.least, self.most) = (self.least.saturating_add(by), self.most.saturating_add(by));
     }
 
     /// Returns the least that the service's clock may show.
@@ -223,8 +191,7 @@ mod tests {
     fn starts_again_where_the_services_clock_was_set() {
         let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(0));
         clock.observe_date(LocalTime(0), LocalTime(10), ServiceTime(100 * SECOND));
-        let off = clock.observe_date(LocalTime(20), LocalTime(30), ServiceTime(5_000 * SECOND));
-        assert_eq!(off, Some(4_900 * SECOND - 20));
+        clock.observe_date(LocalTime(20), LocalTime(30), ServiceTime(5_000 * SECOND));
         assert_eq!(clock.earliest(LocalTime(30)), ServiceTime(5_000 * SECOND));
     }
 
@@ -235,8 +202,7 @@ mod tests {
             let now = LocalTime(step * 100_000);
             let ahead = if step % 2 == 0 { 100 * SECOND } else { 104 * SECOND };
             let date = ServiceTime((now.0 + ahead) / SECOND * SECOND);
-            let set = clock.observe_date(now, now, date);
-            assert_eq!(set.is_some(), step == 0, "{step}");
+            clock.observe_date(now, now, date);
             assert!(clock.least <= 100 * SECOND, "{step}: {clock:?}");
         }
     }

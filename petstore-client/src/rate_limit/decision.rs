@@ -54,6 +54,14 @@ pub(crate) enum Decision {
     WaitForResponse(WaitReason),
 }
 
+/// How many requests may be sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allowance {
+    /// Only one, whose response tells how many may follow.
+    pub(super) probe: bool,
+    pub(super) requests: u64,
+}
+
 /// What the known quotas leave at one moment.
 struct Room {
     /// The last to end of the quotas that are used up.
@@ -71,29 +79,46 @@ struct Room {
 impl Ledger {
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, now: LocalTime, policy: &Policy) -> Decision {
-        if let Some(block) = self.blocked.filter(|block| now < block.until) {
-            return Decision::WaitUntil(block);
+        match self.allowance(now, policy) {
+            Ok(allowance) => Decision::Send { probe: allowance.probe },
+            Err(wait) => wait,
+        }
+    }
+
+    /// Returns how many requests may be sent now, at least one, or else what to wait for.
+    pub(super) fn allowance(&self, now: LocalTime, policy: &Policy) -> Result<Allowance, Decision> {
+        if let Some(block) = self.blocked_at(now) {
+            return Err(Decision::WaitUntil(block));
         }
         if !policy.rate_limiting {
-            return Decision::Send { probe: false };
+            return Ok(Allowance { probe: false, requests: u64::MAX });
         }
         let room = self.room(now, policy);
         if let Some(block) = room.blocked {
-            return Decision::WaitUntil(block);
+            return Err(Decision::WaitUntil(block));
         }
-        if room.must_probe && self.requests.is_probing(now) {
-            return Decision::WaitForResponse(WaitReason::Probe);
+        if room.must_probe && self.probe.is_some_and(|probe| now < probe.until) {
+            return Err(Decision::WaitForResponse(WaitReason::Probe));
         }
-        if room.left == 0 {
-            return Decision::WaitForResponse(WaitReason::Reserved);
+        let mut left = room.left;
+        if self.is_settling(now) && left <= SETTLING_RESERVE + self.outstanding() {
+            left = 0;
         }
-        if room.left <= SETTLING_RESERVE + self.requests.count() && self.requests.is_settling(now) {
-            return Decision::WaitForResponse(WaitReason::Reserved);
+        if left == 0 {
+            return Err(Decision::WaitForResponse(WaitReason::Reserved));
         }
-        if u64::from(self.requests.in_flight()) >= self.in_flight_cap(&room, now, policy) {
-            return Decision::WaitForResponse(WaitReason::Concurrency);
+        let requests = self.in_flight_cap(&room, now, policy).saturating_sub(self.reserved());
+        if requests == 0 {
+            return Err(Decision::WaitForResponse(WaitReason::Concurrency));
         }
-        Decision::Send { probe: room.must_probe }
+        let requests = if room.must_probe { 1 } else { requests.min(left) };
+        Ok(Allowance { probe: room.must_probe, requests })
+    }
+
+    /// Returns whether lost requests will be settled soon: by the response to a request in flight,
+    /// or to one that is sent when they cannot be on their way any more.
+    fn is_settling(&self, now: LocalTime) -> bool {
+        self.lost.count() > 0 && (self.reserved() > 0 || self.lost.is_on_the_way(now))
     }
 
     /// Returns how much later than announced a window is taken to open. Other clients may have been
@@ -109,7 +134,7 @@ impl Ledger {
 
     /// Returns how many more requests a window leaves to this caller.
     pub(crate) fn left_in(&self, window: &Window, policy: &Policy) -> u64 {
-        let outstanding = self.requests.count();
+        let outstanding = self.outstanding();
         let left = window.remaining.saturating_sub(outstanding);
         if policy.share >= 1.0 {
             return left;
@@ -143,7 +168,7 @@ impl Ledger {
             room.minute_known |= window.quota == Quota::Minute;
             let left = self.left_in(window, policy).saturating_sub(margin);
             if !self.has_passed(window, service_now) {
-                if left == 0 && (self.requests.in_flight() == 0 || window.remaining == 0) {
+                if left == 0 && (self.reserved() == 0 || window.remaining == 0) {
                     room.block(Block {
                         until: self.clock.local(window.reset.plus(self.guard())),
                         named: window.reset,
@@ -171,10 +196,9 @@ impl Ledger {
             };
             let begun = length.saturating_sub(to_reset).saturating_add(LATE);
             let since = now.moved(-super::clock::micros(begun));
-            let lost = self.requests.lost_since(since);
-            let left =
-                quota.left.saturating_sub(lost).saturating_sub(self.requests.in_flight().into());
-            let spent = quota.left == 0 || (self.requests.in_flight() == 0 && left == 0);
+            let lost = self.lost.since(since);
+            let left = quota.left.saturating_sub(lost).saturating_sub(self.reserved());
+            let spent = quota.left == 0 || (self.reserved() == 0 && left == 0);
             if spent {
                 room.block(Block {
                     until: self.clock.local(quota.reset),
@@ -206,7 +230,7 @@ impl Ledger {
 
     /// As much as costs little if all is not as it seems, and enough to use up the window.
     fn cap_by_risk(&self, room: &Room) -> u64 {
-        let left = u128::from(room.left.saturating_add(self.requests.in_flight().into()));
+        let left = u128::from(room.left.saturating_add(self.reserved()));
         let to_reset = room.to_reset.max(Duration::from_secs(1)).as_micros();
         let needed = (3 * left).saturating_mul(self.latency.as_micros()) / to_reset;
         let cap = u64::try_from((left / 8).max(needed)).unwrap_or(u64::MAX);

@@ -1,271 +1,370 @@
-//! The file in which the processes of one machine keep a key's ledger together.
+//! The store that the processes of one machine share: a file for each key.
 //!
-//! Whoever looks at the ledger locks the file, reads it, and writes it again before it lets go: a
-//! process that is killed leaves no lock, and what it had in flight ends with its leases. Waiting
-//! for the lock is short and bounded, since it blocks the thread.
+//! An update locks the file, reads a page, writes it, and lets go: four system calls, in which
+//! nothing waits. The lock is only tried, since a stopped process may hold it.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Seek as _, Write as _};
-use std::path::PathBuf;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep};
 
-use super::clock::{LocalTime, SECOND, ServiceTime};
-use super::ledger::Ledger;
+use super::slots::MemberId;
+use super::store::{Change, LimitStore, MAX_RECORD, RecordKey, StoreError, StoreTime};
 use crate::clock;
 
-/// Changes with each change of what is written.
-const VERSION: u32 = 3;
-/// How often the lock is tried, and the pause in between: 50 ms in all. It is held for some
-/// microseconds at a time.
-const MAX_LOCK_ATTEMPTS: u32 = 500;
-const LOCK_INTERVAL: Duration = Duration::from_micros(100);
-/// For how long the file is left alone after a failure.
-const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// And where it can be read and not written: what it says is out of date.
-const READ_ONLY_RETRY_INTERVAL: Duration = Duration::from_secs(60);
-/// A larger file is not ours.
-const MAX_BYTES: u64 = 1 << 20;
+/// A file begins with this, then come the record's length and its CRC, in 2 and 4 bytes.
+const MAGIC: [u8; 4] = *b"PSL1";
+const HEADER: usize = 10;
+const PAGE: usize = 4_096;
+/// How long the lock is tried for: 100 ms in all. It is held for some microseconds at a time.
+const LOCK_PAUSES: [u64; 15] = [1, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8, 10, 10];
+/// How often members are looked at, and whether the files are still in their place.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// An update that takes longer holds the runtime up: the file is on a network, perhaps.
+const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
+/// For how long a file system is left alone that was slow twice.
+const SLOW_PAUSE: Duration = Duration::from_secs(60);
 
+/// Shares limits among the processes of one machine, through files in a folder.
+///
+/// There is one file for each key and origin, and one for each process that uses it. The folder is
+/// created where it is missing, for this user only; neither files nor their names show a key. It
+/// should not be on a network. A file that is damaged is replaced, one that is deleted made anew.
+///
+/// ```no_run
+/// use petstore_client::{Client, rate_limit::FileStore};
+///
+/// let client = Client::builder("https://petstore.example/v1")
+///     .api_key("s3cret")
+///     .shared_limits(FileStore::new("/var/lib/kennel/limits"))
+///     .build()?;
+/// # let _ = client;
+/// # Ok::<(), petstore_client::Error>(())
+/// ```
 #[derive(Debug)]
-pub(crate) struct SharedFile {
+pub struct FileStore {
+    folder: PathBuf,
+    keys: Mutex<HashMap<RecordKey, Arc<KeyFiles>>>,
+}
+
+/// The files of a key.
+#[derive(Debug)]
+struct KeyFiles {
     path: PathBuf,
-    /// What the wall clock showed when the local clock began: by the sum of both, processes agree.
-    started: ServiceTime,
-    /// Set while the file is out of reach: when it is tried again.
-    retry_at: Option<LocalTime>,
-    locked: Option<LockedFile>,
+    open: Mutex<OpenFiles>,
+    /// Which members run, and when that was looked at.
+    alive: Mutex<HashMap<MemberId, (Instant, bool)>>,
 }
 
-/// The file, locked until this is dropped, and what it held.
 #[derive(Debug)]
-struct LockedFile {
-    file: File,
-    text: Vec<u8>,
+struct OpenFiles {
+    record: File,
+    /// This process's file, which it has locked as long as it runs.
+    own: Option<(MemberId, File)>,
+    looked_at: Instant,
+    slow: u32,
+    slow_until: Option<Instant>,
 }
 
-/// What stands in the file. Local times are on the wall clock.
-#[derive(Serialize, Deserialize)]
-struct Record {
-    version: u32,
-    written: ServiceTime,
-    ledger: Ledger,
+impl FileStore {
+    /// Creates a store in a folder. Nothing is opened before the first update.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), keys: Mutex::default() }
+    }
+
+    fn files(&self, key: &RecordKey) -> io::Result<Arc<KeyFiles>> {
+        let mut keys = lock(&self.keys);
+        if let Some(files) = keys.get(key) {
+            return Ok(Arc::clone(files));
+        }
+        let path = self.path(key)?;
+        let open = Mutex::new(OpenFiles::open(&path)?);
+        let files = Arc::new(KeyFiles { path, open, alive: Mutex::default() });
+        keys.insert(key.clone(), Arc::clone(&files));
+        Ok(files)
+    }
+
+    /// Returns where a key's record is. The name does not tell whether a guess of the key is right,
+    /// for who cannot read the folder's secret.
+    fn path(&self, key: &RecordKey) -> io::Result<PathBuf> {
+        create_folder(&self.folder)?;
+        let digest =
+            Sha256::new().chain_update(secret(&self.folder)?).chain_update(key.as_str()).finalize();
+        Ok(self.folder.join(format!("{}.limits", hex(&digest[..16]))))
+    }
 }
 
-impl SharedFile {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, started: clock::wall().into(), retry_at: None, locked: None }
-    }
-
-    /// Locks the file and takes over what other processes have written.
-    pub(super) fn read(&mut self, ledger: &mut Ledger, now: LocalTime) {
-        self.lock(now);
-        let Some(locked) = &self.locked else {
-            ledger.requests.expire(now);
-            ledger.set_cut_off(true);
-            return;
-        };
-        ledger.set_cut_off(false);
-        if locked.text.is_empty() {
-            return;
-        }
-        match decode(&locked.text, now, self.started.moved(now.0)) {
-            Some(other) => ledger.adopt(other),
-            None => {
-                let path = self.path.display();
-                tracing::warn!(%path, "the file of shared rate limits is damaged, and is replaced");
-            }
-        }
-        ledger.requests.expire(now);
-    }
-
-    /// Writes what other processes have to know, and unlocks the file.
-    pub(super) fn write(&mut self, ledger: &mut Ledger, now: LocalTime) {
-        let Some(locked) = self.locked.take() else { return };
-        if let Err(problem) = locked.write(&encode(ledger, now, self.started.moved(now.0))) {
-            tracing::warn!(%problem, "cannot write the file of shared rate limits");
-            self.retry_at = Some(now.plus(READ_ONLY_RETRY_INTERVAL));
-            ledger.set_cut_off(true);
-        }
-    }
-
-    /// Locks and reads the file, unless it is out of reach, which is logged once.
-    fn lock(&mut self, now: LocalTime) {
-        if self.retry_at.is_some_and(|at| now < at) {
-            return;
-        }
-        match self.open() {
-            Ok(locked) => {
-                self.retry_at = None;
-                self.locked = Some(locked);
-            }
-            Err(problem) => {
-                if self.retry_at.is_none() {
-                    let path = self.path.display();
-                    tracing::warn!(%path, %problem, "rate limits are not shared: cannot open the file");
+impl LimitStore for FileStore {
+    async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        let files = self.files(key).map_err(StoreError::new)?;
+        for pause in LOCK_PAUSES {
+            let updated = lock(&files.open).update(&files.path, &mut change);
+            match updated {
+                Ok(true) => return Ok(()),
+                Ok(false) => sleep(Duration::from_millis(pause)).await,
+                Err(error) => {
+                    // It is opened anew the next time.
+                    lock(&self.keys).remove(key);
+                    return Err(StoreError::new(error));
                 }
-                self.retry_at = Some(now.plus(RETRY_INTERVAL));
+            }
+        }
+        Err(StoreError::new("another process holds the lock of its file"))
+    }
+
+    async fn forget(&self, key: Option<&RecordKey>) -> Result<(), StoreError> {
+        let removed = |path: &Path| match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::new(error)),
+            _ => Ok(()),
+        };
+        if let Some(key) = key {
+            return removed(&self.path(key).map_err(StoreError::new)?);
+        }
+        let entries = match std::fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(StoreError::new)?,
+        };
+        for entry in entries {
+            let path = entry.map_err(StoreError::new)?.path();
+            if path.extension().is_some_and(|extension| extension == "limits") {
+                removed(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        self.folder.to_string_lossy()
+    }
+
+    fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
+        let files = lock(&self.keys).get(key).map(Arc::clone)?;
+        let now = clock::now();
+        let mut alive = lock(&files.alive);
+        match alive.get(&member) {
+            Some((at, alive)) if now.saturating_duration_since(*at) < LOOK_INTERVAL => Some(*alive),
+            _ => {
+                alive.retain(|_, (_, alive)| *alive);
+                let is_alive = is_locked(&member_path(&files.path, member))?;
+                alive.insert(member, (now, is_alive));
+                Some(is_alive)
             }
         }
     }
-
-    fn open(&self) -> io::Result<LockedFile> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&self.path).or_else(|problem| match self.path.parent() {
-            Some(folder) if problem.kind() == io::ErrorKind::NotFound => {
-                std::fs::create_dir_all(folder)?;
-                options.open(&self.path)
-            }
-            _ => Err(problem),
-        })?;
-        lock(&file)?;
-        let mut text = Vec::new();
-        (&file).take(MAX_BYTES).read_to_end(&mut text)?;
-        Ok(LockedFile { file, text })
-    }
 }
 
-impl LockedFile {
-    fn write(mut self, text: &[u8]) -> io::Result<()> {
-        if self.text != text {
-            // In place, and cut afterwards: a process that is killed in between leaves a whole
-            // line with rests behind it.
-            self.file.rewind()?;
-            self.file.write_all(text)?;
-            self.file.set_len(text.len() as u64)?;
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl OpenFiles {
+    fn open(path: &Path) -> io::Result<Self> {
+        let record = create(path)?;
+        if record.metadata()?.len() < PAGE as u64 {
+            // A full disk shows now, and not when there is something to lose.
+            write_at(&record, &[0; PAGE])?;
+        }
+        Ok(Self { record, own: None, looked_at: clock::now(), slow: 0, slow_until: None })
+    }
+
+    /// Updates the record. Returns false where another process holds its lock.
+    fn update(&mut self, path: &Path, change: &mut Change<'_>) -> io::Result<bool> {
+        let began = clock::now();
+        if self.slow_until.is_some_and(|until| began < until) {
+            return Err(io::Error::other("its file system is slow"));
+        }
+        self.look(path, change.member(), began)?;
+        match self.record.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(false),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let updated = self.update_locked(path, change);
+        self.record.unlock()?;
+        updated?;
+        self.slow = if began.elapsed() > MAX_UPDATE_TIME { self.slow + 1 } else { 0 };
+        if self.slow > 1 {
+            self.slow_until = Some(clock::now() + SLOW_PAUSE);
+        }
+        Ok(true)
+    }
+
+    fn update_locked(&self, path: &Path, change: &mut Change<'_>) -> io::Result<()> {
+        let mut page = [0; PAGE];
+        let length = read_at(&self.record, &mut page)?;
+        let current = record_of(&page[..length]);
+        if current.is_none() && page[..MAGIC.len()] != [0; 4] {
+            let path = path.display();
+            tracing::warn!(%path, "the file of shared rate limits is damaged, and is replaced");
+        }
+        let record = change.apply(current, now());
+        if record.len() > MAX_RECORD {
+            return Err(io::Error::other("the record is too long"));
+        }
+        let length = u16::try_from(record.len()).unwrap_or(0).to_le_bytes();
+        let crc = crc32fast::hash(&record).to_le_bytes();
+        write_at(&self.record, &[&MAGIC[..], &length, &crc, &record].concat())
+    }
+
+    /// Looks, now and then, whether the files are still in their place, and opens them anew.
+    fn look(&mut self, path: &Path, member: MemberId, now: Instant) -> io::Result<()> {
+        let is_own = self.own.as_ref().is_some_and(|(own, _)| *own == member);
+        if is_own && now.saturating_duration_since(self.looked_at) < LOOK_INTERVAL {
+            return Ok(());
+        }
+        if is_deleted(&self.record)? {
+            *self = Self::open(path)?;
+        }
+        self.looked_at = now;
+        match &self.own {
+            Some((own, file)) if *own == member && !is_deleted(file)? => {}
+            _ => {
+                let file = create(&member_path(path, member))?;
+                file.try_lock()?;
+                self.own = Some((member, file));
+            }
         }
         Ok(())
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "some microseconds, and bounded")]
-fn lock(file: &File) -> io::Result<()> {
-    for _ in 0..MAX_LOCK_ATTEMPTS {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_INTERVAL),
-            Err(TryLockError::Error(problem)) => return Err(problem),
+fn member_path(path: &Path, member: MemberId) -> PathBuf {
+    path.with_extension(format!("{:016x}", member.get()))
+}
+
+/// Returns whether the process runs that has locked a file. One that is left over is removed.
+fn is_locked(path: &Path) -> Option<bool> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) => return (error.kind() == io::ErrorKind::NotFound).then_some(false),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => {
+            // Where it is not removed, the next one who looks does it.
+            let _ = std::fs::remove_file(path);
+            Some(false)
         }
-    }
-    Err(io::Error::new(io::ErrorKind::TimedOut, "another process holds its lock"))
-}
-
-/// Returns a ledger as one line. `wall` is the machine's clock.
-pub(crate) fn encode(ledger: &Ledger, now: LocalTime, wall: ServiceTime) -> Vec<u8> {
-    let ledger = ledger.clone().for_local_clock(wall.0.saturating_sub(now.0));
-    // Nothing in it can fail to be written; an empty file is like none.
-    let record = Record { version: VERSION, written: wall, ledger };
-    let mut line = serde_json::to_vec(&record).unwrap_or_default();
-    line.push(b'\n');
-    line
-}
-
-/// Reads what another process has written, unless it is damaged, of another version, or from
-/// before the machine's clock was set back.
-pub(crate) fn decode(text: &[u8], now: LocalTime, wall: ServiceTime) -> Option<Ledger> {
-    // What is behind the line is the rest of an older, longer one.
-    let line = text.split(|byte| *byte == b'\n').next()?;
-    match serde_json::from_slice(line) {
-        Ok(Record { version: VERSION, written, ledger }) if written <= wall.moved(SECOND) => {
-            Some(ledger.for_local_clock(now.0.saturating_sub(wall.0)))
-        }
-        _ => None,
+        Err(TryLockError::WouldBlock) => Some(true),
+        Err(TryLockError::Error(_)) => None,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::decision::{Decision, Policy};
-    use super::super::ledger::ResponseHead;
-    use super::super::outstanding::Reservation;
-    use super::*;
+/// Returns the record in a page, where it is whole.
+fn record_of(page: &[u8]) -> Option<&[u8]> {
+    let (header, rest) = page.split_at_checked(HEADER)?;
+    let (magic, numbers) = header.split_at(MAGIC.len());
+    let length = usize::from(u16::from_le_bytes(numbers[..2].try_into().ok()?));
+    let record = rest.get(..length)?;
+    let crc = u32::from_le_bytes(numbers[2..].try_into().ok()?);
+    (magic == MAGIC && crc == crc32fast::hash(record)).then_some(record)
+}
 
-    #[test]
-    fn a_file_that_another_holds_is_out_of_reach_until_it_lets_go() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new").join("limits.json");
-        let (mut one, mut two) = (SharedFile::new(path.clone()), SharedFile::new(path));
-        let at = |millis: i64| LocalTime(millis * 1_000);
-        one.lock(at(0));
-        two.lock(at(0));
-        assert!(two.locked.is_none());
-        one.locked.take().unwrap().write(b"a longer line\n").unwrap();
-        two.lock(at(999));
-        assert!(two.locked.is_none(), "it is left alone for a while");
-        two.lock(at(1_000));
-        let page = two.locked.take().unwrap();
-        assert_eq!(page.text, b"a longer line\n");
-        page.write(b"a line\n").unwrap();
-        one.lock(at(0));
-        assert_eq!(one.locked.unwrap().text, b"a line\n");
-    }
+/// Creates a folder that only this user can enter.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
 
-    fn new() -> Ledger {
-        Ledger::new(LocalTime(0), ServiceTime(0))
-    }
+/// Opens a file that only this user can read, and creates it where it is missing.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
 
-    fn share(from: &Ledger, to: &mut Ledger, at: i64) {
-        let text = encode(from, LocalTime(at), ServiceTime(at));
-        to.adopt(decode(&text, LocalTime(at), ServiceTime(at)).unwrap());
+/// Returns the folder's secret, which makes names that nobody else can make.
+fn secret(folder: &Path) -> io::Result<Vec<u8>> {
+    let path = folder.join("secret");
+    match std::fs::read(&path) {
+        Ok(secret) if secret.len() == 64 => return Ok(secret),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
+    // std seeds it with 128 random bits of the operating system.
+    let random = RandomState::new();
+    let digest = (0..4_u64).fold(Sha256::new(), |digest, part| {
+        digest.chain_update(random.hash_one(part).to_le_bytes())
+    });
+    // Whole or not at all, and the first process's for all.
+    let draft = folder.join(format!("secret.{}", std::process::id()));
+    create(&draft)?.write_all(hex(&digest.finalize()).as_bytes())?;
+    let linked = std::fs::hard_link(&draft, &path);
+    std::fs::remove_file(&draft)?;
+    match linked {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => std::fs::read(&path),
+    }
+}
 
-    fn send(ledger: &mut Ledger, at: i64) -> Reservation {
-        let decision = ledger.decide(LocalTime(at), &Policy::default());
-        let Decision::Send { probe } = decision else { panic!("{decision:?}") };
-        let mut reservation = ledger.requests.reserve(LocalTime(at), probe);
-        assert!(ledger.requests.start(&mut reservation, LocalTime(at), Duration::from_secs(30)));
-        reservation
-    }
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
-    fn answer(ledger: &mut Ledger, request: Reservation, now: i64, date: i64, wait: u64) {
-        let retry_after = (wait > 0).then(|| Duration::from_secs(wait));
-        let status = if wait > 0 { 429 } else { 200 };
-        let date = Some(ServiceTime(date * SECOND));
-        let head = ResponseHead { status, date, figure: None, retry_after };
-        ledger.record_response(request, LocalTime(now), &head, |_| Duration::ZERO);
-    }
+#[cfg(unix)]
+fn is_deleted(file: &File) -> io::Result<bool> {
+    Ok(std::os::unix::fs::MetadataExt::nlink(&file.metadata()?) == 0)
+}
 
-    fn is_blocked(ledger: &Ledger, at: i64) -> bool {
-        let decision = ledger.decide(LocalTime(at), &Policy::default());
-        matches!(decision, Decision::WaitUntil(_))
-    }
+/// A file that is open is not deleted there.
+#[cfg(not(unix))]
+fn is_deleted(_: &File) -> io::Result<bool> {
+    Ok(false)
+}
 
-    #[test]
-    fn a_process_that_knows_the_clock_better_is_not_early_for_that() {
-        let mut one = new();
-        let first = send(&mut one, 0);
-        answer(&mut one, first, 100_000, 101, 0);
-        let (refused, other) = (send(&mut one, 900_000), send(&mut one, 900_000));
-        answer(&mut one, refused, SECOND, 101, 10);
-        let mut two = new();
-        share(&one, &mut two, SECOND);
-        // The service's clock is nearly a second further than the first process knew.
-        answer(&mut two, other, 1_010_000, 102, 0);
-        assert!(is_blocked(&two, 10_990_000) && !is_blocked(&two, 11_000_000));
-    }
+#[cfg(unix)]
+fn read_at(file: &File, page: &mut [u8]) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, page, 0)
+}
 
-    #[test]
-    fn one_process_tells_the_others_that_the_services_clock_was_set() {
-        let (mut one, mut two) = (new(), new());
-        let first = send(&mut one, 0);
-        answer(&mut one, first, SECOND, 9_001, 0);
-        share(&one, &mut two, SECOND);
-        let refused = send(&mut one, SECOND);
-        answer(&mut one, refused, 2 * SECOND, 1_802, 10);
-        share(&one, &mut two, 2 * SECOND);
-        assert!(is_blocked(&two, 11_900_000) && !is_blocked(&two, 14 * SECOND));
-        let off = two.clock.earliest(LocalTime(0)).0 - one.clock.earliest(LocalTime(0)).0;
-        assert_eq!(off, -SECOND / 50, "but for how far two clocks of one machine may be apart");
-    }
+#[cfg(unix)]
+fn write_at(file: &File, page: &[u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, page, 0)
+}
 
-    #[test]
-    fn a_record_from_before_the_machines_clock_was_set_back_is_none() {
-        let text = encode(&new(), LocalTime(0), ServiceTime(3_600 * SECOND));
-        assert!(decode(&text, LocalTime(0), ServiceTime(0)).is_none());
-        assert!(decode(&text, LocalTime(0), ServiceTime(3_600 * SECOND)).is_some());
-    }
+#[cfg(not(unix))]
+fn read_at(mut file: &File, page: &mut [u8]) -> io::Result<usize> {
+    io::Seek::rewind(&mut file)?;
+    io::Read::read(&mut file, page)
+}
+
+#[cfg(not(unix))]
+fn write_at(mut file: &File, page: &[u8]) -> io::Result<()> {
+    io::Seek::rewind(&mut file)?;
+    file.write_all(page)
+}
+
+/// Returns the time on a clock that all processes of the machine share. In a paused runtime, time
+/// is ahead of that clock.
+fn now() -> StoreTime {
+    static START: LazyLock<(StoreTime, Instant)> = LazyLock::new(|| (machine_time(), clock::now()));
+    let (start, since) = *START;
+    machine_time().max(start.plus(clock::now().saturating_duration_since(since)))
+}
+
+/// Returns the time since the machine was started, which nobody sets.
+#[cfg(target_os = "linux")]
+fn machine_time() -> StoreTime {
+    static BOOT: LazyLock<u64> = LazyLock::new(|| {
+        let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        crc32fast::hash(&id).into()
+    });
+    let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    StoreTime::new(*BOOT, Duration::try_from(since).unwrap_or_default())
+}
+
+/// Returns the wall clock's time: the others are not the same in all processes.
+#[cfg(not(target_os = "linux"))]
+fn machine_time() -> StoreTime {
+    StoreTime::new(0, clock::wall().duration_since(std::time::UNIX_EPOCH).unwrap_or_default())
 }

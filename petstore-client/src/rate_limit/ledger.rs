@@ -12,8 +12,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceClock, ServiceTime};
-use super::outstanding::{Outstanding, Reservation};
+use super::outstanding::LostRequests;
 use super::plan::PlanUsage;
+use super::slots::{MemberId, Slots};
 use super::snapshot::{BlockReason, Quota};
 use super::window::{Figure, Relation, Window};
 
@@ -31,6 +32,8 @@ pub(super) const GUARD_STEP: Duration = Duration::from_secs(1);
 const MAX_GUARD: Duration = Duration::from_secs(2);
 /// How much a response counts in the mean latency.
 const LATENCY_WEIGHT: u32 = 16;
+/// A service has two quotas; their limits may change. So many windows are kept.
+const MAX_WINDOWS: usize = 4;
 
 /// No request may be sent before an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +42,13 @@ pub(crate) struct Block {
     /// The end that the service named, which may be before `until`.
     pub(crate) named: ServiceTime,
     pub(crate) reason: BlockReason,
+}
+
+impl Block {
+    /// Returns the block on a clock that is `by` microseconds ahead.
+    pub(super) fn moved(self, by: i64) -> Self {
+        Self { until: self.until.moved(by), ..self }
+    }
 }
 
 /// The head of a response, as far as it matters for limits.
@@ -50,24 +60,44 @@ pub(crate) struct ResponseHead {
     pub(crate) retry_after: Option<Duration>,
 }
 
+/// What came of a request that was sent, or of several that were answered alike.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outcome {
+    /// When the last of them was sent, and answered or given up.
+    pub(super) sent: LocalTime,
+    pub(super) ended: LocalTime,
+    pub(super) probe: bool,
+    /// How many reservations it ends; none, where its lease had ended before.
+    pub(super) requests: u32,
+    /// `None`: no response came.
+    pub(super) head: Option<ResponseHead>,
+}
+
+/// A request is in flight whose response tells how many may follow.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Probe {
+    pub(super) member: MemberId,
+    pub(super) granted: LocalTime,
+    pub(super) until: LocalTime,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     pub(crate) clock: ServiceClock,
-    /// By how much the service's clock was set in all, in microseconds: members compare it.
-    clock_set_by: i64,
     pub(crate) windows: Vec<Window>,
     /// The last 429's block. It stays when it is over, until a later response is no 429.
     pub(super) blocked: Option<Block>,
     /// Whether a response has shown what this service describes.
     pub(super) described: bool,
-    /// How many requests had been reserved when the last 429 came.
-    throttled_at: u64,
+    /// When the last 429 came.
+    throttled_at: Option<LocalTime>,
     /// 429s in a row; those of requests that were in flight together count once.
     strikes: u32,
-    pub(crate) throttled: u64,
     /// The end of the last block that no known figure predicted: a quota is not shown.
     pub(super) unforeseen: Option<LocalTime>,
-    pub(crate) requests: Outstanding,
+    pub(super) members: Slots,
+    pub(super) probe: Option<Probe>,
+    pub(super) lost: LostRequests,
     pub(super) usage: PlanUsage,
     /// How much later than announced windows open, as learned.
     pub(super) guard: Duration,
@@ -84,15 +114,15 @@ impl Ledger {
     pub(crate) fn new(now: LocalTime, wall: ServiceTime) -> Self {
         Self {
             clock: ServiceClock::guess(now, wall),
-            clock_set_by: 0,
             windows: Vec::new(),
             blocked: None,
             described: false,
-            throttled_at: 0,
+            throttled_at: None,
             strikes: 0,
-            throttled: 0,
             unforeseen: None,
-            requests: Outstanding::default(),
+            members: Slots::default(),
+            probe: None,
+            lost: LostRequests::default(),
             usage: PlanUsage::default(),
             guard: Duration::ZERO,
             own_share: None,
@@ -101,17 +131,31 @@ impl Ledger {
         }
     }
 
-    /// Records the head of a response. Returns the block that a 429 asks for. `jitter` draws the
-    /// extra wait for a 429 that follows another, up to its argument.
-    pub(crate) fn record_response(
+    /// Records what came of a member's request. Returns the block that a 429 asks for. `jitter`
+    /// draws the extra wait for a 429 that follows another, up to its argument.
+    pub(super) fn record(
         &mut self,
-        reservation: Reservation,
-        now: LocalTime,
-        head: &ResponseHead,
+        member: MemberId,
+        outcome: &Outcome,
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
-        let sent = reservation.sent.unwrap_or(now);
-        self.observe_clock(sent, now, head);
+        let Outcome { sent, ended: now, probe, requests, head } = *outcome;
+        let slot = self.members.slot(member);
+        slot.reserved = slot.reserved.saturating_sub(requests.into());
+        if probe {
+            self.end_probe(member);
+        }
+        let Some(head) = head else {
+            self.lost.add(requests, sent, now);
+            return None;
+        };
+        match head {
+            ResponseHead { date: Some(date), .. } => self.clock.observe_date(sent, now, date),
+            ResponseHead { figure: Some(figure), retry_after, .. } => {
+                self.clock.observe_reset(now, figure.reset, retry_after);
+            }
+            _ => {}
+        }
         let latency = now.since(sent);
         self.latency = match self.latency {
             Duration::ZERO => latency,
@@ -119,34 +163,57 @@ impl Ledger {
         };
         if head.status >= 500 && head.figure.is_none() {
             // Something before the service failed, perhaps.
-            self.requests.record_lost(reservation, now);
+            self.lost.add(requests, sent, now);
             return None;
         }
-        let is_429 = head.status == 429;
-        self.requests.release(reservation);
         self.settle(sent);
+        let counted = if head.status == 429 { 0 } else { requests.max(1) };
         let earliest = self.clock.earliest(now);
-        self.usage.count(u32::from(!is_429), earliest);
+        self.usage.count(counted, earliest);
         if head.status == 401 {
             return None;
         }
         let figure = head
             .figure
             .map(|figure| Figure { reset: figure.reset.min(earliest.plus(MAX_BLOCK)), ..figure });
-        if reservation.probe && figure.is_some_and(|figure| self.opened_late(&figure, earliest)) {
+        if probe && figure.is_some_and(|figure| self.opened_late(&figure, earliest)) {
             self.guard = (self.guard + GUARD_STEP).min(MAX_GUARD);
         }
         let current = figure.filter(|figure| figure.reset >= earliest);
-        self.learn(current, !is_429, (sent, now, earliest));
+        self.learn(current, counted, (sent, now, earliest));
         self.described |= current.is_some() || figure.is_none();
-        if is_429 {
-            return Some(self.block(&reservation, current, now, head, jitter));
+        // 429s of requests that were in flight together are one.
+        let is_later = self.throttled_at.is_none_or(|at| sent > at || probe && sent == at);
+        if head.status == 429 {
+            self.strikes += u32::from(is_later);
+            self.throttled_at = Some(now);
+            return Some(self.block(current, now, &head, jitter));
         }
-        if reservation.number > self.throttled_at {
+        if is_later {
             self.blocked = None;
             self.strikes = 0;
         }
         None
+    }
+
+    /// Ends the probe, if it is this member's.
+    pub(super) fn end_probe(&mut self, member: MemberId) {
+        self.probe = self.probe.filter(|probe| probe.member != member);
+    }
+
+    /// Returns the block of a 429 that is in force.
+    pub(super) fn blocked_at(&self, now: LocalTime) -> Option<Block> {
+        self.blocked.filter(|block| now < block.until)
+    }
+
+    /// Returns how many requests are reserved by all members: in flight, or about to be sent.
+    pub(super) fn reserved(&self) -> u64 {
+        self.members.iter().map(|slot| slot.reserved).sum()
+    }
+
+    /// Returns how many requests may be counted by the service and are not in its figures.
+    pub(super) fn outstanding(&self) -> u64 {
+        self.reserved() + self.lost.count()
     }
 
     /// Records that the last 429 was a ban, which only its body says.
@@ -159,53 +226,15 @@ impl Ledger {
     /// Returns when nothing here matters any more, if all goes as announced.
     pub(crate) fn idle_from(&self) -> LocalTime {
         let resets = self.windows.iter().map(|window| self.clock.local(window.reset));
-        let blocked = self.blocked.iter().map(|block| block.until);
-        let leases = self.requests.last_lease_end();
-        resets.chain(leases).chain(blocked).max().unwrap_or(LocalTime(0))
-    }
-
-    /// Records that the members' store is out of reach.
-    pub(crate) fn set_cut_off(&mut self, cut_off: bool) {
-        self.cut_off = cut_off;
-    }
-
-    /// Returns the ledger for a process whose local clock shows `by` more.
-    pub(crate) fn for_local_clock(mut self, by: i64) -> Self {
-        self.clock = self.clock.for_local_clock(by);
-        let moved = |at: &mut LocalTime| *at = at.moved(by);
-        self.requests.move_local_clock(by);
-        self.windows.iter_mut().for_each(|window| moved(&mut window.opened_at));
-        self.blocked.iter_mut().for_each(|block| moved(&mut block.until));
-        self.unforeseen.iter_mut().for_each(moved);
-        self
-    }
-
-    /// Replaces this by what another process has left, and keeps what this one knows better: the
-    /// service's clock.
-    pub(crate) fn adopt(&mut self, other: Self) {
-        let mut clock = self.clock;
-        clock.correct(other.clock_set_by.saturating_sub(self.clock_set_by));
-        clock.adopt(other.clock);
-        *self = Self { clock, cut_off: false, ..other };
+        resets.chain(self.blocked.map(|block| block.until)).max().unwrap_or(LocalTime(0))
     }
 
     /// Counts the lost requests that are settled by the response to one sent at `sent`.
     fn settle(&mut self, sent: LocalTime) {
-        for (count, at) in self.requests.settle(sent) {
+        for (count, at) in self.lost.settle(sent) {
             // What is missing from the figure for them is not the doing of other clients.
             self.windows.iter_mut().for_each(|window| window.count_own(count));
             self.usage.count(count, self.clock.earliest(at));
-        }
-    }
-
-    fn observe_clock(&mut self, sent: LocalTime, now: LocalTime, head: &ResponseHead) {
-        let was_dated = self.clock.is_dated();
-        if let Some(date) = head.date {
-            if let Some(by) = self.clock.observe_date(sent, now, date).filter(|_| was_dated) {
-                self.clock_set_by = self.clock_set_by.saturating_add(by);
-            }
-        } else if let Some(figure) = head.figure {
-            self.clock.observe_reset(now, figure.reset, head.retry_after);
         }
     }
 
@@ -224,20 +253,18 @@ impl Ledger {
     fn learn(
         &mut self,
         figure: Option<Figure>,
-        counted: bool,
+        counted: u32,
         (sent, at, now): (LocalTime, LocalTime, ServiceTime),
     ) {
-        let outstanding = self.requests.count();
+        let outstanding = self.outstanding();
         let mut share = self.own_share;
-        let mut described = false;
+        let (mut described, mut reopened) = (false, false);
         let guard = self.guard();
         self.windows.retain_mut(|window| {
             let passed = now >= window.reset.plus(guard);
             let Some(figure) = figure.filter(|figure| window.describes(figure, now)) else {
                 // Not described: past its reset it is forgotten, before it is counted down.
-                if counted {
-                    window.count_undescribed();
-                }
+                window.count_undescribed(counted);
                 return figure.is_none() || !passed;
             };
             described = true;
@@ -247,38 +274,45 @@ impl Ledger {
                 Relation::Earlier if !passed && sent <= window.opened_at => {}
                 Relation::Same => {
                     window.lower(&figure);
-                    window.count_own(u32::from(counted));
+                    window.count_own(counted);
                 }
                 Relation::Later | Relation::Earlier => {
                     share = window.own_share(outstanding).or(share);
-                    *window = window.reopen(figure, outstanding, share, at);
+                    *window = window.reopen(figure, (outstanding, counted), share, at);
+                    reopened = true;
                 }
             }
             share = window.own_share(outstanding).or(share);
             true
         });
         if let Some(figure) = figure.filter(|_| !described) {
-            let window = Window::open(figure, outstanding, share, (at, now));
+            let window = Window::open(figure, (outstanding, counted), share, (at, now));
             share = window.own_share(outstanding).or(share);
             self.windows.push(window);
+            self.drop_surplus_windows();
         }
         self.own_share = share;
+        if reopened {
+            self.members.turn();
+        }
+    }
+
+    /// Keeps the windows that leave the least.
+    fn drop_surplus_windows(&mut self) {
+        while self.windows.len() > MAX_WINDOWS {
+            let most = self.windows.iter().enumerate().max_by_key(|(_, window)| window.remaining);
+            let Some((place, _)) = most else { break };
+            self.windows.remove(place);
+        }
     }
 
     fn block(
         &mut self,
-        reservation: &Reservation,
         figure: Option<Figure>,
         now: LocalTime,
         head: &ResponseHead,
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Block {
-        self.throttled += 1;
-        // 429s of requests that were in flight together are one.
-        if reservation.number > self.throttled_at {
-            self.strikes += 1;
-        }
-        self.throttled_at = self.requests.reserved;
         let earliest = self.clock.earliest(now);
         let spent = figure.filter(|figure| figure.remaining == 0);
         let until_reset = spent.map(|figure| figure.reset.since(earliest));

@@ -1,31 +1,35 @@
-//! The queue in front of one key's ledger: calls acquire a permit, send, and show what came.
+//! The limiter of one key: calls acquire a permit, send, and show what came.
 //!
-//! All deciding is the ledger's. Calls are served in order of arrival; a retry keeps its place.
-//! Whoever changes the ledger grants what may be sent then (`pump`), so that no waiter depends on
-//! another one being run: a waiter that is not run in time loses its grant, which lapses.
+//! All deciding is the ledger's. Whoever changes it grants what may be sent then, so that no waiter
+//! depends on another one being run: a waiter that is not run in time loses its grant, which lapses.
+//! Where members share the ledger, whoever finds an update due makes it.
 
-use std::collections::BTreeMap;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, Weak};
 #[cfg(not(shuttle))]
 use std::sync::{Mutex, MutexGuard};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 // Under the model checker each lock is a point where another task may come first.
 #[cfg(shuttle)]
 use shuttle::sync::{Mutex, MutexGuard};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::clock::{LocalTime, ServiceTime, micros};
 use super::decision::{Decision, Policy};
-use super::file::SharedFile;
 use super::ledger::{Block, Ledger, ResponseHead};
+use super::member::Member;
 use super::outstanding::Reservation;
-use super::snapshot::{Blocked, Priority, QuotaWindow, RateLimits, WaitReason};
+use super::queue::{Lines, Place};
+use super::slots::MemberId;
+use super::snapshot::{Blocked, Priority, QuotaWindow, RateLimits, SharedStatus, WaitReason};
+use super::store::{AnyStore, Change, RecordKey, StoreError, StoreTime, decode, encode};
 use super::window::Figure;
-use crate::backoff::jitter;
+use crate::backoff::{jitter, random_part};
 use crate::clock;
 use crate::http::headers;
 
@@ -36,8 +40,10 @@ const LOOK_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
 /// A reset that is further off cannot be right: quotas are counted by the minute and the day, and
 /// one by the month is thinkable.
 const MAX_WINDOW: Duration = Duration::from_secs(32 * 24 * 3600);
-/// How often the first in line looks for responses to other processes' requests.
-const SHARED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// No call waits longer for a store.
+const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
+/// An update that takes so much longer is not run any more: its runtime stands still.
+const STALE_UPDATE: Duration = Duration::from_secs(2);
 
 /// What a call asks for.
 #[derive(Debug, Clone, Copy)]
@@ -62,28 +68,38 @@ pub(crate) struct Wait {
 /// What all calls with one key to one origin pass.
 #[derive(Debug)]
 pub(crate) struct Limiter {
+    this: Weak<Self>,
     start: Instant,
     state: Mutex<State>,
     /// Wakes all waiters: another block holds them back, which may be too long for some.
     changed: Notify,
+    shared: Option<SharedRecord>,
 }
 
 #[derive(Debug)]
 struct State {
-    ledger: Ledger,
-    /// What processes share, where they do.
-    file: Option<SharedFile>,
-    /// A line for each policy: what one client's settings hold up does not hold up another's calls.
-    lines: Vec<(Policy, BTreeMap<Place, oneshot::Sender<Reservation>>)>,
+    member: Member,
+    lines: Lines,
     /// The last block that waiters were woken for.
     announced: Option<Block>,
+    /// The policy of the last call.
+    policy: Policy,
+    /// Since when an update of the record is made, and when the next one is planned.
+    updating: Option<LocalTime>,
+    planned: Option<LocalTime>,
+    /// What is wrong with the store, and how often that has changed.
+    problem: Option<String>,
+    changes: u64,
+}
+
+/// The record of a key.
+pub(crate) struct SharedRecord {
+    pub(super) store: Arc<dyn AnyStore>,
+    pub(super) key: RecordKey,
 }
 
 /// Numbers the places in all lines: a call may go on in another key's line.
 static PLACES: AtomicU64 = AtomicU64::new(1);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(Priority, u64);
 
 enum Entry<'l> {
     Permit(Permit<'l>),
@@ -111,18 +127,28 @@ struct InLine<'l> {
 }
 
 impl Limiter {
-    pub(crate) fn new(file: Option<SharedFile>) -> Self {
+    pub(crate) fn new(shared: Option<SharedRecord>) -> Arc<Self> {
         let state = State {
-            ledger: Ledger::new(LocalTime(0), clock::wall().into()),
-            file,
-            lines: Vec::new(),
+            member: new_member(LocalTime(0), shared.is_some()),
+            lines: Lines::default(),
             announced: None,
+            policy: Policy::default(),
+            updating: None,
+            planned: None,
+            problem: None,
+            changes: 0,
         };
-        Self { start: clock::now(), state: Mutex::new(state), changed: Notify::new() }
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            start: clock::now(),
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            shared,
+        })
     }
 
     /// Waits until a request may be sent. Fails as soon as a block is known to last longer than
-    /// the call may wait. `report` hears of the waits.
+    /// the call may wait. `report` is told of the waits.
     pub(crate) async fn acquire(
         &self,
         request: Acquire,
@@ -172,20 +198,24 @@ impl Limiter {
 
     /// Returns what is known, for programs and people.
     pub(crate) fn snapshot(&self, policy: &Policy) -> RateLimits {
-        let (now, mut state) = self.lock();
-        state.read_file(now);
-        state.write_file(now);
-        let ledger = &state.ledger;
-        let service_now = ledger.clock.earliest(now);
-        let open = ledger.windows.iter().filter(|window| window.reset > service_now);
+        let (_, state) = self.lock();
+        let is_known = self.shared.is_none() || state.member.members() > 0;
+        drop(state);
+        if !is_known {
+            self.start_update();
+        }
+        let (now, state) = self.lock();
+        let (member, service_now) = (&state.member, state.member.service_time(now));
+        let open = member.ledger.windows.iter().filter(|window| window.reset > service_now);
         let windows = open.map(|window| QuotaWindow {
             quota: window.quota,
             limit: window.limit,
-            remaining: ledger.left_in(window, &Policy::default()),
+            remaining: member.left_in(window),
             reset: window.reset.system(),
         });
-        let (wait_reason, blocked) = match ledger.decide(now, policy) {
-            Decision::Send { .. } => (None, None),
+        let (wait_reason, blocked) = match member.decide(now, policy) {
+            // It would be asked for.
+            Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
             Decision::WaitUntil(block) => {
                 (Some(WaitReason::Blocked), Some(blocked_at(&block, now)))
             }
@@ -196,54 +226,59 @@ impl Limiter {
             service_time: Some(service_now.system()),
             blocked,
             wait_reason,
-            in_flight: ledger.requests.in_flight(),
-            unresolved: ledger.requests.unresolved(),
-            waiting: state.waiting(),
-            throttled: ledger.throttled,
+            in_flight: u32::try_from(member.in_flight()).unwrap_or(u32::MAX),
+            unresolved: u32::try_from(member.unresolved()).unwrap_or(u32::MAX),
+            waiting: state.lines.waiting(),
+            throttled: member.throttled,
+            shared: self.shared.as_ref().map(|shared| shared.status(&state)),
         }
     }
 
     /// Records that the last 429 was a ban.
     pub(crate) fn record_ban(&self) {
-        self.update(|ledger, _| ledger.record_ban());
+        self.change(|member, _| member.record_ban());
+    }
+
+    /// Forgets all that is known; the record that members share as well.
+    pub(crate) async fn forget(&self) -> Result<(), StoreError> {
+        self.change(|member, now| *member = new_member(now, self.shared.is_some()));
+        match &self.shared {
+            Some(SharedRecord { store, key }) => store.forget(Some(key)).await,
+            None => Ok(()),
+        }
     }
 
     /// Returns when nothing that is known here matters any more.
     pub(super) fn idle_from(&self) -> Instant {
-        let at = self.lock().1.ledger.idle_from();
+        let at = self.lock().1.member.idle_from();
         self.instant(at)
     }
 
     fn enter(&self, request: Acquire) -> Entry<'_> {
         let Acquire { place, priority, policy, latest, forced } = request;
         let (now, mut state) = self.lock();
-        state.read_file(now);
         let place =
             Place(priority, place.unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed)));
-        let line = state.lines.iter().find(|(held, _)| *held == policy);
-        let is_first = line.is_none_or(|(_, line)| line.range(..place).next().is_none());
-        let entry = match state.ledger.decide(now, &policy) {
-            _ if forced && !state.ledger.requests.is_probing(now) => {
-                Entry::Permit(self.permit(state.ledger.requests.reserve(now, true), place.1, false))
+        let (_, is_first) = state.lines.find(&policy, place);
+        let entry = match state.member.decide(now, &policy) {
+            _ if forced && !state.member.is_probing(now) => {
+                Entry::Permit(self.permit(state.member.reserve(now, true), place.1, false))
             }
-            Decision::Send { probe } if is_first => Entry::Permit(self.permit(
-                state.ledger.requests.reserve(now, probe),
-                place.1,
-                false,
-            )),
+            Decision::Send { probe } if is_first => {
+                Entry::Permit(self.permit(state.member.reserve(now, probe), place.1, false))
+            }
             Decision::WaitUntil(block) if self.instant(block.until) > latest => {
                 Entry::Blocked(block)
             }
             _ => {
-                let (sender, grant) = oneshot::channel();
-                match state.lines.iter_mut().find(|(held, _)| *held == policy) {
-                    Some((_, line)) => drop(line.insert(place, sender)),
-                    None => state.lines.push((policy, BTreeMap::from([(place, sender)]))),
-                }
+                let grant = state.lines.join(&policy, place);
                 Entry::Line(InLine { limiter: self, policy, place, grant })
             }
         };
-        state.write_file(now);
+        if self.shared.is_some() {
+            state.policy = policy;
+            self.plan_update(now, state);
+        }
         entry
     }
 
@@ -251,68 +286,44 @@ impl Limiter {
     /// and when to look again.
     fn look(&self, line: &InLine<'_>) -> (bool, Option<Decision>, Instant) {
         let (now, mut state) = self.lock();
-        state.read_file(now);
-        state.ledger.requests.expire(now);
-        self.pump(&mut state, now);
-        state.write_file(now);
-        let waiters = u32::try_from(state.waiting()).unwrap_or(u32::MAX);
-        let own = state.lines.iter().find(|(policy, _)| *policy == line.policy);
-        let is_first = own.is_some_and(|(_, own)| own.keys().next() == Some(&line.place));
+        state.member.expire(now);
+        self.grant(&mut state, now);
+        let waiters = u32::try_from(state.lines.waiting()).unwrap_or(u32::MAX);
         // One that is in line no more has a grant.
-        let waits = own.is_some_and(|(_, own)| own.contains_key(&line.place));
-        let decision = waits.then(|| state.ledger.decide(now, &line.policy));
+        let (waits, is_first) = state.lines.find(&line.policy, line.place);
+        let decision = waits.then(|| state.member.decide(now, &line.policy));
         let wake = match decision {
             Some(Decision::WaitUntil(block)) => self.instant(block.until),
-            _ if is_first && state.file.is_some() => clock::now() + SHARED_LOOK_INTERVAL,
             _ if is_first => {
-                let next = state.ledger.requests.first_lease_end().map(|end| self.instant(end));
+                let next = state.member.first_lease_end().map(|end| self.instant(end));
                 let latest = clock::now() + LOOK_INTERVAL;
                 next.map_or(latest, |next| next.min(latest))
             }
             _ => clock::now() + LOOK_INTERVAL + LOOK_INTERVAL_PER_WAITER * waiters,
         };
-        (is_first, decision, wake)
+        self.plan_update(now, state);
+        (waits && is_first, decision, wake)
     }
 
-    /// Changes the ledger, and grants what may be sent then.
-    fn update<T>(&self, change: impl FnOnce(&mut Ledger, LocalTime) -> T) -> T {
+    /// Changes what is known, and grants what may be sent then.
+    fn change<T>(&self, change: impl FnOnce(&mut Member, LocalTime) -> T) -> T {
         let (now, mut state) = self.lock();
-        state.read_file(now);
-        let result = change(&mut state.ledger, now);
-        if !state.lines.is_empty() {
-            state.ledger.requests.expire(now);
-            self.pump(&mut state, now);
-        }
-        state.write_file(now);
+        let result = change(&mut state.member, now);
+        self.go_on(now, state);
         result
     }
 
-    /// Grants what may be sent, first come, first served.
-    fn pump(&self, state: &mut State, now: LocalTime) {
-        let State { ledger, lines, announced, .. } = state;
-        loop {
-            lines.retain_mut(|(_, line)| {
-                while let Some(first) = line.first_entry().filter(|first| first.get().is_closed()) {
-                    first.remove();
-                }
-                !line.is_empty()
-            });
-            let decide = |(policy, _): &(Policy, _)| ledger.decide(now, policy);
-            let may_go = lines
-                .iter_mut()
-                .filter_map(|line| match decide(line) {
-                    Decision::Send { probe } => Some((line.1.first_entry()?, probe)),
-                    _ => None,
-                })
-                .min_by_key(|(first, _)| *first.key());
-            let Some((first, probe)) = may_go else { break };
-            let reservation = ledger.requests.reserve(now, probe);
-            if first.remove().send(reservation).is_err() {
-                ledger.requests.release(reservation);
-            }
+    fn go_on(&self, now: LocalTime, mut state: MutexGuard<'_, State>) {
+        if !state.lines.is_empty() {
+            state.member.expire(now);
+            self.grant(&mut state, now);
         }
-        let first = lines.first().map(|(policy, _)| ledger.decide(now, policy));
-        if let Some(Decision::WaitUntil(block)) = first
+        self.plan_update(now, state);
+    }
+
+    fn grant(&self, state: &mut State, now: LocalTime) {
+        let State { member, lines, announced, .. } = state;
+        if let Some(Decision::WaitUntil(block)) = lines.grant(member, now)
             && *announced != Some(block)
         {
             *announced = Some(block);
@@ -342,28 +353,160 @@ impl Limiter {
     }
 }
 
+/// The record that members share.
+impl Limiter {
+    /// Makes an update of the record that is due, or sees to it that it is made when it is.
+    fn plan_update(&self, now: LocalTime, mut state: MutexGuard<'_, State>) {
+        if self.shared.is_none() {
+            return;
+        }
+        match state.member.update_at(state.lines.waiting() as u64) {
+            Some(at) if at <= now => {
+                drop(state);
+                self.start_update();
+            }
+            Some(at) if state.planned.is_none_or(|planned| at < planned || planned < now) => {
+                let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current())
+                else {
+                    return;
+                };
+                state.planned = Some(at);
+                let wake = self.instant(at);
+                runtime.spawn(async move {
+                    sleep_until(wake).await;
+                    let (now, mut state) = limiter.lock();
+                    state.planned = None;
+                    limiter.plan_update(now, state);
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Updates the record, unless that is being done. A store on this machine has done it when this
+    /// returns.
+    fn start_update(&self) {
+        let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current()) else {
+            return;
+        };
+        if !self.begin_update() {
+            return;
+        }
+        let mut updating = Box::pin(async move { limiter.update().await });
+        let mut context = Context::from_waker(Waker::noop());
+        if updating.as_mut().poll(&mut context).is_pending() {
+            runtime.spawn(updating);
+        }
+    }
+
+    /// Updates the record now: what is known here is told, and what others have told is read.
+    pub(crate) async fn synchronize(&self) {
+        while !self.begin_update() {
+            sleep(Duration::from_millis(5)).await;
+        }
+        self.update().await;
+    }
+
+    /// Returns whether no other update is being made.
+    fn begin_update(&self) -> bool {
+        let (now, mut state) = self.lock();
+        let is_free = state.updating.is_none_or(|since| now >= since.plus(STALE_UPDATE));
+        if is_free {
+            state.updating = Some(now);
+        }
+        is_free
+    }
+
+    async fn update(&self) {
+        let Some(shared) = &self.shared else { return };
+        let (report, me, policy) = {
+            let (now, mut state) = self.lock();
+            let waiting = state.lines.waiting() as u64;
+            let report = state.member.report(now, waiting, random_part());
+            (report, state.member.id(), state.policy)
+        };
+        let mut result = Err("the store did not apply the change");
+        let mut apply = |current: Option<&[u8]>, at: StoreTime| {
+            let wall = ServiceTime::from(clock::wall());
+            let (now, ahead) = (at.local(), at.local().0 - self.local(clock::now()).0);
+            let known = current.and_then(|current| decode(current, at, wall));
+            let mut ledger = known.unwrap_or_else(|| Ledger::new(now, wall));
+            ledger.remove_dead(now, |other| other == me || shared.is_alive(other));
+            if !ledger.members.admits(me) {
+                result = Err("it has as many members as there may be");
+                return current.unwrap_or_default().to_vec();
+            }
+            let granted = ledger.update(me, &report.moved(ahead), &policy, now);
+            let record = encode(&ledger, at, wall);
+            result = Ok((ledger, ahead, granted));
+            record
+        };
+        let change = Change::new(me, &mut apply);
+        let updated = timeout(UPDATE_TIMEOUT, shared.store.update(&shared.key, change)).await;
+        let (now, mut state) = self.lock();
+        match (updated, result) {
+            (Ok(Ok(())), Ok((ledger, ahead, granted))) => {
+                state.member.updated(now, (ledger, ahead), granted);
+                if let Some(problem) = state.problem.take() {
+                    state.changes += 1;
+                    tracing::info!(store = %shared.store.location(), was = problem, "rate limits are shared again");
+                }
+            }
+            (updated, result) => {
+                let problem = match (updated, result) {
+                    (Err(_), _) => "it does not answer".to_owned(),
+                    (Ok(Err(error)), _) => error.to_string(),
+                    (_, Err(problem)) => problem.to_owned(),
+                    _ => return,
+                };
+                state.member.update_failed(now);
+                if state.problem.is_none() {
+                    state.changes += 1;
+                    tracing::warn!(store = %shared.store.location(), problem, "rate limits are not shared");
+                }
+                state.problem = Some(problem);
+            }
+        }
+        state.updating = None;
+        self.go_on(now, state);
+    }
+
+    /// Returns the store's state where it has changed since `seen`.
+    pub(crate) fn store_news(&self, seen: &AtomicU64) -> Option<SharedStatus> {
+        let shared = self.shared.as_ref()?;
+        let (_, state) = self.lock();
+        let is_new = seen.swap(state.changes, Ordering::Relaxed) != state.changes;
+        is_new.then(|| shared.status(&state))
+    }
+}
+
+impl SharedRecord {
+    fn is_alive(&self, member: MemberId) -> bool {
+        self.store.is_alive(&self.key, member).unwrap_or(true)
+    }
+
+    fn status(&self, state: &State) -> SharedStatus {
+        SharedStatus {
+            location: self.store.location().into_owned(),
+            members: state.member.members(),
+            problem: state.problem.clone(),
+        }
+    }
+}
+
+impl std::fmt::Debug for SharedRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SharedRecord({})", self.store.location())
+    }
+}
+
+fn new_member(now: LocalTime, shared: bool) -> Member {
+    Member::new(MemberId::random(), now, clock::wall().into(), shared)
+}
+
 fn blocked_at(block: &Block, now: LocalTime) -> Blocked {
     let Block { until, named, reason } = *block;
     Blocked { reason, until: named.system(), remaining: until.since(now) }
-}
-
-impl State {
-    fn waiting(&self) -> usize {
-        self.lines.iter().map(|(_, line)| line.len()).sum()
-    }
-
-    /// Takes over what other processes have written.
-    fn read_file(&mut self, now: LocalTime) {
-        if let Some(file) = &mut self.file {
-            file.read(&mut self.ledger, now);
-        }
-    }
-
-    fn write_file(&mut self, now: LocalTime) {
-        if let Some(file) = &mut self.file {
-            file.write(&mut self.ledger, now);
-        }
-    }
 }
 
 impl Permit<'_> {
@@ -381,15 +524,15 @@ impl Permit<'_> {
     /// the permit has lapsed.
     pub(crate) fn start(&mut self, lease: Duration) -> bool {
         let Some(reservation) = &mut self.reservation else { return false };
-        self.limiter.update(|ledger, now| ledger.requests.start(reservation, now, lease))
+        self.limiter.change(|member, now| member.start(reservation, now, lease))
     }
 
     /// Records the head of the response; returns the block that it asks for.
     pub(crate) fn observe(mut self, status: StatusCode, headers: &HeaderMap) -> Option<Blocked> {
         let reservation = self.reservation.take()?;
-        let block = self.limiter.update(|ledger, now| {
-            let head = ResponseHead::read(status, headers, ledger.clock.earliest(now));
-            ledger.record_response(reservation, now, &head, jitter)
+        let block = self.limiter.change(|member, now| {
+            let head = ResponseHead::read(status, headers, member.service_time(now));
+            member.record_response(reservation, now, &head, jitter)
         })?;
         Some(self.limiter.blocked(&block))
     }
@@ -397,7 +540,7 @@ impl Permit<'_> {
     /// Records that the request cannot have reached the service.
     pub(crate) fn not_sent(mut self) {
         if let Some(reservation) = self.reservation.take() {
-            self.limiter.update(|ledger, _| ledger.requests.release(reservation));
+            self.limiter.change(|member, _| member.release(reservation));
         }
     }
 }
@@ -405,7 +548,7 @@ impl Permit<'_> {
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if let Some(reservation) = self.reservation.take() {
-            self.limiter.update(|ledger, now| ledger.requests.record_lost(reservation, now));
+            self.limiter.change(|member, now| member.record_lost(reservation, now));
         }
     }
 }
@@ -415,17 +558,15 @@ impl Drop for InLine<'_> {
         self.grant.close();
         let unused = self.grant.try_recv();
         let (now, mut state) = self.limiter.lock();
-        let own = state.lines.iter_mut().find(|(policy, _)| *policy == self.policy);
-        let was_waiting = own.is_some_and(|(_, own)| own.remove(&self.place).is_some());
+        let was_waiting = state.lines.leave(&self.policy, self.place);
         if !was_waiting && unused.is_err() {
             return;
         }
-        state.read_file(now);
         if let Ok(reservation) = unused {
-            state.ledger.requests.release(reservation);
+            state.member.release(reservation);
         }
-        self.limiter.pump(&mut state, now);
-        state.write_file(now);
+        self.limiter.grant(&mut state, now);
+        self.limiter.plan_update(now, state);
     }
 }
 

@@ -38,13 +38,21 @@ mod snapshot;
 pub(crate) mod clock;
 mod outstanding;
 mod plan;
+mod slots;
 mod window;
 
 pub(crate) mod ledger;
 
 pub(crate) mod decision;
 
-pub(crate) mod file;
+mod sharing;
+
+pub(crate) mod member;
+
+#[cfg(feature = "file-store")]
+mod file;
+mod queue;
+pub(crate) mod store;
 
 pub(crate) mod limiter;
 
@@ -58,12 +66,17 @@ mod rules;
 mod waiting;
 
 pub(crate) use decision::Policy;
+#[cfg(feature = "file-store")]
+pub use file::FileStore;
 pub(crate) use limiter::{Acquire, Limiter, Permit, Wait};
 #[cfg(test)]
 pub(crate) use outstanding::Reservation;
 pub(crate) use registry::ClientLimiters;
+pub use slots::MemberId;
 pub use snapshot::{
-    BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, WaitReason,
+    BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, SharedStatus, WaitReason,
 };
+pub(crate) use store::AnyStore;
+pub use store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
 #[cfg(test)]
 pub(crate) use window::Figure;

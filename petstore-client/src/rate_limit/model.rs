@@ -106,7 +106,7 @@ fn run(calls: &[(Kind, GivenUp)]) {
     // Timers need a runtime; this one is never driven.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let _entered = runtime.enter();
-    let limiter = Arc::new(Limiter::new(None));
+    let limiter = Limiter::new(None);
     let service = Arc::new(Service { left: AtomicU64::new(100) });
     let tasks: Vec<_> = calls
         .iter()

@@ -2,16 +2,16 @@
 //! key is known until its last window and block are over.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use super::file::SharedFile;
-use super::limiter::Limiter;
+use super::limiter::{Limiter, SharedRecord};
+use super::store::{AnyStore, RecordKey};
 use crate::clock;
 
 /// How many limiters are kept whether or not anybody holds them.
@@ -34,18 +34,17 @@ struct Limiters {
 }
 
 /// The limiters of a client: one, or with a key provider one for each key.
-#[derive(Debug)]
 pub(crate) struct ClientLimiters {
     base: Url,
-    /// The folder in which processes share limits, if they do.
-    folder: Option<PathBuf>,
+    /// The store by which processes share limits, if they do.
+    store: Option<Arc<dyn AnyStore>>,
     /// The limiter of a fixed key, or else of the last one.
     last: Mutex<Option<(HeaderValue, Arc<Limiter>)>>,
 }
 
 impl ClientLimiters {
-    pub(crate) fn new(base: Url, folder: Option<PathBuf>) -> Self {
-        Self { base, folder, last: Mutex::default() }
+    pub(crate) fn new(base: Url, store: Option<Arc<dyn AnyStore>>) -> Self {
+        Self { base, store, last: Mutex::default() }
     }
 
     /// Returns the limiter of a key.
@@ -56,7 +55,7 @@ impl ClientLimiters {
         {
             return Arc::clone(limiter);
         }
-        let limiter = REGISTRY.limiter(&self.base, self.folder.as_deref(), authorization);
+        let limiter = REGISTRY.limiter(&self.base, self.store.as_ref(), authorization);
         *last = Some((authorization.clone(), Arc::clone(&limiter)));
         limiter
     }
@@ -76,19 +75,23 @@ impl Registry {
     fn limiter(
         &self,
         base: &Url,
-        folder: Option<&Path>,
+        store: Option<&Arc<dyn AnyStore>>,
         authorization: &HeaderValue,
     ) -> Arc<Limiter> {
         let origin = base.origin().ascii_serialization();
-        let key = (origin.as_str(), folder, authorization.as_bytes());
-        let digest = self.seeds.each_ref().map(|seed| seed.hash_one(key));
+        // Stores of one location are one.
+        let location = store.map(|store| store.location());
+        let key = (origin.as_str(), location, authorization.as_bytes());
+        let digest = self.seeds.each_ref().map(|seed| seed.hash_one(&key));
         let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(limiter) = limiters.by_digest.get(&digest) {
             return Arc::clone(limiter);
         }
         limiters.sweep();
-        let file = folder.map(|folder| folder.join(file_name(&origin, authorization)));
-        let limiter = Arc::new(Limiter::new(file.map(SharedFile::new)));
+        let limiter = Limiter::new(store.map(|store| SharedRecord {
+            store: Arc::clone(store),
+            key: record_key(&origin, authorization),
+        }));
         limiters.by_digest.insert(digest, Arc::clone(&limiter));
         limiter
     }
@@ -117,17 +120,18 @@ impl Limiters {
     }
 }
 
-/// Returns the name of the file in which processes share the limits of a key. The key cannot be
-/// had from it.
-fn file_name(origin: &str, authorization: &HeaderValue) -> String {
-    let digest = Sha256::new()
-        .chain_update(b"petstore limits\n")
-        .chain_update(origin)
-        .chain_update(b"\n")
-        .chain_update(authorization.as_bytes())
-        .finalize();
-    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("limits-{name}.json")
+/// Returns the name of a key's record. To test a guess of the key takes a thousand hashes.
+fn record_key(origin: &str, authorization: &HeaderValue) -> RecordKey {
+    let begin = || Sha256::new().chain_update(authorization.as_bytes());
+    let first = begin().chain_update(b"\npetstore limits\n").chain_update(origin).finalize();
+    let digest = (0..1_000).fold(first, |digest, _| begin().chain_update(digest).finalize());
+    RecordKey(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl fmt::Debug for ClientLimiters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientLimiters").field("base", &self.base).finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

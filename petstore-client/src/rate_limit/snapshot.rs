@@ -165,6 +165,8 @@ pub enum WaitReason {
     /// As many requests are in flight as allowed
     /// ([`max_in_flight`](crate::ClientBuilder::max_in_flight)).
     Concurrency,
+    /// Other members that share the key have, or may ask for, what is left.
+    Members,
 }
 
 impl fmt::Display for WaitReason {
@@ -174,6 +176,7 @@ impl fmt::Display for WaitReason {
             Self::Probe => "a first response that tells how many requests may follow",
             Self::Reserved => "requests in flight that may use up what is left",
             Self::Concurrency => "the most requests that may be in flight at once",
+            Self::Members => "other processes that share the key",
         })
     }
 }
@@ -212,6 +215,20 @@ pub struct RateLimits {
     pub waiting: usize,
     /// 429 responses since the process first used the key.
     pub throttled: u64,
+    /// The store by which processes share the limits, where they do.
+    pub shared: Option<SharedStatus>,
+}
+
+/// The state of a store by which processes share limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SharedStatus {
+    /// Where it is.
+    pub location: String,
+    /// The processes that use the key now, this one included; 0 before the first update.
+    pub members: usize,
+    /// Why it cannot be used, if it cannot: then this process goes on alone.
+    pub problem: Option<String>,
 }
 
 #[cfg(test)]

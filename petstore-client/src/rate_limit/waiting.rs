@@ -37,7 +37,7 @@ fn answer(permit: Permit<'_>, status: u16, lines: &[(&'static str, &str)]) {
 }
 
 /// A limiter whose quota is used up for ten seconds.
-async fn used_up() -> Limiter {
+async fn used_up() -> Arc<Limiter> {
     let limiter = Limiter::new(None);
     let permit = limiter.acquire(acquire(), ignore).await.unwrap();
     let quota =
@@ -48,7 +48,7 @@ async fn used_up() -> Limiter {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_in_line_sets_its_timer_anew_where_another_went_first() {
-    let limiter = Arc::new(used_up().await);
+    let limiter = used_up().await;
     let start = clock::now();
     // A task of its own: only its own waker brings it back.
     let behind = Arc::clone(&limiter);
@@ -146,7 +146,7 @@ async fn one_that_comes_as_the_window_opens_does_not_pass_those_who_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn all_that_may_be_sent_go_when_the_window_opens() {
-    let limiter = Arc::new(Limiter::new(None));
+    let limiter = Limiter::new(None);
     let plan = Policy { plan: Some(Plan::custom().per_minute(2)), ..Policy::default() };
     let request = move || Acquire { policy: plan, ..acquire() };
     for _ in 0..2 {

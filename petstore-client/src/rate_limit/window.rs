@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::snapshot::Quota;
 
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Resets that are no further apart belong to the same window: servers round.
 const SAME_WINDOW: i64 = 2 * SECOND;
 /// A window whose reset follows another's sooner is the same one, and slides.
@@ -53,15 +55,16 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Opens the first window that is seen. Where more is used of it than the response's request
-    /// and the outstanding ones, other clients may be at work.
+    /// Opens the first window that is seen. Where more is used of it than the answered requests and
+    /// the outstanding ones, other clients may be at work.
     pub(super) fn open(
         figure: Figure,
-        outstanding: u64,
+        (outstanding, answered): (u64, u32),
         share: Option<f64>,
         (at, now): (LocalTime, ServiceTime),
     ) -> Self {
-        let fresh = figure.limit - figure.remaining <= 1 + outstanding;
+        let answered = u64::from(answered.max(1));
+        let fresh = figure.limit - figure.remaining <= answered + outstanding;
         Self {
             quota: Quota::by_reset(figure.reset.since(now)),
             limit: figure.limit,
@@ -69,34 +72,35 @@ impl Window {
             reset: figure.reset,
             anchor: figure.reset,
             opened_at: at,
-            opened_with: figure.remaining,
-            own: 0,
+            opened_with: figure.remaining.saturating_add(answered - 1),
+            own: answered - 1,
             others_before: 0,
             prior: share.or((!fresh).then_some(ASSUMED_SHARE)),
         }
     }
 
-    /// Opens the window that follows this one. What is used of it already, besides the response's
-    /// request and the outstanding ones, was used by other clients.
+    /// Opens the window that follows this one. What is used of it already, besides the answered
+    /// requests and the outstanding ones, was used by other clients.
     pub(super) fn reopen(
         &self,
         figure: Figure,
-        outstanding: u64,
+        (outstanding, answered): (u64, u32),
         share: Option<f64>,
         at: LocalTime,
     ) -> Self {
+        let answered = u64::from(answered.max(1));
         let used = figure.limit - figure.remaining;
         // In a window that slides, what is used may be one's own.
         let slides = figure.reset.since(self.anchor) < MIN_FIXED_WINDOW;
-        let others_before = if slides { 0 } else { used.saturating_sub(1 + outstanding) };
+        let others_before = if slides { 0 } else { used.saturating_sub(answered + outstanding) };
         Self {
             limit: figure.limit,
             remaining: figure.remaining,
             reset: figure.reset,
             anchor: figure.reset,
             opened_at: at,
-            opened_with: figure.remaining,
-            own: 0,
+            opened_with: figure.remaining.saturating_add(answered - 1),
+            own: answered - 1,
             others_before,
             prior: share,
             ..*self
@@ -130,10 +134,16 @@ impl Window {
         self.own += u64::from(requests);
     }
 
-    /// Records an own request that was counted and whose response describes another quota.
-    pub(super) fn count_undescribed(&mut self) {
-        self.remaining = self.remaining.saturating_sub(1);
-        self.own += 1;
+    /// Records own requests that were counted and whose responses describe another quota.
+    pub(super) fn count_undescribed(&mut self, requests: u32) {
+        self.remaining = self.remaining.saturating_sub(requests.into());
+        self.count_own(requests);
+    }
+
+    /// Returns which part of the window's time is left, 0 to 1.
+    pub(super) fn part_left(&self, now: ServiceTime) -> f64 {
+        let length = if self.quota == Quota::Day { DAY } else { MINUTE };
+        (self.reset.since(now).as_secs_f64() / length.as_secs_f64()).min(1.0)
     }
 
     /// Returns how many more own requests a share of the limit allows.
@@ -167,11 +177,12 @@ mod tests {
         let figure =
             |remaining| Figure { limit: u64::MAX, remaining, reset: ServiceTime(60 * SECOND) };
         let share = |window: &Window| window.own_share(0).is_none_or(|s| (0.0..=1.0).contains(&s));
-        let mut window = Window::open(figure(u64::MAX), 0, None, (LocalTime(0), ServiceTime(0)));
+        let mut window =
+            Window::open(figure(u64::MAX), (0, 1), None, (LocalTime(0), ServiceTime(0)));
         window.lower(&figure(0));
         assert!(share(&window));
         let later = Figure { reset: ServiceTime(120 * SECOND), ..figure(0) };
-        let mut window = window.reopen(later, 0, None, LocalTime(0));
+        let mut window = window.reopen(later, (0, 1), None, LocalTime(0));
         window.lower(&Figure { remaining: u64::MAX, ..later });
         assert!(share(&window));
     }

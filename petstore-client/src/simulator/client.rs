@@ -11,8 +11,9 @@ use super::window::{DAY, MINUTE, SECOND};
 use crate::http::headers::{rate_headers, retry_after};
 use crate::rate_limit::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::decision::Decision;
-use crate::rate_limit::ledger::{Ledger, ResponseHead};
-use crate::rate_limit::{Figure, Policy, Reservation};
+use crate::rate_limit::ledger::ResponseHead;
+use crate::rate_limit::member::Member;
+use crate::rate_limit::{Figure, MemberId, Policy, Reservation};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Contender {
@@ -25,7 +26,7 @@ pub(super) enum Contender {
 
 pub(super) struct SimulatedClient {
     pub(super) contender: Contender,
-    pub(super) ledger: Ledger,
+    pub(super) member: Member,
     pub(super) policy: Policy,
     /// The oracle's requests that have not come to the service yet.
     pub(super) on_the_way: u64,
@@ -46,18 +47,23 @@ pub(super) enum Turn {
 }
 
 impl SimulatedClient {
-    pub(super) fn new(contender: Contender, wall: i64, policy: Policy) -> Self {
-        let ledger = Ledger::new(LocalTime(0), ServiceTime(wall));
-        Self { contender, ledger, policy, on_the_way: 0, pause: i64::MIN, told: i64::MIN }
+    pub(super) fn new(
+        contender: Contender,
+        wall: i64,
+        policy: Policy,
+        (id, shared): (u64, bool),
+    ) -> Self {
+        let member = Member::new(MemberId(id), LocalTime(0), ServiceTime(wall), shared);
+        Self { contender, member, policy, on_the_way: 0, pause: i64::MIN, told: i64::MIN }
     }
 
     pub(super) fn turn(&mut self, now: i64, service: &mut Service) -> Turn {
         match self.contender {
             Contender::Limiter => {
-                self.ledger.requests.expire(LocalTime(now));
-                match self.ledger.decide(LocalTime(now), &self.policy) {
+                self.member.expire(LocalTime(now));
+                match self.member.decide(LocalTime(now), &self.policy) {
                     Decision::Send { probe } => {
-                        Turn::Send(Some(self.ledger.requests.reserve(LocalTime(now), probe)))
+                        Turn::Send(Some(self.member.reserve(LocalTime(now), probe)))
                     }
                     Decision::WaitUntil(block) => Turn::At(block.until.0),
                     Decision::WaitForResponse(_) => Turn::Busy,
@@ -80,16 +86,16 @@ impl SimulatedClient {
     /// after: that resolves all before it.
     pub(super) fn outstanding_at_rest(&mut self, now: i64) -> u64 {
         let later = LocalTime(now + 366 * DAY);
-        self.ledger.requests.expire(later);
-        let Decision::Send { probe } = self.ledger.decide(later, &self.policy) else {
+        self.member.expire(later);
+        let Decision::Send { probe } = self.member.decide(later, &self.policy) else {
             // The service named a reset that is years away.
-            return self.ledger.requests.in_flight().into();
+            return self.member.in_flight();
         };
-        let mut request = self.ledger.requests.reserve(later, probe);
-        assert!(self.ledger.requests.start(&mut request, later, LEASE));
+        let mut request = self.member.reserve(later, probe);
+        assert!(self.member.start(&mut request, later, LEASE));
         let head = ResponseHead { status: 200, date: None, figure: None, retry_after: None };
-        self.ledger.record_response(request, later, &head, |_| Duration::ZERO);
-        self.ledger.requests.count()
+        self.member.record_response(request, later, &head, |_| Duration::ZERO);
+        self.member.in_flight() + self.member.unresolved()
     }
 
     /// Records a response; returns how long the task that was refused waits by itself.
@@ -109,9 +115,9 @@ impl SimulatedClient {
         }
         match self.contender {
             Contender::Limiter => {
-                let head = head(reply, self.ledger.clock.earliest(LocalTime(now)));
+                let head = head(reply, self.member.service_time(LocalTime(now)));
                 let now = LocalTime(now);
-                self.ledger.record_response(reservation.unwrap(), now, &head, |max| {
+                self.member.record_response(reservation.unwrap(), now, &head, |max| {
                     max.mul_f64(rng.below(1_000_000) as f64 / 1e6)
                 });
                 0

@@ -16,8 +16,9 @@ use super::window::{MINUTE, SECOND};
 use crate::clock;
 use crate::rate_limit::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::decision::Decision;
-use crate::rate_limit::ledger::{Ledger, ResponseHead};
-use crate::rate_limit::{Acquire, Figure, Limiter, Policy, Priority, Reservation};
+use crate::rate_limit::ledger::ResponseHead;
+use crate::rate_limit::member::Member;
+use crate::rate_limit::{Acquire, Figure, Limiter, MemberId, Policy, Priority, Reservation};
 
 const CASES: (u32, u64) = (200, 3);
 
@@ -54,7 +55,7 @@ fn burst() -> impl Strategy<Value = (Vec<Said>, Vec<Said>)> {
 /// Records responses to requests that were in flight together; returns all that can be seen after.
 fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     let policy = Policy { max_in_flight: Some(100), ..Policy::default() };
-    let mut ledger = Ledger::new(LocalTime(0), ServiceTime(NOON));
+    let mut member = Member::new(MemberId::random(), LocalTime(0), ServiceTime(NOON), false);
     let head = |status, remaining, reset, wait: Option<u64>| ResponseHead {
         status,
         date: Some(ServiceTime(NOON + MINUTE - SECOND)),
@@ -63,24 +64,24 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     };
     // In the last second of the first window.
     let (start, now) = (LocalTime(0), LocalTime(SECOND / 10));
-    let send = |ledger: &mut Ledger| match ledger.decide(start, &policy) {
+    let send = |member: &mut Member| match member.decide(start, &policy) {
         Decision::Send { probe } => {
-            let mut request = ledger.requests.reserve(start, probe);
-            assert!(ledger.requests.start(&mut request, start, Duration::from_secs(30)));
+            let mut request = member.reserve(start, probe);
+            assert!(member.start(&mut request, start, Duration::from_secs(30)));
             request
         }
         decision => panic!("all of the burst may be sent: {decision:?}"),
     };
     let no_jitter = |_| Duration::ZERO;
-    let probe = send(&mut ledger);
-    ledger.record_response(probe, start, &head(200, 59, NOON + MINUTE, None), no_jitter);
-    let requests: Vec<Reservation> = all.iter().map(|_| send(&mut ledger)).collect();
+    let probe = send(&mut member);
+    member.record_response(probe, start, &head(200, 59, NOON + MINUTE, None), no_jitter);
+    let requests: Vec<Reservation> = all.iter().map(|_| send(&mut member)).collect();
     for said in all {
         let head = head(said.status, said.remaining, said.reset, said.wait);
-        ledger.record_response(requests[said.request], now, &head, no_jitter);
+        member.record_response(requests[said.request], now, &head, no_jitter);
     }
-    let windows = ledger.windows.iter().map(|w| (w.limit, w.remaining, w.reset)).collect();
-    (windows, ledger.decide(now, &policy), ledger.requests.count(), ledger.throttled)
+    let windows = member.ledger.windows.iter().map(|w| (w.limit, w.remaining, w.reset)).collect();
+    (windows, member.decide(now, &policy), member.in_flight(), member.throttled)
 }
 
 // Not so where responses describe two quotas in turn: each then counts against the other as well,

@@ -18,6 +18,8 @@ pub(super) struct Setup {
     pub(super) killed: i64,
     /// Tasks and jobs of each process.
     pub(super) tasks: usize,
+    /// Tasks of the first process.
+    pub(super) first_tasks: usize,
     pub(super) jobs: u64,
     /// When the tasks begin: if not at once, one job goes ahead of them.
     pub(super) burst_at: i64,
@@ -48,6 +50,7 @@ impl Setup {
             shared: false,
             killed: i64::MAX,
             tasks,
+            first_tasks: tasks,
             jobs,
             burst_at: 0,
             horizon: i64::MAX,
@@ -83,6 +86,11 @@ pub(super) struct Outcome {
     /// Requests whose end told nothing of limits: in all, and the most in a row.
     pub(super) unheard: u64,
     pub(super) most_unheard: u64,
+    /// What each process got done.
+    pub(super) done: Vec<u64>,
+    /// Updates of the record that processes share, and its size at most.
+    pub(super) updates: u64,
+    pub(super) largest_record: usize,
     /// When each request was granted, and how long each job took that was answered.
     pub(super) times: Vec<i64>,
     pub(super) latencies: Vec<i64>,

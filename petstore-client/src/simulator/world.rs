@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
 
 use super::client::{Contender, LEASE, SimulatedClient, Turn};
 use super::heard::Heard;
@@ -9,9 +10,10 @@ use super::network::{End, Trip};
 use super::rng::Rng;
 use super::service::{Reply, Service};
 use super::setup::{Outcome, Setup};
-use crate::rate_limit::Reservation;
 use crate::rate_limit::clock::{LocalTime, ServiceTime};
-use crate::rate_limit::file;
+use crate::rate_limit::ledger::Ledger;
+use crate::rate_limit::store::{decode, encode};
+use crate::rate_limit::{Reservation, StoreTime};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
@@ -49,6 +51,9 @@ struct Process {
     in_flight: usize,
 }
 
+/// How far the store's clock is ahead of the processes'.
+const STORE_AHEAD: i64 = 77_000_000;
+
 /// A process that is woken more often than this, and sends nothing, goes round in circles.
 const MOST_WAKES: u32 = 10_000;
 
@@ -65,7 +70,7 @@ struct World<'s> {
     woken: u32,
     heard: Heard,
     /// What processes share, where they do.
-    page: Option<Vec<u8>>,
+    record: Option<Vec<u8>>,
     now: i64,
     out: Outcome,
 }
@@ -89,8 +94,13 @@ pub(super) fn run(setup: &Setup) -> Outcome {
 
 impl<'s> World<'s> {
     fn new(setup: &'s Setup) -> Self {
-        let process = |_| Process {
-            client: SimulatedClient::new(setup.contender, setup.start + setup.wall, setup.policy),
+        let process = |id| Process {
+            client: SimulatedClient::new(
+                setup.contender,
+                setup.start + setup.wall,
+                setup.policy,
+                (id as u64, setup.shared),
+            ),
             line: VecDeque::new(),
             jobs: setup.jobs,
             alarm: None,
@@ -107,9 +117,9 @@ impl<'s> World<'s> {
             granted: 0,
             woken: 0,
             heard: Heard::new(setup.model.day),
-            page: None,
+            record: None,
             now: 0,
-            out: Outcome::default(),
+            out: Outcome { done: vec![0; setup.processes], ..Outcome::default() },
         };
         for process in 0..setup.processes {
             if setup.burst_at > 0 {
@@ -137,37 +147,54 @@ impl<'s> World<'s> {
                 self.processes[p].line.push_front(job);
                 self.let_through(p);
             }
+            // Another one was set since.
+            Happening::Wake(p) if self.processes[p].alarm != Some(self.now) => {}
             Happening::Wake(p) => {
                 self.processes[p].alarm = None;
                 self.let_through(p);
             }
             Happening::Burst(p) => {
-                (0..self.setup.tasks).for_each(|_| self.next_job(p));
+                let tasks = if p == 0 { self.setup.first_tasks } else { self.setup.tasks };
+                (0..tasks).for_each(|_| self.next_job(p));
                 self.let_through(p);
             }
         }
     }
 
-    /// Has a process know what the others know.
-    fn open(&mut self, p: usize) {
-        if let Some(page) = &self.page {
-            let (now, wall) = self.clocks();
-            let ledger = &mut self.processes[p].client.ledger;
-            ledger.adopt(file::decode(page, now, wall).unwrap());
-            ledger.requests.expire(now);
+    /// Updates the record, where a process has something to tell or to ask for.
+    fn update(&mut self, p: usize) -> bool {
+        let now = LocalTime(self.now);
+        let waiting = self.processes[p].line.len() as u64;
+        let due = self.processes[p].client.member.update_at(waiting);
+        if due.is_none_or(|at| at > now) {
+            return false;
         }
+        let spread = self.rng.below(1_000) as f64 / 1e3;
+        let killed = self.is_killed(0);
+        let (at, wall) = self.clocks();
+        let client = &mut self.processes[p].client;
+        let report = client.member.report(now, waiting, spread);
+        let known = self.record.as_deref().and_then(|record| decode(record, at, wall));
+        let mut ledger = known.unwrap_or_else(|| Ledger::new(at.local(), wall));
+        ledger.remove_dead(at.local(), |member| member.get() != 0 || !killed);
+        let granted = ledger.update(
+            client.member.id(),
+            &report.moved(STORE_AHEAD),
+            &client.policy,
+            at.local(),
+        );
+        let record = encode(&ledger, at, wall);
+        self.out.largest_record = self.out.largest_record.max(record.len());
+        self.out.updates += 1;
+        self.record = Some(record);
+        client.member.updated(now, (ledger, STORE_AHEAD), granted);
+        true
     }
 
-    /// Has a process leave what it knows to the others.
-    fn shut(&mut self, p: usize) {
-        if self.setup.shared {
-            let (now, wall) = self.clocks();
-            self.page = Some(file::encode(&self.processes[p].client.ledger, now, wall));
-        }
-    }
-
-    fn clocks(&self) -> (LocalTime, ServiceTime) {
-        (LocalTime(self.now), ServiceTime(self.setup.start + self.setup.wall + self.now))
+    /// The clock of the store, and the wall clock.
+    fn clocks(&self) -> (StoreTime, ServiceTime) {
+        let since = Duration::from_micros((self.now + STORE_AHEAD) as u64);
+        (StoreTime::new(0, since), ServiceTime(self.setup.start + self.setup.wall + self.now))
     }
 
     fn is_killed(&self, p: usize) -> bool {
@@ -178,7 +205,30 @@ impl<'s> World<'s> {
         if self.is_killed(p) {
             return;
         }
-        self.open(p);
+        loop {
+            let wake = self.send_all(p);
+            if !self.update(p) {
+                let waiting = self.processes[p].line.len() as u64;
+                let update = self.processes[p].client.member.update_at(waiting).map(|at| at.0);
+                if let Some(at) = wake.into_iter().chain(update).min() {
+                    self.wake(p, at);
+                }
+                break;
+            }
+        }
+    }
+
+    fn wake(&mut self, p: usize, at: i64) {
+        let process = &mut self.processes[p];
+        if process.alarm.is_none_or(|alarm| alarm > at || alarm <= self.now) {
+            let at = at.max(self.now + 1);
+            process.alarm = Some(at);
+            self.schedule(at, Happening::Wake(p));
+        }
+    }
+
+    /// Sends what may be sent. Returns when to look again, where jobs wait.
+    fn send_all(&mut self, p: usize) -> Option<i64> {
         while let Some(&job) = self.processes[p].line.front() {
             let process = &mut self.processes[p];
             match process.client.turn(self.now, &mut self.service) {
@@ -188,41 +238,28 @@ impl<'s> World<'s> {
                     let trip = self.setup.network.trip(self.granted - 1, &mut self.rng);
                     match reservation {
                         Some(reservation) if trip.end == End::Dropped => {
-                            self.processes[p].client.ledger.requests.release(reservation);
+                            self.processes[p].client.member.release(reservation);
                             self.next_job(p);
                         }
                         _ => self.send(p, reservation, job, trip),
                     }
                 }
-                Turn::At(at) => {
-                    if process.alarm.is_none_or(|alarm| alarm > at || alarm <= self.now) {
-                        process.alarm = Some(at);
-                        self.schedule(at.max(self.now + 1), Happening::Wake(p));
-                    }
-                    break;
-                }
-                // As the limiter looks again whether leases are over, and others' requests.
-                Turn::Busy => {
-                    let look = self.now + if self.setup.shared { 20_000 } else { 1_000_000 };
-                    if process.alarm.is_none_or(|alarm| alarm <= self.now) {
-                        process.alarm = Some(look);
-                        self.schedule(look, Happening::Wake(p));
-                    }
-                    break;
-                }
+                Turn::At(at) => return Some(at),
+                // As the limiter looks again whether leases are over.
+                Turn::Busy => return Some(self.now + 1_000_000),
             }
         }
-        self.shut(p);
+        None
     }
 
     fn send(&mut self, p: usize, mut reservation: Option<Reservation>, job: Job, trip: Trip) {
         let process = &mut self.processes[p];
         if let Some(reservation) = &mut reservation {
-            assert!(process.client.ledger.requests.start(reservation, LocalTime(self.now), LEASE));
+            assert!(process.client.member.start(reservation, LocalTime(self.now), LEASE));
         }
         process.in_flight += 1;
         self.out.defied += u64::from(self.now < process.client.told);
-        if process.client.ledger.windows.is_empty() {
+        if process.client.member.ledger.windows.is_empty() {
             self.out.most_while_unknown = self.out.most_while_unknown.max(process.in_flight);
         }
         self.out.times.push(self.now);
@@ -277,16 +314,15 @@ impl<'s> World<'s> {
         if self.is_killed(p) {
             return;
         }
-        self.open(p);
         let client = &mut self.processes[p].client;
         let wait = client.answered((reservation, job.refused), self.now, &reply, &mut self.rng);
-        self.shut(p);
         self.heard.answer(self.now, &reply);
         if reply.status == 429 {
             let again = Job { refused: job.refused + 1, ..job };
             self.schedule(self.now + wait, Happening::Ready(p, again));
         } else {
             self.out.latencies.push(self.now - job.since);
+            self.out.done[p] += 1;
             self.next_job(p);
         }
         self.let_through(p);
@@ -300,9 +336,7 @@ impl<'s> World<'s> {
         self.requests[id].over = true;
         self.processes[p].in_flight -= 1;
         if let Some(reservation) = reservation.filter(|_| !self.is_killed(p)) {
-            self.open(p);
-            self.processes[p].client.ledger.requests.record_lost(reservation, LocalTime(self.now));
-            self.shut(p);
+            self.processes[p].client.member.record_lost(reservation, LocalTime(self.now));
         }
         self.heard.nothing();
         self.next_job(p);

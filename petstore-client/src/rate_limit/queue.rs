@@ -1,0 +1,76 @@
+//! Calls in line: first come, first served; a retry keeps its place.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::oneshot;
+
+use super::clock::LocalTime;
+use super::decision::{Decision, Policy};
+use super::member::Member;
+use super::outstanding::Reservation;
+use super::snapshot::Priority;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place(pub(super) Priority, pub(super) u64);
+
+type Line = BTreeMap<Place, oneshot::Sender<Reservation>>;
+
+/// A line for each policy: what one client's settings hold up does not hold up another's calls.
+#[derive(Debug, Default)]
+pub(super) struct Lines(Vec<(Policy, Line)>);
+
+impl Lines {
+    pub(super) fn join(&mut self, policy: &Policy, place: Place) -> oneshot::Receiver<Reservation> {
+        let (sender, grant) = oneshot::channel();
+        match self.0.iter_mut().find(|(held, _)| held == policy) {
+            Some((_, line)) => drop(line.insert(place, sender)),
+            None => self.0.push((*policy, BTreeMap::from([(place, sender)]))),
+        }
+        grant
+    }
+
+    /// Returns whether the place was in line.
+    pub(super) fn leave(&mut self, policy: &Policy, place: Place) -> bool {
+        let line = self.0.iter_mut().find(|(held, _)| held == policy);
+        line.is_some_and(|(_, line)| line.remove(&place).is_some())
+    }
+
+    /// Returns whether a place is in line, and whether nobody is before it.
+    pub(super) fn find(&self, policy: &Policy, place: Place) -> (bool, bool) {
+        match self.0.iter().find(|(held, _)| held == policy) {
+            Some((_, line)) => (line.contains_key(&place), line.range(..place).next().is_none()),
+            None => (false, true),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.0.iter().map(|(_, line)| line.len()).sum()
+    }
+
+    /// Grants what may be sent. Returns what the first line waits for.
+    pub(super) fn grant(&mut self, member: &mut Member, now: LocalTime) -> Option<Decision> {
+        loop {
+            self.0.retain_mut(|(_, line)| {
+                while let Some(first) = line.first_entry().filter(|first| first.get().is_closed()) {
+                    first.remove();
+                }
+                !line.is_empty()
+            });
+            let may_go =
+                self.0.iter_mut().filter_map(|(policy, line)| match member.decide(now, policy) {
+                    Decision::Send { probe } => Some((line.first_entry()?, probe)),
+                    _ => None,
+                });
+            let Some((first, probe)) = may_go.min_by_key(|(first, _)| *first.key()) else { break };
+            let reservation = member.reserve(now, probe);
+            if first.remove().send(reservation).is_err() {
+                member.release(reservation);
+            }
+        }
+        self.0.first().map(|(policy, _)| member.decide(now, policy))
+    }
+}

@@ -1,0 +1,198 @@
+//! How the members that share a key divide what is left: rules on the ledger, pure.
+//!
+//! Each member has a slot. Members draw reservations ahead and tell later what came of them, so
+//! most requests need no update. What is free does not depend on when they tell: an update lowers
+//! `remaining` and the member's reservations together. A member under its share goes first; what
+//! others do not ask for is free towards the window's end.
+
+use std::time::Duration;
+
+use super::clock::LocalTime;
+use super::decision::{Allowance, Decision, Policy};
+use super::ledger::{Block, Ledger, Outcome, Probe};
+use super::slots::{MemberId, Slot};
+use super::snapshot::{Quota, WaitReason};
+
+/// A member that does not update for so long is taken to be dead.
+pub(super) const MEMBER_LEASE: Duration = Duration::from_secs(5);
+/// A probe that was granted is in flight by then, which the member's next update says.
+const PROBE_LEASE: Duration = Duration::from_secs(3);
+/// How soon a member that got nothing asks again.
+const ASK_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_ASK_INTERVAL: Duration = Duration::from_millis(1_600);
+/// Members that wait for a reset ask within this time after it, not all at once.
+const MAX_SPREAD: Duration = Duration::from_millis(300);
+/// In the last part of a window nothing is kept for members that do not ask for it.
+const FREE_FOR_ALL: f64 = 0.05;
+
+/// What a member tells with an update, in the ledger's time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Report {
+    pub(super) outcomes: Vec<Outcome>,
+    /// Requests that it still has, drawn ahead or in flight: an absolute number, so that an update
+    /// whose reply was lost does no harm.
+    pub(super) reserved: u64,
+    pub(super) given_back: u64,
+    /// Calls that wait, and how many it would draw ahead.
+    pub(super) want: u64,
+    pub(super) ahead: u64,
+    pub(super) blocked: Option<Block>,
+    /// The lease of its probe.
+    pub(super) probe_until: Option<LocalTime>,
+    /// A random part, 0 to 1, of what keeps members apart.
+    pub(super) spread: f64,
+}
+
+/// What a member gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Granted {
+    pub(super) requests: u64,
+    pub(super) probe: bool,
+    /// When to ask again, where calls still wait.
+    pub(super) again: LocalTime,
+}
+
+impl Ledger {
+    /// Counts what dead members had reserved as lost, and ends their probes.
+    pub(crate) fn remove_dead(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
+        for dead in self.members.split_off(|slot| now < slot.until && is_alive(slot.id)) {
+            if dead.reserved > 0 {
+                self.lost.add(u32::try_from(dead.reserved).unwrap_or(u32::MAX), now, now);
+            }
+            self.end_probe(dead.id);
+        }
+    }
+
+    /// Records what a member tells, and grants what it may have.
+    pub(crate) fn update(
+        &mut self,
+        me: MemberId,
+        report: &Report,
+        policy: &Policy,
+        now: LocalTime,
+    ) -> Granted {
+        for outcome in &report.outcomes {
+            // How long a 429 blocks, the member that got it has drawn.
+            self.record(me, outcome, |_| Duration::ZERO);
+        }
+        if report.blocked.is_some_and(|block| now < block.until)
+            && report.blocked.map(|block| block.until) > self.blocked.map(|block| block.until)
+        {
+            self.blocked = report.blocked;
+        }
+        match report.probe_until {
+            None => self.end_probe(me),
+            Some(until) => match &mut self.probe {
+                Some(probe) if probe.member == me => probe.until = until,
+                _ => {}
+            },
+        }
+        let slot = self.members.slot(me);
+        slot.until = now.plus(MEMBER_LEASE);
+        (slot.reserved, slot.want) = (report.reserved, report.want);
+        slot.got = slot.got.saturating_sub(report.given_back);
+        let granted = self.grant(me, report, policy, now);
+        let slot = self.members.slot(me);
+        slot.reserved += granted.requests;
+        slot.got += granted.requests;
+        if granted.probe {
+            // It still counts as waiting when the probe's response opens the window.
+            let until = now.plus(PROBE_LEASE);
+            self.probe = Some(Probe { member: me, granted: now, until });
+        } else {
+            slot.want = slot.want.saturating_sub(granted.requests);
+        }
+        granted
+    }
+
+    fn grant(&self, me: MemberId, report: &Report, policy: &Policy, now: LocalTime) -> Granted {
+        let nothing = |again| Granted { requests: 0, probe: false, again };
+        let later = |by: Duration| now.plus(by + MAX_SPREAD.mul_f64(report.spread));
+        let Allowance { probe, requests: free } = match self.allowance(now, policy) {
+            Ok(allowance) => allowance,
+            Err(Decision::WaitUntil(block)) => {
+                let spread = if self.members.len() > 1 { report.spread } else { 0.0 };
+                let opens = block.until.plus(MAX_SPREAD.mul_f64(spread));
+                return nothing(opens.min(now.plus(MAX_ASK_INTERVAL)));
+            }
+            Err(Decision::WaitForResponse(WaitReason::Probe)) => {
+                // Its response comes about then, and is told at once.
+                let expected = self.probe.map(|probe| probe.granted.plus(self.latency * 6 / 5));
+                let next = now.plus((self.latency / 4).max(Duration::from_millis(5)));
+                let next = expected.map_or(next, |expected| next.max(expected));
+                return nothing(next.min(now.plus(MAX_ASK_INTERVAL)));
+            }
+            Err(Decision::WaitForResponse(WaitReason::Concurrency)) => {
+                // Others are told of responses by then.
+                let told = (self.latency * 6 / 5).max(Duration::from_millis(100));
+                return nothing(later(told).min(now.plus(MAX_ASK_INTERVAL)));
+            }
+            Err(_) => {
+                let ahead = self.waiting_before(me);
+                return nothing(later(ASK_INTERVAL * (1 + ahead)).min(now.plus(MAX_ASK_INTERVAL)));
+            }
+        };
+        if report.want == 0 && (probe || report.ahead == 0) {
+            return nothing(now);
+        }
+        let requests = if probe { 1 } else { self.part_of(me, report, free, now) };
+        // What is left where calls still wait is kept for others.
+        let again = if requests < report.want { later(ASK_INTERVAL) } else { now };
+        Granted { requests, probe, again: again.min(now.plus(MAX_ASK_INTERVAL)) }
+    }
+
+    /// Returns how many members wait whose turn is before this one's.
+    fn waiting_before(&self, me: MemberId) -> u32 {
+        let own = self.members.get(me).map(|slot| (slot.turn, slot.id));
+        let waiting = self.members.iter().filter(|slot| slot.want > 0 && slot.id != me);
+        let before = waiting.filter(|slot| Some((slot.turn, slot.id)) < own).count();
+        u32::try_from(before).unwrap_or(u32::MAX).min(8)
+    }
+
+    /// Returns a member's part of what is free: all are filled to the same level, as far as they
+    /// ask or are expected to.
+    fn part_of(&self, me: MemberId, report: &Report, free: u64, now: LocalTime) -> u64 {
+        let members = self.members.len() as u64;
+        let service_now = self.clock.earliest(now);
+        let open = self.windows.iter().filter(|window| !self.has_passed(window, service_now));
+        let window = open.min_by_key(|window| (window.quota != Quota::Minute, window.remaining));
+        let (share, rest) = match window {
+            Some(window) => (window.limit / members, window.part_left(service_now)),
+            // Nothing is known to be kept for anybody.
+            None => (0, 0.0),
+        };
+        let rest = ((rest - FREE_FOR_ALL) / (1.0 - FREE_FOR_ALL)).max(0.0);
+        // Who got more than its share in the last window gets less in this one, where others ask.
+        let counted = |slot: &Slot| slot.got + slot.previous.saturating_sub(share + 1);
+        let own = report.want + report.ahead.min(free / (4 * members));
+        let demands: Vec<(u64, u64)> = self
+            .members
+            .iter()
+            .map(|slot| (counted(slot), if slot.id == me { own } else { slot.demand(share, rest) }))
+            .collect();
+        let filled = |level: u64| -> u64 {
+            demands.iter().map(|(got, demand)| level.saturating_sub(*got).min(*demand)).sum()
+        };
+        if demands.iter().map(|(_, demand)| demand).sum::<u64>() <= free {
+            return own;
+        }
+        let (mut low, mut high) =
+            (0, demands.iter().map(|(got, demand)| got + demand).max().unwrap_or(0));
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if filled(middle) <= free { low = middle } else { high = middle - 1 }
+        }
+        let got = self.members.get(me).map_or(0, counted);
+        let granted = low.saturating_sub(got).min(own);
+        // One each of what is left over, in turn.
+        let above = |slot: &Slot, demand: u64| counted(slot) <= low && counted(slot) + demand > low;
+        let mut in_turn: Vec<_> = std::iter::zip(self.members.iter(), &demands)
+            .filter(|(slot, (_, demand))| above(slot, *demand))
+            .map(|(slot, _)| (slot.turn, slot.id))
+            .collect();
+        in_turn.sort_unstable();
+        let over = free - filled(low);
+        let rank = in_turn.iter().position(|(_, id)| *id == me);
+        granted + u64::from(rank.is_some_and(|rank| (rank as u64) < over))
+    }
+}

@@ -1,0 +1,271 @@
+//! Where members keep the ledger that they share: one small record for each key, updated atomically.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::{LocalTime, SECOND, ServiceTime, micros};
+use super::ledger::Ledger;
+use super::slots::MemberId;
+
+/// Changes with each change of what is written. A record of another format is replaced.
+const FORMAT: u8 = 1;
+/// No record is larger, so that it fits a page of 4 KiB with what a store adds.
+pub(super) const MAX_RECORD: usize = 4_000;
+
+/// Keeps one small record for each key and origin, which all members update atomically.
+///
+/// [`FileStore`](super::FileStore) shares limits among the processes of a machine. All rules are the
+/// client's: a store need not understand the record, which is at most 4 KiB long and holds no
+/// secret. Implement it with `async fn`.
+///
+/// ```
+/// use std::borrow::Cow;
+/// use std::collections::HashMap;
+/// use std::sync::Mutex;
+/// use std::time::{Duration, Instant};
+/// use petstore_client::rate_limit::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+///
+/// /// Shares limits among the clients of one process, as an example.
+/// struct MemoryStore {
+///     start: Instant,
+///     records: Mutex<HashMap<String, Vec<u8>>>,
+/// }
+///
+/// impl LimitStore for MemoryStore {
+///     async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+///         let mut records = self.records.lock().map_err(|error| StoreError::new(error.to_string()))?;
+///         let now = StoreTime::new(0, self.start.elapsed());
+///         let record = change.apply(records.get(key.as_str()).map(Vec::as_slice), now);
+///         records.insert(key.as_str().to_owned(), record);
+///         Ok(())
+///     }
+///
+///     async fn forget(&self, key: Option<&RecordKey>) -> Result<(), StoreError> {
+///         let mut records = self.records.lock().map_err(|error| StoreError::new(error.to_string()))?;
+///         records.retain(|known, _| key.is_some_and(|key| key.as_str() != known));
+///         Ok(())
+///     }
+///
+///     fn location(&self) -> Cow<'_, str> {
+///         "this process's memory".into()
+///     }
+/// }
+///
+/// let store = MemoryStore { start: Instant::now(), records: Mutex::default() };
+/// let client = petstore_client::Client::builder("https://petstore.example/v1")
+///     .api_key("s3cret")
+///     .shared_limits(store)
+///     .build()?;
+/// # let _ = client;
+/// # Ok::<(), petstore_client::Error>(())
+/// ```
+pub trait LimitStore: Send + Sync + 'static {
+    /// Replaces the record of a key by what [`Change::apply`] returns for it. No other member's
+    /// update may come in between. Where one did, the change is applied again.
+    ///
+    /// # Errors
+    ///
+    /// Where the store is out of reach. The client then goes on alone, and comes back by itself. An
+    /// update that takes longer than a second counts as failed.
+    fn update(
+        &self,
+        key: &RecordKey,
+        change: Change<'_>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Removes the record of a key, or all records.
+    ///
+    /// # Errors
+    ///
+    /// Where the store is out of reach.
+    fn forget(
+        &self,
+        key: Option<&RecordKey>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Returns where the records are kept, for messages; without a secret.
+    fn location(&self) -> Cow<'_, str>;
+
+    /// Returns whether a member still runs, where the store can tell. It must not block. Otherwise a
+    /// member that has not updated the record for 5 s is taken to be dead.
+    fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
+        let _ = (key, member);
+        None
+    }
+}
+
+impl<S: LimitStore> LimitStore for Arc<S> {
+    async fn update(&self, key: &RecordKey, change: Change<'_>) -> Result<(), StoreError> {
+        S::update(self, key, change).await
+    }
+
+    async fn forget(&self, key: Option<&RecordKey>) -> Result<(), StoreError> {
+        S::forget(self, key).await
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        S::location(self)
+    }
+
+    fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
+        S::is_alive(self, key, member)
+    }
+}
+
+/// The name of a key's record: a keyed hash of the API key and the service's origin, in 32
+/// hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RecordKey(pub(super) String);
+
+impl RecordKey {
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+type Apply<'c> = dyn FnMut(Option<&[u8]>, StoreTime) -> Vec<u8> + Send + 'c;
+
+/// A member's change of a record.
+pub struct Change<'c> {
+    member: MemberId,
+    apply: &'c mut Apply<'c>,
+}
+
+impl<'c> Change<'c> {
+    pub(super) fn new(member: MemberId, apply: &'c mut Apply<'c>) -> Self {
+        Self { member, apply }
+    }
+
+    /// Returns the member.
+    #[must_use]
+    pub fn member(&self) -> MemberId {
+        self.member
+    }
+
+    /// Returns the record that replaces the current one. May be called again, where that has changed
+    /// in the meantime: the last call counts.
+    pub fn apply(&mut self, current: Option<&[u8]>, now: StoreTime) -> Vec<u8> {
+        (self.apply)(current, now)
+    }
+}
+
+impl fmt::Debug for Change<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Change").field("member", &self.member).finish_non_exhaustive()
+    }
+}
+
+/// An instant on a clock that all members share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoreTime {
+    epoch: u64,
+    since: LocalTime,
+}
+
+impl StoreTime {
+    /// Creates an instant. Those of different epochs, such as two boots of a machine, cannot be
+    /// compared: of a record from another epoch, only a block is kept.
+    #[must_use]
+    pub fn new(epoch: u64, since: Duration) -> Self {
+        Self { epoch, since: LocalTime(micros(since)) }
+    }
+
+    /// Returns the instant a while later, in the same epoch.
+    #[must_use]
+    pub fn plus(self, wait: Duration) -> Self {
+        Self { since: self.since.plus(wait), ..self }
+    }
+
+    pub(crate) fn local(self) -> LocalTime {
+        self.since
+    }
+}
+
+/// Why a record could not be updated.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StoreError(Box<dyn Error + Send + Sync>);
+
+impl StoreError {
+    /// Creates an error.
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(error.into())
+    }
+}
+
+/// What stands in a record after its format.
+#[derive(Serialize, Deserialize)]
+struct Record<L> {
+    epoch: u64,
+    /// When it was written, on the store's clock and on the wall clock.
+    at: LocalTime,
+    wall: ServiceTime,
+    ledger: L,
+}
+
+/// Returns a record, at most 4 KiB long.
+pub(crate) fn encode(ledger: &Ledger, now: StoreTime, wall: ServiceTime) -> Vec<u8> {
+    let record = Record { epoch: now.epoch, at: now.since, wall, ledger };
+    // Nothing in it can fail to be written; an empty record is like none.
+    postcard::to_extend(&record, vec![FORMAT]).unwrap_or_default()
+}
+
+/// Reads what members have written; `None` where it is damaged or of another format. Of a record
+/// from another epoch, or from before the store's clock was set back, only the block of a 429 is
+/// left: the wall clock tells the rest of it.
+pub(crate) fn decode(record: &[u8], now: StoreTime, wall_now: ServiceTime) -> Option<Ledger> {
+    let record = record.strip_prefix(&[FORMAT])?;
+    let Record::<Ledger> { epoch, at, wall, ledger } = postcard::from_bytes(record).ok()?;
+    if epoch == now.epoch && at <= now.since.moved(SECOND) {
+        return Some(ledger);
+    }
+    let passed = micros(wall_now.since(wall));
+    let by = now.since.0.saturating_sub(at.0).saturating_sub(passed);
+    let mut fresh = Ledger::new(now.since, wall_now);
+    fresh.blocked = ledger.blocked.map(|block| block.moved(by));
+    Some(fresh)
+}
+
+type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
+
+/// A store of any type.
+pub(crate) trait AnyStore: Send + Sync {
+    fn update<'f>(
+        &'f self,
+        key: &'f RecordKey,
+        change: Change<'f>,
+    ) -> BoxFuture<'f, Result<(), StoreError>>;
+    fn forget<'f>(&'f self, key: Option<&'f RecordKey>) -> BoxFuture<'f, Result<(), StoreError>>;
+    fn location(&self) -> Cow<'_, str>;
+    fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool>;
+}
+
+impl<S: LimitStore> AnyStore for S {
+    fn update<'f>(
+        &'f self,
+        key: &'f RecordKey,
+        change: Change<'f>,
+    ) -> BoxFuture<'f, Result<(), StoreError>> {
+        Box::pin(LimitStore::update(self, key, change))
+    }
+
+    fn forget<'f>(&'f self, key: Option<&'f RecordKey>) -> BoxFuture<'f, Result<(), StoreError>> {
+        Box::pin(LimitStore::forget(self, key))
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        LimitStore::location(self)
+    }
+
+    fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
+        LimitStore::is_alive(self, key, member)
+    }
+}
