@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use petstore_client::events::Event;
-use petstore_client::rate_limit::FileStore;
+use petstore_client::rate_limit::LimitStore as _;
 use petstore_client::{Client, RequestOptions};
 
 use crate::config::Setting;
@@ -16,7 +16,7 @@ use crate::flags::GlobalArgs;
 use crate::keys;
 use crate::output::{Look, Output, OutputFormat, Sink};
 use crate::report::Report;
-use crate::settings::Settings;
+use crate::settings::{AnyStore, Settings};
 use crate::state::State;
 
 /// The most that is read of an input: it becomes the body of one request.
@@ -32,6 +32,8 @@ pub(crate) struct Context {
     commands: fn(Option<u16>) -> clap::Command,
     stdout: Sink,
     look: Look,
+    /// The client that was made last.
+    client: Option<Client>,
     #[cfg(feature = "mock")]
     mock: Option<petstore_mock::MockServer>,
 }
@@ -66,6 +68,7 @@ impl Context {
             commands,
             stdout: Sink::new(stdout),
             look,
+            client: None,
             #[cfg(feature = "mock")]
             mock: None,
         }
@@ -116,7 +119,7 @@ impl Context {
         self.client_of(Target { base_url, key: key.to_owned() }, &RequestOptions::new())
     }
 
-    fn client_of(&self, target: Target, options: &RequestOptions) -> Result<Client, CliError> {
+    fn client_of(&mut self, target: Target, options: &RequestOptions) -> Result<Client, CliError> {
         self.report.hide(&target.key);
         let (report, now) = (self.report.clone(), self.env.now);
         let remembers = !self.wants_mock() && !self.args.deny_deprecated;
@@ -137,6 +140,7 @@ impl Context {
                     let first = state.first_today(&format!("deprecated-{operation}"), now());
                     report.deprecated(operation, deprecation, now(), first);
                 }
+                Event::SharedStore(store) => report.store(store),
                 _ => {}
             });
         if !self.wants_mock()
@@ -144,11 +148,44 @@ impl Context {
         {
             builder = builder.root_certificates(authorities);
         }
-        if let (false, Some(folder)) = (self.wants_mock(), &self.env.dirs.state) {
-            // One run after another, and several at once, keep within the limits together.
-            builder = builder.shared_limits(FileStore::new(folder.join("limits")));
+        // One run after another, and several at once, keep within the limits together.
+        builder = match self.limits_store()? {
+            Some(AnyStore::File(store)) => builder.shared_limits(store),
+            #[cfg(feature = "redis")]
+            Some(AnyStore::Redis(store)) => builder.shared_limits(store),
+            None => builder,
+        };
+        let client = builder.build()?;
+        self.client = Some(client.clone());
+        Ok(client)
+    }
+
+    fn limits_store(&self) -> Result<Option<AnyStore>, CliError> {
+        if self.wants_mock() {
+            return Ok(None);
         }
-        Ok(builder.build()?)
+        self.settings.limits_store(self.env.dirs.state.as_deref())
+    }
+
+    /// Removes what is known of the rate limits of all keys.
+    pub(crate) async fn forget_all_limits(&self) -> Result<(), CliError> {
+        let forgotten = match self.limits_store()? {
+            Some(AnyStore::File(store)) => store.forget(None).await,
+            #[cfg(feature = "redis")]
+            Some(AnyStore::Redis(store)) => store.forget(None).await,
+            None => Ok(()),
+        };
+        forgotten.map_err(|problem| CliError::new(Exit::Internal, problem))
+    }
+
+    /// Tells other processes what this one has learned of the rate limits.
+    pub(crate) async fn share_limits(&self) {
+        let Some(client) = &self.client else { return };
+        // One that is out of reach is not waited for.
+        let shared = client.rate_limits().shared;
+        if shared.is_some_and(|shared| shared.members > 0 && shared.problem.is_none()) {
+            client.synchronize_rate_limits().await;
+        }
     }
 
     /// Begins a command's result, whose records have the given fields, or any. What is asked of

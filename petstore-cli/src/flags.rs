@@ -61,6 +61,11 @@ pub(crate) struct GlobalArgs {
     #[arg(allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) max_wait: Option<u32>,
 
+    /// Where processes share rate limits: file, redis://HOST or off. A password belongs into
+    /// PETSTORE_LIMITS_STORE, since others can read arguments
+    #[arg(long, global = true, value_name = "STORE", value_parser = limits_store)]
+    pub(crate) limits_store: Option<String>,
+
     /// Ends with exit code 8 where a deprecated operation was used, for CI
     #[arg(long, global = true)]
     pub(crate) deny_deprecated: bool,
@@ -92,6 +97,20 @@ pub(crate) fn seconds(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "it is a whole number of seconds, 0 or more".to_owned())
 }
 
+/// Reads where rate limits are shared.
+pub(crate) fn limits_store(text: &str) -> Result<String, String> {
+    match text {
+        "file" | "off" => Ok(text.to_owned()),
+        text if text.starts_with("redis://") || text.starts_with("rediss://") => {
+            if cfg!(feature = "redis") {
+                return Ok(text.to_owned());
+            }
+            Err("this build has no Redis; install it with `--features redis`".to_owned())
+        }
+        _ => Err("it is file, off, or an address such as redis://HOST".to_owned()),
+    }
+}
+
 impl GlobalArgs {
     /// Returns the value of a setting, as it was typed.
     pub(crate) fn value(&self, setting: &str) -> Option<String> {
@@ -104,6 +123,7 @@ impl GlobalArgs {
             "ca_file" => self.ca_file.clone(),
             "output" => name(&|| self.output?.to_possible_value()),
             "color" => name(&|| self.color?.to_possible_value()),
+            "limits_store" => self.limits_store.clone(),
             "max_wait" => self.max_wait.map(|seconds| seconds.to_string()),
             _ => None,
         }

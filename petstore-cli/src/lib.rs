@@ -119,6 +119,7 @@ pub async fn run(mut env: Env) -> Exit {
         Some(()) = interrupts.next() => Err(interrupted(changes)),
         result = work => result,
     };
+    context.share_limits().await;
     finish(result, &report)
 }
 

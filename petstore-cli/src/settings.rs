@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use petstore_client::rate_limit::FileStore;
+#[cfg(feature = "redis")]
+use petstore_client::rate_limit::RedisStore;
 
 use crate::config::{Config, Setting};
 use crate::env::Env;
@@ -35,6 +39,14 @@ impl fmt::Display for Origin {
             Self::Default => f.write_str("default"),
         }
     }
+}
+
+/// A store in which processes share rate limits.
+#[derive(Debug)]
+pub(crate) enum AnyStore {
+    File(FileStore),
+    #[cfg(feature = "redis")]
+    Redis(RedisStore),
 }
 
 /// What holds.
@@ -85,6 +97,18 @@ impl Settings {
         self.values.get(&setting)
     }
 
+    /// Returns a value as it may be shown, and where it comes from.
+    pub(crate) fn shown(&self, setting: Setting) -> Option<(String, Origin)> {
+        let (text, origin) = self.get(setting)?.clone();
+        // A password stands before the host.
+        Some(match (text.split_once("://"), text.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, host))) if setting == Setting::LimitsStore => {
+                (format!("{scheme}://…@{host}"), origin)
+            }
+            _ => (text, origin),
+        })
+    }
+
     fn text(&self, setting: Setting) -> &str {
         self.get(setting).map_or("", |(text, _)| text)
     }
@@ -115,6 +139,25 @@ impl Settings {
 
     pub(crate) fn max_wait(&self) -> Duration {
         Duration::from_secs(self.text(Setting::MaxWait).parse().unwrap_or_default())
+    }
+
+    /// Returns the store in which processes share rate limits; the default one is in a folder.
+    pub(crate) fn limits_store(&self, folder: Option<&Path>) -> Result<Option<AnyStore>, CliError> {
+        match self.text(Setting::LimitsStore) {
+            "file" => {
+                Ok(folder.map(|folder| AnyStore::File(FileStore::new(folder.join("limits")))))
+            }
+            #[cfg(feature = "redis")]
+            url if url.contains("://") => {
+                let store = RedisStore::new(url).map_err(|problem| {
+                    let problem = format!("the store of rate limits cannot be used: {problem}");
+                    let hint = "give an address such as redis://HOST:6379";
+                    CliError::new(Exit::Config, problem).hint(hint)
+                })?;
+                Ok(Some(AnyStore::Redis(store)))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn color(&self) -> Color {

@@ -12,6 +12,22 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+/// Returns an instant, which the machine's clock shows now, on the runtime's clock: tests pause and
+/// advance that one.
+#[cfg(feature = "file-store")]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+pub(crate) fn on_runtime(machine_time: Duration) -> Duration {
+    const MIN_ADVANCE: Duration = Duration::from_millis(1);
+    let machine = std::time::Instant::now();
+    let runtime = now().into_std();
+    match runtime.checked_duration_since(machine) {
+        // The time between the two looks.
+        Some(ahead) if ahead < MIN_ADVANCE => machine_time,
+        Some(ahead) => machine_time.saturating_add(ahead),
+        None => machine_time.saturating_sub(machine.saturating_duration_since(runtime)),
+    }
+}
+
 /// Returns the wall clock's time.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
 pub(crate) fn wall() -> SystemTime {

@@ -248,6 +248,10 @@ async fn the_help_goes_to_standard_output() {
               How long to be held back by rate limits before giving up with exit code 7. 0 never waits;
               two minutes unless set
 
+          --limits-store <STORE>
+              Where processes share rate limits: file, redis://HOST or off. A password belongs into
+              PETSTORE_LIMITS_STORE, since others can read arguments
+
           --deny-deprecated
               Ends with exit code 8 where a deprecated operation was used, for CI
 

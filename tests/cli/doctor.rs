@@ -21,6 +21,7 @@ async fn finds_nothing_wrong_where_nothing_is() {
     ok       service        http://127.0.0.1:PORT/v1 answers 200 OK
     ok       clock          0 s ahead of the service's
     ok       rate limit     59 of 60 requests left, whole again in 60 s
+    ok       shared limits  HOME/state/limits, used by this process
     --- exit 0
     ");
 }

@@ -51,6 +51,7 @@ async fn shows_where_each_value_comes_from() {
     output               table                                --output
     color                auto                                 default
     max_wait             7                                    PETSTORE_MAX_WAIT
+    limits_store         file                                 default
     api_key              (hidden)                             PETSTORE_API_KEY
     --- exit 0
     ");
@@ -64,6 +65,7 @@ async fn shows_where_each_value_comes_from() {
     output	tsv	--output
     color	never	--color
     max_wait	5	profile production
+    limits_store	file	default
     api_key
     --- exit 0
     ");

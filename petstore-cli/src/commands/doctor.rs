@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::rate_limit::QuotaWindow;
+use petstore_client::rate_limit::{QuotaWindow, SharedStatus};
 use petstore_client::{Client, Error as ClientError, RequestOptions};
 use serde::Serialize;
 
@@ -163,7 +163,23 @@ async fn service(context: &Context, client: &Client) -> Vec<Check> {
     let known = limits.windows.iter().min_by_key(|window| window.remaining).copied();
     let now = date.or(limits.service_time).unwrap_or(now);
     checks.extend(quota.or(known).map(|quota| rate_limit(quota, now)));
+    checks.extend(limits.shared.as_ref().map(shared_limits));
     checks
+}
+
+fn shared_limits(store: &SharedStatus) -> Check {
+    const NAME: &str = "shared limits";
+
+    let SharedStatus { location, members, problem, .. } = store;
+    match problem {
+        None if *members == 1 => Check::ok(NAME, format!("{location}, used by this process")),
+        None => Check::ok(NAME, format!("{location}, shared by {members} processes")),
+        Some(problem) => Check::warning(
+            NAME,
+            format!("{location}: {problem}"),
+            "this process goes on alone; see to the store, or set --limits-store off",
+        ),
+    }
 }
 
 fn refusal(name: &'static str, error: ClientError) -> Check {

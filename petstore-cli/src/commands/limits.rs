@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use petstore_client::RequestOptions;
-use petstore_client::rate_limit::{Blocked, Quota, QuotaWindow};
+use petstore_client::rate_limit::{Blocked, Quota, QuotaWindow, SharedStatus};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -22,11 +22,23 @@ use crate::time;
 #[command(after_help = "\
 Examples:
   petstore limits
-  petstore limits --refresh -o json")]
+  petstore limits --refresh -o json
+  petstore limits --forget")]
 pub(crate) struct Limits {
     /// Asks the service with one request, whatever is known, and even while it says to wait
     #[arg(long)]
     refresh: bool,
+
+    /// Removes what is known of this key, or of all keys; the next request asks anew
+    #[arg(long, value_name = "WHICH", conflicts_with = "refresh")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "key")]
+    forget: Option<Forget>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Forget {
+    Key,
+    All,
 }
 
 const FIELDS: [&str; 6] = ["quota", "limit", "remaining", "reset", "secondsToReset", "left"];
@@ -54,8 +66,18 @@ impl Limits {
         let output = context.output(Some(fields))?;
         // One request, which neither waits for a limit nor is repeated.
         let once = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
+        if matches!(self.forget, Some(Forget::All)) {
+            context.forget_all_limits().await?;
+            context.report.note("forgot what was known about all keys");
+            return Ok(());
+        }
         let client = context.client_set_to(&once).await?;
-        let mut limits = client.rate_limits();
+        if self.forget.is_some() {
+            client.forget_rate_limits().await?;
+            context.report.note("forgot what was known about this key");
+            return Ok(());
+        }
+        let mut limits = client.synchronize_rate_limits().await;
         let mut throttled = None;
         if self.refresh || (limits.windows.is_empty() && limits.blocked.is_none()) {
             throttled = match client.refresh_rate_limits().await {
@@ -75,6 +97,15 @@ impl Limits {
         let now = limits.service_time.unwrap_or_else(|| context.now());
         let shown = limits.windows.iter().map(|window| show(window, now, is_table));
         output.document(&shown.collect::<Vec<_>>()).await?;
+        match &limits.shared {
+            Some(SharedStatus { problem: Some(_), .. }) => {
+                limits.shared.iter().for_each(|store| context.report.store(store));
+            }
+            Some(SharedStatus { members: members @ 2.., location, .. }) if is_table => {
+                context.report.note(&format!("shared by {members} processes through {location}"));
+            }
+            _ => {}
+        }
         match (throttled, &limits.blocked) {
             (Some(error), _) => {
                 let hints = vec!["asking again before the time may get the key banned".to_owned()];

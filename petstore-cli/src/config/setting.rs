@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::flags::seconds;
+use crate::flags::{limits_store, seconds};
 use crate::output::OutputFormat;
 use crate::style::Color;
 
@@ -22,6 +22,8 @@ pub(crate) enum Setting {
     Color,
     /// How many seconds rate limits may hold a call back
     MaxWait,
+    /// Where processes share rate limits: file, redis://HOST or off
+    LimitsStore,
 }
 
 impl Setting {
@@ -32,6 +34,7 @@ impl Setting {
         Self::Output,
         Self::Color,
         Self::MaxWait,
+        Self::LimitsStore,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -42,6 +45,7 @@ impl Setting {
             Self::Output => "output",
             Self::Color => "color",
             Self::MaxWait => "max_wait",
+            Self::LimitsStore => "limits_store",
         }
     }
 
@@ -53,6 +57,7 @@ impl Setting {
             Self::Output => "PETSTORE_OUTPUT",
             Self::Color => "PETSTORE_COLOR",
             Self::MaxWait => "PETSTORE_MAX_WAIT",
+            Self::LimitsStore => "PETSTORE_LIMITS_STORE",
         }
     }
 
@@ -67,6 +72,7 @@ impl Setting {
             Self::AllowInsecureHttp => Some("false"),
             Self::Color => Some("auto"),
             Self::MaxWait => Some("120"),
+            Self::LimitsStore => Some("file"),
         }
     }
 
@@ -81,6 +87,7 @@ impl Setting {
             Self::Output => one_of::<OutputFormat>(text),
             Self::Color => one_of::<Color>(text),
             Self::MaxWait => seconds(text).map(drop),
+            Self::LimitsStore => limits_store(text).map(drop),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use http::header::RETRY_AFTER;
 use petstore_client::Deprecation;
 use petstore_client::events::{Retrying, Waiting};
-use petstore_client::rate_limit::Blocked;
+use petstore_client::rate_limit::{Blocked, SharedStatus};
 use serde_json::{Value, json};
 
 use super::countdown::Countdown;
@@ -59,6 +59,8 @@ pub(super) struct Inner {
     /// What must never be shown.
     secret: Option<String>,
     deprecated: bool,
+    /// Whether a store that cannot be used was reported.
+    store_failed: bool,
     width: Option<u16>,
 }
 
@@ -103,6 +105,7 @@ impl Report {
             wait_told: None,
             secret: None,
             deprecated: false,
+            store_failed: false,
             width: style.width,
         };
         Self { inner: Arc::new(Mutex::new(inner)), style }
@@ -117,6 +120,15 @@ impl Report {
     pub(crate) fn note(&self, text: &str) {
         if !self.style.quiet {
             self.tell("note", style::HINT, text);
+        }
+    }
+
+    /// Warns of a store of rate limits that cannot be used, once.
+    pub(crate) fn store(&self, store: &SharedStatus) {
+        let Some(problem) = &store.problem else { return };
+        if !std::mem::replace(&mut self.lock().store_failed, true) {
+            let location = &store.location;
+            self.warning(&format!("rate limits are not shared: {location}: {problem}"));
         }
     }
 

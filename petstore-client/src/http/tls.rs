@@ -60,7 +60,7 @@ fn without_certificates(http: reqwest::ClientBuilder) -> reqwest::ClientBuilder 
 /// one that this crate's features name. reqwest brings one along only with `aws-lc-rs`, and panics
 /// where there is none.
 #[cfg(all(feature = "rustls-no-provider", not(feature = "aws-lc-rs")))]
-fn install_provider() -> Result<(), Problem> {
+pub(crate) fn install_provider() -> Result<(), Problem> {
     if rustls::crypto::CryptoProvider::get_default().is_some() {
         return Ok(());
     }
@@ -81,6 +81,6 @@ fn install_provider() -> Result<(), Problem> {
 
 #[cfg(not(all(feature = "rustls-no-provider", not(feature = "aws-lc-rs"))))]
 #[expect(clippy::unnecessary_wraps, reason = "the same signature with and without rustls")]
-fn install_provider() -> Result<(), Problem> {
+pub(crate) fn install_provider() -> Result<(), Problem> {
     Ok(())
 }

@@ -105,7 +105,7 @@ impl LimitStore for FileStore {
     async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
         let files = self.files(key).map_err(StoreError::new)?;
         for pause in LOCK_PAUSES {
-            let updated = lock(&files.open).update(&files.path, &mut change);
+            let updated = lock(&files.open).update(&files.path, &mut change, now());
             match updated {
                 Ok(true) => return Ok(()),
                 Ok(false) => sleep(Duration::from_millis(pause)).await,
@@ -175,7 +175,7 @@ impl OpenFiles {
     }
 
     /// Updates the record. Returns false where another process holds its lock.
-    fn update(&mut self, path: &Path, change: &mut Change<'_>) -> io::Result<bool> {
+    fn update(&mut self, path: &Path, change: &mut Change<'_>, now: StoreTime) -> io::Result<bool> {
         let began = clock::now();
         if self.slow_until.is_some_and(|until| began < until) {
             return Err(io::Error::other("its file system is slow"));
@@ -186,7 +186,7 @@ impl OpenFiles {
             Err(TryLockError::WouldBlock) => return Ok(false),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let updated = self.update_locked(path, change);
+        let updated = self.update_locked(path, change, now);
         self.record.unlock()?;
         updated?;
         self.slow = if began.elapsed() > MAX_UPDATE_TIME { self.slow + 1 } else { 0 };
@@ -196,7 +196,12 @@ impl OpenFiles {
         Ok(true)
     }
 
-    fn update_locked(&self, path: &Path, change: &mut Change<'_>) -> io::Result<()> {
+    fn update_locked(
+        &self,
+        path: &Path,
+        change: &mut Change<'_>,
+        now: StoreTime,
+    ) -> io::Result<()> {
         let mut page = [0; PAGE];
         let length = read_at(&self.record, &mut page)?;
         let current = record_of(&page[..length]);
@@ -204,7 +209,7 @@ impl OpenFiles {
             let path = path.display();
             tracing::warn!(%path, "the file of shared rate limits is damaged, and is replaced");
         }
-        let record = change.apply(current, now());
+        let record = change.apply(current, now);
         if record.len() > MAX_RECORD {
             return Err(io::Error::other("the record is too long"));
         }
@@ -344,27 +349,21 @@ fn write_at(mut file: &File, page: &[u8]) -> io::Result<()> {
     file.write_all(page)
 }
 
-/// Returns the time on a clock that all processes of the machine share. In a paused runtime, time
-/// is ahead of that clock.
-fn now() -> StoreTime {
-    static START: LazyLock<(StoreTime, Instant)> = LazyLock::new(|| (machine_time(), clock::now()));
-    let (start, since) = *START;
-    machine_time().max(start.plus(clock::now().saturating_duration_since(since)))
-}
-
-/// Returns the time since the machine was started, which nobody sets.
+/// Returns the time on a clock that all processes of the machine share: since the machine was started,
+/// which nobody sets.
 #[cfg(target_os = "linux")]
-fn machine_time() -> StoreTime {
+fn now() -> StoreTime {
     static BOOT: LazyLock<u64> = LazyLock::new(|| {
         let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         crc32fast::hash(&id).into()
     });
     let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    StoreTime::new(*BOOT, Duration::try_from(since).unwrap_or_default())
+    StoreTime::new(*BOOT, clock::on_runtime(Duration::try_from(since).unwrap_or_default()))
 }
 
 /// Returns the wall clock's time: the others are not the same in all processes.
 #[cfg(not(target_os = "linux"))]
-fn machine_time() -> StoreTime {
-    StoreTime::new(0, clock::wall().duration_since(std::time::UNIX_EPOCH).unwrap_or_default())
+fn now() -> StoreTime {
+    let since = clock::wall().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    StoreTime::new(0, clock::on_runtime(since))
 }

@@ -40,6 +40,8 @@ const LOOK_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
 /// A reset that is further off cannot be right: quotas are counted by the minute and the day, and
 /// one by the month is thinkable.
 const MAX_WINDOW: Duration = Duration::from_secs(32 * 24 * 3600);
+/// How far two measurements of the difference between clocks are apart that is none, in microseconds.
+const MAX_ROUNDING: u64 = 1_000;
 /// No call waits longer for a store.
 const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
 /// An update that takes so much longer is not run any more: its runtime stands still.
@@ -419,16 +421,21 @@ impl Limiter {
 
     async fn update(&self) {
         let Some(shared) = &self.shared else { return };
-        let (report, me, policy) = {
+        let (report, me, policy, known_ahead) = {
             let (now, mut state) = self.lock();
             let waiting = state.lines.waiting() as u64;
             let report = state.member.report(now, waiting, random_part());
-            (report, state.member.id(), state.policy)
+            (report, state.member.id(), state.policy, state.member.ahead())
         };
         let mut result = Err("the store did not apply the change");
         let mut apply = |current: Option<&[u8]>, at: StoreTime| {
             let wall = ServiceTime::from(clock::wall());
-            let (now, ahead) = (at.local(), at.local().0 - self.local(clock::now()).0);
+            let local = self.local(clock::now());
+            // Rounding does not move the ends of windows.
+            let ahead = Some(at.local().0 - local.0)
+                .filter(|ahead| known_ahead.abs_diff(*ahead) > MAX_ROUNDING)
+                .unwrap_or(known_ahead);
+            let now = local.moved(ahead);
             let known = current.and_then(|current| decode(current, at, wall));
             let mut ledger = known.unwrap_or_else(|| Ledger::new(now, wall));
             ledger.remove_dead(now, |other| other == me || shared.is_alive(other));

@@ -301,7 +301,7 @@ impl Member {
         }
     }
 
-    fn ahead(&self) -> i64 {
+    pub(super) fn ahead(&self) -> i64 {
         self.sharing.as_ref().map_or(0, |sharing| sharing.ahead)
     }
 

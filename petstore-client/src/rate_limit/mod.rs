@@ -52,6 +52,8 @@ pub(crate) mod member;
 #[cfg(feature = "file-store")]
 mod file;
 mod queue;
+#[cfg(feature = "redis")]
+mod redis;
 pub(crate) mod store;
 
 pub(crate) mod limiter;
@@ -65,6 +67,8 @@ mod rules;
 #[cfg(test)]
 mod waiting;
 
+#[cfg(feature = "redis")]
+pub use self::redis::RedisStore;
 pub(crate) use decision::Policy;
 #[cfg(feature = "file-store")]
 pub use file::FileStore;

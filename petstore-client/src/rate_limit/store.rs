@@ -164,7 +164,7 @@ impl fmt::Debug for Change<'_> {
 }
 
 /// An instant on a clock that all members share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreTime {
     epoch: u64,
     since: LocalTime,
@@ -176,12 +176,6 @@ impl StoreTime {
     #[must_use]
     pub fn new(epoch: u64, since: Duration) -> Self {
         Self { epoch, since: LocalTime(micros(since)) }
-    }
-
-    /// Returns the instant a while later, in the same epoch.
-    #[must_use]
-    pub fn plus(self, wait: Duration) -> Self {
-        Self { since: self.since.plus(wait), ..self }
     }
 
     pub(crate) fn local(self) -> LocalTime {

@@ -24,7 +24,7 @@ impl Get {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let output = context.output(None)?;
         context.settings.check_profile()?;
-        match context.settings.get(self.setting) {
+        match context.settings.shown(self.setting) {
             Some((value, _)) => output.document(&json!(value)).await,
             None => {
                 Err(CliError::new(Exit::NotFound, format!("{} is not set", self.setting.name())))

@@ -6,6 +6,7 @@ use crate::config::Setting;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::keys;
+use crate::settings::Origin;
 
 /// Shows what holds, and where each value comes from
 ///
@@ -31,13 +32,12 @@ impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let mut output = context.output(Some(&FIELDS))?;
         let settings = &context.settings;
-        let row = |setting, value: Option<&(String, _)>| Row {
-            setting,
-            value: value.map(|(text, _)| text.clone()),
-            origin: value.map(|(_, origin): &(_, crate::settings::Origin)| origin.to_string()),
+        let row = |setting, value: Option<(String, Origin)>| {
+            let (value, origin) = value.unzip();
+            Row { setting, value, origin: origin.map(|origin| origin.to_string()) }
         };
-        let mut rows = vec![row("profile", Some(&settings.profile))];
-        rows.extend(Setting::ALL.iter().map(|&each| row(each.name(), settings.get(each))));
+        let mut rows = vec![row("profile", Some(settings.profile.clone()))];
+        rows.extend(Setting::ALL.iter().map(|&each| row(each.name(), settings.shown(each))));
         // A key that cannot be used is a matter for `doctor`; here it is just not there.
         let key = keys::find(settings, &context.env).ok().flatten();
         let hidden = key.as_ref().map(|_| "(hidden)".to_owned());

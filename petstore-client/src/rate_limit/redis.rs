@@ -1,0 +1,243 @@
+//! The store that the machines of a fleet share: a Redis server, with a value for each key.
+//!
+//! An update compares and sets the whole record in one trip, with what the last one brought back. A
+//! command that is not answered in time may still run: that does no harm, since members tell
+//! absolute numbers.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo as _, TlsCertificates,
+};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use url::Url;
+
+use super::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+use crate::backoff::jitter;
+use crate::clock;
+
+/// Sets a record if it is still the one that was read. Returns whether it was, the server's time in
+/// microseconds, and the record where it was not.
+const COMPARE_AND_SET: &str = "\
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local current = redis.call('GET', KEYS[1])
+if string.sub(current or '', 1, 16) ~= ARGV[1] then return {0, now, current} end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return {1, now, false}";
+/// A record begins with so many bytes that no two records have in common.
+const TAG: usize = 16;
+/// A record is removed that nobody has updated for as long as a block lasts.
+const TTL: Duration = Duration::from_secs(25 * 3600);
+const CONNECTION_TIMEOUT: Duration = Duration::from_millis(400);
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(100);
+/// How often an update is tried before others have come first too often.
+const MAX_CONFLICTS: u32 = 50;
+
+/// Shares limits among machines, through a Redis server (6.2 or later, or what speaks its protocol).
+///
+/// The address is `redis://USER:PASSWORD@HOST:PORT/DB`, or `rediss://` for TLS, which goes by the
+/// system's certificates. What is written is no secret: the API key is in it only as a slow hash. Set
+/// the server's `maxmemory-policy` to `noeviction`. A failover to a replica that lacks the last
+/// updates may cost a 429.
+///
+/// ```no_run
+/// use petstore_client::{Client, rate_limit::RedisStore};
+///
+/// let client = Client::builder("https://petstore.example/v1")
+///     .api_key("s3cret")
+///     .shared_limits(RedisStore::new("redis://cache.internal:6379")?)
+///     .build()?;
+/// # let _ = client;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct RedisStore {
+    client: Client,
+    location: String,
+    prefix: String,
+    connection: Mutex<Option<MultiplexedConnection>>,
+    records: std::sync::Mutex<HashMap<RecordKey, Arc<Mutex<LastRecord>>>>,
+}
+
+/// What the last update brought back.
+#[derive(Default)]
+struct LastRecord {
+    record: Option<Vec<u8>>,
+    /// The server's time in microseconds since 1970, and when it was that.
+    time: Option<(u64, Instant)>,
+    updates: u64,
+}
+
+impl RedisStore {
+    /// Creates a store. Nothing is connected before the first update.
+    ///
+    /// # Errors
+    ///
+    /// Where the address is none, or its scheme neither `redis` nor `rediss`.
+    pub fn new(url: &str) -> Result<Self, StoreError> {
+        Self::with_certificates(url, None)
+    }
+
+    /// Sets what the names of all records begin with; `petstore:` unless set.
+    #[must_use]
+    pub fn key_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Creates a store that trusts these root certificates, as PEM, in place of the system's.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and where there is no certificate in it.
+    pub fn with_root_certificates(url: &str, pem: impl Into<Vec<u8>>) -> Result<Self, StoreError> {
+        Self::with_certificates(url, Some(pem.into()))
+    }
+
+    fn with_certificates(url: &str, root_cert: Option<Vec<u8>>) -> Result<Self, StoreError> {
+        let info = url.into_connection_info().map_err(StoreError::new)?;
+        let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+            crate::http::tls::install_provider()
+                .map_err(|(_, problem)| StoreError::new(problem))?;
+        }
+        let client = match root_cert {
+            None => Client::open(info),
+            root_cert => {
+                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
+            }
+        };
+        Ok(Self {
+            client: client.map_err(StoreError::new)?,
+            location: without_credentials(url),
+            prefix: "petstore:".to_owned(),
+            connection: Mutex::default(),
+            records: std::sync::Mutex::default(),
+        })
+    }
+
+    /// Returns the connection, and connects where there is none.
+    async fn connection(&self) -> Result<MultiplexedConnection, StoreError> {
+        let mut connection = self.connection.lock().await;
+        if let Some(connection) = &*connection {
+            return Ok(connection.clone());
+        }
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECTION_TIMEOUT))
+            .set_response_timeout(Some(RESPONSE_TIMEOUT));
+        let new = self.client.get_multiplexed_async_connection_with_config(&config).await;
+        let new = new.map_err(StoreError::new)?;
+        *connection = Some(new.clone());
+        Ok(new)
+    }
+
+    /// Sends a command. After an error the next one connects anew: the server may have become a
+    /// replica, or the runtime that drove the connection be gone.
+    async fn query<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, StoreError> {
+        let mut connection = self.connection().await?;
+        match command.query_async(&mut connection).await {
+            Ok(value) => Ok(value),
+            Err(error) => {
+                *self.connection.lock().await = None;
+                Err(StoreError::new(error))
+            }
+        }
+    }
+
+    fn last(&self, key: &RecordKey) -> Arc<Mutex<LastRecord>> {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(records.entry(key.clone()).or_default())
+    }
+
+    fn name(&self, key: &RecordKey) -> String {
+        format!("{}limits:{}", self.prefix, key.as_str())
+    }
+}
+
+impl LimitStore for RedisStore {
+    async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        let last = self.last(key);
+        let mut last = last.lock().await;
+        let name = self.name(key);
+        for conflicts in 0..MAX_CONFLICTS {
+            let tag = last.record.as_deref().unwrap_or_default();
+            let tag = &tag[..tag.len().min(TAG)];
+            let mut command = redis::cmd("EVAL");
+            command.arg(COMPARE_AND_SET).arg(1).arg(&name);
+            let new = match last.time {
+                Some((time, at)) => {
+                    let since = Duration::from_micros(time) + at.elapsed();
+                    let current = last.record.as_deref().map(|record| &record[TAG..]);
+                    let record = change.apply(current, StoreTime::new(0, since));
+                    let [member, update] = [change.member().get(), last.updates + 1];
+                    Some([&member.to_le_bytes()[..], &update.to_le_bytes(), &record].concat())
+                }
+                // The first time: it only reads.
+                None => None,
+            };
+            match &new {
+                Some(new) => command.arg(tag).arg(new),
+                None => command.arg("none").arg(""),
+            };
+            command.arg(TTL.as_secs() * 1_000);
+            let asked = clock::now();
+            let answer = self.query::<(bool, u64, Option<Vec<u8>>)>(&command).await?;
+            let (is_set, time, current) = answer;
+            last.time = Some((time, asked));
+            last.updates += 1;
+            if is_set {
+                last.record = new;
+                return Ok(());
+            }
+            last.record = current.filter(|record| record.len() >= TAG);
+            if conflicts > 0 {
+                tokio::time::sleep(jitter(Duration::from_millis(1 << conflicts.min(4)))).await;
+            }
+        }
+        Err(StoreError::new("other members come first all the time"))
+    }
+
+    async fn forget(&self, key: Option<&RecordKey>) -> Result<(), StoreError> {
+        if let Some(key) = key {
+            return self.query(redis::cmd("DEL").arg(self.name(key))).await;
+        }
+        let pattern = format!("{}limits:*", self.prefix.replace(['*', '?', '[', '\\'], "?"));
+        let mut cursor = 0_u64;
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1_000);
+            let (next, names) = self.query::<(u64, Vec<String>)>(&scan).await?;
+            if !names.is_empty() {
+                self.query::<()>(redis::cmd("DEL").arg(names)).await?;
+            }
+            if next == 0 {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        self.location.as_str().into()
+    }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore").field("location", &self.location).finish_non_exhaustive()
+    }
+}
+
+/// Returns an address as messages show it.
+fn without_credentials(url: &str) -> String {
+    let Ok(mut url) = Url::parse(url) else { return "Redis".to_owned() };
+    let cleared = url.set_username("").and_then(|()| url.set_password(None));
+    if cleared.is_ok() { url.to_string() } else { format!("{}:…", url.scheme()) }
+}
