@@ -1,0 +1,223 @@
+//! Limits that members share through a real Redis server, on a port and in a folder of its own:
+//! `cargo test --features redis-server --test redis`, which needs `redis-server`.
+//!
+//! The server listens on several loopback addresses: clients that use different ones stand for
+//! different processes, since those with one address share a limiter.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use petstore_client::events::Event;
+use petstore_client::rate_limit::RedisStore;
+use petstore_client::{Client, RequestOptions};
+use petstore_mock::{MockServer, Plan};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+const KEY: &str = "a-key-of-the-fleet";
+
+/// A server of its own, which ends with the test.
+struct Redis {
+    child: Child,
+    port: u16,
+    folder: TempDir,
+    password: Option<&'static str>,
+}
+
+impl Redis {
+    async fn start(password: Option<&'static str>) -> Self {
+        // Another program may take the port in between: then another one is tried.
+        for _ in 0..10 {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            drop(listener);
+            let folder = TempDir::new().unwrap();
+            let child = launch(port, &folder, password);
+            let mut redis = Self { child, port, folder, password };
+            if redis.is_up().await {
+                return redis;
+            }
+        }
+        panic!("redis-server does not start")
+    }
+
+    async fn is_up(&mut self) -> bool {
+        let end = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < end && self.child.try_wait().unwrap().is_none() {
+            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        false
+    }
+
+    /// Starts the server again, without what it knew.
+    async fn restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = launch(self.port, &self.folder, self.password);
+        assert!(self.is_up().await);
+    }
+
+    fn url(&self, member: u8) -> String {
+        let password = self.password.map(|password| format!(":{password}@")).unwrap_or_default();
+        format!("redis://{password}127.0.0.{member}:{}", self.port)
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Runs a command by `redis-cli`, and returns what it prints.
+    fn cli(&self, words: &[&str]) -> String {
+        let mut command = Command::new("redis-cli");
+        command.args(["-p", &self.port.to_string(), "--no-auth-warning"]).args(words);
+        let output = command.env("REDISCLI_AUTH", self.password.unwrap_or_default()).output();
+        String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
+    }
+}
+
+fn launch(port: u16, folder: &TempDir, password: Option<&str>) -> Child {
+    let addresses = ["--bind", "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"];
+    let mut command = Command::new("redis-server");
+    command.args(["--port", &port.to_string(), "--save", "", "--dir"]).arg(folder.path());
+    command.args(addresses).args(password.iter().flat_map(|password| ["--requirepass", password]));
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+type Problems = Arc<Mutex<Vec<Option<String>>>>;
+
+/// A client, and what it reports of the store.
+fn member(server: &MockServer, url: &str) -> (Client, Problems) {
+    let problems = Problems::default();
+    let seen = Arc::clone(&problems);
+    let hasty = RequestOptions::new().max_wait(Duration::ZERO);
+    let client = Client::builder(server.url())
+        .api_key(KEY)
+        .options(&hasty)
+        .shared_limits(RedisStore::new(url).unwrap())
+        .on_event(move |event| {
+            if let Event::SharedStore(store) = event {
+                seen.lock().unwrap().push(store.problem.clone());
+            }
+        })
+        .build()
+        .unwrap();
+    (client, problems)
+}
+
+async fn mock(per_minute: u32) -> MockServer {
+    MockServer::builder().key(KEY, Plan::enterprise(per_minute, 100_000)).start().await.unwrap()
+}
+
+/// Asks as long as nothing has to be waited for; returns how often.
+async fn greedy(client: &Client, tasks: usize) -> u64 {
+    let task = async || {
+        let mut done = 0;
+        while client.pets().list().limit(1).await.is_ok() {
+            done += 1;
+        }
+        done
+    };
+    join_all((0..tasks).map(|_| task())).await.into_iter().sum()
+}
+
+#[tokio::test]
+async fn four_members_use_a_quota_up_are_not_refused_and_get_equal_parts() {
+    let (redis, server) = (Redis::start(None).await, mock(400).await);
+    let members: Vec<_> = (1..=4).map(|n| member(&server, &redis.url(n)).0).collect();
+    // So that none begins before the others are there.
+    for member in &members {
+        member.synchronize_rate_limits().await;
+    }
+    let done = join_all(members.iter().map(|member| greedy(member, 16))).await;
+    let refused: u64 = members.iter().map(|member| member.rate_limits().throttled).sum();
+    let sum: u64 = done.iter().sum();
+    assert_eq!(refused, 0);
+    // A minute may end in between.
+    assert!((380..=800).contains(&sum), "{done:?}");
+    let (least, most) = (done.iter().min().unwrap(), done.iter().max().unwrap());
+    assert!(least * 10 >= most * 7, "{done:?}");
+    assert_eq!(members[0].rate_limits().shared.unwrap().members, 4);
+    server.report().assert_compliant();
+}
+
+#[tokio::test]
+async fn nothing_in_the_store_is_secret_and_what_is_in_it_can_be_forgotten() {
+    let (redis, server) = (Redis::start(None).await, mock(100).await);
+    let (client, _) = member(&server, &redis.url(1));
+    client.pets().list().limit(1).await.unwrap();
+    client.synchronize_rate_limits().await;
+    let names = redis.cli(&["--raw", "KEYS", "*"]);
+    assert_eq!(names.lines().count(), 1, "{names}");
+    let all = names.clone() + &redis.cli(&["--raw", "GET", names.trim()]);
+    assert!(!all.contains(KEY) && all.len() > 60, "{all}");
+    client.forget_rate_limits().await.unwrap();
+    assert_eq!(redis.cli(&["--raw", "KEYS", "*"]).trim(), "");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_reported_once_and_used_again_when_it_does() {
+    let (redis, server) = (Redis::start(None).await, mock(100_000).await);
+    let (client, problems) = member(&server, &redis.url(1));
+    client.pets().list().limit(1).await.unwrap();
+    redis.signal(Signal::STOP);
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        let began = Instant::now();
+        client.pets().list().limit(1).await.unwrap();
+        // The store holds no call up for longer than a second; the rest is the machine's.
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+    assert_eq!(problems.lock().unwrap().len(), 1, "{problems:?}");
+    assert!(client.rate_limits().shared.unwrap().problem.is_some());
+    redis.signal(Signal::CONT);
+    while problems.lock().unwrap().len() < 2 {
+        client.pets().list().limit(1).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(problems.lock().unwrap()[1], None);
+    assert_eq!(client.rate_limits().throttled, 0);
+}
+
+#[tokio::test]
+async fn a_server_that_is_restarted_empty_costs_nothing_but_a_probe() {
+    let (mut redis, server) = (Redis::start(None).await, mock(100_000).await);
+    let (client, _) = member(&server, &redis.url(1));
+    for round in 0..3 {
+        join_all((0..50).map(|_| client.pets().list().limit(1).into_future())).await;
+        redis.restart().await;
+        client.pets().list().limit(1).await.unwrap();
+        assert_eq!(client.rate_limits().throttled, 0, "{round}");
+    }
+    server.report().assert_compliant();
+}
+
+#[tokio::test]
+async fn a_password_is_used_and_a_wrong_one_is_reported_without_repeating_it() {
+    let (redis, server) = (Redis::start(Some("open-sesame")).await, mock(100).await);
+    let (client, problems) = member(&server, &redis.url(1));
+    client.pets().list().limit(1).await.unwrap();
+    let shared = client.synchronize_rate_limits().await.shared.unwrap();
+    assert_eq!((shared.members, shared.problem), (1, None));
+    assert!(!shared.location.contains("open-sesame"), "{}", shared.location);
+    assert!(problems.lock().unwrap().is_empty());
+    let wrong = format!("redis://:a-wrong-word@127.0.0.2:{}", redis.port);
+    let (client, problems) = member(&server, &wrong);
+    client.pets().list().limit(1).await.unwrap();
+    let problem = problems.lock().unwrap()[0].clone().unwrap();
+    assert!(problem.to_lowercase().contains("password"), "{problem}");
+    assert!(!problem.contains("a-wrong-word"), "{problem}");
+}
