@@ -13,7 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use petstore_client::Client;
+use petstore_client::rate_limit::FileStore;
 use petstore_mock::{MockServer, Plan};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
@@ -88,36 +90,54 @@ fn measure<F: Future<Output = ()> + Send + 'static>(
     (cpu() - before).as_secs_f64() * 1e6 / calls
 }
 
-fn compare(name: &str, runtime: &Runtime, server: &Server, tasks: usize, size: (usize, usize)) {
-    let (rounds, calls) = size;
-    let client = Client::builder(&server.url).api_key(KEY).build().unwrap();
-    let http = reqwest::Client::new();
-    let url = format!("{}/store/orders", server.url);
-    let ours = move || {
-        let call = client.store().orders().send();
-        async move { drop(call.await.unwrap()) }
-    };
-    let bare = move || {
-        let call = http.get(&url).bearer_auth(KEY).send();
-        async move {
-            let body = call.await.unwrap().bytes().await.unwrap();
-            drop(serde_json::from_slice::<serde_json::Value>(&body).unwrap());
-        }
-    };
+type Size = (usize, usize);
+
+/// Runs two kinds of calls in turns, and prints the medians.
+fn compare<A, B>(
+    name: &str,
+    runtime: &Runtime,
+    (tasks, (rounds, calls)): (usize, Size),
+    (first, ours): (&str, impl Fn() -> A + Clone + Send + Sync + 'static),
+    (second, other): (&str, impl Fn() -> B + Clone + Send + Sync + 'static),
+) where
+    A: Future<Output = ()> + Send + 'static,
+    B: Future<Output = ()> + Send + 'static,
+{
     measure(runtime, tasks, calls / 4 + 1, ours.clone());
-    measure(runtime, tasks, calls / 4 + 1, bare.clone());
+    measure(runtime, tasks, calls / 4 + 1, other.clone());
     let mut rounds: Vec<_> = (0..rounds)
         .map(|_| {
             let ours = measure(runtime, tasks, calls, ours.clone());
-            let bare = measure(runtime, tasks, calls, bare.clone());
-            (ours / bare, ours, bare)
+            let other = measure(runtime, tasks, calls, other.clone());
+            (ours / other, ours, other)
         })
         .collect();
     rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (ratio, ours, bare) = rounds[rounds.len() / 2];
+    let (ratio, ours, other) = rounds[rounds.len() / 2];
     println!(
-        "{name:14} {tasks:4} tasks: {ours:6.1} us of CPU a call, reqwest {bare:6.1}: {ratio:.3}"
+        "{name:14} {tasks:4} tasks: {first} {ours:6.1} us of CPU a call, {second} {other:6.1}: {ratio:.3}"
     );
+}
+
+/// A call of the client's.
+fn call(client: Client) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + Sync {
+    move || {
+        let call = client.store().orders().send();
+        Box::pin(async move { drop(call.await.unwrap()) })
+    }
+}
+
+/// The same by reqwest alone.
+fn bare(server: &Server) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + Sync + use<> {
+    let http = reqwest::Client::new();
+    let url = format!("{}/store/orders", server.url);
+    move || {
+        let call = http.get(&url).bearer_auth(KEY).send();
+        Box::pin(async move {
+            let body = call.await.unwrap().bytes().await.unwrap();
+            drop(serde_json::from_slice::<serde_json::Value>(&body).unwrap());
+        })
+    }
 }
 
 fn main() {
@@ -130,8 +150,18 @@ fn main() {
     let server = Server::start();
     let current = Builder::new_current_thread().enable_all().build().unwrap();
     let multi = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let builder = || Client::builder(&server.url).api_key(KEY);
     for tasks in [1, 64] {
-        compare("current thread", &current, &server, tasks, size);
-        compare("multi thread", &multi, &server, tasks, size);
+        for (name, runtime) in [("current thread", &current), ("multi thread", &multi)] {
+            let alone = call(builder().build().unwrap());
+            compare(name, runtime, (tasks, size), ("client", alone), ("reqwest", bare(&server)));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for tasks in [1, 64, 256] {
+        let store = FileStore::new(folder.path());
+        let shared = call(builder().shared_limits(store).build().unwrap());
+        let alone = call(builder().build().unwrap());
+        compare("shared", &current, (tasks, size), ("by a file", shared), ("alone", alone));
     }
 }

@@ -22,6 +22,8 @@ const UNFORESEEN_STEP: Duration = Duration::from_secs(60);
 /// for a while, as lost and in the figure, and would use up what is left of a burst with nothing
 /// left to ask with.
 const SETTLING_RESERVE: u64 = 4;
+/// A figure that is as old says little of what other clients have used since.
+const MIN_OLD: Duration = Duration::from_millis(100);
 /// How much later than its window a lost request may be counted.
 const LATE: Duration = Duration::from_secs(2);
 
@@ -124,12 +126,13 @@ impl Ledger {
     /// Returns how much later than announced a window is taken to open. Other clients may have been
     /// told to wait for whole seconds, rounded up: who sends before those are over is early for the
     /// whole key, and is counted towards its ban.
-    pub(super) fn guard(&self) -> Duration {
-        if self.shared_use().is_some() { self.guard.max(GUARD_STEP) } else { self.guard }
+    pub(super) fn guard(&self, now: ServiceTime) -> Duration {
+        let beside_others = self.cut_off || self.others_until.is_some_and(|until| now < until);
+        if beside_others { self.guard.max(GUARD_STEP) } else { self.guard }
     }
 
     pub(super) fn has_passed(&self, window: &Window, now: ServiceTime) -> bool {
-        now >= window.reset.plus(self.guard())
+        now >= window.reset.plus(self.guard(now))
     }
 
     /// Returns how many more requests a window leaves to this caller.
@@ -143,7 +146,7 @@ impl Ledger {
     }
 
     /// Returns the own share of what is used, where other clients use the key.
-    fn shared_use(&self) -> Option<f64> {
+    pub(super) fn shared_use(&self) -> Option<f64> {
         let assumed = if self.cut_off { ASSUMED_SHARE } else { 1.0 };
         let share = self.own_share.map_or(assumed, |share| share.min(assumed));
         Some(share).filter(|share| *share < SOLE_USER_SHARE)
@@ -161,7 +164,7 @@ impl Ledger {
         self.add_plan(&mut room, now, service_now, policy);
         // A share that was agreed on is exact: nothing has to be left to others.
         let margin = match self.shared_use() {
-            Some(share) if policy.share >= 1.0 => margin(share),
+            Some(share) if policy.share >= 1.0 => margin(share, self.members.alive(now)),
             _ => 0,
         };
         for window in &self.windows {
@@ -170,7 +173,7 @@ impl Ledger {
             if !self.has_passed(window, service_now) {
                 if left == 0 && (self.reserved() == 0 || window.remaining == 0) {
                     room.block(Block {
-                        until: self.clock.local(window.reset.plus(self.guard())),
+                        until: self.clock.local(window.reset.plus(self.guard(service_now))),
                         named: window.reset,
                         reason: BlockReason::Quota(window.quota),
                     });
@@ -222,8 +225,15 @@ impl Ledger {
             cap = UNFORESEEN_CAPS.get(step).map_or(cap, |most| cap.min(*most));
         }
         if let Some(share) = self.shared_use().filter(|_| policy.share >= 1.0) {
-            // Others see what is in flight a round trip late: less as the end comes near.
-            cap = cap.min(part(room.left, share / 2.0)).max(1);
+            // Others see what is in flight a round trip late: less as the end comes near. Where
+            // nothing came for a while, they may have used all since: one request asks first.
+            let old = (self.latency * 2).max(MIN_OLD);
+            let is_old = self.seen_at.is_none_or(|at| now.since(at) > old);
+            cap = if is_old {
+                1
+            } else {
+                cap.min(part(room.left, share.max(ASSUMED_SHARE) / 2.0)).max(1)
+            };
         }
         cap
     }
@@ -259,9 +269,11 @@ impl Room {
     }
 }
 
-/// Returns what is left to other clients near the end of a window: each may have one in flight.
-fn margin(share: f64) -> u64 {
-    part(1, 1.0 / share - 0.5)
+/// Returns what is left to other clients near the end of a window: each may have one in flight, if
+/// they use as much as a member.
+fn margin(share: f64, members: usize) -> u64 {
+    let members = f64::from(u32::try_from(members.max(1)).unwrap_or(u32::MAX));
+    part(1, (1.0 / share - 1.0) * members + 0.5)
 }
 
 #[expect(

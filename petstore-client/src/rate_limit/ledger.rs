@@ -30,6 +30,8 @@ const MAX_EXTRA_WAIT: Duration = Duration::from_secs(15 * 60);
 /// By how much a window is expected to open later than announced, once one did.
 pub(super) const GUARD_STEP: Duration = Duration::from_secs(1);
 const MAX_GUARD: Duration = Duration::from_secs(2);
+/// For how long other clients are remembered that do not show any more.
+const OTHERS_REMEMBERED: Duration = Duration::from_secs(300);
 /// How much a response counts in the mean latency.
 const LATENCY_WEIGHT: u32 = 16;
 /// A service has two quotas; their limits may change. So many windows are kept.
@@ -103,6 +105,10 @@ pub(crate) struct Ledger {
     pub(super) guard: Duration,
     /// The own share of what was used in the last window.
     pub(super) own_share: Option<f64>,
+    /// Until when other clients are taken to use the key as well.
+    pub(super) others_until: Option<ServiceTime>,
+    /// When the last figure was written, or later.
+    pub(super) seen_at: Option<LocalTime>,
     /// The running mean from sending to the response's head.
     pub(super) latency: Duration,
     /// Whether members may be at work that cannot be seen: their store is out of reach.
@@ -126,6 +132,8 @@ impl Ledger {
             usage: PlanUsage::default(),
             guard: Duration::ZERO,
             own_share: None,
+            others_until: None,
+            seen_at: None,
             latency: Duration::ZERO,
             cut_off: false,
         }
@@ -181,6 +189,7 @@ impl Ledger {
         }
         let current = figure.filter(|figure| figure.reset >= earliest);
         self.learn(current, counted, (sent, now, earliest));
+        self.seen_at = self.seen_at.max(current.map(|_| now));
         self.described |= current.is_some() || figure.is_none();
         // 429s of requests that were in flight together are one.
         let is_later = self.throttled_at.is_none_or(|at| sent > at || probe && sent == at);
@@ -189,7 +198,8 @@ impl Ledger {
             self.throttled_at = Some(now);
             return Some(self.block(current, now, &head, jitter));
         }
-        if is_later {
+        // A request that was forced shows that the service lets in again.
+        if is_later && (probe || self.blocked_at(now).is_none()) {
             self.blocked = None;
             self.strikes = 0;
         }
@@ -259,7 +269,7 @@ impl Ledger {
         let outstanding = self.outstanding();
         let mut share = self.own_share;
         let (mut described, mut reopened) = (false, false);
-        let guard = self.guard();
+        let guard = self.guard(now);
         self.windows.retain_mut(|window| {
             let passed = now >= window.reset.plus(guard);
             let Some(figure) = figure.filter(|figure| window.describes(figure, now)) else {
@@ -292,6 +302,9 @@ impl Ledger {
             self.drop_surplus_windows();
         }
         self.own_share = share;
+        if self.shared_use().is_some() {
+            self.others_until = Some(now.plus(OTHERS_REMEMBERED));
+        }
         if reopened {
             self.members.turn();
         }

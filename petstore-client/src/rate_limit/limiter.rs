@@ -201,7 +201,7 @@ impl Limiter {
     /// Returns what is known, for programs and people.
     pub(crate) fn snapshot(&self, policy: &Policy) -> RateLimits {
         let (_, state) = self.lock();
-        let is_known = self.shared.is_none() || state.member.members() > 0;
+        let is_known = self.shared.is_none() || state.member.is_shared();
         drop(state);
         if !is_known {
             self.start_update();
@@ -232,7 +232,7 @@ impl Limiter {
             unresolved: u32::try_from(member.unresolved()).unwrap_or(u32::MAX),
             waiting: state.lines.waiting(),
             throttled: member.throttled,
-            shared: self.shared.as_ref().map(|shared| shared.status(&state)),
+            shared: self.shared.as_ref().map(|shared| shared.status(&state, now)),
         }
     }
 
@@ -438,8 +438,8 @@ impl Limiter {
             let now = local.moved(ahead);
             let known = current.and_then(|current| decode(current, at, wall));
             let mut ledger = known.unwrap_or_else(|| Ledger::new(now, wall));
-            ledger.remove_dead(now, |other| other == me || shared.is_alive(other));
-            if !ledger.members.admits(me) {
+            ledger.bury(now, |other| other == me || shared.is_alive(other));
+            if !ledger.members.admits(me, now) {
                 result = Err("it has as many members as there may be");
                 return current.unwrap_or_default().to_vec();
             }
@@ -481,9 +481,9 @@ impl Limiter {
     /// Returns the store's state where it has changed since `seen`.
     pub(crate) fn store_news(&self, seen: &AtomicU64) -> Option<SharedStatus> {
         let shared = self.shared.as_ref()?;
-        let (_, state) = self.lock();
+        let (now, state) = self.lock();
         let is_new = seen.swap(state.changes, Ordering::Relaxed) != state.changes;
-        is_new.then(|| shared.status(&state))
+        is_new.then(|| shared.status(&state, now))
     }
 }
 
@@ -492,10 +492,10 @@ impl SharedRecord {
         self.store.is_alive(&self.key, member).unwrap_or(true)
     }
 
-    fn status(&self, state: &State) -> SharedStatus {
+    fn status(&self, state: &State, now: LocalTime) -> SharedStatus {
         SharedStatus {
             location: self.store.location().into_owned(),
-            members: state.member.members(),
+            members: state.member.members(now),
             problem: state.problem.clone(),
         }
     }

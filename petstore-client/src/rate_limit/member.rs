@@ -20,6 +20,8 @@ use super::window::Window;
 /// otherwise when a member has had reservations for some time.
 const MAX_UNTOLD: u32 = 16;
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+const MIN_UPDATE_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_millis(10);
+const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
 const MAX_UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
 /// How often a store that is out of reach is tried.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -329,16 +331,26 @@ impl Member {
         self.id
     }
 
+    /// Returns whether the record has been read.
+    pub(super) fn is_shared(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.state != SharingState::New)
+    }
+
     /// Returns how many members there are, this one included; 0 where none are known.
-    pub(crate) fn members(&self) -> usize {
-        self.ledger.members.len()
+    pub(crate) fn members(&self, now: LocalTime) -> usize {
+        self.ledger.members.alive(self.ledger_time(now))
     }
 
     /// Returns when the record is to be updated next, if anything is to be told or asked for.
     pub(crate) fn update_at(&self, waiting: u64) -> Option<LocalTime> {
         let sharing = self.sharing.as_ref()?;
         let has_something = sharing.held + sharing.given_back + self.requests.count() > 0;
-        let soon = sharing.updated_at.plus(MIN_UPDATE_INTERVAL);
+        // What other clients use, the members know as well as they tell each other.
+        let (max_untold, interval) = match self.ledger.shared_use() {
+            Some(_) => (1, MIN_UPDATE_INTERVAL_BESIDE_OTHERS),
+            None => (MAX_UNTOLD, MIN_UPDATE_INTERVAL),
+        };
+        let soon = sharing.updated_at.plus(interval);
         let is_idle = self.requests.count() == 0 && waiting == 0;
         let told = match (&sharing.state, sharing.untold) {
             (SharingState::Alone, untold) => {
@@ -346,13 +358,17 @@ impl Member {
                 return is_used.then(|| sharing.updated_at.plus(RETRY_INTERVAL));
             }
             _ if sharing.is_urgent => Some(sharing.updated_at),
-            (_, MAX_UNTOLD..) => Some(soon),
+            (_, untold) if untold >= max_untold => Some(soon),
             (_, 1..) if is_idle => Some(soon),
             (_, 0) if !has_something => None,
             _ => Some(sharing.updated_at.plus(MAX_UPDATE_INTERVAL)),
         };
         let asked = (waiting > 0 && sharing.held == 0).then_some(sharing.ask_at);
-        told.into_iter().chain(asked).min()
+        let first = match sharing.state {
+            SharingState::New => sharing.updated_at,
+            _ => sharing.updated_at.plus(MIN_UPDATE_PAUSE),
+        };
+        told.into_iter().chain(asked).min().map(|at| at.max(first))
     }
 
     /// Returns what to tell with an update, in the store's time if its clock is so far ahead.
@@ -360,6 +376,7 @@ impl Member {
         let blocked = self.ledger.blocked.map(|block| self.local(block));
         let probe_until = self.requests.probe().map(|lease| lease.end);
         let in_flight = self.requests.count();
+        let others = self.ledger.shared_use().is_some();
         let is_valid = self.drawing().is_some_and(|sharing| sharing.is_valid(now));
         let Some(sharing) = &mut self.sharing else { return Report::default() };
         let since = now.since(sharing.updated_at).max(MIN_UPDATE_INTERVAL);
@@ -382,7 +399,7 @@ impl Member {
             reserved: kept + in_flight,
             given_back: sharing.given_back,
             want: waiting,
-            ahead: if in_flight + waiting > 0 { ahead.saturating_sub(kept) } else { 0 },
+            ahead: if in_flight + waiting > 0 && !others { ahead.saturating_sub(kept) } else { 0 },
             blocked,
             probe_until: probe_until
                 .or_else(|| sharing.holds_probe.then(|| now.plus(MEMBER_LEASE))),
@@ -424,9 +441,9 @@ impl Member {
         if was != SharingState::Alone {
             self.ledger.cut_off = true;
             let (id, reserved) = (self.id, self.requests.count());
-            self.ledger.members.split_off(|slot| slot.id == id);
+            // What others had reserved may be counted; from now on they cannot be seen.
+            self.ledger.bury(self.ledger_time(now), |member| member == id);
             self.ledger.members.slot(id).reserved = reserved;
-            self.ledger.probe = None;
             self.note_probe(now);
         }
     }

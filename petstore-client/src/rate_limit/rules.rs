@@ -91,11 +91,11 @@ fn a_quota_that_is_not_described_any_more_is_forgotten_after_its_reset() {
 fn a_late_response_may_only_lower_the_figure() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(100, 50, 60));
+    answer(&mut member, first, 0, figure(100, 99, 60));
     let (one, other) = (send(&mut member, 21), send(&mut member, 21));
-    answer(&mut member, other, 22, figure(100, 48, 60));
-    answer(&mut member, one, 22, figure(100, 49, 60));
-    assert_eq!(member.ledger.windows[0].remaining, 48);
+    answer(&mut member, other, 22, figure(100, 97, 60));
+    answer(&mut member, one, 22, figure(100, 98, 60));
+    assert_eq!(member.ledger.windows[0].remaining, 97);
 }
 
 #[test]
@@ -365,11 +365,11 @@ fn five_may_be_in_flight_while_the_minutes_quota_is_not_known_and_no_plan_is_nam
 
 #[test]
 fn after_an_unforeseen_429_little_is_in_flight_for_two_minutes() {
-    let mut member = with_window(1_000, 900);
+    let mut member = with_window(1_000, 999);
     let refused = send(&mut member, 1);
-    respond(&mut member, refused, 1, 429, figure(1_000, 899, 60), Some(1));
+    respond(&mut member, refused, 1, 429, figure(1_000, 998, 60), Some(1));
     let probe = send(&mut member, 2);
-    answer(&mut member, probe, 2, figure(1_000, 898, 60));
+    answer(&mut member, probe, 2, figure(1_000, 997, 60));
     assert_eq!(fill(&mut member.clone(), 3), 2);
     let probe = send(&mut member, 63);
     answer(&mut member, probe, 63, figure(1_000, 999, 120));
@@ -383,12 +383,15 @@ fn after_an_unforeseen_429_little_is_in_flight_for_two_minutes() {
 fn beside_other_clients_less_is_in_flight_only_where_little_is_left() {
     let shared = |limit, remaining| {
         let mut member = with_window(limit, remaining);
-        member.ledger.own_share = Some(0.25);
+        (member.ledger.own_share, member.ledger.seen_at) = (Some(0.25), Some(at(1)));
         member
     };
     assert_eq!(fill(&mut shared(1_000_000, 900_000), 1), 4_096);
     assert!(fill(&mut shared(1_000, 40), 1) <= 5);
     assert_eq!(fill(&mut shared(1_000, 3), 1), 0, "the last ones are left to the others");
+    let mut idle = shared(1_000_000, 900_000);
+    idle.ledger.seen_at = Some(at(0));
+    assert_eq!(fill(&mut idle, 1), 1, "others may have used all since");
 }
 
 #[test]

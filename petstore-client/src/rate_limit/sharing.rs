@@ -12,6 +12,7 @@ use super::decision::{Allowance, Decision, Policy};
 use super::ledger::{Block, Ledger, Outcome, Probe};
 use super::slots::{MemberId, Slot};
 use super::snapshot::{Quota, WaitReason};
+use super::window::Window;
 
 /// A member that does not update for so long is taken to be dead.
 pub(super) const MEMBER_LEASE: Duration = Duration::from_secs(5);
@@ -19,7 +20,9 @@ pub(super) const MEMBER_LEASE: Duration = Duration::from_secs(5);
 const PROBE_LEASE: Duration = Duration::from_secs(3);
 /// How soon a member that got nothing asks again.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_ASK_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_ASK_INTERVAL: Duration = Duration::from_millis(1_600);
+const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
 /// Members that wait for a reset ask within this time after it, not all at once.
 const MAX_SPREAD: Duration = Duration::from_millis(300);
 /// In the last part of a window nothing is kept for members that do not ask for it.
@@ -53,13 +56,16 @@ pub(crate) struct Granted {
 }
 
 impl Ledger {
-    /// Counts what dead members had reserved as lost, and ends their probes.
-    pub(crate) fn remove_dead(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
-        for dead in self.members.split_off(|slot| now < slot.until && is_alive(slot.id)) {
-            if dead.reserved > 0 {
-                self.lost.add(u32::try_from(dead.reserved).unwrap_or(u32::MAX), now, now);
+    /// Counts what dead members had reserved as lost, and ends their probes. What they got is
+    /// remembered: a member that has nothing to tell for a while looks the same.
+    pub(crate) fn bury(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
+        let (lost, probe) = (&mut self.lost, &mut self.probe);
+        for slot in self.members.iter_mut().filter(|slot| now >= slot.until || !is_alive(slot.id)) {
+            if slot.reserved > 0 {
+                lost.add(u32::try_from(slot.reserved).unwrap_or(u32::MAX), now, now);
             }
-            self.end_probe(dead.id);
+            (slot.reserved, slot.want, slot.until) = (0, 0, slot.until.min(now));
+            *probe = probe.filter(|probe| probe.member != slot.id);
         }
     }
 
@@ -113,13 +119,16 @@ impl Ledger {
             Err(Decision::WaitUntil(block)) => {
                 let spread = if self.members.len() > 1 { report.spread } else { 0.0 };
                 let opens = block.until.plus(MAX_SPREAD.mul_f64(spread));
-                return nothing(opens.min(now.plus(MAX_ASK_INTERVAL)));
+                // Another member may learn that it ends sooner.
+                let look = (block.until.since(now) / 16).clamp(MAX_ASK_INTERVAL, MAX_LOOK_INTERVAL);
+                return nothing(opens.min(now.plus(look)));
             }
             Err(Decision::WaitForResponse(WaitReason::Probe)) => {
-                // Its response comes about then, and is told at once.
-                let expected = self.probe.map(|probe| probe.granted.plus(self.latency * 6 / 5));
-                let next = now.plus((self.latency / 4).max(Duration::from_millis(5)));
-                let next = expected.map_or(next, |expected| next.max(expected));
+                // Its response comes about then, and is told at once. One that takes longer is
+                // asked for less often.
+                let granted = self.probe.map_or(now, |probe| probe.granted);
+                let interval = (self.latency / 4).max(now.since(granted) / 4).max(MIN_ASK_INTERVAL);
+                let next = now.plus(interval).max(granted.plus(self.latency * 6 / 5));
                 return nothing(next.min(now.plus(MAX_ASK_INTERVAL)));
             }
             Err(Decision::WaitForResponse(WaitReason::Concurrency)) => {
@@ -154,11 +163,12 @@ impl Ledger {
     fn part_of(&self, me: MemberId, report: &Report, free: u64, now: LocalTime) -> u64 {
         let members = self.members.len() as u64;
         let service_now = self.clock.earliest(now);
-        let open = self.windows.iter().filter(|window| !self.has_passed(window, service_now));
-        let window = open.min_by_key(|window| (window.quota != Quota::Minute, window.remaining));
-        let (share, rest) = match window {
+        let is_open = |window: &&Window| {
+            window.quota == Quota::Minute && !self.has_passed(window, service_now)
+        };
+        // Nothing is kept for a day for members that do not ask.
+        let (share, rest) = match self.windows.iter().find(is_open) {
             Some(window) => (window.limit / members, window.part_left(service_now)),
-            // Nothing is known to be kept for anybody.
             None => (0, 0.0),
         };
         let rest = ((rest - FREE_FOR_ALL) / (1.0 - FREE_FOR_ALL)).max(0.0);

@@ -83,16 +83,21 @@ impl Slots {
         self.0.len()
     }
 
-    /// Returns whether there is room for a member.
-    pub(super) fn admits(&self, id: MemberId) -> bool {
-        self.0.len() < MAX_MEMBERS || self.get(id).is_some()
+    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Slot> {
+        self.0.iter_mut()
     }
 
-    /// Removes and returns the members that do not meet a condition.
-    pub(super) fn split_off(&mut self, stays: impl Fn(&Slot) -> bool) -> Vec<Slot> {
-        let (stay, leave) = std::mem::take(&mut self.0).into_iter().partition(stays);
-        self.0 = stay;
-        leave
+    /// Returns how many members are alive.
+    pub(super) fn alive(&self, now: LocalTime) -> usize {
+        self.0.iter().filter(|slot| now < slot.until).count()
+    }
+
+    /// Returns whether there is room for a member; the dead make room.
+    pub(super) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
+        if self.0.len() >= MAX_MEMBERS && self.get(id).is_none() {
+            self.0.retain(|slot| now < slot.until);
+        }
+        self.0.len() < MAX_MEMBERS || self.get(id).is_some()
     }
 
     /// Begins a new window for all members.

@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::snapshot::Quota;
 
-const MINUTE: Duration = Duration::from_secs(60);
-const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Resets that are no further apart belong to the same window: servers round.
 const SAME_WINDOW: i64 = 2 * SECOND;
 /// A window whose reset follows another's sooner is the same one, and slides.
@@ -140,10 +138,9 @@ impl Window {
         self.count_own(requests);
     }
 
-    /// Returns which part of the window's time is left, 0 to 1.
+    /// Returns which part of a minute is left, 0 to 1.
     pub(super) fn part_left(&self, now: ServiceTime) -> f64 {
-        let length = if self.quota == Quota::Day { DAY } else { MINUTE };
-        (self.reset.since(now).as_secs_f64() / length.as_secs_f64()).min(1.0)
+        (self.reset.since(now).as_secs_f64() / 60.0).min(1.0)
     }
 
     /// Returns how many more own requests a share of the limit allows.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use proptest::prelude::*;
 
-use super::scenarios::{check, conforming, hostile};
+use super::scenarios::{check, conforming, hostile, members};
 use super::setup::Setup;
 use super::world::run;
 
@@ -27,6 +27,17 @@ fn keeps_within(setup: &Setup) -> Result<usize, TestCaseError> {
     Ok(out.times.len())
 }
 
+/// The same for processes that share what they know.
+fn among_members(setup: &Setup) -> Result<usize, TestCaseError> {
+    let out = run(setup);
+    prop_assume!(2 * out.most_unheard < setup.model.minute);
+    let missed = if setup.model.sliding { out.unheard } else { 0 };
+    prop_assert!(out.refusals <= out.unforeseen + missed, "{} refusals", out.refusals);
+    prop_assert_eq!(out.undone, 0, "jobs whose wait never ended");
+    prop_assert!(out.largest_record <= 4_000, "a record of {} bytes", out.largest_record);
+    Ok(out.times.len())
+}
+
 fn obeys(setup: &Setup) -> Result<usize, TestCaseError> {
     let out = run(setup);
     prop_assert_eq!(out.defied, 0, "requests sent while told to wait");
@@ -39,6 +50,11 @@ fn obeys(setup: &Setup) -> Result<usize, TestCaseError> {
 #[test]
 fn a_sole_user_is_never_refused_and_every_wait_ends() {
     check(conforming(), FEW, |setup| keeps_within(&setup).map(drop));
+}
+
+#[test]
+fn members_are_never_refused_and_every_wait_ends() {
+    check(members(), FEW, |setup| among_members(&setup).map(drop));
 }
 
 #[test]
@@ -70,6 +86,12 @@ fn a_million_requests_and_nothing_refused_or_sent_too_early() {
         obeyed.set(obeyed.get() + obeys(&setup)?);
         Ok(())
     });
+    let shared = Cell::new(0);
+    check(members(), (MANY.0 / 4, MANY.1), |setup| {
+        shared.set(shared.get() + among_members(&setup)?);
+        Ok(())
+    });
+    println!("{} requests of members that share a key, 0 refused", shared.get());
     println!("{} requests to services that conform, 0 refused", kept.get());
     println!("{} to services that do not, 0 sent while told to wait", obeyed.get());
     assert!(kept.get() + obeyed.get() > 1_000_000);

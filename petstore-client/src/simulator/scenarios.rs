@@ -71,6 +71,17 @@ pub(super) fn conforming() -> impl Strategy<Value = Setup> {
         })
 }
 
+/// The same with several processes that share what they know.
+pub(super) fn members() -> impl Strategy<Value = Setup> {
+    (conforming(), 2..6_usize).prop_map(|(mut setup, processes)| {
+        (setup.processes, setup.shared) = (processes, true);
+        // A plan is counted by each process alone.
+        setup.policy.plan = None;
+        setup.jobs = setup.jobs.div_ceil(processes as u64);
+        setup
+    })
+}
+
 /// Which quotas are in force, and shown.
 #[derive(Debug, Clone, Copy)]
 enum Quotas {

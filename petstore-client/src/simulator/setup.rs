@@ -1,5 +1,7 @@
 //! What is run, and what came of it.
 
+use std::ops::Range;
+
 use super::client::Contender;
 use super::network::Network;
 use super::rng::Rng;
@@ -16,6 +18,15 @@ pub(super) struct Setup {
     /// Whether they share what they know, through a page; and when the first is killed.
     pub(super) shared: bool,
     pub(super) killed: i64,
+    /// So many of them share nothing, the last ones.
+    pub(super) strangers: usize,
+    /// From when to when the first is stopped, and the store out of reach.
+    pub(super) stopped: Range<i64>,
+    pub(super) outage: Range<i64>,
+    /// When the store's clock is set, and by how much.
+    pub(super) store_step: (i64, i64),
+    /// For how long the first's tasks pause after each job.
+    pub(super) first_pause: i64,
     /// Tasks and jobs of each process.
     pub(super) tasks: usize,
     /// Tasks of the first process.
@@ -49,6 +60,11 @@ impl Setup {
             processes: 1,
             shared: false,
             killed: i64::MAX,
+            strangers: 0,
+            stopped: 0..0,
+            outage: 0..0,
+            store_step: (i64::MAX, 0),
+            first_pause: 0,
             tasks,
             first_tasks: tasks,
             jobs,
@@ -88,6 +104,8 @@ pub(super) struct Outcome {
     pub(super) most_unheard: u64,
     /// What each process got done.
     pub(super) done: Vec<u64>,
+    /// How long each job of the first process took.
+    pub(super) first_latencies: Vec<i64>,
     /// Updates of the record that processes share, and its size at most.
     pub(super) updates: u64,
     pub(super) largest_record: usize,

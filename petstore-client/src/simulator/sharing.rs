@@ -1,7 +1,7 @@
 //! Members that share a key through a store: refusals, use of the quota, and fairness.
 
 use super::client::Contender;
-use super::service::Model;
+use super::service::{Model, Shows};
 use super::setup::{NOON, Outcome, Setup};
 use super::window::{MINUTE, SECOND};
 use super::world::run;
@@ -23,13 +23,17 @@ impl Shared {
     }
 
     fn run(&self, seed: u64) -> Outcome {
+        run(&self.setup(seed))
+    }
+
+    fn setup(&self, seed: u64) -> Setup {
         let model = Model::new(self.rate);
         let mut setup = Setup::new(Contender::Limiter, model, self.tasks, 1 << 40, seed);
         (setup.processes, setup.shared, setup.killed) = (self.members, true, self.killed);
         setup.first_tasks = self.first_tasks;
         let late = setup.start.rem_euclid(10 * SECOND);
         (setup.start, setup.horizon) = (NOON + late, self.windows * MINUTE - late - 1);
-        run(&setup)
+        setup
     }
 
     fn used(&self, outcome: &Outcome) -> f64 {
@@ -73,6 +77,110 @@ fn one_that_is_killed_costs_the_others_its_part_of_a_window() {
         // What it had in flight or drawn ahead may be missing from one window.
         let missing = 17.0 / (shared.windows as f64 * 60.0);
         assert!(outcome.refusals == 0 && used >= 1.0 - missing, "{killed}: {used}");
+    }
+}
+
+#[test]
+fn a_light_user_hardly_waits_beside_greedy_ones() {
+    for (rate, members) in [(60, 4), (300, 4), (1_000, 16)] {
+        // A third of its share, spread over the window.
+        let pause = 3 * MINUTE * members as i64 / rate as i64;
+        let mut setup = Shared::new(rate, members, 16).setup(1);
+        (setup.first_tasks, setup.first_pause) = (1, pause);
+        let outcome = run(&setup);
+        let mut waits = outcome.first_latencies;
+        waits.sort_unstable();
+        let late = waits.iter().filter(|wait| **wait > MINUTE / 20 + SECOND).count();
+        let case = format!("{rate} {members}: {late} of {} waits", waits.len());
+        assert!(outcome.refusals == 0 && late * 100 <= waits.len() * 5, "{case}");
+    }
+}
+
+#[test]
+fn a_member_that_is_stopped_holds_the_others_up_for_a_while() {
+    for (from, length) in [(0, 20), (30, 5), (30, 90), (100, 3_000)] {
+        let mut setup = Shared::new(60, 4, 16).setup(1);
+        setup.stopped = from * SECOND..(from + length) * SECOND;
+        let outcome = run(&setup);
+        // What it had in flight is counted twice for a while, and what it drew is lost.
+        let used = outcome.let_in as f64 / 600.0;
+        assert!(
+            outcome.refusals <= 1 && used >= 0.93,
+            "{from} {length}: {used:.3} {}",
+            outcome.refusals
+        );
+    }
+}
+
+#[test]
+fn while_the_store_is_out_of_reach_members_go_on_as_carefully_as_beside_other_clients() {
+    for (rate, members, tasks) in [(300, 4, 16), (1_000, 4, 64)] {
+        for (from, length) in [(20, 5), (50, 30), (65, 200)] {
+            let mut setup = Shared::new(rate, members, tasks).setup(1);
+            setup.outage = from * SECOND..(from + length) * SECOND;
+            let outcome = run(&setup);
+            let used = outcome.let_in as f64 / (10 * rate) as f64;
+            let case = format!("{rate} {from} {length}: {used:.3}, {} refused", outcome.refusals);
+            assert_eq!((outcome.bans, outcome.defied), (0, 0), "{case}");
+            assert!(outcome.refusals <= 3 && used >= 0.9, "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_step_of_the_stores_clock_costs_at_most_a_refusal() {
+    for by in [-86_400, -3_600, -20, -2, 2, 20, 3_600, 86_400] {
+        for at in [10, 55, 61, 100] {
+            let mut setup = Shared::new(300, 4, 16).setup(1);
+            setup.store_step = (at * SECOND, by * SECOND);
+            let outcome = run(&setup);
+            let used = outcome.let_in as f64 / 3_000.0;
+            let case = format!("{by} {at}: {used:.3}, {} refused", outcome.refusals);
+            assert_eq!((outcome.bans, outcome.defied), (0, 0), "{case}");
+            assert!(outcome.refusals <= 2 && used >= 0.88, "{case}");
+        }
+    }
+}
+
+#[test]
+fn members_beside_a_client_that_does_not_share_are_hardly_refused() {
+    for (rate, tasks) in [(60, 4), (300, 4), (300, 16), (1_000, 4), (1_000, 16), (1_000, 64)] {
+        let (mut refused, mut used) = (0, 1.0_f64);
+        for seed in 0..6 {
+            let mut setup = Shared::new(rate, 4, tasks).setup(seed);
+            setup.strangers = 1;
+            let outcome = run(&setup);
+            assert_eq!((outcome.bans, outcome.defied), (0, 0), "{rate} {tasks}");
+            refused += outcome.refusals;
+            used = used.min(outcome.let_in as f64 / (10 * rate) as f64);
+        }
+        // Sixty windows: one refusal in five, and at 60 a minute one in three.
+        let most = if rate == 60 { 20 } else { 12 };
+        assert!(refused <= most && used >= 0.95, "{rate} {tasks}: {refused} refused, {used:.3}");
+    }
+}
+
+#[test]
+fn members_survive_the_oddities_of_services() {
+    let odd: [(&str, fn(&mut Model)); 6] = [
+        ("resets rounded down", |model| (model.rounds_down, model.phase) = (true, 700_000)),
+        ("sliding windows", |model| model.sliding = true),
+        ("only the day is shown", |model| (model.shows, model.day) = (Shows::Day, 100_000)),
+        ("counted before", |model| model.counts_before = true),
+        ("no date", |model| model.dates = false),
+        ("whims", |model| model.whims = 20),
+    ];
+    for (name, change) in odd {
+        for (members, tasks) in [(2, 4), (4, 16)] {
+            let mut setup = Shared::new(60, members, tasks).setup(1);
+            change(&mut setup.model);
+            let outcome = run(&setup);
+            let used = outcome.let_in as f64 / 600.0;
+            let case =
+                format!("{name}, {members} {tasks}: {used:.3}, {} refused", outcome.refusals);
+            assert_eq!((outcome.bans, outcome.defied), (0, 0), "{case}");
+            assert!(used >= 0.6, "{case}");
+        }
     }
 }
 

@@ -52,7 +52,7 @@ struct Process {
 }
 
 /// How far the store's clock is ahead of the processes'.
-const STORE_AHEAD: i64 = 77_000_000;
+const STORE_AHEAD: i64 = 1_000_000_000_000;
 
 /// A process that is woken more often than this, and sends nothing, goes round in circles.
 const MOST_WAKES: u32 = 10_000;
@@ -82,6 +82,10 @@ pub(super) fn run(setup: &Setup) -> Outcome {
             break;
         }
         world.now = at;
+        if let Some(later) = world.stopped_until(&event) {
+            world.schedule(later, event);
+            continue;
+        }
         let alone = matches!(event, Happening::Wake(_));
         world.woken = if alone { world.woken + 1 } else { 0 };
         if world.woken > MOST_WAKES {
@@ -99,7 +103,7 @@ impl<'s> World<'s> {
                 setup.contender,
                 setup.start + setup.wall,
                 setup.policy,
-                (id as u64, setup.shared),
+                (id as u64, setup.shared && id + setup.strangers < setup.processes),
             ),
             line: VecDeque::new(),
             jobs: setup.jobs,
@@ -138,6 +142,17 @@ impl<'s> World<'s> {
         self.events.push(Reverse((at, self.order, event)));
     }
 
+    /// Returns when an event comes through to a process that is stopped.
+    fn stopped_until(&self, event: &Happening) -> Option<i64> {
+        let process = match event {
+            Happening::Arrive(_) => return None,
+            Happening::Answer(id) | Happening::Gone(id) => self.requests[*id].process,
+            Happening::Ready(p, _) | Happening::Wake(p) | Happening::Burst(p) => *p,
+        };
+        let is_stopped = process == 0 && self.setup.stopped.contains(&self.now);
+        is_stopped.then_some(self.setup.stopped.end)
+    }
+
     fn take(&mut self, event: Happening) {
         match event {
             Happening::Arrive(id) => self.arrive(id),
@@ -174,26 +189,29 @@ impl<'s> World<'s> {
         let (at, wall) = self.clocks();
         let client = &mut self.processes[p].client;
         let report = client.member.report(now, waiting, spread);
+        if self.setup.outage.contains(&self.now) {
+            client.member.update_failed(now);
+            return true;
+        }
         let known = self.record.as_deref().and_then(|record| decode(record, at, wall));
         let mut ledger = known.unwrap_or_else(|| Ledger::new(at.local(), wall));
-        ledger.remove_dead(at.local(), |member| member.get() != 0 || !killed);
-        let granted = ledger.update(
-            client.member.id(),
-            &report.moved(STORE_AHEAD),
-            &client.policy,
-            at.local(),
-        );
+        ledger.bury(at.local(), |member| member.get() != 0 || !killed);
+        let ahead = at.local().0 - self.now;
+        let granted =
+            ledger.update(client.member.id(), &report.moved(ahead), &client.policy, at.local());
         let record = encode(&ledger, at, wall);
         self.out.largest_record = self.out.largest_record.max(record.len());
         self.out.updates += 1;
         self.record = Some(record);
-        client.member.updated(now, (ledger, STORE_AHEAD), granted);
+        client.member.updated(now, (ledger, ahead), granted);
         true
     }
 
     /// The clock of the store, and the wall clock.
     fn clocks(&self) -> (StoreTime, ServiceTime) {
-        let since = Duration::from_micros((self.now + STORE_AHEAD) as u64);
+        let (at, by) = self.setup.store_step;
+        let step = if self.now >= at { by } else { 0 };
+        let since = Duration::from_micros((self.now + STORE_AHEAD + step) as u64);
         (StoreTime::new(0, since), ServiceTime(self.setup.start + self.setup.wall + self.now))
     }
 
@@ -322,6 +340,9 @@ impl<'s> World<'s> {
             self.schedule(self.now + wait, Happening::Ready(p, again));
         } else {
             self.out.latencies.push(self.now - job.since);
+            if p == 0 {
+                self.out.first_latencies.push(self.now - job.since);
+            }
             self.out.done[p] += 1;
             self.next_job(p);
         }
@@ -348,7 +369,12 @@ impl<'s> World<'s> {
         let process = &mut self.processes[p];
         if process.jobs > 0 {
             process.jobs -= 1;
-            process.line.push_back(Job { since: self.now, refused: 0 });
+            let pause = if p == 0 && self.now > 0 { self.setup.first_pause } else { 0 };
+            let job = Job { since: self.now + pause, refused: 0 };
+            match pause {
+                0 => process.line.push_back(job),
+                pause => self.schedule(self.now + pause, Happening::Ready(p, job)),
+            }
         }
     }
 
