@@ -357,7 +357,7 @@ impl Member {
                 let is_used = waiting > 0 || untold > 0 || has_something;
                 return is_used.then(|| sharing.updated_at.plus(RETRY_INTERVAL));
             }
-            _ if sharing.is_urgent => Some(sharing.updated_at),
+            _ if sharing.is_urgent => return Some(sharing.updated_at),
             (_, untold) if untold >= max_untold => Some(soon),
             (_, 1..) if is_idle => Some(soon),
             (_, 0) if !has_something => None,

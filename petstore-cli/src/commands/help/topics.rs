@@ -22,7 +22,7 @@ What is sent, and where to:
   PETSTORE_API_KEY_FILE         a file with the API key, open to nobody else
   PETSTORE_PROFILE              the profile of the configuration to use
   PETSTORE_MAX_WAIT             seconds that rate limits may hold a call back
-  PETSTORE_LIMITS_STORE         where rate limits are shared: file, redis://HOST, off
+  PETSTORE_LIMITS_STORE         file, redis://HOST or off, as --limits-store
   HTTPS_PROXY, NO_PROXY, …      the proxy, as everywhere
 
 What results look like:
@@ -83,7 +83,7 @@ ends at once with exit code 7 and says from when on requests are taken again.
 --max-wait 0 never waits.
 
 All processes that use a key on this machine share its quotas fairly through a
-file. With --limits-store redis://HOST those of several machines do. If the store
+file. With --limits-store redis://HOST those of several machines do. If that
 fails, a warning says so, and the process goes on alone, more carefully.
 `petstore limits --forget` removes what is known.
 

@@ -1,0 +1,145 @@
+//! Real processes that share a key's limits through the file that `petstore` uses by itself.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use petstore_mock::{MockServer, Operation, Plan, Seed};
+use rustix::process::{Pid, Signal, kill_process};
+
+fn petstore(server: &MockServer, home: &Path, line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_petstore"));
+    command.env_clear().env("PETSTORE_BASE_URL", server.url()).env("PETSTORE_API_KEY", "k");
+    command.env("XDG_STATE_HOME", home).args(line.split(' '));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+fn start(server: &MockServer, home: &Path, line: &str) -> Child {
+    petstore(server, home, line).spawn().unwrap()
+}
+
+fn run(server: &MockServer, home: &Path, line: &str) -> Option<i32> {
+    start(server, home, line).wait().unwrap().code()
+}
+
+async fn mock(plan: Plan) -> MockServer {
+    MockServer::builder().key("k", plan).seed(Seed::none()).start().await.unwrap()
+}
+
+fn statuses(server: &MockServer, status: u16) -> usize {
+    server.requests(..).iter().filter(|request| request.status() == Some(status)).count()
+}
+
+/// Several imports at once, each with more rows than the minute allows.
+async fn together(plan: Plan, limit: usize, processes: usize) {
+    let (server, home) = (mock(plan).await, tempfile::tempdir().unwrap());
+    let mut rows = String::new();
+    for row in 0..limit {
+        writeln!(rows, "{{\"name\":\"pet {row}\",\"categoryId\":{row}}}").unwrap();
+    }
+    let imports: Vec<_> = (0..processes)
+        .map(|number| {
+            let file = home.path().join(format!("pets{number}.ndjson"));
+            std::fs::write(&file, &rows).unwrap();
+            let line = format!("pets import {} --max-wait 0", file.display());
+            start(&server, home.path(), &line)
+        })
+        .collect();
+    for import in imports {
+        let output = import.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(7), "{said}");
+    }
+    assert_eq!(statuses(&server, 429), 0);
+    let created = statuses(&server, 201);
+    // Where a minute ends in between, there are two windows.
+    assert!(created == limit || (limit..=2 * limit).contains(&created), "{created} of {limit}");
+    server.report().assert_compliant();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn four_processes_on_a_free_key_are_never_refused_and_use_it_up() {
+    together(Plan::Free, 60, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eight_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
+    together(Plan::Pro, 300, 8).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixteen_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
+    together(Plan::Pro, 300, 16).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_one_after_the_other_use_a_quota_up_to_the_last_request() {
+    let (server, home) = (mock(Plan::enterprise(20, 1_000)).await, tempfile::tempdir().unwrap());
+    let done = (0..20).filter(|_| run(&server, home.path(), "pets list --max-wait 0") == Some(0));
+    assert_eq!(done.count(), 20);
+    assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
+    assert_eq!(server.requests(..).len(), 20);
+}
+
+/// Ends or stops a process while its first request, which asks for all, is in flight.
+async fn disturbed(signal: Signal) {
+    let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
+    let slow = server.faults().on(Operation::ListPets).nth(1).delay(Duration::from_secs(600));
+    let mut probing = start(&server, home.path(), "pets list");
+    while server.requests(Operation::ListPets).is_empty() && slow.hits() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(probing.try_wait().unwrap(), None);
+    }
+    kill_process(Pid::from_child(&probing), signal).unwrap();
+    let began = Instant::now();
+    let other = petstore(&server, home.path(), "pets list").output();
+    let (code, waited) = (other.unwrap().status.code(), began.elapsed());
+    assert_eq!(code, Some(0));
+    // A dead one is seen at once, a stopped one after three seconds; the rest is the machine's.
+    assert!(waited < Duration::from_secs(20), "{waited:?}");
+    let _ = probing.kill();
+    probing.wait().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_killed_as_it_asks_does_not_hold_the_others_up() {
+    disturbed(Signal::KILL).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_stopped_as_it_asks_does_not_hold_the_others_up() {
+    disturbed(Signal::STOP).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_cannot_be_used_is_mentioned_once_and_the_command_goes_on() {
+    let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
+    // A file where the folder should be.
+    std::fs::create_dir(home.path().join("petstore")).unwrap();
+    std::fs::write(home.path().join("petstore/limits"), "").unwrap();
+    let output = petstore(&server, home.path(), "pets list").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(said.matches("warning: rate limits are not shared").count(), 1, "{said}");
+    let off = petstore(&server, home.path(), "pets list --limits-store off").output().unwrap();
+    assert!(off.stderr.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_can_be_forgotten() {
+    let (server, home) = (mock(Plan::enterprise(1, 1_000)).await, tempfile::tempdir().unwrap());
+    assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(0));
+    assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
+    for forget in ["limits --forget", "limits --forget=all"] {
+        let before = server.requests(..).len();
+        assert_eq!(run(&server, home.path(), forget), Some(0));
+        // Now it asks, and is refused.
+        assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
+        assert_eq!(server.requests(..).len(), before + 1, "{forget}");
+    }
+}
