@@ -11,6 +11,9 @@
 //! The first argument is the number of tasks, the second for how many seconds. Where `REDIS_URL` is
 //! the path of a folder, the processes of one machine share through files in it.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
+#![allow(clippy::disallowed_methods, reason = "a program reads its own environment and clock")]
+
 use std::time::{Duration, Instant};
 
 use petstore_client::events::Event;

@@ -6,10 +6,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use petstore_mock::{MockServer, Operation, Plan, Seed};
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::Instant;
 
 fn petstore(server: &MockServer, home: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_petstore"));

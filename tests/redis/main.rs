@@ -8,7 +8,7 @@
 
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::events::Event;
@@ -17,6 +17,7 @@ use petstore_client::{Client, RequestOptions};
 use petstore_mock::{MockServer, Plan};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tokio::time::Instant;
 
 const KEY: &str = "a-key-of-the-fleet";
 

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
 use super::slots::MemberId;
-use super::store::{Change, LimitStore, MAX_RECORD, RecordKey, StoreError, StoreTime};
+use super::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
 use crate::clock;
 
 /// A file begins with this, then come the record's length and its CRC, in 2 and 4 bytes.
@@ -210,9 +210,6 @@ impl OpenFiles {
             tracing::warn!(%path, "the file of shared rate limits is damaged, and is replaced");
         }
         let record = change.apply(current, now);
-        if record.len() > MAX_RECORD {
-            return Err(io::Error::other("the record is too long"));
-        }
         let length = u16::try_from(record.len()).unwrap_or(0).to_le_bytes();
         let crc = crc32fast::hash(&record).to_le_bytes();
         write_at(&self.record, &[&MAGIC[..], &length, &crc, &record].concat())

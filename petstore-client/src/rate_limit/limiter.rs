@@ -27,7 +27,9 @@ use super::outstanding::Reservation;
 use super::queue::{Lines, Place};
 use super::slots::MemberId;
 use super::snapshot::{Blocked, Priority, QuotaWindow, RateLimits, SharedStatus, WaitReason};
-use super::store::{AnyStore, Change, RecordKey, StoreError, StoreTime, decode, encode};
+use super::store::{
+    AnyStore, Change, MAX_RECORD, RecordKey, StoreError, StoreTime, decode, encode,
+};
 use super::window::Figure;
 use crate::backoff::{jitter, random_part};
 use crate::clock;
@@ -445,6 +447,10 @@ impl Limiter {
             }
             let granted = ledger.update(me, &report.moved(ahead), &policy, now);
             let record = encode(&ledger, at, wall);
+            if record.len() > MAX_RECORD {
+                result = Err("what is known does not fit into a record");
+                return current.unwrap_or_default().to_vec();
+            }
             result = Ok((ledger, ahead, granted));
             record
         };

@@ -162,7 +162,8 @@ fn members_beside_a_client_that_does_not_share_are_hardly_refused() {
 
 #[test]
 fn members_survive_the_oddities_of_services() {
-    let odd: [(&str, fn(&mut Model)); 6] = [
+    type Oddity = (&'static str, fn(&mut Model));
+    let odd: [Oddity; 6] = [
         ("resets rounded down", |model| (model.rounds_down, model.phase) = (true, 700_000)),
         ("sliding windows", |model| model.sliding = true),
         ("only the day is shown", |model| (model.shows, model.day) = (Shows::Day, 100_000)),
