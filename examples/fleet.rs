@@ -1,15 +1,14 @@
 //! Many processes, on many machines, share the limits of one key through Redis.
 //!
 //! Each process asks for pets as fast as the key's quotas allow; together they are not refused, and
-//! each gets its part. Start several:
+//! each gets its part. Start several, with the number of tasks and for how many seconds:
 //!
 //! ```text
 //! export PETSTORE_BASE_URL=… PETSTORE_API_KEY=… REDIS_URL=redis://127.0.0.1:6379
 //! cargo run --example fleet -- 16 60
 //! ```
 //!
-//! The first argument is the number of tasks, the second for how many seconds. Where `REDIS_URL` is
-//! the path of a folder, the processes of one machine share through files in it.
+//! Without `PETSTORE_BASE_URL` it asks a mock, and without `REDIS_URL` it shares through files in a folder.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 #![allow(clippy::disallowed_methods, reason = "a program reads its own environment and clock")]
@@ -19,23 +18,30 @@ use std::time::{Duration, Instant};
 use petstore_client::events::Event;
 use petstore_client::rate_limit::{FileStore, RedisStore};
 use petstore_client::{Client, ClientBuilder, RequestOptions};
+use petstore_mock::{MockServer, Plan};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let tasks = numbers.next().transpose()?.unwrap_or(16);
-    let seconds = numbers.next().transpose()?.unwrap_or(60);
-    let store = std::env::var("REDIS_URL").unwrap_or("redis://127.0.0.1:6379".to_owned());
-    let builder = ClientBuilder::from_env()?.on_event(|event| match event {
+    let seconds = numbers.next().transpose()?.unwrap_or(1);
+    let server = MockServer::builder().key("fleet-key", Plan::Business).start().await?;
+    let builder = match std::env::var_os("PETSTORE_BASE_URL") {
+        Some(_) => ClientBuilder::from_env()?,
+        None => Client::builder(server.url()).api_key("fleet-key"),
+    };
+    let builder = builder.on_event(|event| match event {
         Event::SharedStore(store) => eprintln!("{}: {:?}", store.location, store.problem),
         Event::Throttled(throttled) => eprintln!("refused: {}", throttled.blocked),
         _ => {}
     });
-    let client = if store.contains("://") {
-        builder.shared_limits(RedisStore::new(&store)?).build()?
-    } else {
-        builder.shared_limits(FileStore::new(store)).build()?
+    let builder = match std::env::var("REDIS_URL") {
+        Ok(url) => builder.shared_limits(RedisStore::new(&url)?),
+        Err(_) => {
+            builder.shared_limits(FileStore::new(std::env::temp_dir().join("petstore-fleet")))
+        }
     };
+    let client = builder.build()?;
     let end = Instant::now() + Duration::from_secs(seconds);
     let workers = (0..tasks).map(|_| tokio::spawn(work(client.clone(), end)));
     let mut done = 0;
