@@ -263,3 +263,76 @@ impl<S: LimitStore> AnyStore for S {
         LimitStore::is_alive(self, key, member)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ledger::Block;
+    use super::super::snapshot::BlockReason;
+    use super::*;
+
+    const HOUR: i64 = 3_600 * SECOND;
+
+    fn at(epoch: u64, hours: i64) -> StoreTime {
+        StoreTime { epoch, since: LocalTime(hours * HOUR) }
+    }
+
+    /// A record of the tenth hour, by both clocks, with a block of three more hours.
+    fn record() -> Vec<u8> {
+        let mut ledger = Ledger::new(LocalTime(0), ServiceTime(0));
+        let (until, named) = (LocalTime(13 * HOUR), ServiceTime(13 * HOUR));
+        ledger.blocked = Some(Block { until, named, reason: BlockReason::Ban });
+        ledger.members.slot(MemberId(1)).reserved = 5;
+        encode(&ledger, at(1, 10), ServiceTime(10 * HOUR))
+    }
+
+    /// Returns for how many hours the record still blocks.
+    fn blocked(now: StoreTime, wall: i64) -> Option<i64> {
+        let ledger = decode(&record(), now, ServiceTime(wall * HOUR)).unwrap();
+        ledger.blocked.map(|block| (block.until.0 - now.since.0) / HOUR)
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_changes_nothing_while_the_machine_runs() {
+        for wall in [0, 11, 500] {
+            assert_eq!(blocked(at(1, 11), wall), Some(2), "{wall}");
+        }
+    }
+
+    #[test]
+    fn a_block_outlives_a_reboot_by_the_wall_clock_and_nothing_else_does() {
+        assert_eq!(blocked(at(2, 0), 11), Some(2));
+        // The wall clock was set back meanwhile: no time has passed for it.
+        assert_eq!(blocked(at(2, 0), 1), Some(3));
+        let ledger = decode(&record(), at(2, 0), ServiceTime(11 * HOUR)).unwrap();
+        assert_eq!(ledger.reserved(), 0);
+        assert_eq!(decode(&record(), at(1, 11), ServiceTime(0)).unwrap().reserved(), 5);
+    }
+
+    #[test]
+    fn a_record_from_the_future_is_from_before_the_stores_clock_was_set_back() {
+        assert_eq!(blocked(at(1, 4), 11), Some(2));
+    }
+
+    #[test]
+    fn a_record_that_is_cut_or_of_another_format_is_none() {
+        let record = record();
+        let now = at(1, 11);
+        for length in 0..record.len() {
+            assert!(decode(&record[..length], now, ServiceTime(0)).is_none(), "{length}");
+        }
+        let other = [&[FORMAT + 1], &record[1..]].concat();
+        assert!(decode(&other, now, ServiceTime(0)).is_none());
+    }
+
+    #[test]
+    fn a_record_of_the_most_members_with_the_largest_figures_is_no_larger_than_it_may_be() {
+        let mut ledger = Ledger::new(LocalTime(i64::MAX), ServiceTime(i64::MAX));
+        for member in 0..64 {
+            let slot = ledger.members.slot(MemberId(u64::MAX - member));
+            (slot.reserved, slot.want, slot.got) = (1 << 32, 1 << 20, 1 << 32);
+            (slot.previous, slot.turn) = (1 << 32, 1 << 44);
+        }
+        let length = encode(&ledger, at(u64::MAX, 1 << 20), ServiceTime(i64::MAX)).len();
+        assert!(length <= MAX_RECORD, "{length}");
+    }
+}
