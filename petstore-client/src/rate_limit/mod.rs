@@ -30,10 +30,10 @@
 //! | a longer wait for a 429 that follows another | the wait does not grow | `rules::what_follows_a_429…` |
 //! | 25 hours at most | a key blocked for years | `rules::no_value_blocks…` |
 //! | only a 429 blocks | one 503 stops all calls | `rules::a_server_error_blocks_nobody…` |
-//! | a figure that is old counts for one request beside other clients | bans at 300 a minute, three members and a client that shares nothing | `sharing::members_beside_a_client…`, `rules::beside_other_clients…` |
-//! | each member's part is kept for it, less towards the window's end | the greediest gets what it can | `sharing::members_are_never_refused…` |
+//! | a figure that is old counts for one request beside other clients | 27 refusals in sixty windows at 60 a minute, where 20 are allowed | `sharing::members_beside_a_client…`, `rules::beside_other_clients…` |
+//! | each member's part is kept for it, less towards the window's end | of four members, one with 200 tasks gets 503 of 600 | `sharing::members_are_never_refused…` |
 //! | what a silent member got is remembered | a light user waits for most of each minute | `sharing::a_light_user…` |
-//! | a dead member's reservations count as lost | refusals | `sharing::one_that_is_killed…` |
+//! | a dead member's reservations count as lost | they count as free | `rules::what_a_dead_member…` |
 //! | leases | a task that is not run holds up all others | `waiting::a_probe_that_is_not_run…` |
 //! | grants by whoever changes the ledger | calls wait for the next look | `order::calls_go_in_the_order…`, `model` |
 //! | waking all when a block comes | those who may not wait so long are told late | `waiting::all_whose_wait_becomes_too_long…` |

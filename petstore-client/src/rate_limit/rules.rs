@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::decision::{Decision, Policy};
-use super::ledger::ResponseHead;
+use super::ledger::{Probe, ResponseHead};
 use super::member::Member;
 use super::outstanding::Reservation;
 use super::slots::MemberId;
@@ -392,6 +392,20 @@ fn beside_other_clients_less_is_in_flight_only_where_little_is_left() {
     let mut idle = shared(1_000_000, 900_000);
     idle.ledger.seen_at = Some(at(0));
     assert_eq!(fill(&mut idle, 1), 1, "others may have used all since");
+}
+
+#[test]
+fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
+    let mut member = with_window(100, 99);
+    let other = MemberId(2);
+    member.ledger.members.slot(other).reserved = 5;
+    let (granted, until) = (at(1), at(9));
+    member.ledger.probe = Some(Probe { member: other, granted, until });
+    member.ledger.bury(at(1), |_| true);
+    assert_eq!((member.ledger.reserved(), member.unresolved()), (5, 0));
+    member.ledger.bury(at(1), |id| id != other);
+    assert_eq!((member.ledger.reserved(), member.unresolved()), (0, 5));
+    assert!(member.ledger.probe.is_none());
 }
 
 #[test]

@@ -172,13 +172,11 @@ impl Ledger {
             None => (0, 0.0),
         };
         let rest = ((rest - FREE_FOR_ALL) / (1.0 - FREE_FOR_ALL)).max(0.0);
-        // Who got more than its share in the last window gets less in this one, where others ask.
-        let counted = |slot: &Slot| slot.got + slot.previous.saturating_sub(share + 1);
         let own = report.want + report.ahead.min(free / (4 * members));
         let demands: Vec<(u64, u64)> = self
             .members
             .iter()
-            .map(|slot| (counted(slot), if slot.id == me { own } else { slot.demand(share, rest) }))
+            .map(|slot| (slot.got, if slot.id == me { own } else { slot.demand(share, rest) }))
             .collect();
         let filled = |level: u64| -> u64 {
             demands.iter().map(|(got, demand)| level.saturating_sub(*got).min(*demand)).sum()
@@ -192,10 +190,10 @@ impl Ledger {
             let middle = low + (high - low).div_ceil(2);
             if filled(middle) <= free { low = middle } else { high = middle - 1 }
         }
-        let got = self.members.get(me).map_or(0, counted);
+        let got = self.members.get(me).map_or(0, |slot| slot.got);
         let granted = low.saturating_sub(got).min(own);
         // One each of what is left over, in turn.
-        let above = |slot: &Slot, demand: u64| counted(slot) <= low && counted(slot) + demand > low;
+        let above = |slot: &Slot, demand: u64| slot.got <= low && slot.got + demand > low;
         let mut in_turn: Vec<_> = std::iter::zip(self.members.iter(), &demands)
             .filter(|(slot, (_, demand))| above(slot, *demand))
             .map(|(slot, _)| (slot.turn, slot.id))
