@@ -9,7 +9,7 @@ use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::deprecation::Deprecation;
-use crate::error::{CallStats, Error, JsonProblem, Kind};
+use crate::error::{CallStats, Error, Failure, JsonProblem};
 use crate::http::headers::date;
 use crate::page::Page;
 use crate::rate_limit::QuotaWindow;
@@ -182,7 +182,7 @@ fn located<T: DeserializeOwned>(
         format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
     };
     let (body, source) = (excerpt(body, 2_000), JsonProblem(said));
-    Error::new(Kind::Decode { status, path, problem, body, source })
+    Error::new(Failure::Decode { status, path, problem, body, source })
 }
 
 fn excerpt(body: &[u8], max: usize) -> String {

@@ -1,6 +1,6 @@
 //! What is checked before the first request, through the public builder.
 
-use petstore_client::{Client, Error};
+use petstore_client::{Client, Error, ErrorKind};
 
 use super::kit::{KEY, client, no_pets};
 use super::wire::Wire;
@@ -11,7 +11,7 @@ fn build(base: &str) -> Result<Client, Error> {
 
 fn problem(result: Result<Client, Error>) -> String {
     let error = result.unwrap_err();
-    assert!(error.is_config(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert_eq!((error.operation(), error.attempts(), error.status()), (None, 0, None));
     error.to_string()
 }

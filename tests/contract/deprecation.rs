@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use petstore_client::Client;
 use petstore_client::events::Event;
+use petstore_client::{Client, ErrorKind};
 use petstore_mock::Plan;
 
 use super::{START, at, client, frozen, watched};
@@ -60,7 +60,7 @@ async fn from_the_removal_date_on_it_is_gone() {
     client.pets().get(1).await.unwrap();
     server.clock().advance(Duration::from_secs(1));
     let error = client.pets().get(1).await.unwrap_err();
-    assert!(error.is_gone(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Gone, "{error}");
     assert_eq!(error.code(), Some("operation_removed"));
     assert!(client.pets().list().send().await.is_ok());
 }

@@ -1,6 +1,6 @@
 //! Each operation with each of its statuses (specification, section 4).
 
-use petstore_client::{Client, Error, Method, More, NewPet, PetStatus};
+use petstore_client::{Client, Error, ErrorKind, Method, More, NewPet, PetStatus};
 use petstore_mock::{Plan, Seed, SeedPet};
 
 use super::{START, at, client, frozen, watched};
@@ -51,7 +51,7 @@ async fn list_pets_filters_by_status() {
     assert_eq!(sold.iter().map(|pet| pet.id).collect::<Vec<_>>(), [1]);
     let unknown = client.pets().list().status("adopted".into()).send().await.unwrap_err();
     assert_error(&unknown, 400, "invalid_parameter");
-    assert!(unknown.is_invalid_request());
+    assert_eq!(unknown.kind(), ErrorKind::Rejected);
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn create_pet_returns_400_for_what_is_no_pet() {
     let odd = NewPet::new("Rex", 7).with_status("adopted".into());
     let error = client.pets().create(&odd).await.unwrap_err();
     assert_error(&error, 400, "invalid_body");
-    assert!(error.is_invalid_request());
+    assert_eq!(error.kind(), ErrorKind::Rejected);
     assert_eq!(error.attempts(), 1);
 }
 

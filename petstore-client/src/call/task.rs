@@ -16,7 +16,7 @@ use tracing::subscriber::NoSubscriber;
 use super::core::{Completed, Core, Request};
 use super::lifecycle::run;
 use crate::clock;
-use crate::error::{CallStats, Error, Kind, TimeLimit};
+use crate::error::{CallStats, Error, Failure, TimeoutKind};
 use crate::options::CallLimits;
 use crate::response::Response;
 
@@ -65,24 +65,24 @@ async fn run_on_task(core: Arc<Core>, request: Result<Request, Error>) -> Result
     let operation = request.operation.clone();
     if Handle::try_current().is_err() {
         return Err(
-            Error::new(Kind::Runtime("there is no Tokio runtime")).with_operation(operation)
+            Error::new(Failure::Runtime("there is no Tokio runtime")).with_operation(operation)
         );
     }
     let limits = core.limits.with(&request.options);
     let deadline = clock::after(clock::now(), limits.timeout);
     let idempotent = request.http.method.is_idempotent();
     let mut task = CallTask::spawn(core, request, limits, deadline);
-    let kind = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
+    let failure = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
         Ok(Ok(result)) => return result,
         Ok(Err(error)) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Kind::Runtime("its runtime was shut down"),
+            Err(_) => Failure::Runtime("its runtime was shut down"),
         },
-        Err(_) => Kind::Timeout { limit: TimeLimit::Call, after: limits.timeout },
+        Err(_) => Failure::Timeout { limit: TimeoutKind::Call, after: limits.timeout },
     };
     // How far it got is not known here.
     let stats = CallStats { may_have_acted: true, idempotent, ..CallStats::default() };
-    Err(Error::new(kind).with_operation(operation).with_stats(stats))
+    Err(Error::new(failure).with_operation(operation).with_stats(stats))
 }
 
 type Work = Pin<Box<dyn Future<Output = Result<Completed, Error>> + Send>>;

@@ -7,7 +7,7 @@ use http::Method;
 use url::Url;
 
 use crate::call::{CallFuture, Completed, Core, Request};
-use crate::error::{Error, Kind};
+use crate::error::{Error, Failure};
 use crate::models::{Pet, PetStatus};
 use crate::options::RequestOptions;
 use crate::page::{NextPage, Page, PageGuard};
@@ -197,5 +197,5 @@ fn page(completed: Completed) -> Result<Response<Page<Pet>>, Error> {
 }
 
 fn paging(problem: impl Into<String>) -> Error {
-    Error::new(Kind::Paging(problem.into())).with_operation(OPERATION)
+    Error::new(Failure::Paging(problem.into())).with_operation(OPERATION)
 }
