@@ -37,7 +37,7 @@ pub use error::{BoxError, Error, ErrorKind, TimeoutKind};
 pub use models::{NewPet, Pet, PetStatus};
 pub use options::RequestOptions;
 pub use page::{More, Page};
-pub use response::Response;
+pub use response::{Response, ResponseMeta};
 
 pub use ::http::{HeaderMap, Method, StatusCode};
 pub use bytes::Bytes;

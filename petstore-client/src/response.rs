@@ -1,12 +1,14 @@
-//! A successful response: the value, and what came around it.
+//! A successful response: the value, and what came with it.
 
 use std::borrow::Cow;
-use std::ops::Deref;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
+use url::Url;
 
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error, Failure, JsonProblem};
@@ -15,12 +17,12 @@ use crate::page::Page;
 use crate::rate_limit::QuotaWindow;
 use crate::redact::{Redactor, printable};
 
-/// A value that the service returned; derefs to it.
+/// A value that the service returned; derefs to it. What came with it is in [`meta`](Self::meta).
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
-/// let pets = client.pets().list().send().await?;
-/// println!("{} pets, {:?} left", pets.len(), pets.quota().map(|quota| quota.remaining));
+/// let pets = client.pets().list().await?;
+/// println!("{} pets, {:?} left", pets.len(), pets.meta().quota().map(|quota| quota.remaining));
 /// # Ok(())
 /// # }
 /// ```
@@ -30,15 +32,18 @@ pub struct Response<T> {
     meta: ResponseMeta,
 }
 
-/// What came around the value.
+/// What came with a value, and what it took to get it.
 #[derive(Debug, Clone)]
-pub(crate) struct ResponseMeta {
+pub struct ResponseMeta {
     pub(crate) operation: Cow<'static, str>,
+    /// The address that was asked, and how many items its page may hold, where that was set.
+    pub(crate) url: Url,
+    pub(crate) page_size: Option<u32>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) deprecation: Option<Box<Deprecation>>,
     pub(crate) stats: CallStats,
-    /// Set where the body repeats the key, for errors of who reads it.
+    /// Set where the response repeats the key, for errors of who reads it.
     pub(crate) redactor: Option<Redactor>,
 }
 
@@ -47,65 +52,75 @@ impl<T> Response<T> {
         Self { value, meta }
     }
 
+    /// Returns what came with the value: status, headers, quota, attempts.
+    #[must_use]
+    pub fn meta(&self) -> &ResponseMeta {
+        &self.meta
+    }
+
     /// Returns the value alone.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value
     }
 
-    /// Turns the value into another, and keeps what came around it.
+    /// Returns the value and what came with it.
     #[must_use]
-    pub fn map<U>(self, turn: impl FnOnce(T) -> U) -> Response<U> {
-        Response { value: turn(self.value), meta: self.meta }
+    pub fn into_parts(self) -> (T, ResponseMeta) {
+        (self.value, self.meta)
     }
 
+    /// Replaces the value, and keeps what came with it.
+    #[must_use]
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Response<U> {
+        Response { value: change(self.value), meta: self.meta }
+    }
+}
+
+impl ResponseMeta {
     /// Returns the status, always a success (2xx).
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        self.meta.status
+        self.status
     }
 
     /// Returns all headers as they came.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
-        &self.meta.headers
+        &self.headers
     }
 
     /// Returns the quota that the response describes (specification, section 8), where its three
     /// headers make sense.
     #[must_use]
     pub fn quota(&self) -> Option<QuotaWindow> {
-        QuotaWindow::read(&self.meta.headers)
+        QuotaWindow::read(&self.headers)
     }
 
     /// Returns the service's own time when it answered (`Date`).
     #[must_use]
     pub fn date(&self) -> Option<SystemTime> {
-        date(&self.meta.headers)
+        date(&self.headers)
     }
 
     /// Returns the announced end of the operation, where there is one: what the service says of
     /// it, and for what it leaves out what the specification says.
     #[must_use]
     pub fn deprecation(&self) -> Option<&Deprecation> {
-        self.meta.deprecation.as_deref()
+        self.deprecation.as_deref()
     }
 
     /// Returns how many attempts it took, the successful one included.
     #[must_use]
     pub fn attempts(&self) -> u32 {
-        self.meta.stats.attempts
+        self.stats.attempts
     }
 
     /// Returns how long the call waited: between attempts, for rate limits, and for other calls
     /// with the key ([`WaitReason`](crate::rate_limit::WaitReason)).
     #[must_use]
     pub fn waited(&self) -> Duration {
-        self.meta.stats.waited
-    }
-
-    pub(crate) fn map_with_meta<U>(self, turn: impl FnOnce(T, &ResponseMeta) -> U) -> Response<U> {
-        Response { value: turn(self.value, &self.meta), meta: self.meta }
+        self.stats.waited
     }
 }
 
@@ -114,6 +129,33 @@ impl<T> Deref for Response<T> {
 
     fn deref(&self) -> &T {
         &self.value
+    }
+}
+
+impl<T> DerefMut for Response<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T> AsRef<T> for Response<T> {
+    fn as_ref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Response<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+impl<T> IntoIterator for Response<Page<T>> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.value.into_iter()
     }
 }
 

@@ -109,8 +109,8 @@ async fn headers_that_make_no_sense_are_passed_over() {
     bytes.extend_from_slice(b"X-Raw: \xff\xfe\r\n\r\n[]");
     let server = Wire::start(move |_| Act::Answer(bytes.clone())).await;
     let page = client(&server.base()).pets().list().send().await.unwrap();
-    assert_eq!((page.quota(), page.deprecation().is_none()), (None, true));
-    assert_eq!(page.headers()["x-raw"].as_bytes(), b"\xff\xfe");
+    assert_eq!((page.meta().quota(), page.meta().deprecation().is_none()), (None, true));
+    assert_eq!(page.meta().headers()["x-raw"].as_bytes(), b"\xff\xfe");
 }
 
 #[tokio::test]

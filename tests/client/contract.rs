@@ -39,14 +39,14 @@ fn assert_fault(error: &Error, status: u16, code: &str) {
 }
 
 fn assert_head<T>(response: &Response<T>, status: u16) {
-    assert_eq!(response.status(), status);
-    assert_eq!(response.headers()["x-ratelimit-limit"], "60");
-    let rate = response.quota().unwrap();
+    assert_eq!(response.meta().status(), status);
+    assert_eq!(response.meta().headers()["x-ratelimit-limit"], "60");
+    let rate = response.meta().quota().unwrap();
     assert_eq!((rate.limit, rate.remaining), (60, 59));
     let reset = rate.reset.duration_since(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(reset.as_secs(), 1_800_000_023);
-    assert_eq!(response.attempts(), 1);
-    assert!(response.waited().is_zero());
+    assert_eq!(response.meta().attempts(), 1);
+    assert!(response.meta().waited().is_zero());
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn a_list_of_pets() {
     assert_eq!((page.len(), page.more()), (1, More::No));
     assert_eq!((page[0].id, page[0].name.as_str(), page[0].category_id), (1, "Rex", 7));
     assert_eq!(page[0].status, Some(PetStatus::Available));
-    assert_eq!(page.deprecation(), None);
+    assert_eq!(page.meta().deprecation(), None);
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ async fn asks_for_the_key_of_each_request() {
 async fn asks_once_more_after_a_401_and_sends_the_new_key() {
     let (server, client, keys) = set_up(&["old", "new"], 1).await;
     let page = client.pets().list().send().await.unwrap();
-    assert_eq!((page.attempts(), sent(&server)), (2, vec!["old".into(), "new".into()]));
+    assert_eq!((page.meta().attempts(), sent(&server)), (2, vec!["old".into(), "new".into()]));
     assert_eq!(*keys.asked.lock().unwrap(), [None, Some(ApiKey::new("old"))]);
 }
 
@@ -107,7 +107,7 @@ async fn the_refused_attempt_does_not_count_against_the_limit() {
     let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
     let two = RequestOptions::new().max_attempts(2);
     let page = client.pets().list().options(&two).send().await.unwrap();
-    assert_eq!(page.attempts(), 3);
+    assert_eq!(page.meta().attempts(), 3);
     assert_eq!(sent(&server), ["old", "new", "new"]);
 }
 

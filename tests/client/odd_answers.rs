@@ -68,7 +68,7 @@ async fn a_status_that_nobody_has_heard_of_is_an_error_of_its_own() {
         Mock::given(any()).respond_with(answer).mount(&server).await;
         let result = client(&base(&server)).pets().list().send().await;
         match result {
-            Ok(page) => assert_eq!((status, page.status().as_u16()), (299, 299)),
+            Ok(page) => assert_eq!((status, page.meta().status().as_u16()), (299, 299)),
             Err(error) => assert_eq!(error.status().unwrap(), status),
         }
     }

@@ -117,7 +117,7 @@ async fn a_raw_answer_may_be_empty_or_anything() {
     let client = client(&base(&server));
     let raw = client.request(petstore_client::Method::DELETE, "/pets/1").options(&once());
     let raw = raw.send().await.unwrap();
-    assert_eq!((raw.status().as_u16(), &*raw.text()), (204, ""));
+    assert_eq!((raw.meta().status().as_u16(), &*raw.text()), (204, ""));
     let error = raw.json::<Pet>().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode, "{error}");
     assert_eq!(error.operation(), Some("DELETE /pets/1"));

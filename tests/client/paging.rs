@@ -107,8 +107,8 @@ async fn each_page_is_retried_and_limited_like_any_call() {
     let client = client(&server.base());
     let two = RequestOptions::new().max_attempts(2);
     let mut pages = client.pets().list().limit(2).options(&two).pages();
-    assert_eq!(pages.try_next().await.unwrap().unwrap().attempts(), 1);
-    assert_eq!(pages.try_next().await.unwrap().unwrap().attempts(), 2);
+    assert_eq!(pages.try_next().await.unwrap().unwrap().meta().attempts(), 1);
+    assert_eq!(pages.try_next().await.unwrap().unwrap().meta().attempts(), 2);
     let error = pages.try_next().await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Server, 2));
     assert_eq!(error.operation(), Some("listPets"));

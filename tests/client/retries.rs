@@ -24,7 +24,7 @@ async fn retries_a_get_after_what_passes() {
     for status in [408, 500, 502, 503, 504] {
         let server = failing_once(move || answer(status, &[], "busy"), 200, "[]").await;
         let page = client(&server.base()).pets().list().send().await.unwrap();
-        assert_eq!((page.attempts(), server.count()), (2, 2), "{status}");
+        assert_eq!((page.meta().attempts(), server.count()), (2, 2), "{status}");
     }
 }
 
@@ -41,11 +41,11 @@ async fn retries_a_get_whose_answer_was_lost() {
     for loss in losses {
         let server = failing_once(loss, 200, "[]").await;
         let page = client(&server.base()).pets().list().send().await.unwrap();
-        assert_eq!((page.attempts(), server.count()), (2, 2));
+        assert_eq!((page.meta().attempts(), server.count()), (2, 2));
     }
     for bytes in [part(), body()] {
         let server = failing_once(move || Act::Reset(bytes.clone()), 200, "[]").await;
-        assert_eq!(client(&server.base()).pets().list().send().await.unwrap().attempts(), 2);
+        assert_eq!(client(&server.base()).pets().list().send().await.unwrap().meta().attempts(), 2);
     }
 }
 
@@ -53,7 +53,7 @@ async fn retries_a_get_whose_answer_was_lost() {
 async fn retries_a_get_after_an_attempt_timed_out() {
     let server = failing_once(|| Act::Stall(Vec::new()), 200, "[]").await;
     let page = client(&server.base()).pets().list().send().await.unwrap();
-    assert_eq!((page.attempts(), server.count()), (2, 2));
+    assert_eq!((page.meta().attempts(), server.count()), (2, 2));
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_post_is_sent_again_after_a_429() {
     let refuse = || answer(429, &[("Retry-After", "2")], "");
     let server = failing_once(refuse, 201, REX).await;
     let pet = client(&server.base()).pets().create(&NewPet::new("Rex", 7)).await.unwrap();
-    assert_eq!((pet.attempts(), server.count()), (2, 2));
+    assert_eq!((pet.meta().attempts(), server.count()), (2, 2));
 }
 
 /// Returns a port of this machine on which nothing listens.

@@ -17,7 +17,7 @@ const REMOVAL: u64 = 1_922_659_200;
 async fn the_end_is_announced_as_data() {
     let server = watched(frozen(Plan::Pro)).await;
     let pet = client(&server).pets().get(1).await.unwrap();
-    let end = pet.deprecation().unwrap();
+    let end = pet.meta().deprecation().unwrap();
     assert_eq!(end.since(), Some(at(1_764_892_800)));
     assert_eq!(end.sunset(), Some(at(REMOVAL)));
     assert_eq!(end.replacement(), Some("/v1/pets"));
@@ -28,8 +28,8 @@ async fn the_end_is_announced_as_data() {
 async fn other_operations_are_not_deprecated() {
     let server = watched(frozen(Plan::Pro)).await;
     let client = client(&server);
-    assert_eq!(client.pets().list().send().await.unwrap().deprecation(), None);
-    assert_eq!(client.store().orders().await.unwrap().deprecation(), None);
+    assert_eq!(client.pets().list().send().await.unwrap().meta().deprecation(), None);
+    assert_eq!(client.store().orders().await.unwrap().meta().deprecation(), None);
 }
 
 #[tokio::test]

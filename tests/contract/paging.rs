@@ -32,7 +32,7 @@ async fn a_limit_out_of_range_is_not_even_sent() {
         assert_eq!(error.attempts(), 0);
     }
     let page = client.pets().list().send().await.unwrap();
-    assert_eq!(page.quota().unwrap().remaining, 299);
+    assert_eq!(page.meta().quota().unwrap().remaining, 299);
 }
 
 #[tokio::test]

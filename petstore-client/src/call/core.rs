@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{HeaderMap, Method};
 use tokio::time::Instant;
 use url::Url;
@@ -18,7 +17,6 @@ use crate::http::base_url::BaseUrl;
 use crate::http::transport::{HttpRequest, HttpTransport};
 use crate::options::{CallLimits, RequestOptions};
 use crate::rate_limit::{Blocked, ClientLimiters, Limiter, Policy, RateLimits, Wait};
-use crate::response::Response;
 use crate::retry::BudgetState;
 
 /// What all calls of a client share.
@@ -58,14 +56,6 @@ pub(crate) struct Request {
     /// Whether the first attempt is sent whatever is known of the limits.
     pub(crate) forced: bool,
     /// How many items a page may hold, where that was asked for.
-    pub(crate) page_size: Option<u32>,
-}
-
-/// What came of a call: the response, and where it came from.
-#[derive(Debug)]
-pub(crate) struct Completed {
-    pub(crate) response: Response<Bytes>,
-    pub(crate) url: Url,
     pub(crate) page_size: Option<u32>,
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::Instrument as _;
 
-use super::core::{Completed, Core, Request};
+use super::core::{Core, Request};
 use crate::auth::Credential;
 use crate::backoff::Schedule;
 use crate::clock;
@@ -32,7 +33,7 @@ pub(super) async fn run(
     request: Request,
     limits: CallLimits,
     deadline: Instant,
-) -> Result<Completed, Error> {
+) -> Result<Response<Bytes>, Error> {
     let mut state = CallState::new(&core, &request, limits, deadline);
     let result = state.attempts().await;
     let stats = state.stats;
@@ -46,14 +47,15 @@ pub(super) async fn run(
                 || link.into_iter().any(|link| redactor.finds(link.as_bytes()));
             let meta = ResponseMeta {
                 operation: request.operation,
+                url: request.http.url,
+                page_size: request.page_size,
                 status,
                 headers,
                 deprecation: deprecation.map(Box::new),
                 stats,
                 redactor: repeats_key.then_some(redactor),
             };
-            let response = Response::new(body, meta);
-            Ok(Completed { response, url: request.http.url, page_size: request.page_size })
+            Ok(Response::new(body, meta))
         }
         Err(error) => {
             // A 404 still carries deprecation headers.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
@@ -13,7 +14,7 @@ use tracing::Instrument as _;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
-use super::core::{Completed, Core, Request};
+use super::core::{Core, Request};
 use super::lifecycle::run;
 use crate::clock;
 use crate::error::{CallStats, Error, Failure, TimeoutKind};
@@ -31,11 +32,11 @@ const TASK_GRACE: Duration = Duration::from_millis(250);
 /// hooks see are not the caller's task-locals.
 #[must_use = "a call does nothing until it is polled"]
 pub struct CallFuture<T> {
-    call: Pin<Box<dyn Future<Output = Result<Completed, Error>> + Send>>,
+    call: Pin<Box<dyn Future<Output = Result<Response<Bytes>, Error>> + Send>>,
     decode: Decode<T>,
 }
 
-pub(crate) type Decode<T> = fn(Completed) -> Result<Response<T>, Error>;
+pub(crate) type Decode<T> = fn(Response<Bytes>) -> Result<Response<T>, Error>;
 
 impl<T> CallFuture<T> {
     pub(crate) fn new(core: Arc<Core>, request: Result<Request, Error>, decode: Decode<T>) -> Self {
@@ -47,8 +48,8 @@ impl<T> Future for CallFuture<T> {
     type Output = Result<Response<T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let completed = std::task::ready!(self.call.as_mut().poll(context));
-        Poll::Ready(completed.and_then(self.decode))
+        let response = std::task::ready!(self.call.as_mut().poll(context));
+        Poll::Ready(response.and_then(self.decode))
     }
 }
 
@@ -60,7 +61,10 @@ impl<T> fmt::Debug for CallFuture<T> {
 
 /// Runs a call on its own task. A call that is started and then not polled would otherwise
 /// keep its permit, and hold up every other call with the key.
-async fn run_on_task(core: Arc<Core>, request: Result<Request, Error>) -> Result<Completed, Error> {
+async fn run_on_task(
+    core: Arc<Core>,
+    request: Result<Request, Error>,
+) -> Result<Response<Bytes>, Error> {
     let request = request?;
     let operation = request.operation.clone();
     if Handle::try_current().is_err() {
@@ -85,12 +89,12 @@ async fn run_on_task(core: Arc<Core>, request: Result<Request, Error>) -> Result
     Err(Error::new(failure).with_operation(operation).with_stats(stats))
 }
 
-type Work = Pin<Box<dyn Future<Output = Result<Completed, Error>> + Send>>;
+type Work = Pin<Box<dyn Future<Output = Result<Response<Bytes>, Error>> + Send>>;
 
 /// The task that runs a call. Dropping it drops what the call holds at once, also where the
 /// runtime is never driven again.
 struct CallTask {
-    handle: JoinHandle<Result<Completed, Error>>,
+    handle: JoinHandle<Result<Response<Bytes>, Error>>,
     slot: Arc<Mutex<Option<Work>>>,
 }
 
@@ -126,7 +130,7 @@ impl Drop for CallTask {
 struct Running(Arc<Mutex<Option<Work>>>);
 
 impl Future for Running {
-    type Output = Result<Completed, Error>;
+    type Output = Result<Response<Bytes>, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);

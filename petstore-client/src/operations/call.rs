@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::call::{CallFuture, Core, Decode, Request};
 use crate::error::Error;
 use crate::options::RequestOptions;
+use crate::response::Response;
 
 /// One call, ready to go: await it, or change its limits first. It may be moved and spawned.
 ///
@@ -30,7 +31,7 @@ pub struct Call<T> {
 
 impl<T: DeserializeOwned> Call<T> {
     pub(super) fn new(core: Arc<Core>, request: Result<Request, Error>) -> Self {
-        Self { core, request, decode: |completed| completed.response.decoded() }
+        Self { core, request, decode: Response::decoded }
     }
 
     /// Sets limits of this call; what `options` leaves unset stays.
@@ -52,7 +53,7 @@ impl<T: DeserializeOwned> Call<T> {
 }
 
 impl<T: DeserializeOwned> IntoFuture for Call<T> {
-    type Output = Result<crate::response::Response<T>, Error>;
+    type Output = Result<Response<T>, Error>;
     type IntoFuture = CallFuture<T>;
 
     fn into_future(self) -> CallFuture<T> {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use http::Method;
 use url::Url;
 
-use crate::call::{CallFuture, Completed, Core, Request};
+use crate::call::{CallFuture, Core, Request};
 use crate::error::{Error, Failure};
 use crate::models::{Pet, PetStatus};
 use crate::options::RequestOptions;
@@ -184,16 +185,15 @@ impl IntoFuture for ListPets {
     }
 }
 
-fn page(completed: Completed) -> Result<Response<Page<Pet>>, Error> {
-    let Completed { response, url, page_size } = completed;
-    let limit = usize::try_from(page_size.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
-    let pets: Response<Vec<Pet>> = response.decoded()?;
-    Ok(pets.map_with_meta(|items, meta| {
-        Page::new(items, limit, &meta.headers, &url).map_refusal(|problem| match &meta.redactor {
-            Some(redactor) => redactor.removed_from_text(problem),
-            None => problem,
-        })
-    }))
+fn page(response: Response<Bytes>) -> Result<Response<Page<Pet>>, Error> {
+    let (pets, meta) = response.decoded::<Vec<Pet>>()?.into_parts();
+    let limit = usize::try_from(meta.page_size.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
+    let page = Page::new(pets, limit, &meta.headers, &meta.url);
+    let page = page.map_refusal(|problem| match &meta.redactor {
+        Some(redactor) => redactor.removed_from_text(problem),
+        None => problem,
+    });
+    Ok(Response::new(page, meta))
 }
 
 fn paging(problem: impl Into<String>) -> Error {

@@ -109,7 +109,7 @@ impl Pets {
     /// Gets one pet (`getPet`).
     ///
     /// The service has announced the end of this operation; the response's
-    /// [`deprecation`](crate::Response::deprecation) says when.
+    /// [`deprecation`](crate::ResponseMeta::deprecation) says when.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {

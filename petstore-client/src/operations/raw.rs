@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, header};
 use serde::Serialize;
 
-use crate::call::{CallFuture, Completed, Core, Request};
+use crate::call::{CallFuture, Core, Request};
 use crate::client::Client;
 use crate::error::Error;
 use crate::options::RequestOptions;
@@ -135,7 +135,7 @@ impl RawRequest {
     /// The future fails where the path or a header cannot be sent, and with whatever else ends a
     /// call.
     pub fn send(self) -> CallFuture<Bytes> {
-        CallFuture::new(self.core, self.request, |Completed { response, .. }| Ok(response))
+        CallFuture::new(self.core, self.request, Ok)
     }
 }
 

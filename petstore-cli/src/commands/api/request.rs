@@ -112,7 +112,7 @@ impl Api {
             }
         };
         if include {
-            let head = head(answer.status(), answer.headers());
+            let head = head(answer.meta().status(), answer.meta().headers());
             context.stdout().write_all(head.as_bytes())?;
         }
         write_body(context, output, &answer).await
@@ -181,7 +181,7 @@ async fn all_pages(mut output: Output, client: &Client, request: Request) -> Res
             return Err(CliError::new(Exit::Service, problem));
         };
         output.rows(&page)?;
-        match pages::next(answer.headers(), client.base_url(), &path)? {
+        match pages::next(answer.meta().headers(), client.base_url(), &path)? {
             Some(next) => path = next,
             None => return output.done().await,
         }
