@@ -33,7 +33,7 @@ pub use auth::ApiKey;
 pub use builder::ClientBuilder;
 pub use client::Client;
 pub use deprecation::Deprecation;
-pub use error::{BoxError, Error, ErrorKind, TimeoutKind};
+pub use error::{BoxError, Error, ErrorKind, Result, TimeoutKind};
 pub use models::{NewPet, Pet, PetStatus};
 pub use options::RequestOptions;
 pub use page::{More, Page};

@@ -11,11 +11,11 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use crate::deprecation::Deprecation;
-use crate::error::{CallStats, Error, Failure, JsonProblem};
+use crate::error::{CallStats, Error, ErrorResponse, Failure};
 use crate::http::headers::date;
 use crate::page::Page;
 use crate::rate_limit::QuotaWindow;
-use crate::redact::{Redactor, printable};
+use crate::redact::Redactor;
 
 /// A value that the service returned; derefs to it. What came with it is in [`meta`](Self::meta).
 ///
@@ -192,69 +192,14 @@ impl Response<Bytes> {
 
     /// Returns the error of a success whose body is not what was asked for.
     fn undecodable<T: DeserializeOwned>(&self, plain: &serde_json::Error) -> Error {
-        let body = match &self.meta.redactor {
-            Some(redactor) => redactor.removed(self.value.clone()),
-            None => self.value.clone(),
-        };
-        let error = located::<T>(self.meta.status, &body, plain);
-        error.with_operation(self.meta.operation.clone()).with_stats(self.meta.stats)
-    }
-}
-
-/// Finds out where in a body decoding fails. Only now is the path tracked: it costs time.
-fn located<T: DeserializeOwned>(
-    status: StatusCode,
-    body: &[u8],
-    plain: &serde_json::Error,
-) -> Error {
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let (path, said, is_data) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-        Err(error) => {
-            let path = printable(&error.path().to_string(), 200);
-            (path, printable(&error.inner().to_string(), 300), error.inner().is_data())
+        let Response { value, meta } = self;
+        let (mut body, mut headers) = (value.clone(), meta.headers.clone());
+        if let Some(redactor) = &meta.redactor {
+            body = redactor.removed(body);
+            redactor.remove(&mut headers);
         }
-        // What follows the value is wrong.
-        Ok(_) => (".".to_owned(), printable(&plain.to_string(), 300), plain.is_data()),
-    };
-    let problem = if body.iter().all(u8::is_ascii_whitespace) {
-        "its body is empty where JSON was expected; check the base URL".to_owned()
-    } else if is_data {
-        format!("at `{path}`: {said}")
-    } else {
-        format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
-    };
-    let (body, source) = (excerpt(body, 2_000), JsonProblem(said));
-    Error::new(Failure::Decode { status, path, problem, body, source })
-}
-
-fn excerpt(body: &[u8], max: usize) -> String {
-    printable(&String::from_utf8_lossy(&body[..body.len().min(max * 4)]), max)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::models::Pet;
-
-    fn problem(body: &str) -> (String, String) {
-        let plain = serde_json::from_str::<Vec<Pet>>(body).unwrap_err();
-        let error = located::<Vec<Pet>>(StatusCode::OK, body.as_bytes(), &plain);
-        (error.decode_path().unwrap().to_owned(), error.to_string())
-    }
-
-    #[test]
-    fn says_where_in_the_json_decoding_failed() {
-        let pets = r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b","categoryId":"x"}]"#;
-        let (path, message) = problem(pets);
-        assert_eq!(path, "[1].categoryId");
-        assert!(message.contains("expected i64"), "{message}");
-    }
-
-    #[test]
-    fn shows_the_head_of_a_body_that_is_not_json() {
-        let (_, message) = problem("<html>\u{1b}[0m</html>");
-        assert!(message.contains("`<html>\\u{1b}[0m</html>`"), "{message}");
-        assert!(problem("[] []").1.contains("not JSON (trailing characters"));
-        assert!(problem("").1.contains("its body is empty"));
+        let response = ErrorResponse::unread(meta.status, headers, &body);
+        let error = Error::new(Failure::decode::<T>(response, &body, plain));
+        error.with_operation(meta.operation.clone()).with_stats(meta.stats)
     }
 }

@@ -31,7 +31,7 @@ fn assert_fault(error: &Error, status: u16, code: &str) {
     assert!(error.headers().is_some());
     assert_eq!(error.status().unwrap(), status);
     assert_eq!((error.code(), error.message()), (Some(code), Some("no luck")));
-    assert!(error.body().unwrap().contains("no luck"));
+    assert_eq!(error.json::<serde_json::Value>().unwrap()["message"], "no luck");
     assert_eq!(error.headers().unwrap()["x-ratelimit-limit"], "60");
     assert_eq!(error.attempts(), 1);
     assert_eq!(error.decode_path(), None);

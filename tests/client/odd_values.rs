@@ -49,7 +49,7 @@ async fn says_where_a_value_has_the_wrong_type() {
         let error = refused(body).await;
         assert_eq!(error.decode_path(), Some(path), "{body}");
         assert!(error.to_string().contains(&format!("at `{path}`: ")), "{error}");
-        assert_eq!(error.body(), Some(body));
+        assert_eq!(error.body().unwrap(), body);
     }
 }
 
@@ -68,7 +68,7 @@ async fn says_that_a_body_is_no_json() {
 async fn survives_a_body_that_is_no_utf_8() {
     let error = list(b"[{\"id\":1,\"name\":\"\xff\xfe\",\"categoryId\":1}]").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode);
-    assert!(error.body().unwrap().contains('\u{fffd}'));
+    assert!(error.body().unwrap().windows(2).any(|bytes| bytes == b"\xff\xfe"));
 }
 
 #[tokio::test]
@@ -82,16 +82,14 @@ async fn survives_json_nested_beyond_any_sense() {
     // Deep nesting in a field that is ignored is as good as none, or refused: never a crash.
     let _ = list(unknown.as_bytes()).await;
     let error = refused(&"[".repeat(depth)).await;
-    assert!(error.body().unwrap().chars().count() <= 2_001);
+    assert_eq!(error.body().unwrap().len(), 64 * 1024);
 }
 
 #[tokio::test]
 async fn a_huge_value_never_makes_a_huge_message() {
     let error = refused(&format!(r#"[{{"id":"{}"}}]"#, "x".repeat(1_000_000))).await;
     let source = std::error::Error::source(&error).unwrap();
-    for text in
-        [error.to_string(), source.to_string(), format!("{error:?}"), error.body().unwrap().into()]
-    {
+    for text in [error.to_string(), source.to_string(), format!("{error:?}")] {
         assert!(text.len() < 5_000, "{} bytes", text.len());
     }
 }

@@ -157,7 +157,7 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
     );
     assert_eq!(error.retry_after().unwrap().as_secs_f64().round(), 121.0);
     assert_eq!((error.attempts(), error.status().unwrap().as_u16()), (1, 429));
-    assert_eq!(error.body(), Some("not now"));
+    assert_eq!(error.body().unwrap(), "not now");
 
     // While it lasts nothing more is sent, and each call is told the same.
     let error = client.store().orders().await.unwrap_err();

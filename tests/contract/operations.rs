@@ -19,7 +19,7 @@ fn assert_error(error: &Error, status: u16, code: &str) {
     assert_eq!(error.status().map(|s| s.as_u16()), Some(status), "{error}");
     assert_eq!(error.code(), Some(code), "{error}");
     assert!(error.message().is_some_and(|message| !message.is_empty()));
-    let body: serde_json::Value = serde_json::from_str(error.body().unwrap()).unwrap();
+    let body: serde_json::Value = error.json().unwrap();
     assert_eq!(body["status"], status);
     assert_eq!(error.headers().unwrap()["content-type"], "application/json");
     for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::response::ErrorResponse;
+use super::response::{ErrorResponse, JsonProblem};
 use crate::http::transport::TransportError;
 use crate::rate_limit::Blocked;
 
@@ -78,11 +78,6 @@ impl TimeoutKind {
     }
 }
 
-/// What the JSON parser said, cut and made printable: it repeats values of any length.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct JsonProblem(pub(crate) String);
-
 /// Why a call failed, with what belongs to it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -118,16 +113,12 @@ pub(crate) enum Failure {
          check the base URL, or try again later"
     )]
     Interrupted(#[source] reqwest::Error),
-    #[error("the response {} could not be read: {problem}", .status.as_u16())]
-    Decode {
-        status: http::StatusCode,
-        path: String,
-        problem: String,
-        body: String,
-        source: JsonProblem,
-    },
+    #[error("the response {} could not be read: {problem}", .response.status.as_u16())]
+    Decode { response: ErrorResponse, path: String, problem: String, source: JsonProblem },
+    #[error("there is no response to read")]
+    NoResponse,
     #[error("the response is larger than {limit} bytes; raise `max_response_bytes` to accept it")]
-    BodyTooLarge { limit: usize, status: http::StatusCode },
+    BodyTooLarge { limit: usize, status: StatusCode },
     #[error("the pages cannot be followed further: {0}")]
     Paging(String),
     #[error("the call cannot run: {0}")]
@@ -154,7 +145,7 @@ impl Failure {
             // A limit of the HTTP client that the program brought along.
             Self::Interrupted(error) if error.is_timeout() => ErrorKind::Timeout,
             Self::Interrupted(_) => ErrorKind::Interrupted,
-            Self::Decode { .. } => ErrorKind::Decode,
+            Self::Decode { .. } | Self::NoResponse => ErrorKind::Decode,
             Self::BodyTooLarge { .. } => ErrorKind::BodyTooLarge,
             Self::Paging(_) => ErrorKind::Paging,
             Self::Runtime(_) => ErrorKind::Runtime,

@@ -7,14 +7,19 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
 
+pub(crate) use self::kind::Failure;
 pub use self::kind::{BoxError, ErrorKind, TimeoutKind};
-pub(crate) use self::kind::{Failure, JsonProblem};
 pub(crate) use self::response::ErrorResponse;
 use crate::clock;
 use crate::http::headers;
 use crate::rate_limit::{Blocked, QuotaWindow};
+
+/// The result of a call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What a call has been through.
 #[derive(Debug, Clone, Copy, Default)]
@@ -90,7 +95,7 @@ impl Error {
 
     fn response(&self) -> Option<&ErrorResponse> {
         match &self.0.failure {
-            Failure::Response(response) => Some(response),
+            Failure::Response(response) | Failure::Decode { response, .. } => Some(response),
             Failure::RateLimited { response, .. } => response.as_ref(),
             _ => None,
         }
@@ -100,7 +105,7 @@ impl Error {
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
         match &self.0.failure {
-            Failure::Decode { status, .. } | Failure::BodyTooLarge { status, .. } => Some(*status),
+            Failure::BodyTooLarge { status, .. } => Some(*status),
             _ => self.response().map(|r| r.status),
         }
     }
@@ -117,16 +122,41 @@ impl Error {
         self.response()?.message.as_deref()
     }
 
-    /// Returns the body of the response, cut to 2,000 characters and made printable.
+    /// Returns the body of the response, 64 KiB at most, as it came; where it repeats the key,
+    /// that is taken out.
     #[must_use]
-    pub fn body(&self) -> Option<&str> {
-        match &self.0.failure {
-            Failure::Decode { body, .. } => Some(body),
-            _ => self.response().map(|r| r.body.as_str()),
-        }
+    pub fn body(&self) -> Option<&Bytes> {
+        self.response().map(|r| &r.body)
     }
 
-    /// Returns the headers of the response that was no success.
+    /// Reads the body of the response as JSON: what a service says in an Error of another shape.
+    ///
+    /// ```
+    /// #[derive(serde::Deserialize)]
+    /// struct Problem {
+    ///     field: String,
+    /// }
+    ///
+    /// fn show(error: &petstore_client::Error) {
+    ///     if let Ok(problem) = error.json::<Problem>() {
+    ///         println!("`{}` is wrong", problem.field);
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Decode`], where no response came, or its body is no JSON or not of this type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        let Some(response) = self.response() else {
+            return Err(Self::new(Failure::NoResponse));
+        };
+        serde_json::from_slice(&response.body).map_err(|plain| {
+            Self::new(Failure::decode::<T>(response.clone(), &response.body, &plain))
+        })
+    }
+
+    /// Returns the headers of the response, where a whole one came.
     #[must_use]
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.response().map(|r| &r.headers)

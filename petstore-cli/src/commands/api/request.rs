@@ -191,8 +191,8 @@ async fn all_pages(mut output: Output, client: &Client, request: Request) -> Res
 /// Shows what came of a request that was not a success: beside the error, not as a result.
 fn show_refusal(context: &Context, error: &petstore_client::Error) {
     if let (Some(status), Some(headers)) = (error.status(), error.headers()) {
-        let body = error.body().unwrap_or_default();
-        context.report.text(&format!("{}{}\n", head(status, headers), safe::lines(body)));
+        let body = String::from_utf8_lossy(error.body().map_or(&[], |body| body));
+        context.report.text(&format!("{}{}\n", head(status, headers), safe::lines(&body)));
     }
 }
 
