@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::response::{ErrorResponse, JsonProblem};
+use super::response::ErrorResponse;
 use crate::http::transport::TransportError;
 use crate::rate_limit::Blocked;
 
@@ -77,6 +77,11 @@ impl TimeoutKind {
         }
     }
 }
+
+/// What the JSON parser said, cut and made printable: it repeats values of any length.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct JsonProblem(pub(super) String);
 
 /// Why a call failed, with what belongs to it.
 #[derive(Debug, thiserror::Error)]

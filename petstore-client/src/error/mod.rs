@@ -12,11 +12,14 @@ use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::kind::Failure;
+use self::kind::JsonProblem;
 pub use self::kind::{BoxError, ErrorKind, TimeoutKind};
 pub(crate) use self::response::ErrorResponse;
+use self::response::{MAX_SHOWN, excerpt};
 use crate::clock;
 use crate::http::headers;
 use crate::rate_limit::{Blocked, QuotaWindow};
+use crate::redact::printable;
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -340,5 +343,63 @@ impl fmt::Debug for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.failure.source()
+    }
+}
+
+impl Failure {
+    /// Finds out where a body cannot be read as `T`. Only now is the path tracked: it costs time.
+    pub(crate) fn decode<T: DeserializeOwned>(
+        response: ErrorResponse,
+        body: &[u8],
+        plain: &serde_json::Error,
+    ) -> Self {
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        let (path, said, is_data) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+            Err(error) => {
+                (error.path().to_string(), error.inner().to_string(), error.inner().is_data())
+            }
+            // What follows the value is wrong.
+            Ok(_) => (".".to_owned(), plain.to_string(), plain.is_data()),
+        };
+        let (path, said) = (printable(&path, 200), printable(&said, MAX_SHOWN));
+        let problem = if body.iter().all(u8::is_ascii_whitespace) {
+            "its body is empty where JSON was expected; check the base URL".to_owned()
+        } else if is_data {
+            format!("at `{path}`: {said}")
+        } else {
+            format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
+        };
+        Self::Decode { response, path, problem, source: JsonProblem(said) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::Pet;
+
+    fn problem(body: &'static str) -> (String, String) {
+        let plain = serde_json::from_str::<Vec<Pet>>(body).unwrap_err();
+        let response = ErrorResponse::unread(StatusCode::OK, HeaderMap::new(), &body.into());
+        match Failure::decode::<Vec<Pet>>(response, body.as_bytes(), &plain) {
+            Failure::Decode { path, problem, .. } => (path, problem),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn says_where_in_the_json_decoding_failed() {
+        let pets = r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b","categoryId":"x"}]"#;
+        let (path, message) = problem(pets);
+        assert_eq!(path, "[1].categoryId");
+        assert!(message.contains("expected i64"), "{message}");
+    }
+
+    #[test]
+    fn shows_the_head_of_a_body_that_is_not_json() {
+        let (_, message) = problem("<html>\u{1b}[0m</html>");
+        assert!(message.contains("`<html>\\u{1b}[0m</html>`"), "{message}");
+        assert!(problem("[] []").1.contains("not JSON (trailing characters"));
+        assert!(problem("").1.contains("its body is empty"));
     }
 }

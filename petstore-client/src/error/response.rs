@@ -5,14 +5,12 @@ use std::fmt;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use super::kind::Failure;
 use crate::http::transport::RawResponse;
 use crate::redact::printable;
 
 /// How many characters of foreign text a message shows.
-const MAX_SHOWN: usize = 300;
+pub(super) const MAX_SHOWN: usize = 300;
 /// How many bytes of a body an error keeps.
 const MAX_BODY: usize = 64 * 1024;
 
@@ -35,11 +33,6 @@ struct ErrorBody {
     #[serde(default)]
     message: serde_json::Value,
 }
-
-/// What the JSON parser said, cut and made printable: it repeats values of any length.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct JsonProblem(String);
 
 impl ErrorResponse {
     /// Reads a response that is no success.
@@ -114,34 +107,8 @@ impl fmt::Debug for ErrorResponse {
     }
 }
 
-impl Failure {
-    /// Finds out where a body cannot be read as `T`. Only now is the path tracked: it costs time.
-    pub(crate) fn decode<T: DeserializeOwned>(
-        response: ErrorResponse,
-        body: &[u8],
-        plain: &serde_json::Error,
-    ) -> Self {
-        let mut reader = serde_json::Deserializer::from_slice(body);
-        let (path, said, is_data) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-            Err(error) => {
-                (error.path().to_string(), error.inner().to_string(), error.inner().is_data())
-            }
-            // What follows the value is wrong.
-            Ok(_) => (".".to_owned(), plain.to_string(), plain.is_data()),
-        };
-        let (path, said) = (printable(&path, 200), printable(&said, MAX_SHOWN));
-        let problem = if body.iter().all(u8::is_ascii_whitespace) {
-            "its body is empty where JSON was expected; check the base URL".to_owned()
-        } else if is_data {
-            format!("at `{path}`: {said}")
-        } else {
-            format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
-        };
-        Self::Decode { response, path, problem, source: JsonProblem(said) }
-    }
-}
-
-fn excerpt(body: &[u8], max: usize) -> String {
+/// Returns the head of a body, made printable.
+pub(super) fn excerpt(body: &[u8], max: usize) -> String {
     // A character takes at most four bytes: no need to look at the rest.
     printable(&String::from_utf8_lossy(&body[..body.len().min(max * 4)]), max)
 }
@@ -149,32 +116,6 @@ fn excerpt(body: &[u8], max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::Pet;
-
-    fn problem(body: &'static str) -> (String, String) {
-        let plain = serde_json::from_str::<Vec<Pet>>(body).unwrap_err();
-        let response = ErrorResponse::unread(StatusCode::OK, HeaderMap::new(), &body.into());
-        match Failure::decode::<Vec<Pet>>(response, body.as_bytes(), &plain) {
-            Failure::Decode { path, problem, .. } => (path, problem),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn says_where_in_the_json_decoding_failed() {
-        let pets = r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b","categoryId":"x"}]"#;
-        let (path, message) = problem(pets);
-        assert_eq!(path, "[1].categoryId");
-        assert!(message.contains("expected i64"), "{message}");
-    }
-
-    #[test]
-    fn shows_the_head_of_a_body_that_is_not_json() {
-        let (_, message) = problem("<html>\u{1b}[0m</html>");
-        assert!(message.contains("`<html>\\u{1b}[0m</html>`"), "{message}");
-        assert!(problem("[] []").1.contains("not JSON (trailing characters"));
-        assert!(problem("").1.contains("its body is empty"));
-    }
 
     fn response(status: u16, body: &'static str) -> ErrorResponse {
         let status = StatusCode::from_u16(status).unwrap();
