@@ -49,6 +49,17 @@ fn says_what_is_wrong_with_which_part() {
     assert!(problem(agent.build()).contains("the user agent cannot be used"));
 }
 
+#[tokio::test]
+async fn no_attempts_at_all_are_refused() {
+    let none = Client::builder("https://petstore.example/v1").api_key(KEY).max_attempts(0).build();
+    let expected = "the number of attempts cannot be used: it must be at least 1";
+    assert_eq!(problem(none), expected);
+    let client = Client::new("https://petstore.example/v1", KEY).unwrap();
+    let error = client.pets().list().max_attempts(0).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
 #[test]
 fn allows_what_is_safe_or_was_allowed() {
     for base in [

@@ -49,7 +49,7 @@ async fn list_pets_filters_by_status() {
     let client = client(&server);
     let sold = client.pets().list().status(PetStatus::Sold).send().await.unwrap();
     assert_eq!(sold.iter().map(|pet| pet.id).collect::<Vec<_>>(), [1]);
-    let unknown = client.pets().list().status("adopted".into()).send().await.unwrap_err();
+    let unknown = client.pets().list().status("adopted").send().await.unwrap_err();
     assert_error(&unknown, 400, "invalid_parameter");
     assert_eq!(unknown.kind(), ErrorKind::Rejected);
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderMap, Method};
 use tokio::time::Instant;
 use url::Url;
@@ -15,7 +16,7 @@ use crate::deprecation::Deprecation;
 use crate::events::{Attempt, Event, Events, Throttled, Waiting};
 use crate::http::base_url::BaseUrl;
 use crate::http::transport::{HttpRequest, HttpTransport};
-use crate::options::{CallLimits, RequestOptions};
+use crate::options::CallLimits;
 use crate::rate_limit::{Blocked, ClientLimiters, Limiter, Policy, RateLimits, Wait};
 use crate::retry::BudgetState;
 
@@ -51,7 +52,6 @@ pub(crate) struct Request {
     /// The specification's name of the operation, or method and path.
     pub(crate) operation: Cow<'static, str>,
     pub(crate) http: HttpRequest,
-    pub(crate) options: RequestOptions,
     pub(crate) removal: Option<Removal>,
     /// Whether the first attempt is sent whatever is known of the limits.
     pub(crate) forced: bool,
@@ -124,8 +124,7 @@ impl Request {
     pub(crate) fn new(operation: impl Into<Cow<'static, str>>, method: Method, url: Url) -> Self {
         Self {
             operation: operation.into(),
-            http: HttpRequest { method, url, headers: HeaderMap::new(), body: None },
-            options: RequestOptions::new(),
+            http: HttpRequest { method, url, headers: HeaderMap::new(), body: Bytes::new() },
             removal: None,
             forced: false,
             page_size: None,
@@ -136,6 +135,6 @@ impl Request {
     pub(super) fn attempt(&self, attempt: u32) -> Attempt<'_> {
         let Self { operation, http, .. } = self;
         let HttpRequest { method, url, headers, body } = http;
-        Attempt { operation, attempt, method, url, headers, body: body.as_ref() }
+        Attempt { operation, attempt, method, url, headers, body }
     }
 }

@@ -18,7 +18,7 @@ use super::core::{Core, Request};
 use super::lifecycle::run;
 use crate::clock;
 use crate::error::{CallStats, Error, Failure, TimeoutKind};
-use crate::options::CallLimits;
+use crate::options::{CallLimits, RequestOptions};
 use crate::response::Response;
 
 /// How much later than the call's own deadline its task is given up: it is not run.
@@ -39,8 +39,13 @@ pub struct CallFuture<T> {
 pub(crate) type Decode<T> = fn(Response<Bytes>) -> Result<Response<T>, Error>;
 
 impl<T> CallFuture<T> {
-    pub(crate) fn new(core: Arc<Core>, request: Result<Request, Error>, decode: Decode<T>) -> Self {
-        Self { call: Box::pin(run_on_task(core, request)), decode }
+    pub(crate) fn new(
+        core: Arc<Core>,
+        request: Result<Request, Error>,
+        options: RequestOptions,
+        decode: Decode<T>,
+    ) -> Self {
+        Self { call: Box::pin(run_on_task(core, request, options)), decode }
     }
 }
 
@@ -64,15 +69,20 @@ impl<T> fmt::Debug for CallFuture<T> {
 async fn run_on_task(
     core: Arc<Core>,
     request: Result<Request, Error>,
+    options: RequestOptions,
 ) -> Result<Response<Bytes>, Error> {
     let request = request?;
     let operation = request.operation.clone();
+    if let Some((setting, problem)) = options.problem() {
+        let problem = format!("the {setting} cannot be used: {problem}");
+        return Err(Error::invalid(problem).with_operation(operation));
+    }
     if Handle::try_current().is_err() {
         return Err(
             Error::new(Failure::Runtime("there is no Tokio runtime")).with_operation(operation)
         );
     }
-    let limits = core.limits.with(&request.options);
+    let limits = core.limits.with(&options);
     let deadline = clock::after(clock::now(), limits.timeout);
     let idempotent = request.http.method.is_idempotent();
     let mut task = CallTask::spawn(core, request, limits, deadline);

@@ -10,7 +10,7 @@ use url::Url;
 use crate::call::{CallFuture, Core, Request};
 use crate::error::{Error, Failure};
 use crate::models::{Pet, PetStatus};
-use crate::options::RequestOptions;
+use crate::options::{RequestOptions, option_setters};
 use crate::page::{NextPage, Page, PageGuard};
 use crate::response::Response;
 
@@ -32,8 +32,7 @@ pub struct ListPets {
 }
 
 impl ListPets {
-    pub(super) fn new(core: Arc<Core>) -> Self {
-        let options = RequestOptions::new();
+    pub(super) fn new((core, options): (Arc<Core>, RequestOptions)) -> Self {
         Self { core, limit: None, status: None, start: None, options, forced: false }
     }
 
@@ -44,8 +43,8 @@ impl ListPets {
     }
 
     /// Asks only for pets with this availability.
-    pub fn status(mut self, status: PetStatus) -> Self {
-        self.status = Some(status);
+    pub fn status(mut self, status: impl Into<PetStatus>) -> Self {
+        self.status = Some(status.into());
         self
     }
 
@@ -68,11 +67,7 @@ impl ListPets {
         self
     }
 
-    /// Sets limits of each call that this takes; what `options` leaves unset stays.
-    pub fn options(mut self, options: &RequestOptions) -> Self {
-        self.options.merge(options);
-        self
-    }
+    option_setters!(options);
 
     /// Sends the request whatever is known of the limits.
     pub(super) fn forced(mut self) -> Self {
@@ -88,7 +83,7 @@ impl ListPets {
     /// ends a call.
     pub fn send(self) -> CallFuture<Page<Pet>> {
         let request = self.request(self.start.clone());
-        CallFuture::new(self.core, request, page)
+        CallFuture::new(self.core, request, self.options, page)
     }
 
     /// Asks for one page after the other, as long as the service offers a next one
@@ -120,7 +115,8 @@ impl ListPets {
             };
             let request = list.request(url)?;
             guard.request(&request.http.url).map_err(paging)?;
-            let page = CallFuture::new(Arc::clone(&list.core), Ok(request), page).await?;
+            let page =
+                CallFuture::new(Arc::clone(&list.core), Ok(request), list.options, page).await?;
             guard.received(&page).map_err(paging)?;
             let next = page.next().clone();
             Ok(Some((page, (list, guard, Some(next)))))
@@ -169,7 +165,6 @@ impl ListPets {
             url
         });
         let mut request = Request::new(OPERATION, Method::GET, url);
-        request.options = self.options;
         request.forced = self.forced;
         request.page_size = self.limit;
         Ok(request)

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::call::{CallFuture, Core, Request};
 use crate::client::Client;
 use crate::error::Error;
-use crate::options::RequestOptions;
+use crate::options::{RequestOptions, option_setters};
 use crate::redact::printable;
 use crate::response::Response;
 
@@ -44,17 +44,18 @@ const RESERVED: [HeaderName; 5] = [
 pub struct RawRequest {
     core: Arc<Core>,
     request: Result<Request, Error>,
+    options: RequestOptions,
 }
 
 impl Client {
     /// Prepares any request. The path is relative to the base URL; it may hold a query.
     pub fn request(&self, method: Method, path: &str) -> RawRequest {
-        RawRequest::new(Arc::clone(self.core()), method, path)
+        RawRequest::new(self.parts(), method, path)
     }
 }
 
 impl RawRequest {
-    fn new(core: Arc<Core>, method: Method, path: &str) -> Self {
+    fn new((core, options): (Arc<Core>, RequestOptions), method: Method, path: &str) -> Self {
         // Without the query: the name is shown and logged, and a query may hold anything.
         let bare = path.split('?').next().unwrap_or_default();
         let operation = format!("{method} {}", printable(bare, 100));
@@ -62,7 +63,7 @@ impl RawRequest {
             Ok(url) => Ok(Request::new(operation, method, url)),
             Err(problem) => Err(Error::invalid(problem).with_operation(operation)),
         };
-        Self { core, request }
+        Self { core, request, options }
     }
 
     fn try_map(mut self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
@@ -107,7 +108,7 @@ impl RawRequest {
             let kind = HeaderValue::try_from(content_type)
                 .map_err(|_| Error::invalid("the content type cannot be written into a header"))?;
             request.http.headers.entry(header::CONTENT_TYPE).or_insert(kind);
-            request.http.body = Some(body);
+            request.http.body = body;
             Ok(())
         })
     }
@@ -120,13 +121,7 @@ impl RawRequest {
         }
     }
 
-    /// Sets limits of this call; what `options` leaves unset stays.
-    pub fn options(self, options: &RequestOptions) -> Self {
-        self.try_map(|request| {
-            request.options.merge(options);
-            Ok(())
-        })
-    }
+    option_setters!(options);
 
     /// Sends the request.
     ///
@@ -135,7 +130,7 @@ impl RawRequest {
     /// The future fails where the path or a header cannot be sent, and with whatever else ends a
     /// call.
     pub fn send(self) -> CallFuture<Bytes> {
-        CallFuture::new(self.core, self.request, Ok)
+        CallFuture::new(self.core, self.request, self.options, Ok)
     }
 }
 
