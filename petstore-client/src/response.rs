@@ -13,7 +13,7 @@ use url::Url;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error, ErrorResponse, Failure};
 use crate::http::headers::date;
-use crate::page::Page;
+use crate::page::{NextPage, Page};
 use crate::rate_limit::QuotaWindow;
 use crate::redact::Redactor;
 
@@ -121,6 +121,16 @@ impl ResponseMeta {
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.stats.waited
+    }
+
+    /// Returns where the next page is.
+    pub(crate) fn next_page(&self) -> NextPage {
+        match (NextPage::read(&self.headers, &self.url), &self.redactor) {
+            (NextPage::Refused(problem), Some(redactor)) => {
+                NextPage::Refused(redactor.removed_from_text(problem))
+            }
+            (next, _) => next,
+        }
     }
 }
 

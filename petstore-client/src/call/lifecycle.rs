@@ -91,10 +91,7 @@ impl<'c> CallState<'c> {
             request,
             limits,
             deadline,
-            stats: CallStats {
-                idempotent: request.http.method.is_idempotent(),
-                ..CallStats::default()
-            },
+            stats: CallStats { idempotent: request.idempotent, ..CallStats::default() },
             schedule: core.backoff.schedule(),
             blocked_for: Duration::ZERO,
             reauthorized: false,

@@ -84,7 +84,7 @@ async fn run_on_task(
     }
     let limits = core.limits.with(&options);
     let deadline = clock::after(clock::now(), limits.timeout);
-    let idempotent = request.http.method.is_idempotent();
+    let idempotent = request.idempotent;
     let mut task = CallTask::spawn(core, request, limits, deadline);
     let failure = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
         Ok(Ok(result)) => return result,

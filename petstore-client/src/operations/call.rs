@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::call::{CallFuture, Core, Decode, Request};
@@ -46,6 +47,17 @@ impl<T: DeserializeOwned> Call<T> {
     /// The future returns whatever ends the call without the operation's result; see [`Error`].
     pub fn send(self) -> CallFuture<T> {
         CallFuture::new(self.core, self.request, self.options, self.decode)
+    }
+}
+
+impl<T> Call<T> {
+    /// Returns the request as it would be sent, without `Authorization`.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be sent as it is.
+    pub fn build(self) -> Result<http::Request<Bytes>, Error> {
+        self.core.built(&self.request?)
     }
 }
 
