@@ -82,6 +82,31 @@ async fn a_process_knows_what_the_last_one_learned() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowed() {
+    for max_wait in [0, 5] {
+        let (server, folder) = (free().await, TempDir::new().unwrap());
+        let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
+        for client in &clients {
+            client.pets().list().send().await.unwrap();
+        }
+        let start = Instant::now();
+        let options = RequestOptions::new().max_wait(Duration::from_secs(max_wait));
+        let calls = (0..64).map(|_| clients[0].pets().list().options(&options).send());
+        let results = join_all(calls).await;
+        let (done, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        // Half of the quota is the other process's until the minute nears its end.
+        assert!((25..45).contains(&done.len()), "{max_wait}: {} done", done.len());
+        let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(START + 60);
+        for error in failed.into_iter().filter_map(Result::err) {
+            assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
+            assert_eq!(error.retry_at(), Some(minute));
+        }
+        let waited = start.elapsed().as_secs_f64() - max_wait as f64;
+        assert!((0.0..1.0).contains(&waited), "{max_wait}: {waited}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_that_one_process_received_holds_back_the_others() {
     let server = Wire::start(|number| match number {
         0 => answer(429, &[("Retry-After", "30")], ""),

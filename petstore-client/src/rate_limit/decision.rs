@@ -62,6 +62,8 @@ pub(super) struct Allowance {
     /// Only one, whose response tells how many may follow.
     pub(super) probe: bool,
     pub(super) requests: u64,
+    /// How many the quotas leave; fewer may be in flight at a time.
+    pub(super) left: u64,
 }
 
 /// What the known quotas leave at one moment.
@@ -93,7 +95,7 @@ impl Ledger {
             return Err(Decision::WaitUntil(block));
         }
         if !policy.rate_limiting {
-            return Ok(Allowance { probe: false, requests: u64::MAX });
+            return Ok(Allowance { probe: false, requests: u64::MAX, left: u64::MAX });
         }
         let room = self.room(now, policy);
         if let Some(block) = room.blocked {
@@ -114,7 +116,7 @@ impl Ledger {
             return Err(Decision::WaitForResponse(WaitReason::Concurrency));
         }
         let requests = if room.must_probe { 1 } else { requests.min(left) };
-        Ok(Allowance { probe: room.must_probe, requests })
+        Ok(Allowance { probe: room.must_probe, requests, left })
     }
 
     /// Returns whether lost requests will be settled soon: by the response to a request in flight,

@@ -39,6 +39,9 @@ use crate::http::headers;
 /// neither may the first in line. A long line looks less often.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
+/// How soon a call looks whether an update of the record that members share has brought something,
+/// once it may not wait any longer.
+const ANSWER_INTERVAL: Duration = Duration::from_millis(5);
 /// A reset that is further off cannot be right: quotas are counted by the minute and the day, and
 /// one by the month is thinkable.
 const MAX_WINDOW: Duration = Duration::from_secs(32 * 24 * 3600);
@@ -167,7 +170,7 @@ impl Limiter {
         let mut looks = 0;
         loop {
             let changed = self.changed.notified();
-            let (is_first, decision, wake) = self.look(&line);
+            let (is_first, decision, kept, wake) = self.look(&line, request.latest);
             let wait = match decision {
                 Some(Decision::WaitUntil(block)) => {
                     let blocked = self.blocked(&block);
@@ -179,6 +182,9 @@ impl Limiter {
                 Some(Decision::WaitForResponse(reason)) if looks > 0 => Some((reason, None)),
                 _ => None,
             };
+            if let Some(block) = kept.filter(|_| request.latest <= clock::now()) {
+                return Err(self.blocked(&block));
+            }
             if let Some((reason, blocked)) = wait.filter(|_| is_first || looks == 0) {
                 let key = (reason, blocked.map(|blocked| blocked.until));
                 if reported != Some(key) {
@@ -288,7 +294,11 @@ impl Limiter {
 
     /// Grants what may be sent. Returns whether a place is the first in its line, what it waits for,
     /// and when to look again.
-    fn look(&self, line: &InLine<'_>) -> (bool, Option<Decision>, Instant) {
+    fn look(
+        &self,
+        line: &InLine<'_>,
+        latest: Instant,
+    ) -> (bool, Option<Decision>, Option<Block>, Instant) {
         let (now, mut state) = self.lock();
         state.member.expire(now);
         self.grant(&mut state, now);
@@ -298,6 +308,10 @@ impl Limiter {
         let decision = waits.then(|| state.member.decide(now, &line.policy));
         let wake = match decision {
             Some(Decision::WaitUntil(block)) => self.instant(block.until),
+            Some(Decision::WaitForResponse(WaitReason::Members)) => {
+                let soon = clock::now() + ANSWER_INTERVAL;
+                latest.clamp(soon, soon + LOOK_INTERVAL)
+            }
             _ if is_first => {
                 let next = state.member.first_lease_end().map(|end| self.instant(end));
                 let latest = clock::now() + LOOK_INTERVAL;
@@ -305,8 +319,10 @@ impl Limiter {
             }
             _ => clock::now() + LOOK_INTERVAL + LOOK_INTERVAL_PER_WAITER * waiters,
         };
+        let is_kept = decision == Some(Decision::WaitForResponse(WaitReason::Members));
+        let kept = state.member.kept_until(now).filter(|_| is_kept);
         self.plan_update(now, state);
-        (waits && is_first, decision, wake)
+        (waits && is_first, decision, kept, wake)
     }
 
     /// Changes what is known, and grants what may be sent then.

@@ -13,7 +13,7 @@ use super::ledger::{Block, Ledger, Outcome, Probe, ResponseHead};
 use super::outstanding::{Lease, Requests, Reservation};
 use super::sharing::{Granted, MEMBER_LEASE, Report};
 use super::slots::MemberId;
-use super::snapshot::WaitReason;
+use super::snapshot::{BlockReason, Quota, WaitReason};
 use super::window::Window;
 
 /// Outcomes are told when there are so many, though not more often than each interval, and
@@ -62,8 +62,9 @@ struct Sharing {
     /// Requests since the last update, which tell the rate.
     used: u32,
     updated_at: LocalTime,
-    /// When calls that wait may get something.
+    /// When calls that wait may get something; until then the rest may be kept for others.
     ask_at: LocalTime,
+    is_kept: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +92,7 @@ impl Member {
             used: 0,
             updated_at: now,
             ask_at: now,
+            is_kept: false,
         });
         let ledger = Ledger::new(now, wall);
         Self { id, ledger, requests: Requests::default(), throttled: 0, sharing }
@@ -107,6 +109,23 @@ impl Member {
             Decision::WaitUntil(block) => Decision::WaitUntil(self.local(block)),
             decision => decision,
         }
+    }
+
+    /// Returns until when at most what is left is kept for other members, once the record says so.
+    pub(super) fn kept_until(&self, now: LocalTime) -> Option<Block> {
+        let sharing = self.drawing().filter(|sharing| sharing.is_kept && now < sharing.ask_at)?;
+        let service_now = self.service_time(now);
+        let open = self.ledger.windows.iter().filter(|window| window.reset > service_now);
+        let minute = open.filter(|window| window.quota == Quota::Minute).max_by_key(|w| w.reset);
+        let block = minute.map_or(
+            Block { until: sharing.ask_at, named: service_now, reason: BlockReason::Unknown },
+            |window| Block {
+                until: self.ledger.clock.local(window.reset).moved(-sharing.ahead),
+                named: window.reset,
+                reason: BlockReason::Quota(window.quota),
+            },
+        );
+        Some(block)
     }
 
     fn decide_by_reservations(
@@ -423,7 +442,7 @@ impl Member {
         sharing.given_back = sharing.given_back.saturating_sub(sharing.reported_back);
         sharing.held += granted.requests;
         sharing.holds_probe |= granted.probe;
-        sharing.ask_at = granted.again.moved(-ahead);
+        (sharing.ask_at, sharing.is_kept) = (granted.again.moved(-ahead), granted.is_kept);
         sharing.updated_at = now;
         self.ledger = ledger;
         let rest: Vec<_> = sharing.outcomes.iter().map(|outcome| outcome.moved(ahead)).collect();

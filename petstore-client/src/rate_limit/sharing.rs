@@ -51,8 +51,9 @@ pub(crate) struct Report {
 pub(crate) struct Granted {
     pub(super) requests: u64,
     pub(super) probe: bool,
-    /// When to ask again, where calls still wait.
+    /// When to ask again, where calls still wait, and whether the rest is kept for others until then.
     pub(super) again: LocalTime,
+    pub(super) is_kept: bool,
 }
 
 impl Ledger {
@@ -112,9 +113,10 @@ impl Ledger {
     }
 
     fn grant(&self, me: MemberId, report: &Report, policy: &Policy, now: LocalTime) -> Granted {
-        let nothing = |again| Granted { requests: 0, probe: false, again };
+        let nothing = |again| Granted { requests: 0, probe: false, again, is_kept: false };
         let later = |by: Duration| now.plus(by + MAX_SPREAD.mul_f64(report.spread));
-        let Allowance { probe, requests: free } = match self.allowance(now, policy) {
+        let told = (self.latency * 6 / 5).max(Duration::from_millis(100));
+        let Allowance { probe, requests: most, left } = match self.allowance(now, policy) {
             Ok(allowance) => allowance,
             Err(Decision::WaitUntil(block)) => {
                 let spread = if self.members.len() > 1 { report.spread } else { 0.0 };
@@ -132,8 +134,6 @@ impl Ledger {
                 return nothing(next.min(now.plus(MAX_ASK_INTERVAL)));
             }
             Err(Decision::WaitForResponse(WaitReason::Concurrency)) => {
-                // Others are told of responses by then.
-                let told = (self.latency * 6 / 5).max(Duration::from_millis(100));
                 return nothing(later(told).min(now.plus(MAX_ASK_INTERVAL)));
             }
             Err(_) => {
@@ -144,10 +144,16 @@ impl Ledger {
         if report.want == 0 && (probe || report.ahead == 0) {
             return nothing(now);
         }
-        let requests = if probe { 1 } else { self.part_of(me, report, free, now) };
-        // What is left where calls still wait is kept for others.
-        let again = if requests < report.want { later(ASK_INTERVAL) } else { now };
-        Granted { requests, probe, again: again.min(now.plus(MAX_ASK_INTERVAL)) }
+        let requests = if probe { 1 } else { self.part_of(me, report, most, now) };
+        let is_missing = requests < report.want;
+        // Otherwise more may be in flight soon.
+        let is_kept = is_missing && !probe && requests >= self.part_of(me, report, left, now);
+        let again = match (is_missing, is_kept) {
+            (false, _) => now,
+            (true, false) => later(told),
+            (true, true) => later(ASK_INTERVAL),
+        };
+        Granted { requests, probe, again: again.min(now.plus(MAX_ASK_INTERVAL)), is_kept }
     }
 
     /// Returns how many members wait whose turn is before this one's.
