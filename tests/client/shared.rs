@@ -55,7 +55,7 @@ async fn four_processes_are_never_refused_and_use_all() {
         (0..4).map(|n| process(server.url(), &folder, n).build().unwrap()).collect();
     let calls = clients.iter().flat_map(|client| (0..75).map(|_| client.pets().list().send()));
     for page in join_all(calls).await {
-        assert_eq!(page.unwrap().attempts(), 1);
+        assert_eq!(page.unwrap().meta().attempts(), 1);
     }
     // 300 requests fill five minutes.
     assert!(start.elapsed() < Duration::from_secs(4 * 60 + 10), "{:?}", start.elapsed());
@@ -153,7 +153,7 @@ async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
     let client = builder.shared_limits(FileStore::new(folder.path().join("file"))).build().unwrap();
     let calls = (0..60).map(|_| client.pets().list().send());
     let start = Instant::now();
-    let waits = join_all(calls).await.into_iter().map(|page| page.unwrap().waited());
+    let waits = join_all(calls).await.into_iter().map(|page| page.unwrap().meta().waited());
     // With strangers at work the last requests of a minute are theirs.
     assert!(waits.max().unwrap() > Duration::from_secs(59) && start.elapsed().as_secs() < 70);
 }
@@ -184,7 +184,7 @@ async fn a_full_disk_is_no_obstacle_and_no_licence() {
     let client = process(server.url(), &folder, 1).build().unwrap();
     let start = Instant::now();
     let calls = join_all((0..60).map(|_| client.pets().list().send())).await;
-    assert!(calls.iter().all(|page| page.as_ref().unwrap().attempts() == 1));
+    assert!(calls.iter().all(|page| page.as_ref().unwrap().meta().attempts() == 1));
     assert!((59..70).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }
 
@@ -224,8 +224,8 @@ async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
     let client = process(&server.base(), &folder, 0).build().unwrap();
     // Its lease is over three seconds after it was sent.
     let page = client.pets().list().send().await.unwrap();
-    assert_eq!((page.attempts(), server.count()), (1, 2));
-    assert!(page.waited() < Duration::from_secs(4), "{:?}", page.waited());
+    assert_eq!((page.meta().attempts(), server.count()), (1, 2));
+    assert!(page.meta().waited() < Duration::from_secs(4), "{:?}", page.meta().waited());
 }
 
 /// The mock under paused time, where only the day's quota is shown.

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::Instrument as _;
 
-use super::core::{Completed, Core, Request};
+use super::core::{Core, Request};
 use crate::auth::Credential;
 use crate::backoff::Schedule;
 use crate::clock;
-use crate::error::{CallStats, Error, ErrorResponse, Kind, TimeLimit};
+use crate::error::{CallStats, Error, ErrorResponse, Failure, TimeoutKind};
 use crate::events::{Event, Finished, Received, Retrying};
 use crate::http::headers;
 use crate::http::transport::RawResponse;
@@ -32,7 +33,7 @@ pub(super) async fn run(
     request: Request,
     limits: CallLimits,
     deadline: Instant,
-) -> Result<Completed, Error> {
+) -> Result<Response<Bytes>, Error> {
     let mut state = CallState::new(&core, &request, limits, deadline);
     let result = state.attempts().await;
     let stats = state.stats;
@@ -46,14 +47,15 @@ pub(super) async fn run(
                 || link.into_iter().any(|link| redactor.finds(link.as_bytes()));
             let meta = ResponseMeta {
                 operation: request.operation,
+                url: request.http.url,
+                page_size: request.page_size,
                 status,
                 headers,
                 deprecation: deprecation.map(Box::new),
                 stats,
                 redactor: repeats_key.then_some(redactor),
             };
-            let response = Response::new(body, meta);
-            Ok(Completed { response, url: request.http.url, page_size: request.page_size })
+            Ok(Response::new(body, meta))
         }
         Err(error) => {
             // A 404 still carries deprecation headers.
@@ -89,10 +91,7 @@ impl<'c> CallState<'c> {
             request,
             limits,
             deadline,
-            stats: CallStats {
-                idempotent: request.http.method.is_idempotent(),
-                ..CallStats::default()
-            },
+            stats: CallStats { idempotent: request.idempotent, ..CallStats::default() },
             schedule: core.backoff.schedule(),
             blocked_for: Duration::ZERO,
             reauthorized: false,
@@ -194,7 +193,7 @@ impl<'c> CallState<'c> {
             }
             Ok(Err(blocked)) => {
                 let allowed = Some(self.allowed_wait(clock::now()));
-                Err(Error::new(Kind::RateLimited { blocked, allowed, response: None }))
+                Err(Error::new(Failure::RateLimited { blocked, allowed, response: None }))
             }
             Err(_) => Err(self.timed_out()),
         }
@@ -215,7 +214,8 @@ impl<'c> CallState<'c> {
             Ok(received) => received,
             Err((error, not_sent)) => {
                 // What could not be tried is not counted.
-                let tried = !matches!(error.kind(), Kind::InvalidRequest(_) | Kind::Tls { .. });
+                let tried =
+                    !matches!(error.failure(), Failure::InvalidRequest(_) | Failure::Tls { .. });
                 self.stats.attempts += u32::from(tried);
                 self.stats.may_have_acted |= !not_sent;
                 return AttemptOutcome {
@@ -237,18 +237,18 @@ impl<'c> CallState<'c> {
         let service_now = headers::date(&response.headers).unwrap_or_else(clock::wall);
         let retry_after = headers::retry_after(&response.headers, service_now).unwrap_or_default();
         let response = ErrorResponse::new(response);
-        let kind = match blocked {
+        let failure = match blocked {
             Some(mut blocked) => {
                 if response.code.as_deref() == Some("key_banned") {
                     blocked.reason = BlockReason::Ban;
                     limiter.record_ban();
                 }
                 self.core.report_throttled(self.request, number, blocked);
-                Kind::RateLimited { blocked, allowed: None, response: Some(response) }
+                Failure::RateLimited { blocked, allowed: None, response: Some(response) }
             }
-            None => Kind::Response(response),
+            None => Failure::Response(response),
         };
-        AttemptOutcome { result: Err(Error::new(kind)), not_sent: false, retry_after }
+        AttemptOutcome { result: Err(Error::new(failure)), not_sent: false, retry_after }
     }
 
     /// Sends the request and reads the response. Where none came, says whether the request cannot
@@ -299,7 +299,7 @@ impl<'c> CallState<'c> {
                 }
                 let origin = || self.request.http.url.origin().ascii_serialization();
                 let connect = self.core.connect_timeout;
-                let error = Error::new(Kind::of_attempt(error, origin, connect, (limit, after)));
+                let error = Error::new(Failure::of_attempt(error, origin, connect, (limit, after)));
                 tracing::debug!(%error, "no whole response");
                 self.core.events.notify(|| finished(Err(&error)));
                 Err((error, not_sent))
@@ -361,18 +361,18 @@ impl<'c> CallState<'c> {
     }
 
     /// Returns when the next attempt has to end, and which limit says so.
-    fn attempt_deadline(&self, now: Instant) -> (Instant, TimeLimit, Duration) {
+    fn attempt_deadline(&self, now: Instant) -> (Instant, TimeoutKind, Duration) {
         let after = self.limits.attempt_timeout;
         let end = clock::after(now, after);
         if end < self.deadline {
-            (end, TimeLimit::Attempt, after)
+            (end, TimeoutKind::Attempt, after)
         } else {
-            (self.deadline, TimeLimit::Call, self.limits.timeout)
+            (self.deadline, TimeoutKind::Call, self.limits.timeout)
         }
     }
 
     fn timed_out(&self) -> Error {
-        Error::new(Kind::Timeout { limit: TimeLimit::Call, after: self.limits.timeout })
+        Error::new(Failure::Timeout { limit: TimeoutKind::Call, after: self.limits.timeout })
     }
 }
 
