@@ -12,7 +12,11 @@ use std::{
 
 use axum::{BoxError, Router, response::IntoResponse};
 use bytes::Bytes;
-use http::{Request, Response, header::ORIGIN, uri::PathAndQuery};
+use http::{
+    Request, Response,
+    header::{EXPECT, ORIGIN},
+    uri::PathAndQuery,
+};
 use hyper::body::Body;
 use tower_service::Service;
 
@@ -24,7 +28,7 @@ use crate::{
     extract::{Head, KeyFault, Standing, Visit, bearer, credentials, key_flaw},
     fault::{Chosen, Facts},
     inject::{inject, leave_undone},
-    journal::{Arrival, Caller, Journal, Observed, Recording},
+    journal::{Arrival, Caller, Journal, Observed, Recording, Tee},
     operation::Operation,
     quota::Rate,
     routes,
@@ -98,7 +102,8 @@ impl Front {
         let clock = self.world.clock().clone();
         let faults = self.faults_of(&request, operation, standing);
         let (recording, request) = Recording::begin(journal, clock, caller, arrival, request);
-        if faults.is_none() && operation != Some(Operation::CreatePet) {
+        let has_body = !request.body().is_end_stream();
+        if faults.is_none() && operation != Some(Operation::CreatePet) && !has_body {
             let response = self.look(visit, operation, &request);
             return Answer::Now(recording.end(self.finish(response, now, rate, is_from_a_page)));
         }
@@ -111,16 +116,21 @@ impl Front {
     async fn work<B>(
         &self,
         call: Call,
-        request: Request<B>,
+        request: Request<Tee<B>>,
         mut recording: Recording,
         faults: Option<Chosen>,
     ) -> Response<Observed>
     where
-        B: Body<Data = Bytes, Error: Into<BoxError>>,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
     {
         let Call { visit, operation, rate, is_from_a_page } = call;
+        // A client that waits for `100 Continue` has not sent its body yet.
+        let is_sent = !request.headers().contains_key(EXPECT);
+        let unread = is_sent.then(|| request.body().clone());
         let Some(mut faults) = faults else {
             let response = self.serve(visit, operation, request).await;
+            discard(unread).await;
+            recording.note_added(&response);
             return recording.end(self.finish(response, visit.now, rate, is_from_a_page));
         };
         let method = request.method().clone();
@@ -129,6 +139,8 @@ impl Front {
         } else {
             leave_undone(request).await
         };
+        discard(unread).await;
+        recording.note_added(&response);
         let clock = self.world.clock();
         let (delay, names) = faults.delay();
         names.into_iter().for_each(|name| recording.hit_by(name));
@@ -241,6 +253,12 @@ impl Front {
             }
             Err(fault) => (Standing::Stranger(fault), self.strangers(now), None),
         }
+    }
+}
+
+async fn discard<B: Body<Data = Bytes> + Unpin>(unread: Option<Tee<B>>) {
+    if let Some(body) = unread {
+        body.discard().await;
     }
 }
 

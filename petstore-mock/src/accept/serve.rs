@@ -43,7 +43,7 @@ pub(crate) async fn serve(
                 }
                 let is_one_too_many = beyond.is_some();
                 let connection = numbers.next().unwrap_or(u64::MAX);
-                let opened = front.journal().tick();
+                let opened = front.journal().moment(front.clock().since_epoch());
                 let caller = Caller { peer: peer.ip(), connection, opened, nth: 0 };
                 let (front, tls) = (front.clone(), tls.clone());
                 let terms = Terms { caller, front, limits, tls, is_one_too_many };

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    exchange::{Admission, Captured, Fields, KeyFlaw, KeyLabel, Record},
+    exchange::{Admission, Captured, Fields, KeyFlaw, KeyLabel, Moment, Record},
     operation::Operation,
     quota::Rate,
 };
@@ -29,8 +29,8 @@ pub(crate) struct Caller {
     pub(crate) peer: IpAddr,
     /// The number of the connection, from 1.
     pub(crate) connection: u64,
-    /// The journal's [`tick`](Journal::tick) when the connection was accepted.
-    pub(crate) opened: u64,
+    /// When the connection was accepted.
+    pub(crate) opened: Moment,
     /// The how-manieth request of the connection it is, from 1.
     pub(crate) nth: u64,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Caller {
 pub(crate) struct Arrival {
     /// On the mock's clock, since the Unix epoch.
     pub(crate) now: Duration,
-    pub(crate) target: Box<str>,
+    pub(crate) target: Arc<str>,
     pub(crate) operation: Option<Operation>,
     pub(crate) key: Option<Arc<KeyLabel>>,
     pub(crate) flaw: Option<KeyFlaw>,
@@ -48,6 +48,10 @@ pub(crate) struct Arrival {
     pub(crate) admission: Admission,
     pub(crate) rate: Option<Rate>,
 }
+
+/// The id of the pet that an answer of the service is about, if it was added by this request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AddedPet(pub(crate) i64);
 
 /// An exchange that is under way. It is kept when it is answered, or when it is dropped, because the
 /// client has left or the server ends.
@@ -81,7 +85,7 @@ impl Recording {
             version: request.version(),
             target: arrival.target,
             fields: Fields::of(request.headers()),
-            body: Captured::default(),
+            body: Captured::none(),
             key: arrival.key,
             flaw: arrival.flaw,
             credentials: arrival.credentials,
@@ -91,6 +95,7 @@ impl Recording {
             status: None,
             reply_fields: Fields::default(),
             reply_body: Captured::default(),
+            added: None,
             faults: Vec::new(),
             lost: AtomicBool::new(false),
         };
@@ -103,6 +108,13 @@ impl Recording {
     pub(crate) fn hit_by(&mut self, fault: impl Into<Cow<'static, str>>) {
         if let Some(record) = &mut self.record {
             record.faults.push(fault.into());
+        }
+    }
+
+    /// Records the pet that the service added for this request, if its answer names one.
+    pub(crate) fn note_added<B>(&mut self, answer: &Response<B>) {
+        if let Some(record) = &mut self.record {
+            record.added = answer.extensions().get().map(|AddedPet(id)| *id);
         }
     }
 

@@ -9,6 +9,7 @@ use super::answer;
 use crate::{
     error::{ApiError, ErrorCode},
     extract::{Visit, new_pet},
+    journal::AddedPet,
     store::ChangeError,
     world::World,
 };
@@ -31,5 +32,6 @@ where
     let location = HeaderValue::try_from(format!("/v1/pets/{id}"))
         .map_err(|_| ApiError::internal("the place of the new pet is no header"))?;
     response.headers_mut().insert(LOCATION, location);
+    response.extensions_mut().insert(AddedPet(id));
     Ok(response)
 }
