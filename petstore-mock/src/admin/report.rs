@@ -7,16 +7,15 @@ use http::{
     header::{ACCEPT, CONTENT_TYPE},
 };
 
-use super::state::Admin;
+use super::{reply::no_content, state::Admin};
 use crate::report::Report;
 
 /// A path of its own for a format, its media type, and how it is written.
 pub(super) type Format = (&'static str, &'static str, fn(&Report) -> String);
 
 /// The first one is for who takes anything.
-pub(super) const FORMATS: [Format; 5] = [
+pub(super) const FORMATS: [Format; 4] = [
     ("/_mock/report.json", "application/json", Report::to_json),
-    ("/_mock/report.html", "text/html; charset=utf-8", Report::to_html),
     ("/_mock/report.txt", "text/plain; charset=utf-8", Report::to_text),
     ("/_mock/report.md", "text/markdown; charset=utf-8", Report::to_markdown),
     ("/_mock/report.xml", "application/xml", Report::to_junit),
@@ -30,6 +29,12 @@ pub(super) async fn negotiated(State(admin): State<Admin>, headers: HeaderMap) -
     let of = |wanted: &str| FORMATS.iter().find(|(_, it, _)| it.split(';').next() == Some(wanted));
     let found = wanted.find_map(of);
     answer(&admin, found.unwrap_or(&FORMATS[0]))
+}
+
+/// `DELETE /_mock/report`: forgets what was found.
+pub(super) async fn forget(State(admin): State<Admin>) -> Response {
+    admin.world().journal().forget_report();
+    no_content()
 }
 
 /// Answers the report in one format.

@@ -84,7 +84,11 @@ impl Table {
             .guarded("/_mock/requests", "GET, HEAD, DELETE", requests)
             .guarded("/_mock/events", "GET, HEAD", get(events::events))
             .guarded("/_mock/metrics", "GET, HEAD", get(metrics::metrics))
-            .guarded("/_mock/report", "GET, HEAD", get(report::negotiated))
+            .guarded(
+                "/_mock/report",
+                "GET, HEAD, DELETE",
+                get(report::negotiated).delete(report::forget),
+            )
     }
 
     fn faults(self) -> Self {

@@ -91,6 +91,7 @@ impl Registry {
             turns: 0,
         });
         self.0.any.store(true, Ordering::Relaxed);
+        self.0.changes.mark_boundary();
         self.0.changes.tell(What::Faults);
         (id, fault, counts)
     }
@@ -101,6 +102,7 @@ impl Registry {
         let before = set.entries.len();
         set.entries.retain(|entry| !is_meant(entry.id));
         self.0.any.store(!set.entries.is_empty(), Ordering::Relaxed);
+        self.0.changes.mark_boundary();
         self.0.changes.tell(What::Faults);
         before - set.entries.len()
     }

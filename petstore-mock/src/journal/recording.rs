@@ -9,7 +9,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{
+    HeaderValue, Method, Request, Response,
+    header::{AUTHORIZATION, USER_AGENT},
+};
 use hyper::body::Body;
 
 use super::{
@@ -21,6 +24,7 @@ use crate::{
     exchange::{Admission, Captured, Fields, KeyFlaw, KeyLabel, Moment, Record},
     operation::Operation,
     quota::Rate,
+    report::Sender,
 };
 
 /// Who sent a request.
@@ -74,11 +78,21 @@ impl Recording {
         request: Request<B>,
     ) -> (Self, Request<Tee<B>>) {
         let arrived = journal.moment(arrival.now);
+        let headers = request.headers();
+        let sender = Sender {
+            scope: headers.get("x-mock-scope").map(HeaderValue::as_bytes),
+            key: arrival.key.as_ref(),
+            credentials: arrival.credentials,
+            has_credentials: headers.contains_key(AUTHORIZATION),
+            user_agent: headers.get(USER_AGENT).map(HeaderValue::as_bytes),
+        };
+        let in_flight = journal.arrived(&sender, &arrived, (&caller.opened, caller.nth));
         let record = Record {
             number: journal.next_number(),
             connection: caller.connection,
             opened: caller.opened,
             nth: caller.nth,
+            in_flight,
             arrived,
             ended: arrived,
             method: request.method().clone(),
@@ -88,7 +102,6 @@ impl Recording {
             body: Captured::none(),
             key: arrival.key,
             flaw: arrival.flaw,
-            credentials: arrival.credentials,
             operation: arrival.operation,
             admission: arrival.admission,
             rate: arrival.rate,
@@ -140,6 +153,7 @@ impl Recording {
         let record = Arc::new(record);
         self.journal.keep(Arc::clone(&record));
         if !is_read {
+            self.journal.finished(&record);
             return response.map(Observed::from);
         }
         response.map(|body| Observed::new(body, Arc::clone(&self.journal), record))
@@ -160,6 +174,7 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(mut record) = self.take() {
             *record.lost.get_mut() = true;
+            self.journal.finished(&record);
             self.journal.keep(Arc::new(record));
         }
     }

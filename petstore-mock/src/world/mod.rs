@@ -10,7 +10,7 @@ mod wait;
 
 pub(crate) use self::{
     account::{Admitted, Verdict},
-    accounts::is_sendable,
+    accounts::{FirstKey, is_sendable},
     value::World,
 };
 pub use self::{
