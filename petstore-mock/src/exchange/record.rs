@@ -58,6 +58,9 @@ pub enum Admission {
     Banned,
     /// It had no valid key.
     Stranger,
+    /// The server refused it before it looked at its key: it was malformed, too large or too slow, or
+    /// its connection was one too many.
+    Rejected,
     /// Its path is none of the service's, so that nobody asked for a key.
     Outside,
 }

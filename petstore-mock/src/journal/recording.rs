@@ -8,9 +8,10 @@ use std::{
     time::Duration,
 };
 
+use axum::body::Body;
 use bytes::Bytes;
 use http::{Method, Request, Response};
-use hyper::body::Body;
+use hyper::body::Body as _;
 
 use super::{
     Journal,
@@ -31,8 +32,10 @@ pub(crate) struct Caller {
     pub(crate) connection: u64,
     /// The journal's [`tick`](Journal::tick) when the connection was accepted.
     pub(crate) opened: u64,
-    /// The how-manieth request of the connection it is, from 1.
+    /// 1-based index of the request on its connection.
     pub(crate) nth: u64,
+    /// Whether its connection is one too many.
+    pub(crate) is_over_limit: bool,
 }
 
 /// What was found out about a request before it was routed.
@@ -62,13 +65,13 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// Begins to record a request, whose body is to be read from what comes with it.
-    pub(crate) fn begin<B: Body>(
+    pub(crate) fn begin(
         journal: Arc<Journal>,
         clock: Clock,
         caller: Caller,
         arrival: Arrival,
-        request: Request<B>,
-    ) -> (Self, Request<Tee<B>>) {
+        request: Request<Body>,
+    ) -> (Self, Request<Body>) {
         let arrived = journal.moment(arrival.now);
         let record = Record {
             number: journal.next_number(),
@@ -95,11 +98,45 @@ impl Recording {
             lost: AtomicBool::new(false),
         };
         let seen = (!request.body().is_end_stream()).then(Seen::default);
-        let request = request.map(|body| Tee::new(body, seen.clone()));
+        let request = request.map(|body| match &seen {
+            Some(seen) => Body::new(Tee::new(body, Some(seen.clone()))),
+            None => body,
+        });
         (Self { journal, clock, seen, record: Some(record) }, request)
     }
 
-    /// Notes that a fault hits this exchange.
+    /// Begins to record what never became a request; `head` is how it began.
+    pub(crate) fn refusal(
+        journal: Arc<Journal>,
+        clock: Clock,
+        caller: Caller,
+        rate: Rate,
+        head: &[u8],
+    ) -> Self {
+        let line = head.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
+        let mut words = line.splitn(2, |byte| *byte == b' ');
+        let method = words.next().and_then(|word| Method::from_bytes(word).ok());
+        // As in access logs: a hyphen stands for what is not known.
+        let unknown = || Method::from_bytes(b"-").unwrap_or_default();
+        let rest = words.next().unwrap_or_default();
+        let target = rest.split(|byte| *byte == b' ').next().filter(|_| method.is_some());
+        let target = String::from_utf8_lossy(target.unwrap_or(line)).into_owned();
+        let arrival = Arrival {
+            now: clock.since_epoch(),
+            target: if target.is_empty() { "-".into() } else { target.into() },
+            operation: None,
+            key: None,
+            flaw: None,
+            credentials: 0,
+            admission: Admission::Rejected,
+            rate: Some(rate),
+        };
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = method.unwrap_or_else(unknown);
+        Self::begin(journal, clock, caller, arrival, request).0
+    }
+
+    /// Records that a fault hits this exchange.
     pub(crate) fn hit_by(&mut self, fault: impl Into<Cow<'static, str>>) {
         if let Some(record) = &mut self.record {
             record.faults.push(fault.into());

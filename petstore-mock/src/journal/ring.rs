@@ -13,10 +13,10 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    alarm,
     exchange::{Exchange, KeyLabel, Keys, Moment, Record},
     operation::Operation,
     pattern::Pattern,
+    real_time,
     report::{Audit, Report},
 };
 
@@ -86,7 +86,7 @@ impl Journal {
 
     /// Returns the moment it is, where the mock's clock reads `at`.
     pub(super) fn moment(&self, at: Duration) -> Moment {
-        Moment { order: self.tick(), at, real: alarm::now() }
+        Moment { order: self.tick(), at, real: real_time::now() }
     }
 
     /// Returns a number that is higher than any before: what happens at the mock, in its order.

@@ -8,11 +8,7 @@ mod usage;
 mod value;
 mod wait;
 
-pub(crate) use self::{
-    account::{Admitted, Verdict},
-    accounts::is_sendable,
-    value::World,
-};
+pub(crate) use self::{account::Verdict, accounts::is_sendable, value::World};
 pub use self::{
     accounts::KeyError,
     snapshot::Snapshot,

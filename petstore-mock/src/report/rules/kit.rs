@@ -13,11 +13,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Version};
 
 use super::{Rule, Sent, all};
 use crate::{
-    alarm,
     exchange::{Admission, Captured, Fields, KeyFlaw, KeyLabel, Moment, Record},
     operation::Operation,
     plan::Plan,
     quota::Rate,
+    real_time,
     report::{finding::Finding, pace::Pace},
 };
 
@@ -60,7 +60,7 @@ impl Client {
             order: 0,
             number: 0,
             at: Duration::from_secs(NOW),
-            real: alarm::now(),
+            real: real_time::now(),
             connection: 0,
             connections: HashMap::new(),
             key: 1,
