@@ -71,8 +71,8 @@ pub(crate) struct Record {
     /// From 1, by arrival.
     pub(crate) number: u64,
     pub(crate) connection: u64,
-    /// The order, among arrivals and ends, in which its connection was opened.
-    pub(crate) opened: u64,
+    /// When its connection was opened.
+    pub(crate) opened: Moment,
     /// The how-manieth request of its connection it is, from 1.
     pub(crate) nth: u64,
     pub(crate) arrived: Moment,
@@ -80,7 +80,7 @@ pub(crate) struct Record {
     pub(crate) method: Method,
     pub(crate) version: Version,
     /// Path and query, as they were sent.
-    pub(crate) target: Box<str>,
+    pub(crate) target: Arc<str>,
     pub(crate) fields: Fields,
     pub(crate) body: Captured,
     pub(crate) key: Option<Arc<KeyLabel>>,
@@ -95,6 +95,8 @@ pub(crate) struct Record {
     pub(crate) status: Option<u16>,
     pub(crate) reply_fields: Fields,
     pub(crate) reply_body: Captured,
+    /// The id of the pet that it added, whatever the client was answered.
+    pub(crate) added: Option<i64>,
     /// The names of the faults that hit.
     pub(crate) faults: Vec<Cow<'static, str>>,
     /// Whether the client can't have had all of the answer.

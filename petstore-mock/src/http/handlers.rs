@@ -21,6 +21,7 @@ use super::{
     params::{ListQuery, cursor, pet_id, pet_not_found},
 };
 use crate::{
+    journal::AddedPet,
     model::Pet,
     operation::{Operation, REMOVAL},
     store::{ChangeError, Store},
@@ -126,6 +127,7 @@ pub(crate) async fn create_pet(
     let location = HeaderValue::try_from(format!("/v1/pets/{id}"))
         .map_err(|_| ApiError::internal("could not build the `Location` header"))?;
     response.headers_mut().insert(LOCATION, location);
+    response.extensions_mut().insert(AddedPet(id));
     Ok(response)
 }
 

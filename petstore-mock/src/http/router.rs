@@ -11,7 +11,11 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{Method, header::ORIGIN, uri::PathAndQuery};
+use http::{
+    Method,
+    header::{EXPECT, ORIGIN},
+    uri::PathAndQuery,
+};
 use http_body_util::BodyExt;
 use tower_service::Service as _;
 
@@ -80,6 +84,8 @@ impl Service {
         let is_from_a_page = context.rate.is_some() && request.headers().contains_key(ORIGIN);
         let mut faults = self.choose_faults(&context, &request, is_preflight);
         let method = request.method().clone();
+        // A client that waits for `100 Continue` has not sent its body yet.
+        let expects_continue = request.headers().contains_key(EXPECT);
         let (journal, clock) = (Arc::clone(world.journal()), world.clock().clone());
         let arrival = arrival(&context, sent);
         let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
@@ -91,6 +97,10 @@ impl Service {
             None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => skip(request).await,
             None => route(self.service.clone(), request).await,
         };
+        if !expects_continue {
+            recording.discard_body().await;
+        }
+        recording.note_added(&response);
         let mut now = context.now;
         if let Some(faults) = &mut faults {
             let (delay, names) = faults.delay();
@@ -167,7 +177,7 @@ fn is_administration(request: &Request) -> bool {
     request.uri().path().starts_with("/_mock")
 }
 
-fn arrival(context: &RequestContext, target: Box<str>) -> Arrival {
+fn arrival(context: &RequestContext, target: Arc<str>) -> Arrival {
     let RequestContext { now, operation, admission, rate, flaw, credentials, .. } = *context;
     let key = context.key.clone();
     Arrival { now, target, operation, key, flaw, credentials, admission, rate }

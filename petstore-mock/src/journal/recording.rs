@@ -15,11 +15,11 @@ use hyper::body::Body as _;
 
 use super::{
     Journal,
-    tee::{Observed, Seen, Tee},
+    tee::{Observed, Tee},
 };
 use crate::{
     clock::Clock,
-    exchange::{Admission, Captured, Fields, KeyFlaw, KeyLabel, Record},
+    exchange::{Admission, Captured, Fields, KeyFlaw, KeyLabel, Moment, Record},
     operation::Operation,
     quota::Rate,
 };
@@ -30,8 +30,8 @@ pub(crate) struct Caller {
     pub(crate) peer: IpAddr,
     /// The number of the connection, from 1.
     pub(crate) connection: u64,
-    /// The journal's [`tick`](Journal::tick) when the connection was accepted.
-    pub(crate) opened: u64,
+    /// When the connection was accepted.
+    pub(crate) opened: Moment,
     /// 1-based index of the request on its connection.
     pub(crate) nth: u64,
     /// Whether its connection is one too many.
@@ -43,7 +43,7 @@ pub(crate) struct Caller {
 pub(crate) struct Arrival {
     /// On the mock's clock, since the Unix epoch.
     pub(crate) now: Duration,
-    pub(crate) target: Box<str>,
+    pub(crate) target: Arc<str>,
     pub(crate) operation: Option<Operation>,
     pub(crate) key: Option<Arc<KeyLabel>>,
     pub(crate) flaw: Option<KeyFlaw>,
@@ -52,13 +52,18 @@ pub(crate) struct Arrival {
     pub(crate) rate: Option<Rate>,
 }
 
+/// The id of the pet that an answer of the service is about, if it was added by this request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AddedPet(pub(crate) i64);
+
 /// An exchange that is under way. It is kept when it is answered, or when it is dropped, because the
 /// client has left or the server ends.
 #[derive(Debug)]
 pub(crate) struct Recording {
     journal: Arc<Journal>,
     clock: Clock,
-    seen: Option<Seen>,
+    /// The body of the request, where it has one.
+    body: Option<Tee<Body>>,
     /// Nothing once it is kept.
     record: Option<Record>,
 }
@@ -84,7 +89,7 @@ impl Recording {
             version: request.version(),
             target: arrival.target,
             fields: Fields::of(request.headers()),
-            body: Captured::default(),
+            body: Captured::none(),
             key: arrival.key,
             flaw: arrival.flaw,
             credentials: arrival.credentials,
@@ -94,15 +99,15 @@ impl Recording {
             status: None,
             reply_fields: Fields::default(),
             reply_body: Captured::default(),
+            added: None,
             faults: Vec::new(),
             lost: AtomicBool::new(false),
         };
-        let seen = (!request.body().is_end_stream()).then(Seen::default);
-        let request = request.map(|body| match &seen {
-            Some(seen) => Body::new(Tee::new(body, Some(seen.clone()))),
-            None => body,
+        let mut tee = None;
+        let request = request.map(|body| {
+            if body.is_end_stream() { body } else { Body::new(tee.insert(Tee::new(body)).clone()) }
         });
-        (Self { journal, clock, seen, record: Some(record) }, request)
+        (Self { journal, clock, body: tee, record: Some(record) }, request)
     }
 
     /// Begins to record what never became a request; `head` is how it began.
@@ -143,6 +148,20 @@ impl Recording {
         }
     }
 
+    /// Reads the rest of a body that the service did not need.
+    pub(crate) async fn discard_body(&self) {
+        if let Some(body) = &self.body {
+            body.clone().discard().await;
+        }
+    }
+
+    /// Records the pet that the service added for this request, if its answer names one.
+    pub(crate) fn note_added<B>(&mut self, answer: &Response<B>) {
+        if let Some(record) = &mut self.record {
+            record.added = answer.extensions().get().map(|AddedPet(id)| *id);
+        }
+    }
+
     /// Notes that the client won't get all of the answer, because a fault sees to that.
     pub(crate) fn lose(&mut self) {
         if let Some(record) = &mut self.record {
@@ -174,8 +193,8 @@ impl Recording {
     fn take(&mut self) -> Option<Record> {
         let mut record = self.record.take()?;
         record.ended = self.journal.moment(self.clock.since_epoch());
-        if let Some(seen) = &self.seen {
-            record.body = seen.take();
+        if let Some(body) = &self.body {
+            record.body = body.captured();
         }
         Some(record)
     }

@@ -85,12 +85,12 @@ impl Journal {
     }
 
     /// Returns the moment it is, where the mock's clock reads `at`.
-    pub(super) fn moment(&self, at: Duration) -> Moment {
+    pub(crate) fn moment(&self, at: Duration) -> Moment {
         Moment { order: self.tick(), at, real: real_time::now() }
     }
 
-    /// Returns a number that is higher than any before: what happens at the mock, in its order.
-    pub(crate) fn tick(&self) -> u64 {
+    /// Returns a number that is higher than any before.
+    fn tick(&self) -> u64 {
         self.order.fetch_add(1, Ordering::Relaxed)
     }
 

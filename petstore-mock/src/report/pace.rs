@@ -37,7 +37,7 @@ impl Pace {
         // was there already may have had the request on its way.
         let is_next = last.connection == record.connection && record.version < Version::HTTP_2;
         let follows = last.ended.order < record.arrived.order
-            && (is_next || last.ended.order < record.opened);
+            && (is_next || last.ended.order < record.opened.order);
         let met = if follows { last.met } else { Some(record.arrived) };
         *state = Some(Last { connection: record.connection, ended: record.ended, met });
         met.is_none_or(|met| record.arrived.gap_since(&met) > MEMORY)

@@ -201,7 +201,7 @@ impl Client {
         let record = Record {
             number: self.number,
             connection: self.connection,
-            opened: line.0,
+            opened: Moment { order: line.0, ..arrived },
             nth: line.1,
             arrived,
             ended,
@@ -209,7 +209,10 @@ impl Client {
             version: Version::HTTP_11,
             target: self.target.as_str().into(),
             fields: Fields::of(&self.fields),
-            body: Captured::whole(&Bytes::from_static(self.body.as_bytes())),
+            body: Captured {
+                digest: Some(crc(self.body)),
+                ..Captured::whole(&Bytes::from_static(self.body.as_bytes()))
+            },
             key: (self.key > 0)
                 .then(|| Arc::new(KeyLabel::new(self.key, Plan::Free, "key", false))),
             flaw: self.flaw,
@@ -220,6 +223,7 @@ impl Client {
             status,
             reply_fields: Fields::of(&reply),
             reply_body: Captured::default(),
+            added: None,
             faults: self.faults.clone(),
             lost: AtomicBool::new(status.is_none()),
         };
@@ -227,4 +231,8 @@ impl Client {
         self.rule.ended(Sent { record: &record, alone }, &mut self.finding);
         record
     }
+}
+
+fn crc(text: &str) -> u64 {
+    text.bytes().fold(7, |sum, byte| sum * 31 + u64::from(byte))
 }
