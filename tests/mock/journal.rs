@@ -189,3 +189,34 @@ async fn refusals_of_the_server_are_recorded_too() {
     assert_eq!((last.status(), last.admission()), (Some(503), Admission::Rejected));
     drop(first);
 }
+
+#[tokio::test]
+async fn credentials_are_masked_whether_the_server_knows_them_or_not() {
+    let (long, short) = ("sk-0123456789-secret", "tiny7");
+    let mock = start_with(|builder| builder.key(long, Plan::Free).key(short, Plan::Free)).await;
+    let encoded: String = long.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let target =
+        format!("/v1/pets/{short}?q={encoded}&api_key=unknown1&Access_Token=unknown2&k={short}");
+    let request = mock.request(Method::POST, &target).bearer_auth(short);
+    let request = request.header("x-api-key", "unknown3").header("x-auth-token", "unknown4");
+    request.body(format!("{{\"a\": \"{short}\", \"b\": \"{encoded}\"}}")).send().await.unwrap();
+    let shown = mock.get_as(short, "/_mock/requests").await.body;
+    for secret in [long, short, &encoded, "unknown1", "unknown2", "unknown3", "unknown4"] {
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+        assert!(!format!("{:?}", mock.server.requests(..)).contains(secret), "{secret}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_reset_verification_is_certain_again_and_a_key_is_found() {
+    let mock = start_with(|builder| builder.journal(2)).await;
+    for _ in 0..3 {
+        mock.get("/v1/pets").await;
+    }
+    mock.server.keys().get("free-key").unwrap().remove();
+    mock.server.keys().insert("free-key", Plan::Free).unwrap();
+    mock.server.reset().unwrap();
+    mock.get_as("free-key", "/v1/pets").await;
+    mock.server.verify(Operation::ListPets, 1);
+    mock.server.verify(Pattern::any().key("free-key"), 1);
+}

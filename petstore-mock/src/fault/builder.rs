@@ -75,6 +75,11 @@ impl Faults {
         self.0.list()
     }
 
+    /// Returns how many requests were hit since the server started, by the name of the fault.
+    pub(crate) fn total_hits(&self) -> std::collections::BTreeMap<String, u64> {
+        self.0.total_hits()
+    }
+
     /// Removes a fault; false if there is none of that number.
     #[expect(clippy::must_use_candidate, reason = "who set it knows that it is there")]
     pub fn remove(&self, id: u64) -> bool {

@@ -2,7 +2,8 @@
 //! one is `guard`; carrying out what is chosen here is left to the router and to `accept`.
 
 use std::{
-    fmt,
+    collections::BTreeMap,
+    fmt, mem,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -40,6 +41,8 @@ struct Set {
     entries: Vec<Entry>,
     /// The number of the last one that was set.
     last: u64,
+    /// The hits of faults that were removed, by name.
+    removed_hits: BTreeMap<String, u64>,
 }
 
 struct Entry {
@@ -102,7 +105,13 @@ impl Registry {
     pub(super) fn remove(&self, is_meant: impl Fn(u64) -> bool) -> usize {
         let mut set = self.lock();
         let before = set.entries.len();
-        set.entries.retain(|entry| !is_meant(entry.id));
+        let (removed, kept): (Vec<_>, Vec<_>) =
+            mem::take(&mut set.entries).into_iter().partition(|entry| is_meant(entry.id));
+        set.entries = kept;
+        for Entry { fault, counts, .. } in removed {
+            *set.removed_hits.entry(fault.name()).or_default() +=
+                counts.hits.load(Ordering::Relaxed);
+        }
         self.0.any.store(!set.entries.is_empty(), Ordering::Relaxed);
         self.0.changes.tell(What::Faults);
         before - set.entries.len()
@@ -118,6 +127,16 @@ impl Registry {
             hits: read(&counts.hits),
         };
         self.lock().entries.iter().map(status).collect()
+    }
+
+    /// Returns how many requests were hit since the start, by the name of the fault.
+    pub(super) fn total_hits(&self) -> BTreeMap<String, u64> {
+        let set = self.lock();
+        let mut total = set.removed_hits.clone();
+        for Entry { fault, counts, .. } in &set.entries {
+            *total.entry(fault.name()).or_default() += counts.hits.load(Ordering::Relaxed);
+        }
+        total
     }
 
     /// Whether no fault is set at all.

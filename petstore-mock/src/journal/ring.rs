@@ -133,13 +133,23 @@ impl Journal {
 
     /// Returns the exchanges that match, by number.
     pub(crate) fn matching(&self, pattern: &Pattern) -> Vec<Exchange> {
+        self.latest(pattern, usize::MAX, |_| true)
+    }
+
+    /// Returns the last `limit` exchanges that match and are meant, by number. Only these are copied.
+    pub(crate) fn latest(
+        &self,
+        pattern: &Pattern,
+        limit: usize,
+        is_meant: impl Fn(&Record) -> bool,
+    ) -> Vec<Exchange> {
         let mut records = self.records();
         {
             let keys = lock(&self.keys);
-            records.retain(|record| pattern.matches(record, &keys));
+            records.retain(|record| is_meant(record) && pattern.matches(record, &keys));
         }
         records.sort_unstable_by_key(|record| record.number);
-        self.show(&records)
+        self.show(&records[records.len().saturating_sub(limit)..])
     }
 
     /// Looks at what is kept, in the order it ended; the last argument is the highest number among
@@ -193,7 +203,7 @@ impl Journal {
     /// Forgets every exchange, and what the report says about them; numbers go on.
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
-        ring.bytes = 0;
+        (ring.bytes, ring.forgotten) = (0, 0);
         ring.audit = Audit::default();
         let forgotten = std::mem::take(&mut ring.records);
         drop(ring);

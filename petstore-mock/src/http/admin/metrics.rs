@@ -1,6 +1,6 @@
 //! `GET /_mock/metrics`: what has happened so far and how things stand, for Prometheus.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
 use axum::{body::Body, extract::State, response::Response};
 use http::{HeaderValue, header::CONTENT_TYPE};
@@ -39,12 +39,8 @@ fn text(world: &World) -> String {
         let broken = report.findings().filter(|finding| finding.severity() == severity);
         page.sample("report_findings", &[("severity", name)], broken.count());
     }
-    page.family("fault_hits_total", "counter", "Requests that faults now set have changed.");
-    let mut hits = BTreeMap::<_, u64>::new();
-    for status in world.faults().list() {
-        *hits.entry(status.fault.name()).or_default() += status.hits;
-    }
-    for (name, hits) in hits {
+    page.family("fault_hits_total", "counter", "Requests that faults have changed, by fault.");
+    for (name, hits) in world.faults().total_hits() {
         page.sample("fault_hits_total", &[("fault", &name)], hits);
     }
     page.family("clock_seconds", "gauge", "The mock's clock, in seconds since the Unix epoch.");

@@ -10,7 +10,6 @@ use http::{Method, StatusCode};
 
 use super::input::no_content;
 use crate::{
-    exchange::Exchange,
     http::{body::json, error::ApiError, params::Query},
     operation::Operation,
     pattern::Pattern,
@@ -44,14 +43,11 @@ pub(super) async fn list(
     let key = query.get::<u32>("key", "the number of a key")?;
     let limit = query.get::<u32>("limit", whole)?;
     let limit = limit.map_or(LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let is_meant = |exchange: &Exchange| {
-        exchange.number() > after
-            && key.is_none_or(|key| exchange.key().is_some_and(|it| it.number() == key))
-    };
-    let mut found = world.journal().matching(&pattern);
-    found.retain(is_meant);
-    let latest = found.len().saturating_sub(limit);
-    json(StatusCode::OK, &found.get(latest..))
+    let latest = world.journal().latest(&pattern, limit, |record| {
+        record.number > after
+            && key.is_none_or(|key| record.key.as_ref().is_some_and(|it| it.number() == key))
+    });
+    json(StatusCode::OK, &latest)
 }
 
 /// `DELETE /_mock/requests`: forgets them all.
