@@ -193,9 +193,12 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
     let secret = "sk-0123456789-secret";
     let mock = start_with(|builder| builder.key(secret, Plan::Free)).await;
     let get = |path: &str| mock.request(Method::GET, path).header("user-agent", "test/1");
+    let encoded = secret.replace('-', "%2D");
     for path in [
         format!("/v1/pets?token={secret}"),
         format!("/v1/pets/{secret}?limit=5"),
+        format!("/v1/pets?q=a{encoded}b"),
+        "/v1/pets?api_key=whatever".to_owned(),
         "/v1/pets?q=freedom".to_owned(),
     ] {
         get(&path).header("x-mock-scope", secret).send().await.unwrap();
@@ -204,7 +207,7 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
     get("/v1/pets?status=available").bearer_auth(secret).send().await.unwrap();
     let report = mock.server.report();
     let scheme = [(Rule::KeyScheme, 1), (Rule::Deprecated, 1)];
-    assert_eq!(found(&report), [vec![(Rule::KeyInUrl, 2)], scheme.to_vec()].concat());
+    assert_eq!(found(&report), [vec![(Rule::KeyInUrl, 4)], scheme.to_vec()].concat());
     let forms = [
         report.to_text(),
         report.to_json(),
@@ -215,6 +218,7 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
     assert!(!format!("{report:?}").contains("0123456789"));
     for form in forms {
         assert!(form.contains("key-in-url") && !form.contains("0123456789"), "{form}");
+        assert!(!form.contains("whatever"), "{form}");
     }
 }
 

@@ -182,6 +182,12 @@ async fn faults_are_set_listed_and_removed_on_request() {
     set(broken).await;
     assert_eq!(remove("/_mock/faults".to_owned()).await.status, 204);
     assert_eq!(mock.get("/v1/pets").await.status, 200);
+    let after = mock.get("/_mock/metrics").await.body;
+    let hits = |text: &str| {
+        let lines = text.lines().filter(|line| line.starts_with("petstore_mock_fault_hits_total{"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(hits(&after), hits(&metrics), "a counter does not fall when its fault is removed");
     for body in ["", "{}", r#"{"effect": {"nap": {}}}"#, r#"{"efect": {}}"#] {
         set(body).await.expect_error(400, "invalid_body");
     }

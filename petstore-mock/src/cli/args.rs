@@ -7,11 +7,11 @@ use clap::{Args, ValueEnum, value_parser};
 use super::{ServeError, limits::LimitArgs, report::ReportArgs};
 use crate::{
     ban::BanPolicy,
-    builder::Builder,
     cors::Cors,
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
+    server::Builder,
     server::MockServer,
 };
 

@@ -4,14 +4,14 @@
 mod captured;
 mod fields;
 mod key;
-mod keys;
+mod masking;
 mod record;
 mod shown;
 
 pub(crate) use self::{
     captured::Captured,
     fields::Fields,
-    keys::Keys,
+    masking::Keys,
     record::{InFlight, KeyFlaw, Moment, Record},
 };
 pub use self::{key::KeyLabel, record::Admission, shown::Exchange};

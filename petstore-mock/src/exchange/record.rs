@@ -46,7 +46,7 @@ pub(crate) enum KeyFlaw {
 }
 
 /// Which client sent a request, and what else of it was in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InFlight {
     pub(crate) client: u64,
     /// The most requests of the client in flight at once in the last minute.
@@ -68,6 +68,9 @@ pub enum Admission {
     Banned,
     /// It had no valid key.
     Stranger,
+    /// The server refused it before it looked at its key: it was malformed, too large or too slow, or
+    /// its connection was one too many.
+    Rejected,
     /// Its path is none of the service's, so that nobody asked for a key.
     Outside,
 }

@@ -8,5 +8,5 @@ mod tee;
 pub(crate) use self::{
     recording::{AddedPet, Arrival, Caller, Recording},
     ring::{DEFAULT, Journal},
-    tee::{Observed, Tee},
+    tee::Observed,
 };

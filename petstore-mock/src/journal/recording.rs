@@ -8,20 +8,21 @@ use std::{
     time::Duration,
 };
 
+use axum::body::Body;
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, Response,
     header::{AUTHORIZATION, USER_AGENT},
 };
-use hyper::body::Body;
+use hyper::body::Body as _;
 
 use super::{
     Journal,
-    tee::{Observed, Seen, Tee},
+    tee::{Observed, Tee},
 };
 use crate::{
     clock::Clock,
-    exchange::{Admission, Captured, Fields, KeyFlaw, KeyLabel, Moment, Record},
+    exchange::{Admission, Captured, Fields, InFlight, KeyFlaw, KeyLabel, Moment, Record},
     operation::Operation,
     quota::Rate,
     report::Sender,
@@ -35,8 +36,10 @@ pub(crate) struct Caller {
     pub(crate) connection: u64,
     /// When the connection was accepted.
     pub(crate) opened: Moment,
-    /// The how-manieth request of the connection it is, from 1.
+    /// 1-based index of the request on its connection.
     pub(crate) nth: u64,
+    /// Whether its connection is one too many.
+    pub(crate) is_over_limit: bool,
 }
 
 /// What was found out about a request before it was routed.
@@ -63,20 +66,21 @@ pub(crate) struct AddedPet(pub(crate) i64);
 pub(crate) struct Recording {
     journal: Arc<Journal>,
     clock: Clock,
-    seen: Option<Seen>,
+    /// The body of the request, where it has one.
+    body: Option<Tee<Body>>,
     /// Nothing once it is kept.
     record: Option<Record>,
 }
 
 impl Recording {
     /// Begins to record a request, whose body is to be read from what comes with it.
-    pub(crate) fn begin<B: Body>(
+    pub(crate) fn begin(
         journal: Arc<Journal>,
         clock: Clock,
         caller: Caller,
         arrival: Arrival,
-        request: Request<B>,
-    ) -> (Self, Request<Tee<B>>) {
+        request: Request<Body>,
+    ) -> (Self, Request<Body>) {
         let arrived = journal.moment(arrival.now);
         let headers = request.headers();
         let sender = Sender {
@@ -86,7 +90,11 @@ impl Recording {
             has_credentials: headers.contains_key(AUTHORIZATION),
             user_agent: headers.get(USER_AGENT).map(HeaderValue::as_bytes),
         };
-        let in_flight = journal.arrived(&sender, &arrived, (&caller.opened, caller.nth));
+        let in_flight = match arrival.admission {
+            // The rules judge requests that were read.
+            Admission::Rejected => InFlight::default(),
+            _ => journal.arrived(&sender, &arrived, (&caller.opened, caller.nth)),
+        };
         let record = Record {
             number: journal.next_number(),
             connection: caller.connection,
@@ -112,15 +120,55 @@ impl Recording {
             faults: Vec::new(),
             lost: AtomicBool::new(false),
         };
-        let seen = (!request.body().is_end_stream()).then(Seen::default);
-        let request = request.map(|body| Tee::new(body, seen.clone()));
-        (Self { journal, clock, seen, record: Some(record) }, request)
+        let mut tee = None;
+        let request = request.map(|body| {
+            if body.is_end_stream() { body } else { Body::new(tee.insert(Tee::new(body)).clone()) }
+        });
+        (Self { journal, clock, body: tee, record: Some(record) }, request)
     }
 
-    /// Notes that a fault hits this exchange.
+    /// Begins to record what never became a request; `head` is how it began.
+    pub(crate) fn refusal(
+        journal: Arc<Journal>,
+        clock: Clock,
+        caller: Caller,
+        rate: Rate,
+        head: &[u8],
+    ) -> Self {
+        let line = head.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
+        let mut words = line.splitn(2, |byte| *byte == b' ');
+        let method = words.next().and_then(|word| Method::from_bytes(word).ok());
+        // As in access logs: a hyphen stands for what is not known.
+        let unknown = || Method::from_bytes(b"-").unwrap_or_default();
+        let rest = words.next().unwrap_or_default();
+        let target = rest.split(|byte| *byte == b' ').next().filter(|_| method.is_some());
+        let target = String::from_utf8_lossy(target.unwrap_or(line)).into_owned();
+        let arrival = Arrival {
+            now: clock.since_epoch(),
+            target: if target.is_empty() { "-".into() } else { target.into() },
+            operation: None,
+            key: None,
+            flaw: None,
+            credentials: 0,
+            admission: Admission::Rejected,
+            rate: Some(rate),
+        };
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = method.unwrap_or_else(unknown);
+        Self::begin(journal, clock, caller, arrival, request).0
+    }
+
+    /// Records that a fault hits this exchange.
     pub(crate) fn hit_by(&mut self, fault: impl Into<Cow<'static, str>>) {
         if let Some(record) = &mut self.record {
             record.faults.push(fault.into());
+        }
+    }
+
+    /// Reads the rest of a body that the service did not need.
+    pub(crate) async fn discard_body(&self) {
+        if let Some(body) = &self.body {
+            body.clone().discard().await;
         }
     }
 
@@ -163,8 +211,8 @@ impl Recording {
     fn take(&mut self) -> Option<Record> {
         let mut record = self.record.take()?;
         record.ended = self.journal.moment(self.clock.since_epoch());
-        if let Some(seen) = &self.seen {
-            record.body = seen.take();
+        if let Some(body) = &self.body {
+            record.body = body.captured();
         }
         Some(record)
     }

@@ -13,12 +13,12 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    alarm,
     changes::Changes,
     clock::Clock,
-    exchange::{Exchange, InFlight, KeyLabel, Keys, Moment, Record},
+    exchange::{Admission, Exchange, InFlight, KeyLabel, Keys, Moment, Record},
     operation::Operation,
     pattern::Pattern,
+    real_time,
     report::{Audit, ObservedExchange, Report, Sender, Severities},
 };
 
@@ -93,7 +93,7 @@ impl Journal {
 
     /// Returns the moment it is, where the mock's clock reads `at`.
     pub(crate) fn moment(&self, at: Duration) -> Moment {
-        Moment { order: self.tick(), at, real: alarm::now() }
+        Moment { order: self.tick(), at, real: real_time::now() }
     }
 
     /// Returns a number that is higher than any before.
@@ -138,6 +138,9 @@ impl Journal {
 
     /// Lets the rules judge an exchange, once its answer is taken or lost.
     pub(super) fn finished(&self, record: &Record) {
+        if record.admission == Admission::Rejected {
+            return;
+        }
         let ended = self.moment(self.clock.since_epoch());
         let exchange = ObservedExchange::new(record, ended);
         let boundary = self.changes.boundaries();
@@ -147,7 +150,7 @@ impl Journal {
     /// Returns the compliance report.
     pub(crate) fn report(&self) -> Report {
         let keys = lock(&self.keys);
-        lock(&self.audit).report(|text| keys.text(text))
+        lock(&self.audit).report(|text| keys.target(text))
     }
 
     /// Forgets what the rules found.
@@ -168,13 +171,23 @@ impl Journal {
 
     /// Returns the exchanges that match, by number.
     pub(crate) fn matching(&self, pattern: &Pattern) -> Vec<Exchange> {
+        self.latest(pattern, usize::MAX, |_| true)
+    }
+
+    /// Returns the last `limit` exchanges that match and are meant, by number. Only these are copied.
+    pub(crate) fn latest(
+        &self,
+        pattern: &Pattern,
+        limit: usize,
+        is_meant: impl Fn(&Record) -> bool,
+    ) -> Vec<Exchange> {
         let mut records = self.records();
         {
             let keys = lock(&self.keys);
-            records.retain(|record| pattern.matches(record, &keys));
+            records.retain(|record| is_meant(record) && pattern.matches(record, &keys));
         }
         records.sort_unstable_by_key(|record| record.number);
-        self.show(&records)
+        self.show(&records[records.len().saturating_sub(limit)..])
     }
 
     /// Looks at what is kept, in the order it ended; the last argument is the highest number among
@@ -228,7 +241,7 @@ impl Journal {
     /// Forgets every exchange; numbers go on, and so does the report.
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
-        ring.bytes = 0;
+        (ring.bytes, ring.forgotten) = (0, 0);
         let forgotten = std::mem::take(&mut ring.records);
         drop(ring);
         drop(forgotten);

@@ -1,4 +1,4 @@
-//! Bodies that are looked at while they pass: the request's as it is read, the answer's to know
+//! Bodies that are looked at while they pass: the request's as it is read, the response's to know
 //! whether all of it was taken.
 
 use std::{
@@ -16,8 +16,8 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::Journal;
 use crate::{
-    alarm,
     exchange::{Captured, Record},
+    real_time,
 };
 
 /// How much is read of a body that the service does not need.
@@ -26,12 +26,13 @@ const MAX_DISCARDED: u64 = 2 * 1024 * 1024;
 /// How long to wait for more of such a body, in real time.
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What has been read of a body so far.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Seen(Arc<Mutex<Progress>>);
+/// A request's body, of which the beginning is kept as it is read. Its clones read the same body.
+#[derive(Debug)]
+pub(super) struct Tee<B>(Arc<Mutex<Reading<B>>>);
 
-#[derive(Debug, Default)]
-struct Progress {
+#[derive(Debug)]
+struct Reading<B> {
+    body: B,
     start: Vec<u8>,
     length: u64,
     hasher: DefaultHasher,
@@ -39,66 +40,66 @@ struct Progress {
     has_failed: bool,
 }
 
-impl Seen {
-    fn add(&self, data: &[u8]) {
-        let mut seen = lock(&self.0);
-        let room = Captured::MOST - seen.start.len();
-        seen.start.extend_from_slice(&data[..data.len().min(room)]);
-        seen.length += data.len() as u64;
-        seen.hasher.write(data);
-    }
-
-    /// Takes out what was seen.
-    pub(super) fn take(&self) -> Captured {
-        let mut seen = lock(&self.0);
-        let digest = seen.is_whole.then(|| seen.hasher.finish());
-        Captured { start: std::mem::take(&mut seen.start).into(), length: seen.length, digest }
-    }
-}
-
-/// A request's body, of which the beginning is kept as it is read. Its clones read the same body.
-#[derive(Debug)]
-pub(crate) struct Tee<B> {
-    body: Arc<Mutex<B>>,
-    seen: Option<Seen>,
-}
-
 impl<B> Tee<B> {
-    pub(super) fn new(body: B, seen: Option<Seen>) -> Self {
-        Self { body: Arc::new(Mutex::new(body)), seen }
+    pub(super) fn new(body: B) -> Self {
+        let reading = Reading {
+            body,
+            start: Vec::new(),
+            length: 0,
+            hasher: DefaultHasher::new(),
+            is_whole: false,
+            has_failed: false,
+        };
+        Self(Arc::new(Mutex::new(reading)))
+    }
+
+    /// Takes out what was read.
+    pub(super) fn captured(&self) -> Captured {
+        let mut reading = self.lock();
+        let digest = reading.is_whole.then(|| reading.hasher.finish());
+        let start = std::mem::take(&mut reading.start).into();
+        Captured { start, length: reading.length, digest }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Reading<B>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<B> Clone for Tee<B> {
     fn clone(&self) -> Self {
-        Self { body: Arc::clone(&self.body), seen: self.seen.clone() }
+        Self(Arc::clone(&self.0))
     }
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Tee<B> {
     /// Reads the rest of a body that the service did not need, as long as it keeps arriving: the
     /// report tells two requests apart by their bodies.
-    pub(crate) async fn discard(mut self) {
-        let Some(seen) = self.seen.clone() else { return };
+    pub(super) async fn discard(mut self) {
         loop {
             {
-                let progress = lock(&seen.0);
-                let is_over = progress.is_whole || progress.has_failed;
-                if is_over || progress.length > MAX_DISCARDED {
+                let reading = self.lock();
+                let is_over = reading.is_whole || reading.has_failed;
+                if is_over || reading.length > MAX_DISCARDED {
                     return;
                 }
             }
             tokio::select! {
                 biased;
                 frame = self.frame() => if !matches!(frame, Some(Ok(_))) { return },
-                () = alarm::ring_after(DISCARD_TIMEOUT) => return,
+                () = real_time::sleep(DISCARD_TIMEOUT) => return,
             }
         }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl<B> Reading<B> {
+    fn add(&mut self, data: &[u8]) {
+        let room = Captured::MOST - self.start.len();
+        self.start.extend_from_slice(&data[..data.len().min(room)]);
+        self.length += data.len() as u64;
+        self.hasher.write(data);
+    }
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for Tee<B> {
@@ -109,32 +110,31 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Tee<B> {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let mut body = lock(&self.body);
-        let frame = ready!(Pin::new(&mut *body).poll_frame(context));
-        if let Some(seen) = &self.seen {
-            if let Some(Ok(frame)) = &frame
-                && let Some(data) = frame.data_ref()
-            {
-                seen.add(data);
-            }
-            let is_whole = frame.is_none() || matches!(frame, Some(Ok(_))) && body.is_end_stream();
-            let mut progress = lock(&seen.0);
-            progress.is_whole |= is_whole;
-            progress.has_failed |= matches!(frame, Some(Err(_)));
+        let mut reading = self.lock();
+        let frame = ready!(Pin::new(&mut reading.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame
+            && let Some(data) = frame.data_ref()
+        {
+            reading.add(data);
+        }
+        match &frame {
+            Some(Ok(_)) => reading.is_whole |= reading.body.is_end_stream(),
+            Some(Err(_)) => reading.has_failed = true,
+            None => reading.is_whole |= !reading.has_failed,
         }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        lock(&self.body).is_end_stream()
+        self.lock().body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        lock(&self.body).size_hint()
+        self.lock().body.size_hint()
     }
 }
 
-/// An answer's body: bytes that are there, or a stream of the administration's. It notes in the journal
+/// A response's body: bytes that are there, or a stream of the administration's. It notes in the journal
 /// if not all of it was taken.
 #[derive(Debug)]
 pub(crate) struct Observed {

@@ -21,10 +21,10 @@ use super::{
     observed::{ObservedBody, RetryAfterValue},
 };
 use crate::{
-    alarm,
     exchange::{InFlight, KeyFlaw, KeyLabel, Moment},
     operation::Operation,
     plan::Plan,
+    real_time,
 };
 
 const CORPUS: &str = include_str!("../../tests/corpus.txt");
@@ -172,7 +172,7 @@ fn judge<'a>(lines: impl Iterator<Item = &'a str>) -> Report {
         recorded.push(exchange);
     }
     events.sort();
-    let real: Instant = alarm::now();
+    let real: Instant = real_time::now();
     let key = Arc::new(KeyLabel::new(1, Plan::Free, "free-key", true));
     let mut audit = Audit::new(Severities::default());
     let mut boundary = 0;

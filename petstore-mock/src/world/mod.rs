@@ -9,7 +9,7 @@ mod value;
 mod wait;
 
 pub(crate) use self::{
-    account::{Admitted, Verdict},
+    account::Verdict,
     accounts::{FirstKey, is_sendable},
     value::World,
 };

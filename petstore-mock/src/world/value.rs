@@ -288,7 +288,13 @@ impl World {
     /// Goes back to how it all began, but for the clock.
     pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
         self.replace(self.first.store.clone()).await?;
-        self.accounts().reset(&self.first.keys, &self.settings);
+        {
+            let mut accounts = self.accounts();
+            accounts.reset(&self.first.keys, &self.settings);
+            for (key, account) in accounts.sorted() {
+                self.journal.know(key, &account.label, is_public(key));
+            }
+        }
         self.changes.tell(What::Keys);
         self.faults.clear();
         self.set_first_faults();
