@@ -24,6 +24,6 @@ pub use self::{
     finding::{
         Evidence, EvidenceRequest, Finding, ParseSeverityError, ReportedClient, Role, Severity,
     },
-    rule::{ParseRuleError, Rule},
+    rule::{About, ParseRuleError, Rule},
     value::Report,
 };

@@ -13,6 +13,8 @@ use super::{
 
 /// How many findings are kept. Further breaches are counted.
 const MAX_FINDINGS: usize = 2_000;
+/// How many breaches a finding shows; all are counted.
+const MAX_EVIDENCE: usize = 10;
 
 /// A finding for each rule and client.
 #[derive(Debug, Default)]
@@ -59,7 +61,7 @@ impl FindingStore {
             return;
         }
         finding.count += 1;
-        if finding.evidence.len() == Finding::MAX_EVIDENCE {
+        if finding.evidence.len() == MAX_EVIDENCE {
             return;
         }
         let mut evidence = Evidence::new(exchange, offence);
@@ -108,7 +110,7 @@ impl FindingStore {
             for evidence in &mut finding.evidence {
                 evidence.text = mask(&evidence.text);
                 for request in &mut evidence.requests {
-                    request.target = mask(&request.target).into();
+                    request.path = mask(&request.path).into();
                 }
             }
             finding
@@ -135,6 +137,8 @@ impl FindingStore {
             scope: client.scope.clone(),
             client: client.reported.clone(),
             count: 0,
+            source: rule.about().source,
+            advice: rule.about().advice,
             evidence: Vec::new(),
         });
         let place = self.findings.len() - 1;

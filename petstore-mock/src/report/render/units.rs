@@ -1,6 +1,6 @@
 //! Times and numbers in words.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Writes a length of time in seconds, with as many digits as it has, up to milliseconds.
 pub(in crate::report) fn seconds(time: Duration) -> String {
@@ -10,13 +10,13 @@ pub(in crate::report) fn seconds(time: Duration) -> String {
 
 /// Writes the time of day, in UTC, of an instant since the Unix epoch.
 pub(in crate::report) fn clock_time(at: Duration) -> String {
-    let text = instant(at);
+    let text = instant(UNIX_EPOCH + at);
     text.get(11..23).unwrap_or(&text).to_owned()
 }
 
-/// Writes date and time, in UTC, of an instant since the Unix epoch.
-pub(super) fn instant(at: Duration) -> String {
-    humantime::format_rfc3339_millis(UNIX_EPOCH + at).to_string()
+/// Writes date and time, in UTC.
+pub(super) fn instant(at: SystemTime) -> String {
+    humantime::format_rfc3339_millis(at).to_string()
 }
 
 /// Writes how often something happened.
