@@ -9,35 +9,9 @@ use std::{
 
 use http::Method;
 use serde::{Serialize, Serializer};
-use strum::{Display, EnumString};
 
-use super::{observed::ObservedExchange, rule::Rule, rules::Offence};
+use super::rule::{Rule, Severity};
 use crate::{exchange::Moment, plan::Plan};
-
-/// How severe a finding is. It is read and written as `notice`, `warning` or `violation`.
-#[derive(
-    Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize,
-)]
-#[serde(rename_all = "camelCase")]
-#[strum(serialize_all = "camelCase", parse_err_ty = ParseSeverityError, parse_err_fn = unknown_severity)]
-#[non_exhaustive]
-pub enum Severity {
-    /// It could be better. A notice never fails a run.
-    Notice,
-    /// A specification advises against it, or it can't succeed.
-    Warning,
-    /// The specification forbids it, or it does what can't be undone.
-    Violation,
-}
-
-/// No severity has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown severity; severities: notice, warning, violation")]
-pub struct ParseSeverityError;
-
-const fn unknown_severity(_: &str) -> ParseSeverityError {
-    ParseSeverityError
-}
 
 /// The client that a finding is about: requests with one key and one `User-Agent`, in one scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -156,17 +130,6 @@ impl Evidence {
     const MAX_REQUESTS: usize = 14;
     /// Where a request is left out to make room.
     const OMITTED_AT: usize = 8;
-
-    /// Returns the evidence of a breach that an exchange committed.
-    pub(super) fn new(exchange: &ObservedExchange, offence: Offence) -> Self {
-        let Offence { began, told, text, by, added, causes, .. } = offence;
-        let request = exchange.as_evidence(Role::Offence);
-        let (at, requests) = (request.at, Vec::new());
-        let mut evidence =
-            Self { at, told, text, by, added, offences: 1, omitted: 0, requests, began };
-        causes.into_iter().chain([request]).for_each(|request| evidence.add(request));
-        evidence
-    }
 
     /// Returns the numbers of the requests concerned, without those that are shown for the context.
     pub fn concerned(&self) -> impl Iterator<Item = u64> {

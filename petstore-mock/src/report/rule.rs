@@ -3,7 +3,30 @@
 use serde::Serialize;
 use strum::{Display, EnumCount, EnumString, VariantArray};
 
-use super::finding::Severity;
+/// How severe a finding is. It is read and written as `notice`, `warning` or `violation`.
+#[derive(
+    Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize,
+)]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase", parse_err_ty = ParseSeverityError, parse_err_fn = unknown_severity)]
+#[non_exhaustive]
+pub enum Severity {
+    /// It could be better. A notice never fails a run.
+    Notice,
+    /// A specification advises against it, or it can't succeed.
+    Warning,
+    /// The specification forbids it, or it does what can't be undone.
+    Violation,
+}
+
+/// No severity has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown severity; severities: notice, warning, violation")]
+pub struct ParseSeverityError;
+
+const fn unknown_severity(_: &str) -> ParseSeverityError {
+    ParseSeverityError
+}
 
 /// A rule of the compliance report.
 ///

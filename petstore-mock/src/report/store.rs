@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::{
     client::Client,
-    finding::{Evidence, Finding, Role, Severity},
+    finding::{Evidence, Finding, Role},
     observed::ObservedExchange,
-    rule::{Rule, Severities},
+    rule::{Rule, Severities, Severity},
     rules::Offence,
     value::{Report, ScopeTally},
 };
@@ -64,7 +64,7 @@ impl FindingStore {
         if finding.evidence.len() == MAX_EVIDENCE {
             return;
         }
-        let mut evidence = Evidence::new(exchange, offence);
+        let mut evidence = evidence(exchange, offence);
         if !is_notice {
             client.recent.iter().for_each(|request| evidence.add(request.clone()));
             let began = evidence.began;
@@ -145,4 +145,15 @@ impl FindingStore {
         self.places.insert((rule, id), place);
         Some(place)
     }
+}
+
+/// Returns the evidence of a breach that an exchange committed.
+fn evidence(exchange: &ObservedExchange, offence: Offence) -> Evidence {
+    let Offence { began, told, text, by, added, causes, .. } = offence;
+    let request = exchange.as_evidence(Role::Offence);
+    let (at, requests) = (request.at, Vec::new());
+    let mut evidence =
+        Evidence { at, told, text, by, added, offences: 1, omitted: 0, requests, began };
+    causes.into_iter().chain([request]).for_each(|request| evidence.add(request));
+    evidence
 }

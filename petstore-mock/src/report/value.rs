@@ -5,9 +5,9 @@ use std::{fmt, sync::Arc};
 use serde_json::{Map, json};
 
 use super::{
-    finding::{Finding, Severity},
+    finding::Finding,
     render,
-    rule::{Rule, Severities},
+    rule::{Rule, Severities, Severity},
 };
 
 /// What the clients did that the specification forbids, that does harm, or that could be better.

@@ -2,11 +2,11 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{
-    text::{outcome, sentence, summary},
+use super::text::{outcome, sentence, summary};
+use crate::report::{
+    Evidence, Finding, Report, Role,
     units::{clock_time, count, instant, times},
 };
-use crate::report::{Evidence, Finding, Report, Role};
 
 /// Writes the report as Markdown.
 pub(in crate::report) fn markdown(report: &Report) -> String {

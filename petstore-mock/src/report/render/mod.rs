@@ -3,7 +3,6 @@
 pub(super) mod junit;
 pub(super) mod markdown;
 pub(super) mod text;
-pub(super) mod units;
 
 #[cfg(test)]
 mod tests {

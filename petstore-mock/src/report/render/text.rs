@@ -5,8 +5,10 @@ use std::{
     time::Duration,
 };
 
-use super::units::{clock_time, count, instant, seconds, times};
-use crate::report::{Evidence, EvidenceRequest, Finding, Report, Role, Severity};
+use crate::report::{
+    Evidence, EvidenceRequest, Finding, Report, Role, Severity,
+    units::{clock_time, count, instant, seconds, times},
+};
 
 /// A difference between the mock's clock and real time that is shown.
 const CLOCK_MOVED: Duration = Duration::from_millis(50);

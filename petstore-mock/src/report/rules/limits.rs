@@ -9,8 +9,8 @@ use crate::{
     report::{
         finding::{EvidenceRequest, Role},
         observed::{ObservedExchange, REACTION, ToldUntil},
-        render::units::{clock_time, seconds},
         rule::Rule,
+        units::{clock_time, seconds},
     },
 };
 

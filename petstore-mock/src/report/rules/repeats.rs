@@ -13,8 +13,8 @@ use crate::{
     report::{
         finding::{EvidenceRequest, Role},
         observed::{ObservedExchange, REACTION},
-        render::units::seconds,
         rule::Rule,
+        units::seconds,
     },
 };
 
