@@ -14,7 +14,7 @@ mod cors;
 mod fault;
 mod plan;
 mod quota;
-mod store;
+mod state;
 
 mod exchange;
 
@@ -25,7 +25,6 @@ mod journal;
 
 mod verify;
 
-mod data;
 mod seed;
 mod settings;
 
@@ -40,7 +39,7 @@ mod server;
 pub mod cli;
 
 #[cfg(feature = "data")]
-pub use crate::data::DataError;
+pub use crate::state::DataError;
 pub use crate::{
     ban::BanPolicy,
     clock::Clock,
@@ -63,7 +62,7 @@ pub use crate::{
     },
     seed::{Seed, SeedError, SeedPet},
     server::{Builder, Limits, MockServer, StartError},
-    store::ChangeError,
+    state::ChangeError,
     verify::{Expectation, Times},
     world::{KeyError, KeyUsage, QuotaUsage, Snapshot},
 };

@@ -17,6 +17,7 @@ use crate::{
     operation::Operation,
     printable::printable,
     quota::{Exhausted, Period},
+    state::ChangeError,
 };
 
 /// The media type of every body, errors included.
@@ -69,6 +70,8 @@ pub enum ErrorCode {
     OperationRemoved,
     /// 500: a fault of the mock itself.
     InternalError,
+    /// 507: the data file can't be written, most likely because its disk is full.
+    InsufficientStorage,
     /// 501: the request has a transfer coding other than `chunked`.
     NotImplemented,
     /// 503: the connection limit is reached.
@@ -95,6 +98,7 @@ impl ErrorCode {
             Self::InternalError => 500,
             Self::NotImplemented => 501,
             Self::Overloaded => 503,
+            Self::InsufficientStorage => 507,
         }
     }
 }
@@ -232,6 +236,17 @@ impl ApiError {
     /// An error of the mock itself.
     pub(crate) fn internal(message: &'static str) -> Self {
         Self::new(ErrorCode::InternalError, message)
+    }
+}
+
+impl From<ChangeError> for ApiError {
+    fn from(error: ChangeError) -> Self {
+        let code = match error {
+            ChangeError::Unsaved(_) => ErrorCode::InsufficientStorage,
+            ChangeError::OutOfIds => ErrorCode::InternalError,
+            _ => ErrorCode::Conflict,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

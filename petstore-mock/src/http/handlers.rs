@@ -22,9 +22,8 @@ use super::{
 };
 use crate::{
     journal::AddedPet,
-    model::Pet,
     operation::{Operation, REMOVAL},
-    store::{ChangeError, Store},
+    state::{Store, StoredPet},
     world::World,
 };
 
@@ -85,7 +84,7 @@ impl Page {
 }
 
 /// Joins pets, each of which is JSON already.
-fn array(pets: &[&Pet]) -> Bytes {
+fn array(pets: &[&StoredPet]) -> Bytes {
     let length = pets.iter().map(|pet| pet.json().len() + 1).sum::<usize>();
     let mut json = Vec::with_capacity(length + 2);
     json.push(b'[');
@@ -93,7 +92,7 @@ fn array(pets: &[&Pet]) -> Bytes {
         if place > 0 {
             json.push(b',');
         }
-        json.extend_from_slice(pet.json());
+        json.extend_from_slice(pet.json().as_bytes());
     }
     json.push(b']');
     json.into()
@@ -120,9 +119,7 @@ pub(crate) async fn create_pet(
     let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     let pet = new_pet::read(utf8(&body)?)
         .map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
-    let added = world.add(pet, |pet| (pet.id, pet.json().clone())).await;
-    let failed = |error: ChangeError| ApiError::new(ErrorCode::InternalError, error.to_string());
-    let (id, json) = added.map_err(failed)?;
+    let (id, json) = world.add(pet).await?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}"))
         .map_err(|_| ApiError::internal("could not build the `Location` header"))?;
@@ -147,8 +144,7 @@ pub(crate) async fn get_pet(
         ));
     }
     let id = pet_id(uri.path())?;
-    let json = world.read(|store| store.get(id).map(|pet| pet.json().clone()));
-    let found = json.map(|json| json_response(StatusCode::OK, json));
+    let found = world.pet_json(id).map(|json| json_response(StatusCode::OK, json));
     found.ok_or_else(|| pet_not_found(&id.to_string()))
 }
 

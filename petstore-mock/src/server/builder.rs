@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use super::tls::Tls;
 use super::{limits::Limits, mock_server::MockServer, thread::ServerThread};
 #[cfg(feature = "data")]
-use crate::data::DataError;
+use crate::state::DataError;
 use crate::{
     ban::BanPolicy,
     clock::Clock,

@@ -25,7 +25,7 @@ use crate::{
     plan::Plan,
     real_time,
     report::Report,
-    store::ChangeError,
+    state::ChangeError,
     verify::{Expectation, Times, check_order, check_times},
     world::{Snapshot, World},
 };

@@ -6,7 +6,8 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::broadcast;
+use bytes::Bytes;
+use tokio::{runtime::Handle, sync::broadcast};
 
 use super::{
     account::Admitted,
@@ -18,16 +19,23 @@ use super::{
 use crate::{
     changes::{Changes, What},
     clock::Clock,
-    data::Data,
     exchange::KeyLabel,
     fault::{Fault, Faults},
     journal::Journal,
-    model::{NewPet, Pet},
+    model::NewPet,
     plan::Plan,
     quota::{Quota, Rate},
     settings::Settings,
-    store::{Change, ChangeError, Store},
+    state::{Applied, Change, ChangeError, Data, Store},
 };
+
+/// Frees a store that was replaced. To free a million pets takes longer than any request should wait.
+fn free(store: Option<Store>) {
+    let large = store.filter(Store::is_large);
+    if let (Some(large), Ok(runtime)) = (large, Handle::try_current()) {
+        runtime.spawn_blocking(move || drop(large));
+    }
+}
 
 /// The whole service, without its HTTP face.
 pub(crate) struct World {
@@ -94,7 +102,7 @@ impl World {
     pub(crate) async fn with_data(
         mut self,
         path: std::path::PathBuf,
-    ) -> Result<Self, crate::data::DataError> {
+    ) -> Result<Self, crate::state::DataError> {
         let (data, store) = Data::open(path, self.first.store.clone()).await?;
         (self.data, self.store) = (Some(data), store);
         Ok(self)
@@ -159,16 +167,26 @@ impl World {
         look(&self.store())
     }
 
-    /// Adds a pet and returns what `look` sees of it.
-    pub(crate) async fn add<T>(
-        &self,
-        mut pet: NewPet,
-        look: impl FnOnce(&Pet) -> T,
-    ) -> Result<T, ChangeError> {
+    /// Adds a pet and returns its id and its JSON.
+    pub(crate) async fn add(&self, mut pet: NewPet) -> Result<(i64, Bytes), ChangeError> {
         pet.status = pet.status.or(self.settings.default_status);
         let id = self.change(Change::Add { id: None, pet }).await?.unwrap_or_default();
+        let json = self.pet_json(id);
         // Only a test could remove it in between.
-        self.store().get(id).map(look).ok_or(ChangeError::NoSuchPet(id))
+        json.map(|json| (id, json)).ok_or(ChangeError::NoSuchPet(id))
+    }
+
+    /// Returns the JSON of a pet.
+    pub(crate) fn pet_json(&self, id: i64) -> Option<Bytes> {
+        self.store().get(id).map(|pet| Bytes::copy_from_slice(pet.json().as_bytes()))
+    }
+
+    /// Returns whether changes can be made: not while the data file can't be written.
+    pub(crate) async fn is_ready(&self) -> bool {
+        match &self.data {
+            Some(data) => data.is_ready().await,
+            None => true,
+        }
     }
 
     /// Makes a change of the store; it is there when this returns. Returns the id of the pet it is
@@ -176,7 +194,12 @@ impl World {
     pub(crate) async fn change(&self, change: Change) -> Result<Option<i64>, ChangeError> {
         match &self.data {
             Some(data) => data.change(change).await,
-            None => self.store().apply(change),
+            None => {
+                let applied = self.store().change(change)?;
+                let Applied { id, old } = applied;
+                free(old);
+                Ok(id)
+            }
         }
     }
 
@@ -196,7 +219,7 @@ impl World {
 
     /// Puts another store in the place of what there is.
     pub(crate) async fn replace(&self, store: Store) -> Result<(), ChangeError> {
-        self.change(Change::Replace(Box::new(store))).await?;
+        self.change(Change::Replace(store)).await?;
         self.changes.tell(What::Pets);
         Ok(())
     }
@@ -311,12 +334,22 @@ impl World {
     /// Returns what there is, to be put back later.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut accounts = self.accounts();
-        Snapshot::take(&self.store(), &mut accounts)
+        // A copy of the store shares its pets, so that nobody waits for it.
+        let store = self.store().clone();
+        Snapshot::take(store, &mut accounts)
     }
 
     /// Puts back what there was, all of it or nothing. Keys that have come since stay as they are.
     pub(crate) async fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        let store = snapshot.store()?;
+        let read = snapshot.clone();
+        let store = if let Ok(runtime) = Handle::try_current()
+            && snapshot.is_large()
+        {
+            let read = runtime.spawn_blocking(move || read.store()).await;
+            read.unwrap_or(Err(ChangeError::Snapshot("it can't be read")))?
+        } else {
+            read.store()?
+        };
         let usage = snapshot.usage(&mut self.accounts())?;
         self.replace(store).await?;
         let mut accounts = self.accounts();

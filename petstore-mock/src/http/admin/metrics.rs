@@ -7,7 +7,7 @@ use http::{HeaderValue, header::CONTENT_TYPE};
 
 use crate::{
     report::Severity,
-    store::Store,
+    state::Store,
     world::{KeyUsage, World},
 };
 

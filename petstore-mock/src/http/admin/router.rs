@@ -247,7 +247,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{clock::Clock, settings::Settings, store::Store};
+    use crate::{clock::Clock, settings::Settings, state::Store};
 
     #[test]
     fn the_document_describes_every_path_and_no_other() {

@@ -1,13 +1,15 @@
 //! What the mock holds, and changing it: `/_mock/pets`, `seed`, `reset`, `snapshot` and `faults`; and
 //! whether it is ready.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
+    body::Body,
     extract::{Path, RawQuery, State},
     response::Response,
 };
-use http::StatusCode;
+use futures_util::stream;
+use http::{StatusCode, header::CONTENT_TYPE};
 use serde_json::json;
 
 use super::input::{self, AdminBody, no_content, not_found};
@@ -15,12 +17,12 @@ use crate::{
     fault::Fault,
     http::{
         body,
-        error::{ApiError, ErrorCode},
+        error::{ApiError, ErrorCode, JSON},
         params::Query,
     },
     model::PetStatus,
     seed::{Seed, SeedError},
-    store::ChangeError,
+    state::ChangeError,
     world::{Snapshot, World},
 };
 
@@ -34,9 +36,13 @@ pub(super) async fn health() -> Outcome {
     body::json(StatusCode::OK, &json!({"status": "ok"}))
 }
 
-/// `GET /_mock/ready`: the same.
-pub(super) async fn ready() -> Outcome {
-    health().await
+/// `GET /_mock/ready`: it can make changes, too.
+pub(super) async fn ready(State(world): State<Arc<World>>) -> Outcome {
+    if world.is_ready().await {
+        return health().await;
+    }
+    let message = "the data file can't be written: see that its disk has room";
+    Err(ApiError::new(ErrorCode::InsufficientStorage, message))
 }
 
 /// `GET /_mock/pets`: a page of the pets, by id, and how many there are in all.
@@ -59,9 +65,19 @@ pub(super) async fn seed(State(world): State<Arc<World>>, body: AdminBody) -> Ou
         // An error without a place in the text is not one of its form.
         if error.line().is_some() { input::invalid(message) } else { input::conflict(message) }
     };
-    let seed = Seed::from_json(body.text()?.as_bytes()).map_err(wrong)?;
-    let store = seed.into_store().map_err(wrong)?;
+    let read = move || {
+        let seed = Seed::from_json(body.text()?.as_bytes()).map_err(wrong)?;
+        seed.into_store().map_err(wrong)
+    };
+    let store = aside(read).await?;
     done(world.replace(store).await)
+}
+
+/// Reads what may be long on a thread for that, so that no other request waits.
+async fn aside<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Err(ApiError::panicked()))
 }
 
 /// `POST /_mock/reset`: everything but the clock is as at the start.
@@ -71,20 +87,21 @@ pub(super) async fn reset(State(world): State<Arc<World>>) -> Outcome {
 
 /// `GET /_mock/snapshot`.
 pub(super) async fn snapshot(State(world): State<Arc<World>>) -> Outcome {
-    body::json(StatusCode::OK, &world.snapshot())
+    let pieces = stream::iter(world.snapshot().into_json_pieces().map(Ok::<_, Infallible>));
+    let mut response = Response::new(Body::from_stream(pieces));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    Ok(response)
 }
 
 /// `PUT /_mock/snapshot`: restores what there was.
 pub(super) async fn restore(State(world): State<Arc<World>>, body: AdminBody) -> Outcome {
-    let snapshot: Snapshot = input::read(&body, "what GET /_mock/snapshot answered")?;
+    let read = move || input::read::<Snapshot>(&body, "what GET /_mock/snapshot answered");
+    let snapshot = aside(read).await?;
     done(world.restore(&snapshot).await)
 }
 
 fn done(made: Result<(), ChangeError>) -> Outcome {
-    made.map_err(|error| match error {
-        ChangeError::Unsaved(_) => ApiError::new(ErrorCode::InternalError, error.to_string()),
-        error => input::conflict(error.to_string()),
-    })?;
+    made?;
     Ok(no_content())
 }
 

@@ -1,14 +1,19 @@
-//! What stands for the file where the feature `data` is off: there is none.
+//! What stands for the data file where the feature `data` is off.
 
-use crate::store::{Change, ChangeError};
+use super::store::{Change, ChangeError};
 
-/// A file that can't be.
+/// A file that can't be opened.
 #[derive(Debug)]
 pub(crate) enum Data {}
 
 impl Data {
     #[expect(clippy::unused_async, reason = "as it is where there is a file")]
     pub(crate) async fn change(&self, _: Change) -> Result<Option<i64>, ChangeError> {
+        match *self {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as it is where there is a file")]
+    pub(crate) async fn is_ready(&self) -> bool {
         match *self {}
     }
 
