@@ -56,7 +56,10 @@ pub use crate::{
     pattern::Pattern,
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
-    report::{Evidence, Finding, Report, Severity},
+    report::{
+        Evidence, EvidenceRequest, Finding, ParseRuleError, ParseSeverityError, Report,
+        ReportedClient, Role, Rule, Severity,
+    },
     seed::{Seed, SeedError, SeedPet},
     server::{Builder, Limits, MockServer, StartError},
     state::ChangeError,

@@ -30,7 +30,7 @@ async fn keeps_a_request_and_its_answer() {
     assert_eq!((post.path(), post.query()), ("/v1/pets", "x=%70"));
     assert_eq!(post.headers()["user-agent"], "me/1");
     assert_eq!((post.body(), post.body_length()), (body.as_bytes(), 32));
-    assert_eq!(post.key().unwrap().to_string(), "#3 free-key (free)");
+    assert_eq!(post.key().unwrap().to_string(), "#1 free-key (free)");
     assert_eq!(post.operation(), Some(Operation::CreatePet));
     assert_eq!(post.admission(), Admission::Admitted);
     assert_eq!((post.status(), post.answered()), (Some(201), true));

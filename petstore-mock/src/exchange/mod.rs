@@ -3,7 +3,6 @@
 
 mod captured;
 mod fields;
-mod fingerprint;
 mod key;
 mod masking;
 mod record;
@@ -13,6 +12,6 @@ pub(crate) use self::{
     captured::Captured,
     fields::Fields,
     masking::Keys,
-    record::{KeyFlaw, Moment, Record},
+    record::{InFlight, KeyFlaw, Moment, Record},
 };
 pub use self::{key::KeyLabel, record::Admission, shown::Exchange};

@@ -97,6 +97,7 @@ impl Registry {
             turns: 0,
         });
         self.0.any.store(true, Ordering::Relaxed);
+        self.0.changes.mark_boundary();
         self.0.changes.tell(What::Faults);
         (id, fault, counts)
     }
@@ -113,6 +114,7 @@ impl Registry {
                 counts.hits.load(Ordering::Relaxed);
         }
         self.0.any.store(!set.entries.is_empty(), Ordering::Relaxed);
+        self.0.changes.mark_boundary();
         self.0.changes.tell(What::Faults);
         before - set.entries.len()
     }

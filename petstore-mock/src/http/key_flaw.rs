@@ -1,20 +1,20 @@
 //! What is wrong with how a key was sent, for the compliance report: it changes nothing about the
 //! answer.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    borrow::Cow,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
-use http::{HeaderMap, Request, header::AUTHORIZATION};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::{HeaderMap, HeaderValue, Request, header::AUTHORIZATION};
 use percent_encoding::percent_decode_str;
 
 use super::auth::CredentialError;
 use crate::{exchange::KeyFlaw, world::World};
 
-/// Names of query parameters that hold keys elsewhere.
-const NAMES: [&str; 8] =
-    ["api_key", "apikey", "api-key", "key", "token", "access_token", "authorization", "auth"];
-
-/// What is shorter than this is not looked up: it is a word of the service's own.
-const SHORTEST: usize = 8;
+/// Query parameters that hold keys, whatever their value.
+const NAMES: [&str; 4] = ["api_key", "apikey", "api-key", "access_token"];
 
 /// Returns what is wrong with how a key was sent, if anything is.
 pub(crate) fn key_flaw<B>(
@@ -22,25 +22,51 @@ pub(crate) fn key_flaw<B>(
     wrong: Option<CredentialError>,
     world: &World,
 ) -> Option<KeyFlaw> {
-    let is_key = |text: &str| text.len() >= SHORTEST && world.has_key(text);
+    let holds_key = |text: &str| world.holds_key(text);
     let uri = request.uri();
-    if uri.query().is_some_and(|query| in_query(query, is_key)) || uri.path().split('/').any(is_key)
-    {
-        return Some(KeyFlaw::InUrl);
+    if let Some(parameter) = uri.query().and_then(|query| in_query(query, holds_key)) {
+        return Some(KeyFlaw::InUrl(parameter));
     }
-    (wrong == Some(CredentialError::NotBearer)).then_some(KeyFlaw::OtherScheme)
+    // The paths of the service hold no key, unless one is called like them.
+    let mut segments = uri.path().split('/').filter(|segment| !segment.is_empty());
+    if segments.any(|segment| !is_ours(segment) && holds_key(&decoded(segment))) {
+        return Some(KeyFlaw::InUrl("".into()));
+    }
+    let is_other = matches!(wrong, Some(CredentialError::NotBearer | CredentialError::Missing))
+        && has_other_credentials(request.headers(), |key| world.has_key(key));
+    is_other.then_some(KeyFlaw::OtherScheme)
 }
 
-fn in_query(query: &str, is_key: impl Fn(&str) -> bool) -> bool {
-    query.split('&').any(|pair| {
+fn is_ours(segment: &str) -> bool {
+    matches!(segment, "v1" | "pets" | "store" | "orders")
+}
+
+/// Returns the name of the first query parameter that holds a key.
+fn in_query(query: &str, holds_key: impl Fn(&str) -> bool) -> Option<Box<str>> {
+    query.split('&').find_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let is_named = || NAMES.iter().any(|one| one.eq_ignore_ascii_case(name));
-        let is_key = || match percent_decode_str(value).decode_utf8() {
-            Ok(value) => is_key(&value),
-            Err(_) => false,
-        };
-        !value.is_empty() && (is_named() || is_key())
+        let name = decoded(name);
+        let is_named = NAMES.iter().any(|one| one.eq_ignore_ascii_case(&name));
+        let is_found = !value.is_empty() && (is_named || holds_key(&decoded(value)));
+        is_found.then(|| name.into())
     })
+}
+
+fn decoded(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
+}
+
+/// Whether a valid key was sent otherwise than as a bearer token: with another scheme or none, or in
+/// `X-Api-Key`.
+fn has_other_credentials(headers: &HeaderMap, is_key: impl Fn(&str) -> bool) -> bool {
+    let text = |value: &HeaderValue| value.to_str().map(str::to_owned).ok();
+    let authorization = headers.get(AUTHORIZATION).and_then(text);
+    let api_key = headers.get("x-api-key").and_then(text);
+    let token = authorization.as_deref().and_then(|value| value.split_ascii_whitespace().last());
+    let basic = token.and_then(|token| BASE64_STANDARD.decode(token).ok());
+    let basic = basic.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    let parts = basic.split(':').chain(token).chain(api_key.as_deref());
+    parts.into_iter().any(is_key)
 }
 
 /// Returns a number that differs where the credentials of strangers do.
@@ -60,11 +86,32 @@ mod tests {
     #[test]
     fn finds_keys_and_what_is_called_one() {
         let is_key = |text: &str| text == "free-key";
-        for query in ["a=free-key", "limit=5&x=free%2dkey", "API_KEY=x", "token=1&limit=5"] {
-            assert!(in_query(query, is_key), "{query}");
+        for (query, name) in [
+            ("a=free-key", "a"),
+            ("limit=5&x=free%2dkey", "x"),
+            ("API_KEY=x", "API_KEY"),
+            ("access_token=1&limit=5", "access_token"),
+        ] {
+            assert_eq!(in_query(query, is_key).as_deref(), Some(name), "{query}");
         }
-        for query in ["", "limit=5", "token=", "token", "free-key", "a=free-key2", "a=%ff"] {
-            assert!(!in_query(query, is_key), "{query}");
+        for query in ["", "limit=5", "token=1", "api_key=", "free-key", "a=free-key2", "a=%ff"] {
+            assert_eq!(in_query(query, is_key), None, "{query}");
         }
+    }
+
+    #[test]
+    fn finds_a_valid_key_that_is_no_bearer_token() {
+        let other = |name: &'static str, value: &str| {
+            let headers = HeaderMap::from_iter([(
+                name.parse::<http::HeaderName>().unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            )]);
+            has_other_credentials(&headers, |key| key == "free-key")
+        };
+        let basic = |text: &str| format!("Basic {}", BASE64_STANDARD.encode(text));
+        assert!(other("authorization", "free-key") && other("authorization", "Token free-key"));
+        assert!(other("x-api-key", "free-key") && other("authorization", &basic("free-key:")));
+        assert!(other("authorization", &basic("me:free-key")));
+        assert!(!other("authorization", "Basic abc") && !other("x-api-key", "nonsense"));
     }
 }

@@ -178,8 +178,8 @@ fn is_administration(request: &Request) -> bool {
 }
 
 fn arrival(context: &RequestContext, target: Arc<str>) -> Arrival {
-    let RequestContext { now, operation, admission, rate, flaw, credentials, .. } = *context;
-    let key = context.key.clone();
+    let RequestContext { now, operation, admission, rate, credentials, .. } = *context;
+    let (key, flaw) = (context.key.clone(), context.flaw.clone());
     Arrival { now, target, operation, key, flaw, credentials, admission, rate }
 }
 

@@ -10,7 +10,10 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{
+    HeaderValue, Method, Request, Response,
+    header::{AUTHORIZATION, USER_AGENT},
+};
 use hyper::body::Body as _;
 
 use super::{
@@ -19,9 +22,10 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    exchange::{Admission, Captured, Fields, KeyFlaw, KeyLabel, Moment, Record},
+    exchange::{Admission, Captured, Fields, InFlight, KeyFlaw, KeyLabel, Moment, Record},
     operation::Operation,
     quota::Rate,
+    report::Sender,
 };
 
 /// Who sent a request.
@@ -78,11 +82,25 @@ impl Recording {
         request: Request<Body>,
     ) -> (Self, Request<Body>) {
         let arrived = journal.moment(arrival.now);
+        let headers = request.headers();
+        let sender = Sender {
+            scope: headers.get("x-mock-scope").map(HeaderValue::as_bytes),
+            key: arrival.key.as_ref(),
+            credentials: arrival.credentials,
+            has_credentials: headers.contains_key(AUTHORIZATION),
+            user_agent: headers.get(USER_AGENT).map(HeaderValue::as_bytes),
+        };
+        let in_flight = match arrival.admission {
+            // The rules judge requests that were read.
+            Admission::Rejected => InFlight::default(),
+            _ => journal.arrived(&sender, &arrived, (&caller.opened, caller.nth)),
+        };
         let record = Record {
             number: journal.next_number(),
             connection: caller.connection,
             opened: caller.opened,
             nth: caller.nth,
+            in_flight,
             arrived,
             ended: arrived,
             method: request.method().clone(),
@@ -92,7 +110,6 @@ impl Recording {
             body: Captured::none(),
             key: arrival.key,
             flaw: arrival.flaw,
-            credentials: arrival.credentials,
             operation: arrival.operation,
             admission: arrival.admission,
             rate: arrival.rate,
@@ -184,6 +201,7 @@ impl Recording {
         let record = Arc::new(record);
         self.journal.keep(Arc::clone(&record));
         if !is_read {
+            self.journal.finished(&record);
             return response.map(Observed::from);
         }
         response.map(|body| Observed::new(body, Arc::clone(&self.journal), record))
@@ -204,6 +222,7 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(mut record) = self.take() {
             *record.lost.get_mut() = true;
+            self.journal.finished(&record);
             self.journal.keep(Arc::new(record));
         }
     }

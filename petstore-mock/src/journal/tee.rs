@@ -4,7 +4,7 @@
 use std::{
     hash::{DefaultHasher, Hasher},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -174,8 +174,11 @@ impl Body for Observed {
         if let Some(stream) = &mut self.stream {
             return Pin::new(stream).poll_frame(context);
         }
-        self.open = None;
         let whole = std::mem::take(&mut self.whole);
+        // Before the bytes go: the client may ask for the report as soon as it has them.
+        if let Some((journal, record)) = self.open.take() {
+            journal.finished(&record);
+        }
         Poll::Ready((!whole.is_empty()).then(|| Ok(Frame::data(whole))))
     }
 
@@ -197,7 +200,8 @@ impl Drop for Observed {
             return;
         }
         if let Some((journal, record)) = self.open.take() {
-            journal.lose(&record);
+            record.lost.store(true, Ordering::Relaxed);
+            journal.finished(&record);
         }
     }
 }

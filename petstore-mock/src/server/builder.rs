@@ -1,7 +1,6 @@
 //! How a server is configured, checked, bound and started.
 
 use std::{
-    collections::BTreeMap,
     fmt, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
@@ -22,9 +21,10 @@ use crate::{
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
+    report::{Rule, Severity},
     seed::{Seed, SeedError},
     settings::{DEFAULT_KEYS, Settings, Token},
-    world::{KeyError, World, is_sendable},
+    world::{FirstKey, KeyError, World, is_sendable},
 };
 #[cfg(feature = "data")]
 use std::path::PathBuf;
@@ -101,7 +101,7 @@ impl MockServer {
 pub struct Builder {
     addr: SocketAddr,
     /// The default keys, if there are none.
-    keys: BTreeMap<String, Plan>,
+    keys: Vec<FirstKey>,
     seed: Seed,
     #[cfg(feature = "data")]
     data: Option<PathBuf>,
@@ -117,7 +117,7 @@ impl Builder {
     fn new() -> Self {
         Self {
             addr: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
-            keys: BTreeMap::new(),
+            keys: Vec::new(),
             seed: Seed::default(),
             #[cfg(feature = "data")]
             data: None,
@@ -182,7 +182,38 @@ impl Builder {
     /// Adds a key and its plan. The first one given replaces the four default keys; a key given
     /// twice has the plan given last.
     pub fn key(mut self, key: impl Into<String>, plan: Plan) -> Self {
-        self.keys.insert(key.into(), plan);
+        self.add_key(FirstKey { key: key.into(), plan, name: None });
+        self
+    }
+
+    /// Adds a key as [`Builder::key`] does, with a name by which reports and the journal show it.
+    pub fn named_key(
+        mut self,
+        name: impl Into<String>,
+        key: impl Into<String>,
+        plan: Plan,
+    ) -> Self {
+        self.add_key(FirstKey { key: key.into(), plan, name: Some(name.into()) });
+        self
+    }
+
+    fn add_key(&mut self, key: FirstKey) {
+        match self.keys.iter_mut().find(|known| known.key == key.key) {
+            Some(known) => *known = key,
+            None => self.keys.push(key),
+        }
+    }
+
+    /// Sets how severe a breach of a rule of the compliance report is; `None` turns the rule off.
+    ///
+    /// ```
+    /// # use petstore_mock::{MockServer, Rule, Severity};
+    /// let builder = MockServer::builder()
+    ///     .rule(Rule::KeepAlive, Severity::Warning)
+    ///     .rule(Rule::Deprecated, None);
+    /// ```
+    pub fn rule(mut self, rule: Rule, severity: impl Into<Option<Severity>>) -> Self {
+        self.settings.severities.set(rule, severity.into());
         self
     }
 
@@ -292,7 +323,8 @@ impl Builder {
     /// itself.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let keys = if self.keys.is_empty() {
-            let owned = |(key, plan): (&str, Plan)| (key.to_owned(), plan);
+            let owned =
+                |(key, plan): (&str, Plan)| FirstKey { key: key.to_owned(), plan, name: None };
             DEFAULT_KEYS.into_iter().map(owned).collect()
         } else {
             self.keys

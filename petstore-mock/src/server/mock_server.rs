@@ -190,7 +190,11 @@ impl MockServer {
         self.world.restore_now(snapshot)
     }
 
-    /// Returns a guard that puts pets, orders, and what the keys have used back when it is dropped.
+    /// Begins a scope, such as a test: returns a guard that puts pets, orders, and what the keys have used
+    /// back when it is dropped.
+    ///
+    /// The report names the scope with what it finds meanwhile. Of tests that run at the same time, each
+    /// needs a key of its own ([`MockServer::key`]), or a client that sends `X-Mock-Scope: NAME`.
     ///
     /// ```
     /// # use petstore_mock::MockServer;
@@ -198,15 +202,15 @@ impl MockServer {
     /// # async fn main() -> Result<(), petstore_mock::ChangeError> {
     /// let server = MockServer::start().await;
     /// {
-    ///     let _scope = server.scope();
+    ///     let _scope = server.scope("empty_store");
     ///     server.pets().clear()?;
     /// }
     /// assert_eq!(server.pets().len(), 25);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn scope(&self) -> Scope {
-        Scope::new(&self.world)
+    pub fn scope(&self, name: &str) -> Scope {
+        Scope::new(&self.world, name)
     }
 
     /// Returns the server's faults, by which a test lets things go wrong.
@@ -285,7 +289,7 @@ impl MockServer {
     }
 
     /// Returns what the server's clients did, since it was started, that the specification forbids,
-    /// that does harm, or that could be better.
+    /// that does harm, or that could be better. A reset forgets none of it.
     ///
     /// ```
     /// # use petstore_mock::MockServer;

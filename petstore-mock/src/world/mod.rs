@@ -8,7 +8,11 @@ mod usage;
 mod value;
 mod wait;
 
-pub(crate) use self::{account::Verdict, accounts::is_sendable, value::World};
+pub(crate) use self::{
+    account::Verdict,
+    accounts::{FirstKey, is_sendable},
+    value::World,
+};
 pub use self::{
     accounts::KeyError,
     snapshot::Snapshot,

@@ -11,7 +11,7 @@ use tokio::{runtime::Handle, sync::broadcast};
 
 use super::{
     account::Admitted,
-    accounts::{Accounts, KeyError, is_public},
+    accounts::{Accounts, FirstKey, KeyError, is_public},
     snapshot::Snapshot,
     usage::KeyUsage,
     wait::wait,
@@ -19,6 +19,7 @@ use super::{
 use crate::{
     changes::{Changes, What},
     clock::Clock,
+    exchange::KeyLabel,
     fault::{Fault, Faults},
     journal::Journal,
     model::NewPet,
@@ -53,7 +54,7 @@ pub(crate) struct World {
 
 /// How it all began.
 struct First {
-    keys: Vec<(String, Plan)>,
+    keys: Vec<FirstKey>,
     store: Store,
     faults: Vec<Fault>,
 }
@@ -67,15 +68,20 @@ impl World {
     pub(crate) fn new(
         clock: Clock,
         settings: Settings,
-        keys: impl IntoIterator<Item = (String, Plan)>,
+        keys: impl IntoIterator<Item = FirstKey>,
         store: Store,
     ) -> Result<Self, KeyError> {
         let first =
             First { keys: keys.into_iter().collect(), store: store.clone(), faults: vec![] };
         let changes = Changes::default();
         let world = Self {
+            journal: Arc::new(Journal::new(
+                settings.journal,
+                settings.severities,
+                clock.clone(),
+                changes.clone(),
+            )),
             clock,
-            journal: Arc::new(Journal::new(settings.journal)),
             faults: Faults::new(changes.clone()),
             changes,
             settings,
@@ -84,8 +90,9 @@ impl World {
             data: None,
             first,
         };
-        for (key, plan) in &world.first.keys {
-            world.add_key(Some(key), *plan)?;
+        for FirstKey { key, plan, name } in &world.first.keys {
+            let named = |label| name.iter().fold(label, |label: KeyLabel, name| label.named(name));
+            world.insert_key(Some(key), *plan, named)?;
         }
         Ok(world)
     }
@@ -143,6 +150,11 @@ impl World {
     /// Returns whether this is a valid key.
     pub(crate) fn has_key(&self, key: &str) -> bool {
         self.number(key).is_some()
+    }
+
+    /// Returns whether a text is a valid key, or holds one that is too long to be there by chance.
+    pub(crate) fn holds_key(&self, text: &str) -> bool {
+        self.accounts().hold_key(text)
     }
 
     /// Returns what the rate headers say to who has no valid key: Free's minute, untouched.
@@ -212,7 +224,7 @@ impl World {
         Ok(())
     }
 
-    /// Forgets the exchanges, and what the report says of them.
+    /// Forgets the exchanges.
     pub(crate) fn forget(&self) {
         self.journal.clear();
         self.changes.tell(What::Journal);
@@ -242,14 +254,23 @@ impl World {
         all.map(|(key, account)| (Box::from(key), account.label.number())).collect()
     }
 
-    /// Adds a key, or one that no one has where none is given; returns it and its number.
+    /// Adds a key for a test, or one that no one has where none is given; returns it and its number.
     pub(crate) fn add_key(
         &self,
         key: Option<&str>,
         plan: Plan,
     ) -> Result<(Box<str>, u32), KeyError> {
+        self.insert_key(key, plan, KeyLabel::made_by_test)
+    }
+
+    fn insert_key(
+        &self,
+        key: Option<&str>,
+        plan: Plan,
+        label: impl FnOnce(KeyLabel) -> KeyLabel,
+    ) -> Result<(Box<str>, u32), KeyError> {
         let mut accounts = self.accounts();
-        let (key, number) = accounts.add(key, plan, &self.settings)?;
+        let (key, number) = accounts.add(key, plan, label, &self.settings)?;
         if let Some(account) = accounts.get_mut(number) {
             self.journal.know(&key, &account.label, is_public(&key));
         }
@@ -281,6 +302,7 @@ impl World {
     /// Tells that a key was changed, if it was there.
     fn of_key(&self, was_there: bool) -> bool {
         if was_there {
+            self.changes.mark_boundary();
             self.changes.tell(What::Keys);
         }
         was_there
@@ -299,6 +321,7 @@ impl World {
         self.changes.tell(What::Keys);
         self.faults.clear();
         self.set_first_faults();
+        self.changes.mark_boundary();
         self.forget();
         Ok(())
     }
@@ -332,6 +355,7 @@ impl World {
         let mut accounts = self.accounts();
         usage.into_iter().for_each(|key| key.put_back(&mut accounts));
         drop(accounts);
+        self.changes.mark_boundary();
         self.changes.tell(What::Keys);
         Ok(())
     }

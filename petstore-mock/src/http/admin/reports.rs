@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::{body::Body, extract::State, response::Response};
 use http::{
-    HeaderMap, HeaderValue,
+    HeaderMap, HeaderValue, StatusCode,
     header::{ACCEPT, CONTENT_TYPE},
 };
 
@@ -15,9 +15,8 @@ use crate::{report::Report, world::World};
 pub(super) type Format = (&'static str, &'static str, fn(&Report) -> String);
 
 /// The first one is for who takes anything.
-pub(super) const FORMATS: [Format; 5] = [
+pub(super) const FORMATS: [Format; 4] = [
     ("/_mock/report.json", "application/json", Report::to_json),
-    ("/_mock/report.html", "text/html; charset=utf-8", Report::to_html),
     ("/_mock/report.txt", "text/plain; charset=utf-8", Report::to_text),
     ("/_mock/report.md", "text/markdown; charset=utf-8", Report::to_markdown),
     ("/_mock/report.xml", "application/xml", Report::to_junit),
@@ -31,6 +30,12 @@ pub(super) async fn negotiated(State(world): State<Arc<World>>, headers: HeaderM
     let of = |wanted: &str| FORMATS.iter().find(|(_, it, _)| it.split(';').next() == Some(wanted));
     let found = wanted.find_map(of);
     answer(&world, found.unwrap_or(&FORMATS[0]))
+}
+
+/// `DELETE /_mock/report`: forgets what was found.
+pub(super) async fn forget(State(world): State<Arc<World>>) -> StatusCode {
+    world.journal().forget_report();
+    StatusCode::NO_CONTENT
 }
 
 /// Answers the report in one format.

@@ -96,7 +96,11 @@ impl Table {
             .guarded("/_mock/requests", "GET, HEAD, DELETE", requests)
             .guarded("/_mock/events", "GET, HEAD", get(events::events))
             .guarded("/_mock/metrics", "GET, HEAD", get(metrics::metrics))
-            .guarded("/_mock/report", "GET, HEAD", get(reports::negotiated))
+            .guarded(
+                "/_mock/report",
+                "GET, HEAD, DELETE",
+                get(reports::negotiated).delete(reports::forget),
+            )
     }
 
     fn faults(self) -> Self {

@@ -14,17 +14,21 @@ export async function refresh() {
 }
 
 function card(finding) {
+  const { key, plan, userAgent } = finding.client;
+  const client = `key ${key}${plan === null ? "" : ` (${plan})`}, ${userAgent ?? "no User-Agent"}`;
   return make("li", {},
     make("div", { class: "top" },
       make("strong", {}, finding.title),
       make("span", { class: `tag ${LOOK[finding.severity] ?? ""}` }, `${finding.severity} × ${finding.count}`)),
     make("details", {},
-      make("summary", { class: "quiet" }, "why, and which requests"),
-      make("p", { class: "quiet" }, finding.paragraph ?? ""),
+      make("summary", { class: "quiet" }, `${finding.scope}: ${client}`),
+      make("p", { class: "quiet" }, `${finding.reason} (${finding.source}) ${finding.advice}`),
       make("ul", {}, ...(finding.evidence ?? []).map(evidence))));
 }
 
-function evidence({ requests = [], text }) {
-  const numbers = requests.map((number) => `#${number}`).join(", ");
-  return make("li", {}, numbers === "" ? text : `${numbers}: ${text}`);
+function evidence({ requests = [], text, told }) {
+  const concerned = requests.filter(({ role }) => role === "cause" || role === "offence");
+  const numbers = concerned.map(({ number }) => `#${number}`).join(", ");
+  const sentence = told === null ? text : `${text} (told: ${told})`;
+  return make("li", {}, numbers === "" ? sentence : `${numbers}: ${sentence}`);
 }
