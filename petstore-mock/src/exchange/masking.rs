@@ -105,7 +105,9 @@ fn key_at(text: &[u8], start: usize, key: &[u8]) -> Option<usize> {
         }
         at += length;
     }
-    let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let is_word = |byte: Option<&u8>| {
+        byte.is_some_and(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-'))
+    };
     let is_inside =
         || is_word(start.checked_sub(1).and_then(|it| text.get(it))) || is_word(text.get(at));
     (key.len() >= MIN_SUBSTRING_LENGTH || !is_inside()).then_some(at - start)

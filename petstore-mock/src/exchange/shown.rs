@@ -53,6 +53,7 @@ pub struct Exchange {
     reply_body: Vec<u8>,
     reply_body_length: u64,
     faults: Vec<Cow<'static, str>>,
+    note: Option<&'static str>,
 }
 
 impl Exchange {
@@ -78,6 +79,7 @@ impl Exchange {
             reply_body: keys.bytes(&record.reply_body.start),
             reply_body_length: record.reply_body.length,
             faults: record.faults.clone(),
+            note: record.note,
         }
     }
 
@@ -202,6 +204,12 @@ impl Exchange {
         self.reply_body_length
     }
 
+    /// Returns what else there is to know of it: that its delay waited for a frozen clock, say.
+    #[must_use]
+    pub const fn note(&self) -> Option<&'static str> {
+        self.note
+    }
+
     /// Returns the names of the faults that hit.
     pub fn faults(&self) -> impl Iterator<Item = &str> {
         self.faults.iter().map(AsRef::as_ref)
@@ -242,6 +250,7 @@ impl Serialize for Exchange {
         map.serialize_entry("replyBody", &String::from_utf8_lossy(&self.reply_body))?;
         map.serialize_entry("replyBodyLength", &self.reply_body_length)?;
         map.serialize_entry("faults", &self.faults)?;
+        map.serialize_entry("note", &self.note)?;
         map.end()
     }
 }

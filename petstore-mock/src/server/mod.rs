@@ -13,6 +13,8 @@ mod thread;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
 
+#[cfg(all(feature = "tls", feature = "cli"))]
+pub(crate) use self::tls::connect_tls;
 pub use self::{
     builder::{Builder, StartError},
     limits::Limits,
