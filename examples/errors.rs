@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use petstore_client::{Client, Error, NewPet, RequestOptions};
+use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
 use petstore_mock::{MockServer, Plan};
 
 #[tokio::main]
@@ -29,16 +29,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn explain<T>(result: Result<T, Error>) {
     let Err(error) = result else { return };
-    let kind = if error.is_unauthorized() {
-        "the key"
-    } else if error.is_invalid_request() {
-        "the request"
-    } else if error.is_not_found() {
-        "nothing there"
-    } else if error.is_rate_limited() {
-        "too many"
-    } else {
-        "something else"
+    let kind = match error.kind() {
+        ErrorKind::Unauthorized | ErrorKind::Credentials => "the key",
+        ErrorKind::InvalidRequest | ErrorKind::Rejected => "the request",
+        ErrorKind::NotFound => "nothing there",
+        ErrorKind::RateLimited => "too many",
+        _ => "something else",
     };
     println!("{kind}: {error}");
     println!(

@@ -21,7 +21,7 @@ async fn main() -> Result<(), petstore_client::Error> {
     for pet in page.iter() {
         println!("{:>3}  {}", pet.id, pet.name);
     }
-    if let Some(quota) = page.quota() {
+    if let Some(quota) = page.meta().quota() {
         println!("{} of {} requests left", quota.remaining, quota.limit);
     }
     Ok(())

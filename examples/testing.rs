@@ -6,7 +6,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::{Client, Error, RequestOptions};
+use petstore_client::{Client, Error, ErrorKind, RequestOptions};
 use petstore_mock::{Clock, MockServer, Plan, Seed, SeedPet};
 
 /// The code under test: a name, or nothing where there is no such pet.
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     server.clock().advance(Duration::from_secs(4 * 366 * 86_400));
     let client = Client::builder(server.url()).api_key("another-key").build()?;
     let gone = name_of(&client, 1).await.expect_err("the operation has been removed");
-    assert!(gone.is_gone());
+    assert_eq!(gone.kind(), ErrorKind::Gone);
     println!("{gone}");
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 
 use http::header::RETRY_AFTER;
-use petstore_client::Error as ClientError;
+use petstore_client::{Error as ClientError, ErrorKind};
 
 use crate::exit::Exit;
 
@@ -62,34 +62,27 @@ impl From<io::Error> for CliError {
 }
 
 fn exit_of(error: &ClientError) -> Exit {
-    let status = error.status().map_or(0, |status| status.as_u16());
-    if error.is_config() || error.is_unauthorized() {
-        return Exit::Config;
-    }
-    if error.is_service() {
-        return match status {
+    match error.kind() {
+        ErrorKind::Config | ErrorKind::Credentials | ErrorKind::Unauthorized => Exit::Config,
+        ErrorKind::InvalidRequest => Exit::Usage,
+        ErrorKind::NotFound | ErrorKind::Gone => Exit::NotFound,
+        ErrorKind::RateLimited => Exit::RateLimited,
+        ErrorKind::Rejected => match error.status().map_or(0, |status| status.as_u16()) {
             300..=399 => Exit::Config,
-            404 | 410 => Exit::NotFound,
-            429 => Exit::RateLimited,
             400..=499 => Exit::Refused,
             _ => Exit::Service,
-        };
-    }
-    if error.is_rate_limited() {
-        Exit::RateLimited
-    } else if error.is_invalid_request() {
-        Exit::Usage
-    } else if error.is_connect() || error.is_timeout() || error.is_interrupted() {
-        Exit::Network
-    } else {
-        Exit::Service
+        },
+        ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout | ErrorKind::Interrupted => {
+            Exit::Network
+        }
+        _ => Exit::Service,
     }
 }
 
 fn hints_for(error: &ClientError) -> Vec<String> {
     let mut hints = Vec::new();
     let mut hint = |text: &str| hints.push(text.to_owned());
-    if error.is_config() && error.to_string().contains("allow_insecure_http") {
+    if error.kind() == ErrorKind::Config && error.to_string().contains("allow_insecure_http") {
         hint("`--allow-insecure-http` allows it");
     }
     if error.is_unauthorized() {
@@ -97,13 +90,13 @@ fn hints_for(error: &ClientError) -> Vec<String> {
             "set PETSTORE_API_KEY to a key that this service accepts, or keep one: `petstore auth login`",
         );
     }
-    if error.is_tls() {
+    if error.kind() == ErrorKind::Tls {
         hint("`--ca-file FILE` trusts another certificate authority beside the system's");
     } else if error.is_connect() {
         hint("`petstore --mock …` runs any command against a server of its own");
     }
     if let Some(asked) = error.headers().and_then(|headers| headers.get(RETRY_AFTER))
-        && error.is_server_error()
+        && error.kind() == ErrorKind::Server
     {
         let asked = String::from_utf8_lossy(asked.as_bytes());
         hint(&format!(
@@ -116,11 +109,11 @@ fn hints_for(error: &ClientError) -> Vec<String> {
             "`--max-wait SECONDS` waits longer; asking again before the time may get the key banned",
         );
     }
-    let foreign = error.is_decode() && error.decode_path() == Some(".");
+    let foreign = error.kind() == ErrorKind::Decode && error.decode_path() == Some(".");
     if error.code() == Some("route_not_found") || foreign {
         hint("does the base URL end with the version, such as `/v1`?");
     }
-    if error.is_gone() {
+    if error.kind() == ErrorKind::Gone {
         hint("`petstore pets list` replaces `petstore pets get`");
     }
     hints

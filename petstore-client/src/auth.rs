@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use zeroize::Zeroizing;
 
 use crate::clock;
-use crate::error::{BoxError, Error, Kind};
+use crate::error::{BoxError, Error, Failure};
 
 /// How long a call waits for another one's refresh before it asks the provider itself.
 const MAX_REFRESH_WAIT: Duration = Duration::from_secs(10);
@@ -224,7 +224,7 @@ impl Credentials {
 impl ProvidedKeys {
     async fn get(&self) -> Result<Credential, Error> {
         let key = self.provider.dyn_api_key(None).await;
-        let credential = credential(key.map_err(|error| Error::new(Kind::Credentials(error)))?)?;
+        let credential = credential(key.map_err(|error| Error::new(Failure::Credentials(error)))?)?;
         let replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match &credential.key {
             // It has just been rejected.
@@ -239,7 +239,7 @@ impl ProvidedKeys {
         // Whoever refreshes may not be run any more, or its provider hangs.
         let Ok(mut last) = timeout(MAX_REFRESH_WAIT, self.last_refresh.lock()).await else {
             let key = self.provider.dyn_api_key(Some(rejected)).await;
-            let key = key.map_err(|error| Error::new(Kind::Credentials(error)))?;
+            let key = key.map_err(|error| Error::new(Failure::Credentials(error)))?;
             return if key == *rejected { Ok(None) } else { credential(key).map(Some) };
         };
         if last.as_ref().is_none_or(|last| !last.serves(rejected, sent)) {
@@ -255,7 +255,7 @@ impl ProvidedKeys {
         match last.as_ref().map(|last| &last.result) {
             Some(Ok(credential)) => Ok(credential.clone()),
             Some(Err(error)) => {
-                Err(Error::new(Kind::Credentials(Box::new(SharedError(Arc::clone(error))))))
+                Err(Error::new(Failure::Credentials(Box::new(SharedError(Arc::clone(error))))))
             }
             None => Ok(None),
         }

@@ -15,7 +15,7 @@ use crate::events::{Event, Events};
 use crate::http::base_url::BaseUrl;
 use crate::http::tls;
 use crate::http::transport::HttpTransport;
-use crate::options::{CallLimits, RequestOptions};
+use crate::options::{CallLimits, RequestOptions, option_setters};
 use crate::rate_limit::{AnyStore, ClientLimiters, LimitStore, Plan, Policy};
 use crate::retry::{BudgetState, RetryBudget};
 
@@ -25,12 +25,12 @@ const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
 ///
 /// ```
 /// use std::time::Duration;
-/// use petstore_client::{Client, RequestOptions};
+/// use petstore_client::Client;
 ///
 /// let client = Client::builder("https://petstore.example/v1")
 ///     .api_key("s3cret")
 ///     .user_agent("kennel/2.1")
-///     .options(&RequestOptions::new().timeout(Duration::from_secs(20)))
+///     .timeout(Duration::from_secs(20))
 ///     .build()?;
 /// # let _ = client;
 /// # Ok::<(), petstore_client::Error>(())
@@ -53,6 +53,15 @@ pub struct ClientBuilder {
 }
 
 impl Client {
+    /// Creates a client with default settings.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config), where the base URL or the key cannot be used.
+    pub fn new(base_url: impl Into<String>, api_key: impl Into<ApiKey>) -> Result<Self, Error> {
+        Self::builder(base_url).api_key(api_key).build()
+    }
+
     /// Starts building a client for a base address, version segment included.
     pub fn builder(base_url: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(base_url.into())
@@ -116,11 +125,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets limits of all calls; what `options` leaves unset stays. The defaults are named there.
-    pub fn options(mut self, options: &RequestOptions) -> Self {
-        self.options.merge(options);
-        self
-    }
+    option_setters!(options);
 
     /// Sets the time limit for connecting, TLS included; 10 s by default. Connections are shared
     /// between calls, so no call can change it.
@@ -268,7 +273,7 @@ impl ClientBuilder {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             Error::config("HTTP client", cause.unwrap_or_else(|| error.to_string()))
         })?;
-        Ok(Client::new(Core {
+        Ok(Client::of(Core {
             transport,
             credentials,
             limiters: ClientLimiters::new(base.as_url().clone(), self.store),
@@ -285,6 +290,9 @@ impl ClientBuilder {
     }
 
     fn check(&self) -> Result<(), Error> {
+        if let Some((setting, problem)) = self.options.problem() {
+            return Err(Error::config(setting, problem));
+        }
         let Policy { max_in_flight, share, plan, .. } = self.policy;
         if !(share > 0.0 && share <= 1.0) {
             let problem = format!("it is {share}, and must be above 0 and at most 1");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::call::Core;
 use crate::error::Error;
+use crate::options::RequestOptions;
 use crate::rate_limit::RateLimits;
 
 /// A client for the Pet Store service.
@@ -21,15 +22,32 @@ use crate::rate_limit::RateLimits;
 #[derive(Debug, Clone)]
 pub struct Client {
     core: Arc<Core>,
+    options: RequestOptions,
 }
 
 impl Client {
-    pub(crate) fn new(core: Core) -> Self {
-        Self { core: Arc::new(core) }
+    pub(crate) fn of(core: Core) -> Self {
+        Self { core: Arc::new(core), options: RequestOptions::new() }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
+    /// Returns what a call of this client is made of.
+    pub(crate) fn parts(&self) -> (Arc<Core>, RequestOptions) {
+        (Arc::clone(&self.core), self.options)
+    }
+
+    /// Returns a client whose calls have other limits, and which shares all else with this one.
+    ///
+    /// ```
+    /// # use petstore_client::{Client, RequestOptions, rate_limit::Priority};
+    /// # fn show(client: &Client) {
+    /// let background = client.with_options(&RequestOptions::new().priority(Priority::Low));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_options(&self, options: &RequestOptions) -> Self {
+        let mut client = self.clone();
+        client.options.merge(options);
+        client
     }
 
     /// Returns what is known of the key's rate limits, without a request.

@@ -59,8 +59,8 @@ pub struct Attempt<'a> {
     /// The headers that the request brings along. `Authorization`, and those that are the same for
     /// every request of a connection, are added below.
     pub headers: &'a HeaderMap,
-    /// The body, if there is one.
-    pub body: Option<&'a Bytes>,
+    /// The body, empty where there is none.
+    pub body: &'a Bytes,
 }
 
 /// An attempt that has ended.

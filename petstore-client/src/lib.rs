@@ -22,6 +22,7 @@ pub mod retry;
 mod call;
 
 mod client;
+mod paging;
 
 mod builder;
 pub mod operations;
@@ -33,13 +34,14 @@ pub use auth::ApiKey;
 pub use builder::ClientBuilder;
 pub use client::Client;
 pub use deprecation::Deprecation;
-pub use error::{BoxError, Error};
+pub use error::{BoxError, Error, ErrorKind, Result, TimeoutKind};
 pub use models::{NewPet, Pet, PetStatus};
 pub use options::RequestOptions;
 pub use page::{More, Page};
-pub use response::Response;
+pub use paging::{Items, Pages};
+pub use response::{Response, ResponseMeta};
 
-pub use ::http::{HeaderMap, Method, StatusCode};
+pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 pub use bytes::Bytes;
 pub use reqwest;
 pub use url::Url;

@@ -1,18 +1,16 @@
 //! The service's resources as they travel (specification, section 2).
 
+use std::convert::Infallible;
 use std::fmt;
-use std::marker::PhantomData;
+use std::str::FromStr;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// A pet as the service returns it (specification, section 2, `Pet`).
-///
-/// Fields that this version does not know are ignored when reading.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "a pet, a JSON object")]
 pub struct Pet {
     /// The identifier that the service gave the pet when it was added.
     pub id: i64,
@@ -23,34 +21,17 @@ pub struct Pet {
     /// The availability, where the service tells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
+    /// The fields that this version does not know: kept as they came, and written again where the
+    /// pet is serialized.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
 
-/// A pet to add (specification, section 2, `NewPet`).
-///
-/// ```
-/// use petstore_client::{NewPet, PetStatus};
-///
-/// let rex = NewPet::new("Rex", 7).with_status(PetStatus::Pending);
-/// assert_eq!(rex.category_id, 7);
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-#[non_exhaustive]
-#[serde(rename_all = "camelCase")]
-pub struct NewPet {
-    /// The animal's name. The specification sets no minimum length.
-    pub name: String,
-    /// The identifier of the category the animal belongs to.
-    pub category_id: i64,
-    /// The availability. What the service assumes when it is left out is not specified.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<PetStatus>,
-}
-
-impl NewPet {
-    /// Creates a pet with the two fields that the service requires.
+impl Pet {
+    /// Creates a pet: for tests, and for stores of a program's own.
     #[must_use]
-    pub fn new(name: impl Into<String>, category_id: i64) -> Self {
-        Self { name: name.into(), category_id, status: None }
+    pub fn new(id: i64, name: impl Into<String>, category_id: i64) -> Self {
+        Self { id, name: name.into(), category_id, status: None, extra: Map::new() }
     }
 
     /// Sets the availability.
@@ -61,59 +42,49 @@ impl NewPet {
     }
 }
 
-impl<'de> Deserialize<'de> for Pet {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct PetFields {
-            id: i64,
-            name: String,
-            category_id: i64,
-            status: Option<PetStatus>,
-        }
-
-        let PetFields { id, name, category_id, status } = object(deserializer, "a pet")?;
-        Ok(Self { id, name, category_id, status })
-    }
+/// A pet to add (specification, section 2, `NewPet`).
+///
+/// ```
+/// use petstore_client::{NewPet, PetStatus};
+///
+/// let rex = NewPet::new("Rex", 7).with_status(PetStatus::Pending);
+/// assert_eq!(rex.category_id, 7);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase", expecting = "a pet, a JSON object")]
+pub struct NewPet {
+    /// The animal's name. The specification sets no minimum length.
+    pub name: String,
+    /// The identifier of the category the animal belongs to.
+    pub category_id: i64,
+    /// The availability. What the service assumes when it is left out is not specified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<PetStatus>,
+    /// Fields that this version does not know, which are sent as well.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
 
-impl<'de> Deserialize<'de> for NewPet {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct NewPetFields {
-            name: String,
-            category_id: i64,
-            status: Option<PetStatus>,
-        }
-
-        let NewPetFields { name, category_id, status } = object(deserializer, "a pet")?;
-        Ok(Self { name, category_id, status })
-    }
-}
-
-/// Reads a value from a map; `what` names it where something else comes.
-fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-    what: &'static str,
-) -> Result<T, D::Error> {
-    deserializer.deserialize_map(ObjectVisitor { what, value: PhantomData })
-}
-
-struct ObjectVisitor<T> {
-    what: &'static str,
-    value: PhantomData<T>,
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, a JSON object", self.what)
+impl NewPet {
+    /// Creates a pet with the two fields that the service requires.
+    #[must_use]
+    pub fn new(name: impl Into<String>, category_id: i64) -> Self {
+        Self { name: name.into(), category_id, status: None, extra: Map::new() }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map))
+    /// Sets the availability.
+    #[must_use]
+    pub fn with_status(mut self, status: PetStatus) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// Sets a field that this version does not know.
+    #[must_use]
+    pub fn with_field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.extra.insert(name.into(), value.into());
+        self
     }
 }
 
@@ -129,8 +100,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
 /// assert_eq!(PetStatus::from("adopted").as_str(), "adopted");
 /// assert!(!PetStatus::from("adopted").is_known());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[non_exhaustive]
+#[serde(from = "String")]
 pub enum PetStatus {
     /// The pet can be bought.
     Available,
@@ -166,20 +138,24 @@ impl PetStatus {
     }
 }
 
-impl From<&str> for PetStatus {
-    fn from(text: &str) -> Self {
-        match text {
-            "available" => Self::Available,
-            "pending" => Self::Pending,
-            "sold" => Self::Sold,
-            other => Self::Unknown(other.to_owned()),
-        }
+impl From<String> for PetStatus {
+    fn from(text: String) -> Self {
+        let known = Self::KNOWN.into_iter().find(|known| known.as_str() == text);
+        known.unwrap_or(Self::Unknown(text))
     }
 }
 
-impl From<String> for PetStatus {
-    fn from(text: String) -> Self {
-        Self::from(text.as_str())
+impl From<&str> for PetStatus {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl FromStr for PetStatus {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::from(text))
     }
 }
 
@@ -190,28 +166,8 @@ impl fmt::Display for PetStatus {
 }
 
 impl Serialize for PetStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for PetStatus {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = PetStatus;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a status such as `available`, `pending` or `sold`")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<PetStatus, E> {
-                Ok(PetStatus::from(text))
-            }
-        }
-
-        deserializer.deserialize_str(Visitor)
     }
 }
 
@@ -226,13 +182,25 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_whole_int64_range_and_ignores_unknown_fields() {
+    fn reads_the_whole_int64_range() {
         let pet: Pet = serde_json::from_str(
-            r#"{"id":-9223372036854775808,"name":"","categoryId":9223372036854775807,"chip":[1]}"#,
+            r#"{"id":-9223372036854775808,"name":"","categoryId":9223372036854775807}"#,
         )
         .unwrap();
         assert_eq!((pet.id, pet.category_id), (i64::MIN, i64::MAX));
         assert_eq!(pet.status, None);
+    }
+
+    #[test]
+    fn fields_that_are_not_known_survive() {
+        let text = r#"{"id":1,"name":"Rex","categoryId":7,"status":"adopted","chip":{"no":[1]}}"#;
+        let pet: Pet = serde_json::from_str(text).unwrap();
+        assert_eq!(pet.extra["chip"]["no"], serde_json::json!([1]));
+        assert_eq!(serde_json::to_string(&pet).unwrap(), text);
+        let new = NewPet::new("Rex", 7).with_field("chip", 9);
+        let text = r#"{"name":"Rex","categoryId":7,"chip":9}"#;
+        assert_eq!(serde_json::to_string(&new).unwrap(), text);
+        assert_eq!(serde_json::from_str::<NewPet>(text).unwrap(), new);
     }
 
     #[test]
@@ -253,6 +221,7 @@ mod tests {
     fn a_listed_value_never_becomes_unknown() {
         for status in PetStatus::KNOWN {
             assert_eq!(PetStatus::from(status.as_str()), status);
+            assert_eq!(status.as_str().parse(), Ok(status));
         }
     }
 }

@@ -4,7 +4,70 @@ use std::time::Duration;
 
 use crate::rate_limit::Priority;
 
+/// Writes the setters of [`RequestOptions`], which clients, calls, lists and raw requests have too: on
+/// the type itself, or on one that has options in a field.
+macro_rules! option_setters {
+    ($options:ident) => {
+        /// Takes over what `options` sets, and keeps the rest.
+        pub fn options(mut self, options: &$crate::options::RequestOptions) -> Self {
+            self.$options.merge(options);
+            self
+        }
+
+        fn options_mut(&mut self) -> &mut $crate::options::RequestOptions {
+            &mut self.$options
+        }
+
+        option_setters!();
+    };
+    () => {
+        /// Sets the time limit for the whole call, its waits and retries included; 300 s.
+        pub fn timeout(mut self, limit: std::time::Duration) -> Self {
+            self.options_mut().timeout = Some(limit);
+            self
+        }
+
+        /// Sets the time limit for one attempt, from the first byte sent to the last one read; 30 s.
+        pub fn attempt_timeout(mut self, limit: std::time::Duration) -> Self {
+            self.options_mut().attempt_timeout = Some(limit);
+            self
+        }
+
+        /// Sets how long rate limits may block the call, in total; 120 s. Where the service asks
+        /// for more, the call fails at once with the instant. Zero never waits.
+        pub fn max_wait(mut self, limit: std::time::Duration) -> Self {
+            self.options_mut().max_wait = Some(limit);
+            self
+        }
+
+        /// Sets how many requests the call may send, at least 1; 4. (A 401 that is answered with
+        /// another key is not counted.)
+        pub fn max_attempts(mut self, limit: u32) -> Self {
+            self.options_mut().max_attempts = Some(limit);
+            self
+        }
+
+        /// Sets how many bytes of body a successful response may have; 10 MiB.
+        pub fn max_response_bytes(mut self, limit: usize) -> Self {
+            self.options_mut().max_response_bytes = Some(limit);
+            self
+        }
+
+        /// Sets which of two waiting calls goes first;
+        /// [`Priority::Normal`]($crate::rate_limit::Priority::Normal).
+        pub fn priority(mut self, priority: $crate::rate_limit::Priority) -> Self {
+            self.options_mut().priority = Some(priority);
+            self
+        }
+    };
+}
+
+pub(crate) use option_setters;
+
 /// Limits of a call. What is not set stays as the client has it.
+///
+/// [`ClientBuilder`](crate::ClientBuilder), each call, list and raw request have the same setters; a
+/// value of this type serves several of them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -19,12 +82,12 @@ use crate::rate_limit::Priority;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[must_use]
 pub struct RequestOptions {
-    timeout: Option<Duration>,
-    attempt_timeout: Option<Duration>,
-    max_wait: Option<Duration>,
-    max_attempts: Option<u32>,
-    max_response_bytes: Option<usize>,
-    priority: Option<Priority>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) max_wait: Option<Duration>,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) max_response_bytes: Option<usize>,
+    pub(crate) priority: Option<Priority>,
 }
 
 impl RequestOptions {
@@ -33,41 +96,9 @@ impl RequestOptions {
         Self::default()
     }
 
-    /// Sets the time limit for the whole call, its waits and retries included; 300 s.
-    pub fn timeout(mut self, limit: Duration) -> Self {
-        self.timeout = Some(limit);
-        self
-    }
+    option_setters!();
 
-    /// Sets the time limit for one attempt, from the first byte sent to the last one read; 30 s.
-    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
-        self.attempt_timeout = Some(limit);
-        self
-    }
-
-    /// Sets how long rate limits may block the call, in total; 120 s. Where the service asks for
-    /// more, the call fails at once with the instant. Zero never waits.
-    pub fn max_wait(mut self, limit: Duration) -> Self {
-        self.max_wait = Some(limit);
-        self
-    }
-
-    /// Sets how many requests the call may send, at least 1; 4. (A 401 that is answered with
-    /// another key is not counted.)
-    pub fn max_attempts(mut self, limit: u32) -> Self {
-        self.max_attempts = Some(limit.max(1));
-        self
-    }
-
-    /// Sets how many bytes of body a successful response may have; 10 MiB.
-    pub fn max_response_bytes(mut self, limit: usize) -> Self {
-        self.max_response_bytes = Some(limit);
-        self
-    }
-
-    /// Sets which of two waiting calls goes first; [`Priority::Normal`].
-    pub fn priority(mut self, priority: Priority) -> Self {
-        self.priority = Some(priority);
+    fn options_mut(&mut self) -> &mut Self {
         self
     }
 
@@ -81,6 +112,13 @@ impl RequestOptions {
             max_response_bytes: other.max_response_bytes.or(self.max_response_bytes),
             priority: other.priority.or(self.priority),
         };
+    }
+}
+
+impl RequestOptions {
+    /// Returns what is wrong with it, if anything is: a setting, and the problem.
+    pub(crate) fn problem(&self) -> Option<(&'static str, &'static str)> {
+        (self.max_attempts == Some(0)).then_some(("number of attempts", "it must be at least 1"))
     }
 }
 

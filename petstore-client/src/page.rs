@@ -1,7 +1,5 @@
-//! One page of a list, and the rules for following the link to the next one.
+//! One page of a list, and the link to the next one.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 
 use http::HeaderMap;
@@ -10,9 +8,6 @@ use url::Url;
 use crate::http::base_url::same_origin;
 use crate::http::headers;
 use crate::redact::printable;
-
-/// Empty pages in a row after which a list is taken for endless.
-const MAX_EMPTY_PAGES: usize = 100;
 
 /// Whether more items may follow a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,11 +26,11 @@ pub enum More {
 #[derive(Debug, Clone)]
 pub struct Page<T> {
     items: Vec<T>,
-    next: NextPage,
+    next: Option<Url>,
     more: More,
 }
 
-/// Where the next page is.
+/// Where the page after a response is.
 #[derive(Debug, Clone)]
 pub(crate) enum NextPage {
     None,
@@ -45,13 +40,13 @@ pub(crate) enum NextPage {
 }
 
 impl<T> Page<T> {
-    /// Builds the page that `asked` (with room for `limit` items) returned.
-    pub(crate) fn new(items: Vec<T>, limit: usize, headers: &HeaderMap, asked: &Url) -> Self {
-        let next = next(headers, asked);
-        let more = match next {
-            NextPage::None if items.len() < limit => More::No,
-            NextPage::None => More::Maybe,
-            NextPage::At(_) | NextPage::Refused(_) => More::Yes,
+    /// Builds a page with room for `limit` items.
+    pub(crate) fn new(items: Vec<T>, limit: usize, next: NextPage) -> Self {
+        let (next, more) = match next {
+            NextPage::None if items.len() < limit => (None, More::No),
+            NextPage::None => (None, More::Maybe),
+            NextPage::At(url) => (Some(url), More::Yes),
+            NextPage::Refused(_) => (None, More::Yes),
         };
         Self { items, next, more }
     }
@@ -66,28 +61,13 @@ impl<T> Page<T> {
     /// go on from there later, with [`ListPets::from_page`](crate::operations::ListPets::from_page).
     #[must_use]
     pub fn next_url(&self) -> Option<&Url> {
-        match &self.next {
-            NextPage::At(url) => Some(url),
-            NextPage::None | NextPage::Refused(_) => None,
-        }
+        self.next.as_ref()
     }
 
     /// Returns the items.
     #[must_use]
     pub fn into_items(self) -> Vec<T> {
         self.items
-    }
-
-    /// Rewrites why the next page must not be asked for.
-    pub(crate) fn map_refusal(mut self, change: impl FnOnce(String) -> String) -> Self {
-        if let NextPage::Refused(problem) = self.next {
-            self.next = NextPage::Refused(change(problem));
-        }
-        self
-    }
-
-    pub(crate) fn next(&self) -> &NextPage {
-        &self.next
     }
 }
 
@@ -117,64 +97,27 @@ impl<'p, T> IntoIterator for &'p Page<T> {
     }
 }
 
-/// Returns the target of the first `rel="next"`, resolved against the request's URL (RFC 8288,
-/// section 3.1), and only where it stays on the origin that the key belongs to.
-fn next(headers: &HeaderMap, asked: &Url) -> NextPage {
-    let targets = headers::link_targets(headers, "next");
-    let Some(target) = targets.first() else {
-        return NextPage::None;
-    };
-    let shown = printable(target, 200);
-    let Ok(mut url) = asked.join(target) else {
-        return NextPage::Refused(format!("the link to the next page is no URL: {shown}"));
-    };
-    if !same_origin(&url, asked) {
-        return NextPage::Refused(format!(
-            "the link to the next page leads to another origin, where the key must not go: {shown}"
-        ));
-    }
-    url.set_fragment(None);
-    NextPage::At(url)
-}
-
-/// Notices a list without end, in 16 bytes a page.
-#[derive(Debug, Default)]
-pub(crate) struct PageGuard {
-    asked: HashSet<u64>,
-    contents: HashSet<u64>,
-    empty: usize,
-}
-
-impl PageGuard {
-    /// Refuses a URL that was asked for before.
-    pub(crate) fn request(&mut self, url: &Url) -> Result<(), &'static str> {
-        if self.asked.insert(digest(url.as_str())) {
-            return Ok(());
+impl NextPage {
+    /// Reads the first `rel="next"` of a response, resolved against the address that was asked (RFC
+    /// 8288, section 3.1), and only where it stays on the origin that the key belongs to.
+    pub(crate) fn read(headers: &HeaderMap, asked: &Url) -> Self {
+        let targets = headers::link_targets(headers, "next");
+        let Some(target) = targets.first() else {
+            return Self::None;
+        };
+        let shown = printable(target, 200);
+        let Ok(mut url) = asked.join(target) else {
+            return Self::Refused(format!("the link to the next page is no URL: {shown}"));
+        };
+        if !same_origin(&url, asked) {
+            return Self::Refused(format!(
+                "the link to the next page leads to another origin, where the key must not go: \
+                 {shown}"
+            ));
         }
-        Err("the service names a page as next that it has given before")
+        url.set_fragment(None);
+        Self::At(url)
     }
-
-    /// Refuses a page whose items have all come before as one page, and endless empty ones.
-    pub(crate) fn received<I: Hash>(&mut self, items: &[I]) -> Result<(), &'static str> {
-        if items.is_empty() {
-            self.empty += 1;
-            if self.empty > MAX_EMPTY_PAGES {
-                return Err("the service sends empty pages without end");
-            }
-            return Ok(());
-        }
-        self.empty = 0;
-        if self.contents.insert(digest(items)) {
-            return Ok(());
-        }
-        Err("the service sends the same page again under another address")
-    }
-}
-
-fn digest<H: Hash + ?Sized>(value: &H) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]
@@ -188,7 +131,7 @@ mod tests {
         if let Some(link) = link {
             headers.insert(http::header::LINK, link.parse().unwrap());
         }
-        Page::new((0..items).collect(), 2, &headers, &ASKED.parse().unwrap())
+        Page::new((0..items).collect(), 2, NextPage::read(&headers, &ASKED.parse().unwrap()))
     }
 
     #[test]
@@ -205,10 +148,8 @@ mod tests {
             ("/v2/pets#top", "http://127.0.0.1:4010/v2/pets"),
             ("//127.0.0.1:4010/x", "http://127.0.0.1:4010/x"),
         ] {
-            match page(2, Some(&format!("<{target}>; rel=next"))).next() {
-                NextPage::At(url) => assert_eq!(url.as_str(), expected),
-                other => panic!("{target}: {other:?}"),
-            }
+            let page = page(2, Some(&format!("<{target}>; rel=next")));
+            assert_eq!(page.next_url().unwrap().as_str(), expected);
         }
     }
 
@@ -224,27 +165,7 @@ mod tests {
             "javascript:alert(1)",
         ] {
             let page = page(2, Some(&format!("<{target}>; rel=next")));
-            assert!(matches!(page.next(), NextPage::Refused(_)), "{target}");
+            assert_eq!((page.next_url(), page.more()), (None, More::Yes), "{target}");
         }
-    }
-
-    #[test]
-    fn refuses_an_address_or_a_content_that_repeats() {
-        let mut guard = PageGuard::default();
-        let url: Url = ASKED.parse().unwrap();
-        guard.request(&url).unwrap();
-        assert!(guard.request(&url).is_err());
-        guard.received(&[1, 2]).unwrap();
-        guard.received(&[3, 4]).unwrap();
-        assert!(guard.received(&[1, 2]).is_err());
-    }
-
-    #[test]
-    fn gives_up_on_empty_pages_without_end() {
-        let mut guard = PageGuard::default();
-        for _ in 0..MAX_EMPTY_PAGES {
-            guard.received::<i64>(&[]).unwrap();
-        }
-        assert!(guard.received::<i64>(&[]).is_err());
     }
 }

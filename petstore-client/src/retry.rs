@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 
 pub use crate::backoff::Backoff;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Failure};
 use crate::http::transport::RawResponse;
 
 /// What follows an attempt. Where another attempt may follow, the error says why this one failed:
@@ -35,16 +35,18 @@ pub(crate) fn next_step(
         Err(error) => error,
     };
     let safe = idempotent || not_sent;
-    match error.kind() {
+    match error.failure() {
         // It would fail again.
-        Kind::InvalidRequest(_) | Kind::Tls { .. } | Kind::BodyTooLarge { .. } => {
+        Failure::InvalidRequest(_) | Failure::Tls { .. } | Failure::BodyTooLarge { .. } => {
             NextStep::Return(Err(error))
         }
-        Kind::RateLimited { .. } => NextStep::Reacquire(error),
-        Kind::Response(response) if response.status == StatusCode::UNAUTHORIZED => {
+        Failure::RateLimited { .. } => NextStep::Reacquire(error),
+        Failure::Response(response) if response.status == StatusCode::UNAUTHORIZED => {
             NextStep::Reauthorize(error)
         }
-        Kind::Response(response) if !is_transient(response.status) => NextStep::Return(Err(error)),
+        Failure::Response(response) if !is_transient(response.status) => {
+            NextStep::Return(Err(error))
+        }
         _ if safe => NextStep::Backoff(error, retry_after),
         _ => NextStep::Return(Err(error)),
     }
@@ -193,12 +195,12 @@ mod tests {
     fn answered(status: u16) -> Error {
         let status = StatusCode::from_u16(status).unwrap();
         let response = RawResponse { status, headers: HeaderMap::new(), body: Bytes::new() };
-        Error::new(Kind::Response(ErrorResponse::new(response)))
+        Error::new(Failure::Response(ErrorResponse::new(response)))
     }
 
     fn timed_out() -> Error {
         let after = Duration::from_secs(1);
-        Error::new(Kind::Timeout { limit: crate::error::TimeLimit::Attempt, after })
+        Error::new(Failure::Timeout { limit: crate::error::TimeoutKind::Attempt, after })
     }
 
     fn retries(error: Error, not_sent: bool, idempotent: bool) -> bool {

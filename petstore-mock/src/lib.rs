@@ -57,7 +57,7 @@ pub use crate::{
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
     report::{
-        Evidence, EvidenceRequest, Finding, ParseRuleError, ParseSeverityError, Report,
+        About, Evidence, EvidenceRequest, Finding, ParseRuleError, ParseSeverityError, Report,
         ReportedClient, Role, Rule, Severity,
     },
     seed::{Seed, SeedError, SeedPet},

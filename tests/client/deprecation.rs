@@ -36,7 +36,7 @@ async fn reads_what_the_service_announces() {
     ]);
     let server = server.await;
     let pet = get(&client(&server.base())).await;
-    let said = pet.deprecation().unwrap();
+    let said = pet.meta().deprecation().unwrap();
     assert_eq!((said.since(), said.sunset()), (at(1_764_892_800), at(REMOVAL + 365 * 86_400)));
     assert_eq!(said.replacement(), Some("/v1/pets"));
     assert_eq!(said.days_left(at(REMOVAL).unwrap()), Some(365));
@@ -52,7 +52,7 @@ async fn says_what_the_specification_says_where_the_service_is_silent() {
     ] {
         let server = saying(&headers).await;
         let pet = get(&client(&server.base())).await;
-        let said = pet.deprecation().unwrap();
+        let said = pet.meta().deprecation().unwrap();
         assert_eq!((said.since(), said.sunset()), (since, at(REMOVAL)), "{headers:?}");
         assert_eq!(said.replacement(), Some("/pets"));
     }
@@ -63,11 +63,11 @@ async fn any_operation_may_be_announced_and_a_raw_request_too() {
     let server = saying(&[("Deprecation", "true")]).await;
     let client = client(&server.base());
     let raw = client.request(Method::GET, "/x").send().await.unwrap();
-    assert!(raw.deprecation().is_some());
+    assert!(raw.meta().deprecation().is_some());
     let server = saying(&[]).await;
     let client = super::kit::client(&server.base());
     let raw = client.request(Method::GET, "/x").send().await.unwrap();
-    assert!(raw.deprecation().is_none());
+    assert!(raw.meta().deprecation().is_none());
 }
 
 #[tokio::test]

@@ -31,8 +31,8 @@ async fn a_429_that_one_task_received_holds_back_all_clones() {
         .collect();
     for task in tasks {
         let page = task.await.unwrap();
-        assert_eq!(page.attempts(), 1, "waiting at the gate is no attempt");
-        assert!(page.waited() >= Duration::from_secs(29), "{:?}", page.waited());
+        assert_eq!(page.meta().attempts(), 1, "waiting at the gate is no attempt");
+        assert!(page.meta().waited() >= Duration::from_secs(29), "{:?}", page.meta().waited());
     }
     for seen in &server.seen()[1..] {
         assert!(seen.at - told >= Duration::from_millis(29_990), "{:?}", seen.at - told);
@@ -49,7 +49,7 @@ async fn another_operation_and_a_post_are_held_back_as_well() {
     let client = client(&server.base());
     client.store().orders().options(&once()).await.unwrap_err();
     let pet = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
-    assert!(pet.waited() >= Duration::from_secs(29));
+    assert!(pet.meta().waited() >= Duration::from_secs(29));
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,7 +64,7 @@ async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
     let client = client(&server.base());
     let start = Instant::now();
     let (one, two) = tokio::join!(client.pets().list().send(), client.pets().list().send());
-    assert_eq!((one.unwrap().attempts(), two.unwrap().attempts()), (3, 1));
+    assert_eq!((one.unwrap().meta().attempts(), two.unwrap().meta().attempts()), (3, 1));
     for seen in &server.seen()[2..] {
         assert!(seen.at - start >= Duration::from_secs(55), "{:?}", seen.at - start);
     }
@@ -74,9 +74,9 @@ async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
 async fn a_client_of_its_own_is_held_back_with_the_same_key_only() {
     let (server, _told, told) = told().await;
     let other = Client::builder(server.base()).api_key("another-key").build().unwrap();
-    assert!(other.pets().list().send().await.unwrap().waited().is_zero());
+    assert!(other.pets().list().send().await.unwrap().meta().waited().is_zero());
     let same = client(&server.base()).pets().list().send().await.unwrap();
-    assert!(same.waited() >= Duration::from_secs(29), "{:?}", same.waited());
+    assert!(same.meta().waited() >= Duration::from_secs(29), "{:?}", same.meta().waited());
     assert!(server.seen()[2].at - told >= Duration::from_millis(29_990));
 }
 

@@ -23,6 +23,7 @@ mod paging;
 mod paging_guard;
 mod programs;
 mod quotas;
+mod raw;
 mod requests;
 mod retries;
 mod retry_after;

@@ -47,7 +47,7 @@ fn client(base: &str, attempts: u32) -> Client {
 async fn create(client: &Client) -> Result<u32, Error> {
     let pet = NewPet::new("Rex", 7);
     let call = async { client.pets().create(&pet).await };
-    timeout(LIMIT, call).await.unwrap().map(|pet| pet.attempts())
+    timeout(LIMIT, call).await.unwrap().map(|pet| pet.meta().attempts())
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Successful answers whose JSON is not, or not quite, what the contract says.
 
-use petstore_client::{Error, NewPet, Pet, PetStatus};
+use petstore_client::{Error, ErrorKind, NewPet, Pet, PetStatus};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
 
 use super::kit::{base, client, once};
@@ -15,7 +15,7 @@ async fn list(body: &[u8]) -> Result<Vec<Pet>, Error> {
 
 async fn refused(body: &str) -> Error {
     let error = list(body.as_bytes()).await.unwrap_err();
-    assert!(error.is_decode(), "{body}: {error}");
+    assert_eq!(error.kind(), ErrorKind::Decode, "{body}: {error}");
     assert_eq!(error.status().unwrap(), 200);
     assert_eq!(error.operation(), Some("listPets"));
     error
@@ -24,12 +24,13 @@ async fn refused(body: &str) -> Error {
 #[tokio::test]
 async fn unknown_values_and_fields_survive() {
     let pets = list(
-        br#"[{"id":1,"name":"a","categoryId":1,"status":"on loan","chip":{"a":[1e400,null]}},
+        br#"[{"id":1,"name":"a","categoryId":1,"status":"on loan","chip":{"a":[1e300,null]}},
              {"id":2,"name":"b","categoryId":1,"status":null},
              {"id":3,"name":"","categoryId":1}]"#,
     );
     let pets = pets.await.unwrap();
     assert_eq!(pets[0].status, Some(PetStatus::Unknown("on loan".into())));
+    assert_eq!(pets[0].extra["chip"], serde_json::json!({"a": [1e300, null]}));
     assert_eq!((&pets[1].status, &pets[2].status), (&None, &None));
 }
 
@@ -49,7 +50,7 @@ async fn says_where_a_value_has_the_wrong_type() {
         let error = refused(body).await;
         assert_eq!(error.decode_path(), Some(path), "{body}");
         assert!(error.to_string().contains(&format!("at `{path}`: ")), "{error}");
-        assert_eq!(error.body(), Some(body));
+        assert_eq!(error.body().unwrap(), body);
     }
 }
 
@@ -67,8 +68,8 @@ async fn says_that_a_body_is_no_json() {
 #[tokio::test]
 async fn survives_a_body_that_is_no_utf_8() {
     let error = list(b"[{\"id\":1,\"name\":\"\xff\xfe\",\"categoryId\":1}]").await.unwrap_err();
-    assert!(error.is_decode());
-    assert!(error.body().unwrap().contains('\u{fffd}'));
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    assert!(error.body().unwrap().windows(2).any(|bytes| bytes == b"\xff\xfe"));
 }
 
 #[tokio::test]
@@ -82,16 +83,14 @@ async fn survives_json_nested_beyond_any_sense() {
     // Deep nesting in a field that is ignored is as good as none, or refused: never a crash.
     let _ = list(unknown.as_bytes()).await;
     let error = refused(&"[".repeat(depth)).await;
-    assert!(error.body().unwrap().chars().count() <= 2_001);
+    assert_eq!(error.body().unwrap().len(), 64 * 1024);
 }
 
 #[tokio::test]
 async fn a_huge_value_never_makes_a_huge_message() {
     let error = refused(&format!(r#"[{{"id":"{}"}}]"#, "x".repeat(1_000_000))).await;
     let source = std::error::Error::source(&error).unwrap();
-    for text in
-        [error.to_string(), source.to_string(), format!("{error:?}"), error.body().unwrap().into()]
-    {
+    for text in [error.to_string(), source.to_string(), format!("{error:?}")] {
         assert!(text.len() < 5_000, "{} bytes", text.len());
     }
 }
@@ -104,7 +103,7 @@ async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added(
         Mock::given(any()).respond_with(answer).expect(1).mount(&server).await;
         let client = client(&base(&server));
         let error = client.pets().create(&NewPet::new("a", 1)).await.unwrap_err();
-        assert!(error.is_decode() && error.may_have_been_processed(), "{error}");
+        assert!(error.kind() == ErrorKind::Decode && error.may_have_been_processed(), "{error}");
         assert_eq!(error.status().unwrap(), status);
     }
 }
@@ -117,8 +116,8 @@ async fn a_raw_answer_may_be_empty_or_anything() {
     let client = client(&base(&server));
     let raw = client.request(petstore_client::Method::DELETE, "/pets/1").options(&once());
     let raw = raw.send().await.unwrap();
-    assert_eq!((raw.status().as_u16(), &*raw.text()), (204, ""));
+    assert_eq!((raw.meta().status().as_u16(), &*raw.text()), (204, ""));
     let error = raw.json::<Pet>().unwrap_err();
-    assert!(error.is_decode(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Decode, "{error}");
     assert_eq!(error.operation(), Some("DELETE /pets/1"));
 }

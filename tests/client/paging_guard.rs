@@ -1,7 +1,7 @@
 //! Pages that lead astray: to another origin, round in circles, or nowhere without end.
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use petstore_client::{Error, More};
+use petstore_client::{Error, ErrorKind, More};
 use tokio::net::TcpListener;
 
 use super::kit::{answer, client, no_pets};
@@ -50,7 +50,7 @@ async fn the_key_never_goes_to_another_origin() {
         let server = linking(format!("<{target}>; rel=next")).await;
         let (count, error) = pages(&server).await;
         let error = error.unwrap();
-        assert!(error.is_paging() && count == 1, "{target}: {error}");
+        assert!(error.kind() == ErrorKind::Paging && count == 1, "{target}: {error}");
         assert_eq!((error.operation(), error.attempts()), (Some("listPets"), 0));
         assert_eq!(server.count(), 1);
     }
@@ -64,7 +64,7 @@ async fn the_same_host_with_credentials_of_its_own_is_another_place() {
         let address = listener.local_addr().unwrap();
         let link = format!("<http://{user}@{address}/v1/pets?c=1>; rel=next");
         let server = Wire::at(listener, move |_| answer(200, &[("Link", &link)], FULL));
-        assert!(pages(&server).await.1.unwrap().is_paging());
+        assert_eq!(pages(&server).await.1.unwrap().kind(), ErrorKind::Paging);
         assert_eq!(server.count(), 1);
     }
 }
@@ -82,7 +82,7 @@ async fn an_address_that_was_asked_before_ends_the_stream() {
         let server = linking(link.to_owned()).await;
         let (pages, error) = pages(&server).await;
         let error = error.unwrap();
-        assert!(error.is_paging(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Paging, "{error}");
         assert_eq!((pages, server.count()), (count, count), "{link}");
     }
 }
@@ -95,7 +95,7 @@ async fn two_pages_that_name_each_other_end_the_stream() {
     });
     let server = server.await;
     let (pages, error) = pages(&server).await;
-    assert!(error.unwrap().is_paging());
+    assert_eq!(error.unwrap().kind(), ErrorKind::Paging);
     assert_eq!((pages, server.count()), (3, 3));
 }
 
@@ -105,7 +105,7 @@ async fn the_same_content_under_ever_new_addresses_ends_the_stream() {
         Wire::start(|number| answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], FULL));
     let server = server.await;
     let (pages, error) = pages(&server).await;
-    assert!(error.unwrap().is_paging());
+    assert_eq!(error.unwrap().kind(), ErrorKind::Paging);
     assert_eq!((pages, server.count()), (1, 2));
 }
 
@@ -115,7 +115,7 @@ async fn empty_pages_without_end_end_the_stream() {
         Wire::start(|number| answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], "[]"));
     let server = server.await;
     let (pages, error) = pages(&server).await;
-    assert!(error.unwrap().is_paging());
+    assert_eq!(error.unwrap().kind(), ErrorKind::Paging);
     assert_eq!((pages, server.count()), (100, 101));
 }
 
@@ -140,7 +140,7 @@ async fn an_address_that_cannot_be_sent_is_an_error_and_no_panic() {
     let server = linking(long).await;
     let (count, error) = pages(&server).await;
     let error = error.unwrap();
-    assert!(error.is_paging() || error.is_invalid_request(), "{error:?}");
+    assert!(matches!(error.kind(), ErrorKind::Paging | ErrorKind::InvalidRequest), "{error:?}");
     assert!(error.to_string().len() < 1_000);
     assert_eq!((count, server.count()), (1, 1));
 }

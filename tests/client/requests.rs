@@ -1,6 +1,6 @@
 //! Every operation as it is sent: method, path, query, headers and body.
 
-use petstore_client::{Method, NewPet, PetStatus};
+use petstore_client::{ErrorKind, Method, NewPet, PetStatus};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers::any};
 
 use super::kit::{KEY, REX, base, builder, client, key};
@@ -66,7 +66,7 @@ async fn refuses_a_limit_out_of_range_without_a_request() {
     let server = server(200, "[]").await;
     for limit in [0, 101, u32::MAX] {
         let error = client(&base(&server)).pets().list().limit(limit).send().await.unwrap_err();
-        assert!(error.is_invalid_request(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
         assert!(error.to_string().contains("from 1 to 100"), "{error}");
         assert_eq!((error.attempts(), error.status()), (0, None));
         assert!(!error.may_have_been_processed());
@@ -161,7 +161,7 @@ async fn refuses_a_raw_request_that_would_leave_the_base_or_break_its_framing() 
         get("/x").body("text/plain\n", "a"),
     ] {
         let error = request.send().await.unwrap_err();
-        assert!(error.is_invalid_request(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
         assert!(error.to_string().starts_with("GET "), "{error}");
         assert_eq!(error.attempts(), 0);
     }

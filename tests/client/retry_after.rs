@@ -27,8 +27,8 @@ async fn pause(status: u16, headers: &[(&'static str, &'static str)]) -> Duratio
     let page = client(&server.base()).pets().list().options(&long()).send().await.unwrap();
     let seen = server.seen();
     let pause = seen[1].at - seen[0].at;
-    assert_eq!((seen.len(), page.attempts()), (2, 2));
-    assert!(page.waited() <= pause);
+    assert_eq!((seen.len(), page.meta().attempts()), (2, 2));
+    assert!(page.meta().waited() <= pause);
     pause
 }
 
@@ -55,7 +55,7 @@ async fn a_failed_service_is_left_alone_as_long_as_it_asks_and_others_go_on() {
     let client = client(&server.base());
     let error = client.pets().list().send().await.unwrap_err();
     assert_eq!((error.attempts(), error.waited()), (1, Duration::ZERO), "longer than `max_wait`");
-    assert!(client.pets().list().send().await.unwrap().waited().is_zero());
+    assert!(client.pets().list().send().await.unwrap().meta().waited().is_zero());
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +157,7 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
     );
     assert_eq!(error.retry_after().unwrap().as_secs_f64().round(), 121.0);
     assert_eq!((error.attempts(), error.status().unwrap().as_u16()), (1, 429));
-    assert_eq!(error.body(), Some("not now"));
+    assert_eq!(error.body().unwrap(), "not now");
 
     // While it lasts nothing more is sent, and each call is told the same.
     let error = client.store().orders().await.unwrap_err();

@@ -1,6 +1,6 @@
 //! What is checked before the first request, through the public builder.
 
-use petstore_client::{Client, Error};
+use petstore_client::{Client, Error, ErrorKind};
 
 use super::kit::{KEY, client, no_pets};
 use super::wire::Wire;
@@ -11,7 +11,7 @@ fn build(base: &str) -> Result<Client, Error> {
 
 fn problem(result: Result<Client, Error>) -> String {
     let error = result.unwrap_err();
-    assert!(error.is_config(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert_eq!((error.operation(), error.attempts(), error.status()), (None, 0, None));
     error.to_string()
 }
@@ -47,6 +47,17 @@ fn says_what_is_wrong_with_which_part() {
     assert!(problem(none).contains("the API key cannot be used: none was given"));
     let agent = Client::builder("https://petstore.example/v1").api_key(KEY).user_agent("a\nb");
     assert!(problem(agent.build()).contains("the user agent cannot be used"));
+}
+
+#[tokio::test]
+async fn no_attempts_at_all_are_refused() {
+    let none = Client::builder("https://petstore.example/v1").api_key(KEY).max_attempts(0).build();
+    let expected = "the number of attempts cannot be used: it must be at least 1";
+    assert_eq!(problem(none), expected);
+    let client = Client::new("https://petstore.example/v1", KEY).unwrap();
+    let error = client.pets().list().max_attempts(0).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+    assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]

@@ -99,7 +99,7 @@ async fn a_call_passes_a_hundred_of_low_priority() {
     let client = builder(&server.base()).max_in_flight(1).build().unwrap();
     let waits = async |priority| {
         let options = RequestOptions::new().priority(priority);
-        client.pets().list().options(&options).send().await.unwrap().waited().as_secs()
+        client.pets().list().options(&options).send().await.unwrap().meta().waited().as_secs()
     };
     let hundred = join_all((0..100).map(|_| waits(Priority::Low)));
     let normal = async {

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::join_all;
 use petstore_client::rate_limit::FileStore;
 use petstore_client::{Client, ClientBuilder, RequestOptions};
-use petstore_mock::{Clock, MockServer, Plan};
+use petstore_mock::{Clock, MockServer, Plan, RateHeaders};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -55,7 +55,7 @@ async fn four_processes_are_never_refused_and_use_all() {
         (0..4).map(|n| process(server.url(), &folder, n).build().unwrap()).collect();
     let calls = clients.iter().flat_map(|client| (0..75).map(|_| client.pets().list().send()));
     for page in join_all(calls).await {
-        assert_eq!(page.unwrap().attempts(), 1);
+        assert_eq!(page.unwrap().meta().attempts(), 1);
     }
     // 300 requests fill five minutes.
     assert!(start.elapsed() < Duration::from_secs(4 * 60 + 10), "{:?}", start.elapsed());
@@ -79,6 +79,31 @@ async fn a_process_knows_what_the_last_one_learned() {
     let alone = Client::builder(server.url()).api_key(KEY).build().unwrap();
     let error = alone.pets().list().options(&hasty()).send().await.unwrap_err();
     assert_eq!(error.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowed() {
+    for max_wait in [0, 5] {
+        let (server, folder) = (free().await, TempDir::new().unwrap());
+        let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
+        for client in &clients {
+            client.pets().list().send().await.unwrap();
+        }
+        let start = Instant::now();
+        let options = RequestOptions::new().max_wait(Duration::from_secs(max_wait));
+        let calls = (0..64).map(|_| clients[0].pets().list().options(&options).send());
+        let results = join_all(calls).await;
+        let (done, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        // Half of the quota is the other process's until the minute nears its end.
+        assert!((25..45).contains(&done.len()), "{max_wait}: {} done", done.len());
+        let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(START + 60);
+        for error in failed.into_iter().filter_map(Result::err) {
+            assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
+            assert_eq!(error.retry_at(), Some(minute));
+        }
+        let waited = start.elapsed().as_secs_f64() - max_wait as f64;
+        assert!((0.0..1.0).contains(&waited), "{max_wait}: {waited}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,7 +153,7 @@ async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
     let client = builder.shared_limits(FileStore::new(folder.path().join("file"))).build().unwrap();
     let calls = (0..60).map(|_| client.pets().list().send());
     let start = Instant::now();
-    let waits = join_all(calls).await.into_iter().map(|page| page.unwrap().waited());
+    let waits = join_all(calls).await.into_iter().map(|page| page.unwrap().meta().waited());
     // With strangers at work the last requests of a minute are theirs.
     assert!(waits.max().unwrap() > Duration::from_secs(59) && start.elapsed().as_secs() < 70);
 }
@@ -159,7 +184,7 @@ async fn a_full_disk_is_no_obstacle_and_no_licence() {
     let client = process(server.url(), &folder, 1).build().unwrap();
     let start = Instant::now();
     let calls = join_all((0..60).map(|_| client.pets().list().send())).await;
-    assert!(calls.iter().all(|page| page.as_ref().unwrap().attempts() == 1));
+    assert!(calls.iter().all(|page| page.as_ref().unwrap().meta().attempts() == 1));
     assert!((59..70).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }
 
@@ -199,6 +224,32 @@ async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
     let client = process(&server.base(), &folder, 0).build().unwrap();
     // Its lease is over three seconds after it was sent.
     let page = client.pets().list().send().await.unwrap();
-    assert_eq!((page.attempts(), server.count()), (1, 2));
-    assert!(page.waited() < Duration::from_secs(4), "{:?}", page.waited());
+    assert_eq!((page.meta().attempts(), server.count()), (1, 2));
+    assert!(page.meta().waited() < Duration::from_secs(4), "{:?}", page.meta().waited());
+}
+
+/// The mock under paused time, where only the day's quota is shown.
+async fn only_the_day_is_shown() -> MockServer {
+    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(START);
+    let plan = Plan::enterprise(1_000_000, 1_000_000);
+    let builder = MockServer::builder().key(KEY, plan).clock(Clock::runtime(start));
+    builder.rate_headers(RateHeaders::Day).start().await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
+    let (server, folder) = (only_the_day_is_shown().await, TempDir::new().unwrap());
+    let client = process(server.url(), &folder, 0).build().unwrap();
+    let start = Instant::now();
+    let tasks = (0..64).map(|_| async {
+        for _ in 0..20 {
+            client.pets().list().send().await.unwrap();
+        }
+    });
+    join_all(tasks).await;
+    // Five at a time, since the minute's quota may be small: 256 rounds.
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    // No timers pile up.
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    assert!(tasks < 80, "{tasks} tasks");
 }

@@ -115,7 +115,7 @@ async fn a_quota_is_shown_until_its_reset() {
 
 fn call(client: &Client) -> JoinHandle<Duration> {
     let client = client.clone();
-    tokio::spawn(async move { client.pets().list().send().await.unwrap().waited() })
+    tokio::spawn(async move { client.pets().list().send().await.unwrap().meta().waited() })
 }
 
 /// Looks at a client half a second after two calls; returns that and how long the second waited.
@@ -189,7 +189,7 @@ async fn a_reset_that_is_years_away_cannot_be_right_and_holds_nothing_back() {
     let server = Wire::start(move |_| answer(200, &quota, "[]")).await;
     let client = builder(&server.base()).build().unwrap();
     for _ in 0..3 {
-        assert!(client.pets().list().send().await.unwrap().waited().is_zero());
+        assert!(client.pets().list().send().await.unwrap().meta().waited().is_zero());
     }
 }
 

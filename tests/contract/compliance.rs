@@ -92,7 +92,6 @@ async fn with_a_wrong_key_and_with_the_deprecated_operation() {
     }
     let report = server.report();
     report.assert_compliant();
-    let found: Vec<_> =
-        report.notices().map(|one| (one.rule(), one.evidence()[0].offences())).collect();
+    let found: Vec<_> = report.notices().map(|one| (one.rule, one.evidence[0].offences)).collect();
     assert_eq!(found, [(Rule::Deprecated, 2)]);
 }

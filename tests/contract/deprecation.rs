@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use petstore_client::Client;
 use petstore_client::events::Event;
+use petstore_client::{Client, ErrorKind};
 use petstore_mock::Plan;
 
 use super::{START, at, client, frozen, watched};
@@ -17,7 +17,7 @@ const REMOVAL: u64 = 1_922_659_200;
 async fn the_end_is_announced_as_data() {
     let server = watched(frozen(Plan::Pro)).await;
     let pet = client(&server).pets().get(1).await.unwrap();
-    let end = pet.deprecation().unwrap();
+    let end = pet.meta().deprecation().unwrap();
     assert_eq!(end.since(), Some(at(1_764_892_800)));
     assert_eq!(end.sunset(), Some(at(REMOVAL)));
     assert_eq!(end.replacement(), Some("/v1/pets"));
@@ -28,8 +28,8 @@ async fn the_end_is_announced_as_data() {
 async fn other_operations_are_not_deprecated() {
     let server = watched(frozen(Plan::Pro)).await;
     let client = client(&server);
-    assert_eq!(client.pets().list().send().await.unwrap().deprecation(), None);
-    assert_eq!(client.store().orders().await.unwrap().deprecation(), None);
+    assert_eq!(client.pets().list().send().await.unwrap().meta().deprecation(), None);
+    assert_eq!(client.store().orders().await.unwrap().meta().deprecation(), None);
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn from_the_removal_date_on_it_is_gone() {
     client.pets().get(1).await.unwrap();
     server.clock().advance(Duration::from_secs(1));
     let error = client.pets().get(1).await.unwrap_err();
-    assert!(error.is_gone(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Gone, "{error}");
     assert_eq!(error.code(), Some("operation_removed"));
     assert!(client.pets().list().send().await.is_ok());
 }

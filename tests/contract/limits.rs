@@ -27,7 +27,7 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
     let client = impatient(&server);
     for left in (0..60).rev() {
         let page = client.pets().list().send().await.unwrap();
-        let quota = page.quota().unwrap();
+        let quota = page.meta().quota().unwrap();
         assert_eq!((quota.limit, quota.remaining), (60, left));
     }
     let error = client.pets().list().send().await.unwrap_err();
@@ -106,9 +106,9 @@ async fn a_call_beyond_the_quota_waits_for_the_minute_and_is_served() {
         client.store().orders().await.unwrap();
     }
     let orders = client.store().orders().await.unwrap();
-    assert_eq!(orders.attempts(), 1);
-    assert!(orders.waited() >= Duration::from_secs(58), "{:?}", orders.waited());
-    assert_eq!(orders.quota().unwrap().remaining, 59);
+    assert_eq!(orders.meta().attempts(), 1);
+    assert!(orders.meta().waited() >= Duration::from_secs(58), "{:?}", orders.meta().waited());
+    assert_eq!(orders.meta().quota().unwrap().remaining, 59);
 }
 
 fn reason(error: &Error) -> Option<BlockReason> {

@@ -1,6 +1,6 @@
 //! Each operation with each of its statuses (specification, section 4).
 
-use petstore_client::{Client, Error, Method, More, NewPet, PetStatus};
+use petstore_client::{Client, Error, ErrorKind, Method, More, NewPet, PetStatus};
 use petstore_mock::{Plan, Seed, SeedPet};
 
 use super::{START, at, client, frozen, watched};
@@ -19,7 +19,7 @@ fn assert_error(error: &Error, status: u16, code: &str) {
     assert_eq!(error.status().map(|s| s.as_u16()), Some(status), "{error}");
     assert_eq!(error.code(), Some(code), "{error}");
     assert!(error.message().is_some_and(|message| !message.is_empty()));
-    let body: serde_json::Value = serde_json::from_str(error.body().unwrap()).unwrap();
+    let body: serde_json::Value = error.json().unwrap();
     assert_eq!(body["status"], status);
     assert_eq!(error.headers().unwrap()["content-type"], "application/json");
     for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
@@ -32,15 +32,15 @@ fn assert_error(error: &Error, status: u16, code: &str) {
 async fn list_pets_returns_200_with_the_quota() {
     let server = server().await;
     let page = client(&server).pets().list().send().await.unwrap();
-    assert_eq!(page.status(), 200);
+    assert_eq!(page.meta().status(), 200);
     let names: Vec<_> = page.iter().map(|pet| (pet.id, pet.name.as_str())).collect();
     assert_eq!(names, [(1, "Rex"), (2, "Miez")]);
     assert_eq!(page[0].status, Some(PetStatus::Sold));
     assert_eq!((page[1].category_id, page[1].status.clone()), (-1, None));
     assert_eq!(page.more(), More::No);
-    let quota = page.quota().unwrap();
+    let quota = page.meta().quota().unwrap();
     assert_eq!((quota.limit, quota.remaining, quota.reset), (300, 299, at(START + 60)));
-    assert_eq!(page.attempts(), 1);
+    assert_eq!(page.meta().attempts(), 1);
 }
 
 #[tokio::test]
@@ -49,9 +49,9 @@ async fn list_pets_filters_by_status() {
     let client = client(&server);
     let sold = client.pets().list().status(PetStatus::Sold).send().await.unwrap();
     assert_eq!(sold.iter().map(|pet| pet.id).collect::<Vec<_>>(), [1]);
-    let unknown = client.pets().list().status("adopted".into()).send().await.unwrap_err();
+    let unknown = client.pets().list().status("adopted").send().await.unwrap_err();
     assert_error(&unknown, 400, "invalid_parameter");
-    assert!(unknown.is_invalid_request());
+    assert_eq!(unknown.kind(), ErrorKind::Rejected);
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn create_pet_returns_201_with_the_assigned_id() {
         let mut new = NewPet::new("Ž 犬 \u{1b}\"", i64::MIN);
         new.status = status.clone();
         let pet = client.pets().create(&new).await.unwrap();
-        assert_eq!(pet.status(), 201);
+        assert_eq!(pet.meta().status(), 201);
         assert_eq!((pet.id, &pet.name, pet.category_id), (id, &new.name, i64::MIN));
         assert_eq!(pet.into_inner().status, status);
     }
@@ -83,7 +83,7 @@ async fn create_pet_returns_400_for_what_is_no_pet() {
     let odd = NewPet::new("Rex", 7).with_status("adopted".into());
     let error = client.pets().create(&odd).await.unwrap_err();
     assert_error(&error, 400, "invalid_body");
-    assert!(error.is_invalid_request());
+    assert_eq!(error.kind(), ErrorKind::Rejected);
     assert_eq!(error.attempts(), 1);
 }
 
@@ -93,7 +93,7 @@ async fn get_pet_returns_200_or_404() {
     let server = server().await;
     let client = client(&server);
     let pet = client.pets().get(2).await.unwrap();
-    assert_eq!((pet.status().as_u16(), pet.name.as_str()), (200, "Miez"));
+    assert_eq!((pet.meta().status().as_u16(), pet.name.as_str()), (200, "Miez"));
     for id in [0, 3, -1, i64::MAX, i64::MIN] {
         let error = client.pets().get(id).await.unwrap_err();
         assert_error(&error, 404, "pet_not_found");
@@ -133,7 +133,7 @@ async fn what_the_contract_does_not_show_is_reached_by_a_raw_request() {
     let server = server().await;
     let client = client(&server);
     let head = client.request(Method::HEAD, "/pets").send().await.unwrap();
-    assert_eq!((head.status().as_u16(), head.len()), (200, 0));
+    assert_eq!((head.meta().status().as_u16(), head.len()), (200, 0));
     let error = client.request(Method::PUT, "/pets/1").send().await.unwrap_err();
     assert_error(&error, 405, "method_not_allowed");
     assert_eq!(error.headers().unwrap()["allow"], "GET, HEAD");

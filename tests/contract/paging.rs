@@ -1,7 +1,7 @@
 //! `limit`, and the pages beyond it.
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{More, NewPet, PetStatus};
+use petstore_client::{ErrorKind, More, NewPet, PetStatus};
 use petstore_mock::{Plan, Seed, SeedPet};
 
 use super::{client, frozen, watched};
@@ -28,11 +28,11 @@ async fn a_limit_out_of_range_is_not_even_sent() {
     let client = client(&server);
     for limit in [0, 101, u32::MAX] {
         let error = client.pets().list().limit(limit).send().await.unwrap_err();
-        assert!(error.is_invalid_request(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
         assert_eq!(error.attempts(), 0);
     }
     let page = client.pets().list().send().await.unwrap();
-    assert_eq!(page.quota().unwrap().remaining, 299);
+    assert_eq!(page.meta().quota().unwrap().remaining, 299);
 }
 
 #[tokio::test]

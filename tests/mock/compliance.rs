@@ -12,13 +12,13 @@ const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
 
 /// Returns each rule that was broken, and how often.
 fn found(report: &Report) -> Vec<(Rule, u64)> {
-    report.findings().map(|finding| (finding.rule(), finding.count())).collect()
+    report.findings().map(|finding| (finding.rule, finding.count)).collect()
 }
 
 /// Returns the numbers of the requests that the first finding is about.
 fn concerned(report: &Report) -> Vec<u64> {
     let finding = report.findings().next().expect("there is a finding");
-    finding.evidence()[0].concerned().collect()
+    finding.evidence[0].concerned().collect()
 }
 
 /// A client that says what it is, and does nothing by itself.
@@ -65,11 +65,11 @@ async fn who_sends_while_told_to_wait_is_found() {
     assert_eq!(list(&client, server, "free-key").await, 200);
     let report = server.report();
     assert_eq!(found(&report), [(Rule::ToldToWait, 1), (Rule::QuotaIgnored, 1)]);
-    let evidence = &report.violations().next().unwrap().evidence()[0];
-    assert_eq!((evidence.at(), evidence.by()), (at(NOW), Some(Duration::from_secs(50))));
+    let evidence = &report.violations().next().unwrap().evidence[0];
+    assert_eq!((evidence.at, evidence.by), (at(NOW), Some(Duration::from_secs(50))));
     let told = "wait until 00:01:00.000 (429, Retry-After: 50, #2)";
-    assert_eq!((evidence.told(), evidence.offences()), (Some(told), 2));
-    let roles: Vec<_> = evidence.requests().iter().map(|one| (one.number(), one.role())).collect();
+    assert_eq!((evidence.told.as_deref(), evidence.offences), (Some(told), 2));
+    let roles: Vec<_> = evidence.requests.iter().map(|one| (one.number, one.role)).collect();
     let expected = [Role::Before, Role::Cause, Role::Offence, Role::Offence, Role::After];
     assert_eq!(roles, (1..).zip(expected).collect::<Vec<_>>());
     assert_eq!(MINUTE_ENDS, NOW + 50);
@@ -99,7 +99,7 @@ async fn who_sends_while_banned_is_found() {
     list(&client, server, "free-key").await;
     let report = server.report();
     let finding = report.violations().next().unwrap();
-    assert_eq!((finding.rule(), finding.count()), (Rule::ToldToWait, 1));
+    assert_eq!((finding.rule, finding.count), (Rule::ToldToWait, 1));
     assert!(report.to_text().contains("the key is banned"), "{report}");
 }
 
@@ -236,8 +236,8 @@ async fn what_could_be_better_is_noted_and_breaks_nothing() {
         [(Rule::Deprecated, 1), (Rule::KeepAlive, 1), (Rule::UserAgent, 1)],
         "a notice counts once a client"
     );
-    let evidence = &report.notices().next().unwrap().evidence()[0];
-    assert_eq!((evidence.text(), evidence.offences()), ("1799 days are left", 10));
+    let evidence = &report.notices().next().unwrap().evidence[0];
+    assert_eq!((&*evidence.text, evidence.offences), ("1799 days are left", 10));
     report.assert_compliant();
 }
 
@@ -251,7 +251,7 @@ async fn the_report_remembers_what_the_journal_has_forgotten() {
     let report = mock.server.report();
     assert!(mock.server.requests(..).is_empty());
     let finding = report.violations().next().unwrap();
-    assert_eq!((finding.rule(), finding.count()), (Rule::KeyInUrl, 1), "once a parameter");
-    assert_eq!(finding.evidence()[0].offences(), 50);
-    assert!(finding.evidence()[0].requests().len() < 20);
+    assert_eq!((finding.rule, finding.count), (Rule::KeyInUrl, 1), "once a parameter");
+    assert_eq!(finding.evidence[0].offences, 50);
+    assert!(finding.evidence[0].requests.len() < 20);
 }

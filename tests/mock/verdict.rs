@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_mock::{Effect, Operation, Plan, RetryAfter};
+use petstore_mock::{Effect, Operation, Plan, Report, RetryAfter, Rule, Severity};
 use reqwest::{Client, Method};
 
 use super::support::{Mock, start, start_with};
@@ -154,4 +154,82 @@ async fn a_reset_does_not_forget_what_was_found() {
     assert_found(&mock, "key-in-url");
     assert_eq!(mock.request(Method::DELETE, "/_mock/report").send().await.unwrap().status(), 204);
     assert!(mock.server.report().is_compliant());
+}
+
+/// The scopes of the findings of a rule.
+fn scopes_of(report: &Report, rule: Rule) -> Vec<String> {
+    let of_rule = report.findings().filter(|finding| finding.rule == rule);
+    of_rule.map(|finding| finding.scope.to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_finding_belongs_to_the_scope_of_its_requests() {
+    let mock = start().await;
+    let leak = |key: &str| {
+        let request = mock.request(Method::GET, &format!("/v1/pets?api_key={key}"));
+        request.header("user-agent", "test/1").bearer_auth(key)
+    };
+    leak("free-key").send().await.unwrap();
+    let key = mock.server.key(Plan::Free);
+    leak(&key).send().await.unwrap();
+    let scope = mock.server.scope("tests::outer");
+    leak(&key).send().await.unwrap();
+    leak(&key).header("x-mock-scope", "tests::inner").send().await.unwrap();
+    drop(scope);
+    let report = mock.server.report();
+    let expected = ["default", "#5", "tests::outer", "tests::inner"];
+    assert_eq!(scopes_of(&report, Rule::KeyInUrl), expected);
+    assert_eq!(report.scopes().map(|(scope, _)| scope).collect::<Vec<_>>(), expected);
+    assert!(!report.to_json().contains(key.as_str()));
+}
+
+#[tokio::test]
+async fn a_boundary_ends_what_can_be_held_against_a_client() {
+    let (mock, client) = (start().await, client());
+    let outage = mock.server.faults().on(Operation::ListPets).status(503);
+    for _ in 0..3 {
+        for _ in 0..3 {
+            list(&mock, &client).await;
+        }
+        mock.server.reset().unwrap();
+        mock.server.faults().on(Operation::ListPets).status(503).detach();
+    }
+    assert_free_of(&mock, "back-off");
+    for _ in 0..4 {
+        list(&mock, &client).await;
+    }
+    assert_found(&mock, "back-off");
+    outage.detach();
+}
+
+#[tokio::test]
+async fn a_rule_has_the_severity_that_is_set() {
+    let mock = start_with(|builder| {
+        builder
+            .rule(Rule::KeyInUrl, None)
+            .rule(Rule::UserAgent, Severity::Violation)
+            .rule(Rule::Deprecated, Severity::Warning)
+    })
+    .await;
+    mock.get("/v1/pets/1?api_key=x").await;
+    let report = mock.server.report();
+    let found = report.findings().map(|finding| (finding.rule, finding.severity));
+    let expected = [(Rule::UserAgent, Severity::Violation), (Rule::Deprecated, Severity::Warning)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert!(!report.to_junit().contains("key-in-url"));
+}
+
+#[tokio::test]
+async fn a_named_key_is_shown_by_its_name() {
+    let builder = |it: petstore_mock::Builder| {
+        it.named_key("ci-main", "sk-of-the-main-branch", Plan::Free).key("other-key", Plan::Pro)
+    };
+    let mock = start_with(builder).await;
+    mock.get_as("sk-of-the-main-branch", "/v1/pets?api_key=x").await;
+    mock.get_as("other-key", "/v1/pets?api_key=x").await;
+    let report = mock.server.report();
+    let keys: Vec<_> = report.violations().map(|finding| &*finding.client.key).collect();
+    assert_eq!(keys, ["ci-main", "#2"], "in the order in which they were given");
+    assert_eq!(mock.server.requests(..)[0].key().unwrap().to_string(), "#1 ci-main (free)");
+    assert!(!report.to_json().contains("sk-of"));
 }

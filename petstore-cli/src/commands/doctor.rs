@@ -147,8 +147,8 @@ async fn service(context: &Context, client: &Client) -> Vec<Check> {
     let now = context.now();
     let (first, date, quota) = match asked {
         Ok(page) => {
-            let found = format!("{} answers {}", client.base_url(), page.status());
-            (Check::ok(NAME, found), page.date(), page.quota())
+            let found = format!("{} answers {}", client.base_url(), page.meta().status());
+            (Check::ok(NAME, found), page.meta().date(), page.meta().quota())
         }
         // A refusal is an answer, and tells the clock and the limit too.
         Err(error) => {

@@ -1,6 +1,6 @@
 //! What an answer means for a row, and for those after it. Pure.
 
-use petstore_client::{Error, Pet, Response};
+use petstore_client::{Error, ErrorKind, Pet, Response};
 
 use super::journal::Event;
 
@@ -38,7 +38,7 @@ pub(super) fn judge(result: Result<Response<Pet>, Error>) -> (Event, Verdict) {
         _ if error.may_have_been_processed() => {
             (Event::Unknown(error.to_string()), Verdict::Trouble(error))
         }
-        _ if error.is_config() || error.is_invalid_request() => {
+        _ if matches!(error.kind(), ErrorKind::Config | ErrorKind::InvalidRequest) => {
             (Event::Unsent, Verdict::Hopeless(error))
         }
         _ => (Event::Unsent, Verdict::Trouble(error)),

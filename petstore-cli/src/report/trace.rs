@@ -42,8 +42,8 @@ impl Report {
             self.trace(&format!("> {} {}", request.method, request.url));
             self.headers('>', request.headers);
         }
-        if let (3.., Some(body)) = (verbose, request.body) {
-            self.body('>', body);
+        if verbose >= 3 && !request.body.is_empty() {
+            self.body('>', request.body);
         }
         let Ok(Received { status, headers, body, .. }) = finished.outcome else { return };
         if verbose >= 2 {

@@ -13,12 +13,12 @@ use url::Url;
 use crate::auth::Credentials;
 use crate::backoff::Backoff;
 use crate::deprecation::Deprecation;
+use crate::error::Error;
 use crate::events::{Attempt, Event, Events, Throttled, Waiting};
 use crate::http::base_url::BaseUrl;
 use crate::http::transport::{HttpRequest, HttpTransport};
-use crate::options::{CallLimits, RequestOptions};
+use crate::options::CallLimits;
 use crate::rate_limit::{Blocked, ClientLimiters, Limiter, Policy, RateLimits, Wait};
-use crate::response::Response;
 use crate::retry::BudgetState;
 
 /// What all calls of a client share.
@@ -53,19 +53,12 @@ pub(crate) struct Request {
     /// The specification's name of the operation, or method and path.
     pub(crate) operation: Cow<'static, str>,
     pub(crate) http: HttpRequest,
-    pub(crate) options: RequestOptions,
+    /// Whether sending it twice does no more than sending it once.
+    pub(crate) idempotent: bool,
     pub(crate) removal: Option<Removal>,
     /// Whether the first attempt is sent whatever is known of the limits.
     pub(crate) forced: bool,
     /// How many items a page may hold, where that was asked for.
-    pub(crate) page_size: Option<u32>,
-}
-
-/// What came of a call: the response, and where it came from.
-#[derive(Debug)]
-pub(crate) struct Completed {
-    pub(crate) response: Response<Bytes>,
-    pub(crate) url: Url,
     pub(crate) page_size: Option<u32>,
 }
 
@@ -81,6 +74,19 @@ impl Core {
 
     pub(crate) fn rate_limits(&self) -> RateLimits {
         self.limiter().map(|limiter| limiter.snapshot(&self.policy)).unwrap_or_default()
+    }
+
+    /// Returns a request as it would be sent, without its credential.
+    pub(crate) fn built(&self, request: &Request) -> Result<http::Request<Bytes>, Error> {
+        let HttpRequest { method, url, headers, body } = request.http.clone();
+        let mut built = http::Request::new(body);
+        *built.method_mut() = method;
+        *built.uri_mut() = url.as_str().parse().map_err(|_| {
+            Error::invalid("its address cannot be written into a request")
+                .with_operation(request.operation.clone())
+        })?;
+        *built.headers_mut() = headers;
+        Ok(built)
     }
 
     /// Returns, and reports, the announced end of an operation: what the response says, and where
@@ -132,20 +138,26 @@ impl Core {
 
 impl Request {
     pub(crate) fn new(operation: impl Into<Cow<'static, str>>, method: Method, url: Url) -> Self {
+        let idempotent = method.is_idempotent();
         Self {
             operation: operation.into(),
-            http: HttpRequest { method, url, headers: HeaderMap::new(), body: None },
-            options: RequestOptions::new(),
+            idempotent,
+            http: HttpRequest { method, url, headers: HeaderMap::new(), body: Bytes::new() },
             removal: None,
             forced: false,
             page_size: None,
         }
     }
 
+    pub(crate) fn with_body(mut self, body: Bytes) -> Self {
+        self.http.body = body;
+        self
+    }
+
     /// Returns an attempt as it is reported.
     pub(super) fn attempt(&self, attempt: u32) -> Attempt<'_> {
         let Self { operation, http, .. } = self;
         let HttpRequest { method, url, headers, body } = http;
-        Attempt { operation, attempt, method, url, headers, body: body.as_ref() }
+        Attempt { operation, attempt, method, url, headers, body }
     }
 }

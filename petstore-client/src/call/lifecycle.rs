@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::Instrument as _;
 
-use super::core::{Completed, Core, Request};
+use super::core::{Core, Request};
 use crate::auth::Credential;
 use crate::backoff::Schedule;
 use crate::clock;
-use crate::error::{CallStats, Error, ErrorResponse, Kind, TimeLimit};
+use crate::error::{CallStats, Error, ErrorResponse, Failure, TimeoutKind};
 use crate::events::{Event, Finished, Received, Retrying};
 use crate::http::headers;
 use crate::http::transport::RawResponse;
@@ -21,8 +22,7 @@ use crate::redact::Redactor;
 use crate::response::{Response, ResponseMeta};
 use crate::retry::{NextStep, may_have_acted, next_step};
 
-/// After a longer wait, a key provider is asked again: the key may have rotated. A provider that
-/// takes its time loses the permit: it is not asked again for the next one.
+/// After a longer wait, a key provider is asked again: the key may have rotated.
 const REAUTHORIZE_AFTER: Duration = Duration::from_secs(5);
 /// How long after its time limit a request is certainly over.
 const LEASE_SLACK: Duration = Duration::from_secs(2);
@@ -32,7 +32,7 @@ pub(super) async fn run(
     request: Request,
     limits: CallLimits,
     deadline: Instant,
-) -> Result<Completed, Error> {
+) -> Result<Response<Bytes>, Error> {
     let mut state = CallState::new(&core, &request, limits, deadline);
     let result = state.attempts().await;
     let stats = state.stats;
@@ -46,14 +46,15 @@ pub(super) async fn run(
                 || link.into_iter().any(|link| redactor.finds(link.as_bytes()));
             let meta = ResponseMeta {
                 operation: request.operation,
+                url: request.http.url,
+                page_size: request.page_size,
                 status,
                 headers,
                 deprecation: deprecation.map(Box::new),
                 stats,
                 redactor: repeats_key.then_some(redactor),
             };
-            let response = Response::new(body, meta);
-            Ok(Completed { response, url: request.http.url, page_size: request.page_size })
+            Ok(Response::new(body, meta))
         }
         Err(error) => {
             // A 404 still carries deprecation headers.
@@ -89,10 +90,7 @@ impl<'c> CallState<'c> {
             request,
             limits,
             deadline,
-            stats: CallStats {
-                idempotent: request.http.method.is_idempotent(),
-                ..CallStats::default()
-            },
+            stats: CallStats { idempotent: request.idempotent, ..CallStats::default() },
             schedule: core.backoff.schedule(),
             blocked_for: Duration::ZERO,
             reauthorized: false,
@@ -105,27 +103,23 @@ impl<'c> CallState<'c> {
     async fn attempts(&mut self) -> Result<(RawResponse, Redactor), Error> {
         let mut replacement = None;
         loop {
+            let is_latest = replacement.is_some();
             let credential = match replacement.take() {
                 Some(credential) => credential,
                 None => self.authorize().await?,
             };
             let limiter = self.core.limiters.get(&credential.authorization);
-            let (mut permit, waited) = self.acquire(&limiter).await?;
-            if waited > REAUTHORIZE_AFTER && credential.may_rotate() {
-                let latest = self.authorize().await?;
-                if latest.authorization != credential.authorization {
-                    replacement = Some(latest);
-                    continue;
-                }
+            let (permit, waited) = self.acquire(&limiter).await?;
+            if waited > REAUTHORIZE_AFTER && credential.may_rotate() && !is_latest {
+                // The provider may take its time, which others need not wait for.
+                permit.not_sent();
+                replacement = Some(self.authorize().await?);
+                continue;
             }
             let sent = clock::now();
             if sent >= self.deadline {
+                permit.not_sent();
                 return Err(self.timed_out());
-            }
-            if !permit.start(self.limits.attempt_timeout.saturating_add(LEASE_SLACK)) {
-                // It has lapsed: this task was not run, or the provider took too long.
-                replacement = Some(credential);
-                continue;
             }
             let redactor = Redactor::new(&credential.authorization);
             let attempt = self.attempt(&credential, &limiter, permit, (&redactor, sent)).await;
@@ -170,6 +164,7 @@ impl<'c> CallState<'c> {
             policy: self.core.policy,
             latest: self.latest_unblocked(began),
             forced: std::mem::take(&mut self.forced),
+            lease: self.limits.attempt_timeout.saturating_add(LEASE_SLACK),
         };
         let mut was_blocked = false;
         let acquired = limiter.acquire(request, |wait| {
@@ -194,7 +189,7 @@ impl<'c> CallState<'c> {
             }
             Ok(Err(blocked)) => {
                 let allowed = Some(self.allowed_wait(clock::now()));
-                Err(Error::new(Kind::RateLimited { blocked, allowed, response: None }))
+                Err(Error::new(Failure::RateLimited { blocked, allowed, response: None }))
             }
             Err(_) => Err(self.timed_out()),
         }
@@ -215,7 +210,8 @@ impl<'c> CallState<'c> {
             Ok(received) => received,
             Err((error, not_sent)) => {
                 // What could not be tried is not counted.
-                let tried = !matches!(error.kind(), Kind::InvalidRequest(_) | Kind::Tls { .. });
+                let tried =
+                    !matches!(error.failure(), Failure::InvalidRequest(_) | Failure::Tls { .. });
                 self.stats.attempts += u32::from(tried);
                 self.stats.may_have_acted |= !not_sent;
                 return AttemptOutcome {
@@ -237,18 +233,18 @@ impl<'c> CallState<'c> {
         let service_now = headers::date(&response.headers).unwrap_or_else(clock::wall);
         let retry_after = headers::retry_after(&response.headers, service_now).unwrap_or_default();
         let response = ErrorResponse::new(response);
-        let kind = match blocked {
+        let failure = match blocked {
             Some(mut blocked) => {
                 if response.code.as_deref() == Some("key_banned") {
                     blocked.reason = BlockReason::Ban;
                     limiter.record_ban();
                 }
                 self.core.report_throttled(self.request, number, blocked);
-                Kind::RateLimited { blocked, allowed: None, response: Some(response) }
+                Failure::RateLimited { blocked, allowed: None, response: Some(response) }
             }
-            None => Kind::Response(response),
+            None => Failure::Response(response),
         };
-        AttemptOutcome { result: Err(Error::new(kind)), not_sent: false, retry_after }
+        AttemptOutcome { result: Err(Error::new(failure)), not_sent: false, retry_after }
     }
 
     /// Sends the request and reads the response. Where none came, says whether the request cannot
@@ -299,7 +295,7 @@ impl<'c> CallState<'c> {
                 }
                 let origin = || self.request.http.url.origin().ascii_serialization();
                 let connect = self.core.connect_timeout;
-                let error = Error::new(Kind::of_attempt(error, origin, connect, (limit, after)));
+                let error = Error::new(Failure::of_attempt(error, origin, connect, (limit, after)));
                 tracing::debug!(%error, "no whole response");
                 self.core.events.notify(|| finished(Err(&error)));
                 Err((error, not_sent))
@@ -361,18 +357,18 @@ impl<'c> CallState<'c> {
     }
 
     /// Returns when the next attempt has to end, and which limit says so.
-    fn attempt_deadline(&self, now: Instant) -> (Instant, TimeLimit, Duration) {
+    fn attempt_deadline(&self, now: Instant) -> (Instant, TimeoutKind, Duration) {
         let after = self.limits.attempt_timeout;
         let end = clock::after(now, after);
         if end < self.deadline {
-            (end, TimeLimit::Attempt, after)
+            (end, TimeoutKind::Attempt, after)
         } else {
-            (self.deadline, TimeLimit::Call, self.limits.timeout)
+            (self.deadline, TimeoutKind::Call, self.limits.timeout)
         }
     }
 
     fn timed_out(&self) -> Error {
-        Error::new(Kind::Timeout { limit: TimeLimit::Call, after: self.limits.timeout })
+        Error::new(Failure::Timeout { limit: TimeoutKind::Call, after: self.limits.timeout })
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
@@ -13,11 +14,11 @@ use tracing::Instrument as _;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
-use super::core::{Completed, Core, Request};
+use super::core::{Core, Request};
 use super::lifecycle::run;
 use crate::clock;
-use crate::error::{CallStats, Error, Kind, TimeLimit};
-use crate::options::CallLimits;
+use crate::error::{CallStats, Error, Failure, TimeoutKind};
+use crate::options::{CallLimits, RequestOptions};
 use crate::response::Response;
 
 /// How much later than the call's own deadline its task is given up: it is not run.
@@ -31,15 +32,20 @@ const TASK_GRACE: Duration = Duration::from_millis(250);
 /// hooks see are not the caller's task-locals.
 #[must_use = "a call does nothing until it is polled"]
 pub struct CallFuture<T> {
-    call: Pin<Box<dyn Future<Output = Result<Completed, Error>> + Send>>,
+    call: Pin<Box<dyn Future<Output = Result<Response<Bytes>, Error>> + Send>>,
     decode: Decode<T>,
 }
 
-pub(crate) type Decode<T> = fn(Completed) -> Result<Response<T>, Error>;
+pub(crate) type Decode<T> = fn(Response<Bytes>) -> Result<Response<T>, Error>;
 
 impl<T> CallFuture<T> {
-    pub(crate) fn new(core: Arc<Core>, request: Result<Request, Error>, decode: Decode<T>) -> Self {
-        Self { call: Box::pin(run_on_task(core, request)), decode }
+    pub(crate) fn new(
+        core: Arc<Core>,
+        request: Result<Request, Error>,
+        options: RequestOptions,
+        decode: Decode<T>,
+    ) -> Self {
+        Self { call: Box::pin(run_on_task(core, request, options)), decode }
     }
 }
 
@@ -47,8 +53,8 @@ impl<T> Future for CallFuture<T> {
     type Output = Result<Response<T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let completed = std::task::ready!(self.call.as_mut().poll(context));
-        Poll::Ready(completed.and_then(self.decode))
+        let response = std::task::ready!(self.call.as_mut().poll(context));
+        Poll::Ready(response.and_then(self.decode))
     }
 }
 
@@ -60,37 +66,45 @@ impl<T> fmt::Debug for CallFuture<T> {
 
 /// Runs a call on its own task. A call that is started and then not polled would otherwise
 /// keep its permit, and hold up every other call with the key.
-async fn run_on_task(core: Arc<Core>, request: Result<Request, Error>) -> Result<Completed, Error> {
+async fn run_on_task(
+    core: Arc<Core>,
+    request: Result<Request, Error>,
+    options: RequestOptions,
+) -> Result<Response<Bytes>, Error> {
     let request = request?;
     let operation = request.operation.clone();
+    if let Some((setting, problem)) = options.problem() {
+        let problem = format!("the {setting} cannot be used: {problem}");
+        return Err(Error::invalid(problem).with_operation(operation));
+    }
     if Handle::try_current().is_err() {
         return Err(
-            Error::new(Kind::Runtime("there is no Tokio runtime")).with_operation(operation)
+            Error::new(Failure::Runtime("there is no Tokio runtime")).with_operation(operation)
         );
     }
-    let limits = core.limits.with(&request.options);
+    let limits = core.limits.with(&options);
     let deadline = clock::after(clock::now(), limits.timeout);
-    let idempotent = request.http.method.is_idempotent();
+    let idempotent = request.idempotent;
     let mut task = CallTask::spawn(core, request, limits, deadline);
-    let kind = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
+    let failure = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
         Ok(Ok(result)) => return result,
         Ok(Err(error)) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Kind::Runtime("its runtime was shut down"),
+            Err(_) => Failure::Runtime("its runtime was shut down"),
         },
-        Err(_) => Kind::Timeout { limit: TimeLimit::Call, after: limits.timeout },
+        Err(_) => Failure::Timeout { limit: TimeoutKind::Call, after: limits.timeout },
     };
     // How far it got is not known here.
     let stats = CallStats { may_have_acted: true, idempotent, ..CallStats::default() };
-    Err(Error::new(kind).with_operation(operation).with_stats(stats))
+    Err(Error::new(failure).with_operation(operation).with_stats(stats))
 }
 
-type Work = Pin<Box<dyn Future<Output = Result<Completed, Error>> + Send>>;
+type Work = Pin<Box<dyn Future<Output = Result<Response<Bytes>, Error>> + Send>>;
 
 /// The task that runs a call. Dropping it drops what the call holds at once, also where the
 /// runtime is never driven again.
 struct CallTask {
-    handle: JoinHandle<Result<Completed, Error>>,
+    handle: JoinHandle<Result<Response<Bytes>, Error>>,
     slot: Arc<Mutex<Option<Work>>>,
 }
 
@@ -126,7 +140,7 @@ impl Drop for CallTask {
 struct Running(Arc<Mutex<Option<Work>>>);
 
 impl Future for Running {
-    type Output = Result<Completed, Error>;
+    type Output = Result<Response<Bytes>, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);

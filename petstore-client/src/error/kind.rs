@@ -1,6 +1,8 @@
-//! The kinds of failure, each with the words a person reads.
+//! The kinds of failure, and the words a person reads of each.
 
 use std::time::Duration;
+
+use http::StatusCode;
 
 use super::response::ErrorResponse;
 use crate::http::transport::TransportError;
@@ -9,15 +11,60 @@ use crate::rate_limit::Blocked;
 /// Any error, as a source.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Which time limit ran out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimeLimit {
+/// What kind of failure an [`Error`](crate::Error) is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A setting of the client cannot be used.
+    Config,
+    /// The request cannot be sent as it is: an argument out of range, a bad path or header.
+    InvalidRequest,
+    /// The API-key provider failed.
+    Credentials,
+    /// 401: the key is missing or was not accepted.
+    Unauthorized,
+    /// 404: there is no such thing.
+    NotFound,
+    /// 410: the operation has been removed.
+    Gone,
+    /// Any other 4xx, a redirect, or a status that the specification does not know.
+    Rejected,
+    /// A 5xx.
+    Server,
+    /// A 429, or a rate limit or a ban that blocks requests for longer than the call may wait.
+    RateLimited,
+    /// No connection: refused, no such host, no route.
     Connect,
+    /// The TLS handshake failed. It would fail again, so the request is not sent again. Only rustls
+    /// tells it apart from [`Connect`](Self::Connect).
+    Tls,
+    /// A time limit ran out; [`Error::timeout`](crate::Error::timeout) says which.
+    Timeout,
+    /// The connection broke before the response was complete.
+    Interrupted,
+    /// A success whose body is not what the operation returns.
+    Decode,
+    /// A response larger than `max_response_bytes`.
+    BodyTooLarge,
+    /// A link to the next page that leaves the origin or repeats.
+    Paging,
+    /// There is no Tokio runtime, or it was shut down.
+    Runtime,
+}
+
+/// Which time limit ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TimeoutKind {
+    /// That of connecting: TCP, proxy and TLS together.
+    Connect,
+    /// That of one attempt.
     Attempt,
+    /// That of the whole call.
     Call,
 }
 
-impl TimeLimit {
+impl TimeoutKind {
     fn advice(self) -> &'static str {
         match self {
             Self::Connect => "connecting took longer than `connect_timeout`; check the base URL",
@@ -34,10 +81,11 @@ impl TimeLimit {
 /// What the JSON parser said, cut and made printable: it repeats values of any length.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct JsonProblem(pub(crate) String);
+pub(crate) struct JsonProblem(pub(super) String);
 
+/// Why a call failed, with what belongs to it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Kind {
+pub(crate) enum Failure {
     #[error("the {setting} cannot be used: {problem}")]
     Config { setting: &'static str, problem: String },
     #[error("the request was not sent: {0}")]
@@ -64,43 +112,65 @@ pub(crate) enum Kind {
     )]
     Tls { origin: String, source: reqwest::Error },
     #[error("timed out after {} s: {}", .after.as_secs_f64(), .limit.advice())]
-    Timeout { limit: TimeLimit, after: Duration },
+    Timeout { limit: TimeoutKind, after: Duration },
     #[error(
         "no whole response came: the connection broke, or the server does not speak HTTP; \
          check the base URL, or try again later"
     )]
     Interrupted(#[source] reqwest::Error),
-    #[error("the response {} could not be read: {problem}", .status.as_u16())]
-    Decode {
-        status: http::StatusCode,
-        path: String,
-        problem: String,
-        body: String,
-        source: JsonProblem,
-    },
+    #[error("the response {} could not be read: {problem}", .response.status.as_u16())]
+    Decode { response: ErrorResponse, path: String, problem: String, source: JsonProblem },
+    #[error("there is no response to read")]
+    NoResponse,
     #[error("the response is larger than {limit} bytes; raise `max_response_bytes` to accept it")]
-    BodyTooLarge { limit: usize, status: http::StatusCode },
+    BodyTooLarge { limit: usize, status: StatusCode },
     #[error("the pages cannot be followed further: {0}")]
     Paging(String),
     #[error("the call cannot run: {0}")]
     Runtime(&'static str),
 }
 
-impl Kind {
-    /// Returns the kind of an attempt without a whole response. `deadline` is the limit that ended
+impl Failure {
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Config { .. } => ErrorKind::Config,
+            Self::InvalidRequest(_) => ErrorKind::InvalidRequest,
+            Self::Credentials(_) => ErrorKind::Credentials,
+            Self::Response(response) => match response.status {
+                StatusCode::UNAUTHORIZED => ErrorKind::Unauthorized,
+                StatusCode::NOT_FOUND => ErrorKind::NotFound,
+                StatusCode::GONE => ErrorKind::Gone,
+                status if status.is_server_error() => ErrorKind::Server,
+                _ => ErrorKind::Rejected,
+            },
+            Self::RateLimited { .. } => ErrorKind::RateLimited,
+            Self::Connect { .. } => ErrorKind::Connect,
+            Self::Tls { .. } => ErrorKind::Tls,
+            Self::Timeout { .. } => ErrorKind::Timeout,
+            // A limit of the HTTP client that the program brought along.
+            Self::Interrupted(error) if error.is_timeout() => ErrorKind::Timeout,
+            Self::Interrupted(_) => ErrorKind::Interrupted,
+            Self::Decode { .. } | Self::NoResponse => ErrorKind::Decode,
+            Self::BodyTooLarge { .. } => ErrorKind::BodyTooLarge,
+            Self::Paging(_) => ErrorKind::Paging,
+            Self::Runtime(_) => ErrorKind::Runtime,
+        }
+    }
+
+    /// Returns the failure of an attempt without a whole response. `deadline` is the limit that ended
     /// the attempt, if one did.
     pub(crate) fn of_attempt(
         error: TransportError,
         origin: impl FnOnce() -> String,
         connect_timeout: Duration,
-        deadline: (TimeLimit, Duration),
+        deadline: (TimeoutKind, Duration),
     ) -> Self {
         match error {
             TransportError::Invalid(problem) => Self::InvalidRequest(problem),
             TransportError::Connect(source) => Self::Connect { origin: origin(), source },
             TransportError::Tls(source) => Self::Tls { origin: origin(), source },
             TransportError::ConnectTimeout => {
-                Self::Timeout { limit: TimeLimit::Connect, after: connect_timeout }
+                Self::Timeout { limit: TimeoutKind::Connect, after: connect_timeout }
             }
             TransportError::Interrupted(source) => Self::Interrupted(source),
             TransportError::Deadline { .. } => {

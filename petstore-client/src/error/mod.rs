@@ -7,14 +7,22 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
 
-pub use self::kind::BoxError;
-pub(crate) use self::kind::{JsonProblem, Kind, TimeLimit};
+pub(crate) use self::kind::Failure;
+use self::kind::JsonProblem;
+pub use self::kind::{BoxError, ErrorKind, TimeoutKind};
 pub(crate) use self::response::ErrorResponse;
+use self::response::{MAX_SHOWN, excerpt};
 use crate::clock;
 use crate::http::headers;
 use crate::rate_limit::{Blocked, QuotaWindow};
+use crate::redact::printable;
+
+/// The result of a call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What a call has been through.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,7 +39,7 @@ pub(crate) struct CallStats {
 
 /// Why a call failed.
 ///
-/// The kind is private, so that more can be told apart later: ask with the `is_…` methods.
+/// [`kind`](Self::kind) says what happened; the `is_…` methods answer questions over several kinds.
 /// `Display` is one sentence that names the operation and what to do about it, safe to print on a
 /// terminal; [`source`](std::error::Error::source) is the cause below.
 ///
@@ -47,23 +55,23 @@ pub(crate) struct CallStats {
 pub struct Error(Box<Inner>);
 
 struct Inner {
-    kind: Kind,
+    failure: Failure,
     operation: Option<Cow<'static, str>>,
     stats: CallStats,
 }
 
 impl Error {
-    pub(crate) fn new(kind: Kind) -> Self {
-        Self(Box::new(Inner { kind, operation: None, stats: CallStats::default() }))
+    pub(crate) fn new(failure: Failure) -> Self {
+        Self(Box::new(Inner { failure, operation: None, stats: CallStats::default() }))
     }
 
     pub(crate) fn config(setting: &'static str, problem: impl Into<String>) -> Self {
         let problem = problem.into();
-        Self::new(Kind::Config { setting, problem })
+        Self::new(Failure::Config { setting, problem })
     }
 
     pub(crate) fn invalid(problem: impl Into<String>) -> Self {
-        Self::new(Kind::InvalidRequest(problem.into()))
+        Self::new(Failure::InvalidRequest(problem.into()))
     }
 
     pub(crate) fn with_operation(mut self, operation: impl Into<Cow<'static, str>>) -> Self {
@@ -78,20 +86,20 @@ impl Error {
 
     /// Says which wait the call's limits still allowed.
     pub(crate) fn with_allowed_wait(mut self, wait: Duration) -> Self {
-        if let Kind::RateLimited { allowed, .. } = &mut self.0.kind {
+        if let Failure::RateLimited { allowed, .. } = &mut self.0.failure {
             *allowed = Some(wait);
         }
         self
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
-        &self.0.kind
+    pub(crate) fn failure(&self) -> &Failure {
+        &self.0.failure
     }
 
     fn response(&self) -> Option<&ErrorResponse> {
-        match &self.0.kind {
-            Kind::Response(response) => Some(response),
-            Kind::RateLimited { response, .. } => response.as_ref(),
+        match &self.0.failure {
+            Failure::Response(response) | Failure::Decode { response, .. } => Some(response),
+            Failure::RateLimited { response, .. } => response.as_ref(),
             _ => None,
         }
     }
@@ -99,8 +107,8 @@ impl Error {
     /// Returns the status of the response, where one came.
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
-        match &self.0.kind {
-            Kind::Decode { status, .. } | Kind::BodyTooLarge { status, .. } => Some(*status),
+        match &self.0.failure {
+            Failure::BodyTooLarge { status, .. } => Some(*status),
             _ => self.response().map(|r| r.status),
         }
     }
@@ -117,16 +125,41 @@ impl Error {
         self.response()?.message.as_deref()
     }
 
-    /// Returns the body of the response, cut to 2,000 characters and made printable.
+    /// Returns the body of the response, 64 KiB at most, as it came; where it repeats the key,
+    /// that is taken out.
     #[must_use]
-    pub fn body(&self) -> Option<&str> {
-        match &self.0.kind {
-            Kind::Decode { body, .. } => Some(body),
-            _ => self.response().map(|r| r.body.as_str()),
-        }
+    pub fn body(&self) -> Option<&Bytes> {
+        self.response().map(|r| &r.body)
     }
 
-    /// Returns the headers of the response that was no success.
+    /// Reads the body of the response as JSON: what a service says in an Error of another shape.
+    ///
+    /// ```
+    /// #[derive(serde::Deserialize)]
+    /// struct Problem {
+    ///     field: String,
+    /// }
+    ///
+    /// fn show(error: &petstore_client::Error) {
+    ///     if let Ok(problem) = error.json::<Problem>() {
+    ///         println!("`{}` is wrong", problem.field);
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Decode`], where no response came, or its body is no JSON or not of this type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        let Some(response) = self.response() else {
+            return Err(Self::new(Failure::NoResponse));
+        };
+        serde_json::from_slice(&response.body).map_err(|plain| {
+            Self::new(Failure::decode::<T>(response.clone(), &response.body, &plain))
+        })
+    }
+
+    /// Returns the headers of the response, where a whole one came.
     #[must_use]
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.response().map(|r| &r.headers)
@@ -148,8 +181,8 @@ impl Error {
     /// and made printable; `.` is the whole.
     #[must_use]
     pub fn decode_path(&self) -> Option<&str> {
-        match &self.0.kind {
-            Kind::Decode { path, .. } => Some(path),
+        match &self.0.failure {
+            Failure::Decode { path, .. } => Some(path),
             _ => None,
         }
     }
@@ -157,8 +190,8 @@ impl Error {
     /// Returns what blocks requests with the key, where that ended the call.
     #[must_use]
     pub fn blocked(&self) -> Option<&Blocked> {
-        match &self.0.kind {
-            Kind::RateLimited { blocked, .. } => Some(blocked),
+        match &self.0.failure {
+            Failure::RateLimited { blocked, .. } => Some(blocked),
             _ => None,
         }
     }
@@ -214,114 +247,66 @@ impl Error {
 }
 
 impl Error {
-    /// Returns whether the client's own settings are at fault, such as its base URL or its key.
+    /// Returns what kind of failure it is.
     #[must_use]
-    pub fn is_config(&self) -> bool {
-        matches!(self.kind(), Kind::Config { .. })
+    pub fn kind(&self) -> ErrorKind {
+        self.0.failure.kind()
     }
 
-    /// Returns whether the request itself is at fault: an argument out of range, which is not
-    /// even sent, or an answer 400, 413, 415 or 422.
+    /// Returns which time limit ran out, where that ended the call.
     #[must_use]
-    pub fn is_invalid_request(&self) -> bool {
-        matches!(self.kind(), Kind::InvalidRequest(_))
-            || matches!(self.status().map(|s| s.as_u16()), Some(400 | 413 | 415 | 422))
-                && self.is_service()
+    pub fn timeout(&self) -> Option<TimeoutKind> {
+        match &self.0.failure {
+            Failure::Timeout { limit, .. } => Some(*limit),
+            _ => None,
+        }
     }
 
-    /// Returns whether the key is missing or was not accepted (401), or none could be had.
+    /// Returns whether the key is missing or was not accepted (401), or its provider had none.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
-        matches!(self.kind(), Kind::Credentials(_)) || self.answered(StatusCode::UNAUTHORIZED)
+        matches!(self.kind(), ErrorKind::Unauthorized | ErrorKind::Credentials)
     }
 
     /// Returns whether the service has no such thing (404).
     #[must_use]
     pub fn is_not_found(&self) -> bool {
-        self.answered(StatusCode::NOT_FOUND)
+        self.kind() == ErrorKind::NotFound
     }
 
-    /// Returns whether the operation has been removed (410).
-    #[must_use]
-    pub fn is_gone(&self) -> bool {
-        self.answered(StatusCode::GONE)
-    }
-
-    /// Returns whether a rate limit or a ban ended the call: refused (429), or held back for
-    /// longer than the call may wait. [`retry_at`](Self::retry_at) says when to come again.
+    /// Returns whether a rate limit or a ban ended the call: a 429, or a wait that is longer than
+    /// the call allows. [`retry_at`](Self::retry_at) says when to call again.
     #[must_use]
     pub fn is_rate_limited(&self) -> bool {
-        matches!(self.kind(), Kind::RateLimited { .. })
+        self.kind() == ErrorKind::RateLimited
     }
 
-    /// Returns whether no connection came about: refused, no such host, or a failed TLS handshake.
-    #[must_use]
-    pub fn is_connect(&self) -> bool {
-        matches!(
-            self.kind(),
-            Kind::Connect { .. }
-                | Kind::Tls { .. }
-                | Kind::Timeout { limit: TimeLimit::Connect, .. }
-        )
-    }
-
-    /// Returns whether the TLS handshake failed, for a certificate that is not trusted for one. It
-    /// would fail again, so it is not tried again. Only told apart with rustls.
-    #[must_use]
-    pub fn is_tls(&self) -> bool {
-        matches!(self.kind(), Kind::Tls { .. })
-    }
-
-    /// Returns whether a time limit ran out: for connecting, for an attempt, or for the call.
+    /// Returns whether a time limit ran out, that of connecting included.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
+        self.kind() == ErrorKind::Timeout
+    }
+
+    /// Returns whether no connection came about: [`ErrorKind::Connect`], [`ErrorKind::Tls`], or the
+    /// time limit for connecting.
+    #[must_use]
+    pub fn is_connect(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Connect | ErrorKind::Tls)
+            || self.timeout() == Some(TimeoutKind::Connect)
+    }
+
+    /// Returns whether the same call may succeed later: no connection, a time limit, an
+    /// interruption, a 408 or 5xx, or a rate limit.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
         match self.kind() {
-            Kind::Timeout { .. } => true,
-            // A limit of the HTTP client that the program brought along.
-            Kind::Interrupted(error) => error.is_timeout(),
-            _ => false,
+            ErrorKind::Connect
+            | ErrorKind::Timeout
+            | ErrorKind::Interrupted
+            | ErrorKind::RateLimited
+            | ErrorKind::Server => true,
+            _ => self.status() == Some(StatusCode::REQUEST_TIMEOUT),
         }
-    }
-
-    /// Returns whether the connection broke while a response was awaited or read.
-    #[must_use]
-    pub fn is_interrupted(&self) -> bool {
-        matches!(self.kind(), Kind::Interrupted(error) if !error.is_timeout())
-    }
-
-    /// Returns whether a successful response had a body that is not what the operation returns.
-    /// [`decode_path`](Self::decode_path) says where.
-    #[must_use]
-    pub fn is_decode(&self) -> bool {
-        matches!(self.kind(), Kind::Decode { .. })
-    }
-
-    /// Returns whether the response was larger than the client accepts.
-    #[must_use]
-    pub fn is_body_too_large(&self) -> bool {
-        matches!(self.kind(), Kind::BodyTooLarge { .. })
-    }
-
-    /// Returns whether a link to the next page leads elsewhere or round in circles.
-    #[must_use]
-    pub fn is_paging(&self) -> bool {
-        matches!(self.kind(), Kind::Paging(_))
-    }
-
-    /// Returns whether the service answered, and not with success.
-    #[must_use]
-    pub fn is_service(&self) -> bool {
-        self.response().is_some()
-    }
-
-    /// Returns whether the fault is the service's own (any 5xx).
-    #[must_use]
-    pub fn is_server_error(&self) -> bool {
-        self.response().is_some_and(|r| r.status.is_server_error())
-    }
-
-    fn answered(&self, status: StatusCode) -> bool {
-        self.response().is_some_and(|r| r.status == status)
     }
 }
 
@@ -330,7 +315,7 @@ impl fmt::Display for Error {
         if let Some(operation) = &self.0.operation {
             write!(f, "{operation} failed: ")?;
         }
-        self.0.kind.fmt(f)?;
+        self.0.failure.fmt(f)?;
         if self.may_have_been_processed() && !self.0.stats.idempotent {
             f.write_str("; the request may have been processed: look before you send it again")?;
         }
@@ -348,7 +333,7 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Error")
-            .field("kind", &self.0.kind)
+            .field("failure", &self.0.failure)
             .field("operation", &self.0.operation)
             .field("stats", &self.0.stats)
             .finish()
@@ -357,6 +342,64 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.kind.source()
+        self.0.failure.source()
+    }
+}
+
+impl Failure {
+    /// Finds out where a body cannot be read as `T`. Only now is the path tracked: it costs time.
+    pub(crate) fn decode<T: DeserializeOwned>(
+        response: ErrorResponse,
+        body: &[u8],
+        plain: &serde_json::Error,
+    ) -> Self {
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        let (path, said, is_data) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+            Err(error) => {
+                (error.path().to_string(), error.inner().to_string(), error.inner().is_data())
+            }
+            // What follows the value is wrong.
+            Ok(_) => (".".to_owned(), plain.to_string(), plain.is_data()),
+        };
+        let (path, said) = (printable(&path, 200), printable(&said, MAX_SHOWN));
+        let problem = if body.iter().all(u8::is_ascii_whitespace) {
+            "its body is empty where JSON was expected; check the base URL".to_owned()
+        } else if is_data {
+            format!("at `{path}`: {said}")
+        } else {
+            format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
+        };
+        Self::Decode { response, path, problem, source: JsonProblem(said) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::Pet;
+
+    fn problem(body: &'static str) -> (String, String) {
+        let plain = serde_json::from_str::<Vec<Pet>>(body).unwrap_err();
+        let response = ErrorResponse::unread(StatusCode::OK, HeaderMap::new(), &body.into());
+        match Failure::decode::<Vec<Pet>>(response, body.as_bytes(), &plain) {
+            Failure::Decode { path, problem, .. } => (path, problem),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn says_where_in_the_json_decoding_failed() {
+        let pets = r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b","categoryId":"x"}]"#;
+        let (path, message) = problem(pets);
+        assert_eq!(path, "[1].categoryId");
+        assert!(message.contains("expected i64"), "{message}");
+    }
+
+    #[test]
+    fn shows_the_head_of_a_body_that_is_not_json() {
+        let (_, message) = problem("<html>\u{1b}[0m</html>");
+        assert!(message.contains("`<html>\\u{1b}[0m</html>`"), "{message}");
+        assert!(problem("[] []").1.contains("not JSON (trailing characters"));
+        assert!(problem("").1.contains("its body is empty"));
     }
 }

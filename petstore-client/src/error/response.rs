@@ -1,29 +1,28 @@
-//! A response that is no success: its Error body where there is one, and what can be kept of any
-//! other body.
+//! A response that ended a call: what it said, and where its body could not be read.
 
 use std::fmt;
 
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 
 use crate::http::transport::RawResponse;
 use crate::redact::printable;
 
-/// How many characters of a body that is not an Error object are kept.
-const MAX_BODY: usize = 2_000;
 /// How many characters of foreign text a message shows.
-const MAX_SHOWN: usize = 300;
+pub(super) const MAX_SHOWN: usize = 300;
+/// How many bytes of a body an error keeps.
+const MAX_BODY: usize = 64 * 1024;
 
-/// A response with a status that is not a success.
-#[derive(Debug)]
+/// A response that ended a call: one that is no success, or a success that cannot be read.
+#[derive(Clone)]
 pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// The Error object's `code`: an open set, never matched against a list.
     pub(crate) code: Option<String>,
     pub(crate) message: Option<String>,
-    /// The body, cut and made printable.
-    pub(crate) body: String,
+    pub(crate) body: Bytes,
 }
 
 /// The specification's Error, read as leniently as it can be.
@@ -36,6 +35,7 @@ struct ErrorBody {
 }
 
 impl ErrorResponse {
+    /// Reads a response that is no success.
     pub(crate) fn new(response: RawResponse) -> Self {
         let RawResponse { status, headers, body } = response;
         let text = |value: serde_json::Value| value.as_str().map(str::to_owned);
@@ -43,15 +43,13 @@ impl ErrorResponse {
             Ok(body) => (text(body.code), text(body.message)),
             Err(_) => (None, None),
         };
-        // A character takes at most four bytes: no need to look at the rest of a huge page.
-        let head = &body[..body.len().min(MAX_BODY * 4)];
-        Self {
-            status,
-            headers,
-            code,
-            message,
-            body: printable(&String::from_utf8_lossy(head), MAX_BODY),
-        }
+        Self { status, headers, code, message, body }
+    }
+
+    /// Keeps a success whose body cannot be read.
+    pub(crate) fn unread(status: StatusCode, headers: HeaderMap, body: &Bytes) -> Self {
+        let body = body.slice(..body.len().min(MAX_BODY));
+        Self { status, headers, code: None, message: None, body }
     }
 
     fn advice(&self) -> &'static str {
@@ -79,8 +77,10 @@ impl fmt::Display for ErrorResponse {
         if let Some(code) = &self.code {
             write!(f, " ({})", printable(code, MAX_SHOWN))?;
         }
-        let text = self.message.as_deref().unwrap_or(&self.body);
-        let text = printable(text, MAX_SHOWN);
+        let text = match &self.message {
+            Some(message) => printable(message, MAX_SHOWN),
+            None => excerpt(&self.body, MAX_SHOWN),
+        };
         if !text.is_empty() {
             write!(f, ": {text}")?;
         }
@@ -96,6 +96,21 @@ impl fmt::Display for ErrorResponse {
             None => write!(f, "; {}", self.advice()),
         }
     }
+}
+
+impl fmt::Debug for ErrorResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { status, code, message, .. } = self;
+        let mut shown = f.debug_struct("ErrorResponse");
+        shown.field("status", status).field("code", code).field("message", message);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Returns the head of a body, made printable.
+pub(super) fn excerpt(body: &[u8], max: usize) -> String {
+    // A character takes at most four bytes: no need to look at the rest.
+    printable(&String::from_utf8_lossy(&body[..body.len().min(max * 4)]), max)
 }
 
 #[cfg(test)]
@@ -119,11 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn keeps_a_body_that_is_not_json_and_makes_it_printable() {
+    fn shows_a_body_that_is_not_json_without_what_acts_on_a_terminal() {
         let response = response(502, "<html>\u{1b}[31mBad Gateway</html>");
         assert_eq!(response.code, None);
-        assert_eq!(response.body, "<html>\\u{1b}[31mBad Gateway</html>");
-        assert!(response.to_string().ends_with("</html>; try again later"), "{response}");
+        let expected = "Bad Gateway: <html>\\u{1b}[31mBad Gateway</html>; try again later";
+        assert!(response.to_string().ends_with(expected), "{response}");
     }
 
     #[test]

@@ -25,8 +25,8 @@ pub(crate) struct HttpRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
-    /// The body; its content type is among the headers.
-    pub(crate) body: Option<Bytes>,
+    /// The body, empty where there is none; its content type is among the headers.
+    pub(crate) body: Bytes,
 }
 
 /// A whole response, whatever its status. The body of one that is no success may be cut.
@@ -218,7 +218,7 @@ fn within(bytes: Bytes, limit: usize) -> (Bytes, Extent) {
 /// The body of a request, which notes when a connection begins to write the request: it asks then
 /// whether there is a body. Before that, nothing can have reached the service.
 struct OutgoingBody {
-    data: Option<Bytes>,
+    data: Bytes,
     writing: Arc<AtomicBool>,
 }
 
@@ -230,15 +230,16 @@ impl Body for OutgoingBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.data.take().map(|data| Ok(Frame::data(data))))
+        let data = std::mem::take(&mut self.data);
+        Poll::Ready((!data.is_empty()).then(|| Ok(Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
         self.writing.store(true, Ordering::Release);
-        self.data.is_none()
+        self.data.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.data.as_ref().map_or(0, |data| data.len() as u64))
+        SizeHint::with_exact(self.data.len() as u64)
     }
 }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
+use bytes::Bytes;
 use http::Method;
 use url::Url;
 
-use crate::call::{CallFuture, Completed, Core, Request};
-use crate::error::{Error, Kind};
+use crate::call::{CallFuture, Core, Request};
+use crate::error::Error;
 use crate::models::{Pet, PetStatus};
-use crate::options::RequestOptions;
-use crate::page::{NextPage, Page, PageGuard};
+use crate::options::{RequestOptions, option_setters};
+use crate::page::Page;
+use crate::paging::{Items, Pages, items_digest};
 use crate::response::Response;
 
 const OPERATION: &str = "listPets";
@@ -31,8 +32,7 @@ pub struct ListPets {
 }
 
 impl ListPets {
-    pub(super) fn new(core: Arc<Core>) -> Self {
-        let options = RequestOptions::new();
+    pub(super) fn new((core, options): (Arc<Core>, RequestOptions)) -> Self {
         Self { core, limit: None, status: None, start: None, options, forced: false }
     }
 
@@ -43,8 +43,8 @@ impl ListPets {
     }
 
     /// Asks only for pets with this availability.
-    pub fn status(mut self, status: PetStatus) -> Self {
-        self.status = Some(status);
+    pub fn status(mut self, status: impl Into<PetStatus>) -> Self {
+        self.status = Some(status.into());
         self
     }
 
@@ -67,11 +67,7 @@ impl ListPets {
         self
     }
 
-    /// Sets limits of each call that this takes; what `options` leaves unset stays.
-    pub fn options(mut self, options: &RequestOptions) -> Self {
-        self.options.merge(options);
-        self
-    }
+    option_setters!(options);
 
     /// Sends the request whatever is known of the limits.
     pub(super) fn forced(mut self) -> Self {
@@ -86,20 +82,15 @@ impl ListPets {
     /// The future fails where the limit is out of range (nothing is sent), and with whatever else
     /// ends a call.
     pub fn send(self) -> CallFuture<Page<Pet>> {
-        let request = self.request(self.start.clone());
-        CallFuture::new(self.core, request, page)
+        let request = self.request();
+        CallFuture::new(self.core, request, self.options, page)
     }
 
     /// Asks for one page after the other, as long as the service offers a next one
     /// (`Link: …; rel="next"`, RFC 8288) on the same origin.
     ///
-    /// The stream ends after its first error. It owns what it needs, so it can be moved to
-    /// another task.
-    ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
-    /// use futures_util::TryStreamExt as _;
-    ///
     /// let mut pages = client.pets().list().limit(100).pages();
     /// while let Some(page) = pages.try_next().await? {
     ///     println!("{} pets, then {:?}", page.len(), page.more());
@@ -107,32 +98,15 @@ impl ListPets {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
-    pub fn pages(self) -> BoxStream<'static, Result<Response<Page<Pet>>, Error>> {
-        let state = (self, PageGuard::default(), None);
-        stream::try_unfold(state, |(list, mut guard, next)| async move {
-            let url = match next {
-                None => list.start.clone(),
-                Some(NextPage::None) => return Ok(None),
-                Some(NextPage::Refused(problem)) => return Err(paging(problem)),
-                Some(NextPage::At(url)) => Some(url),
-            };
-            let request = list.request(url)?;
-            guard.request(&request.http.url).map_err(paging)?;
-            let page = CallFuture::new(Arc::clone(&list.core), Ok(request), page).await?;
-            guard.received(&page).map_err(paging)?;
-            let next = page.next().clone();
-            Ok(Some((page, (list, guard, Some(next)))))
-        })
-        .boxed()
+    pub fn pages(self) -> Pages<Page<Pet>> {
+        let first = self.request();
+        Pages::new(self.core, first, self.options, (page, items_digest))
     }
 
     /// Asks for page after page, and yields their pets one by one.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
-    /// use futures_util::TryStreamExt as _;
-    ///
     /// let mut pets = client.pets().list().items();
     /// while let Some(pet) = pets.try_next().await? {
     ///     println!("{}", pet.name);
@@ -140,21 +114,27 @@ impl ListPets {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
-    pub fn items(self) -> BoxStream<'static, Result<Pet, Error>> {
-        let each = |page: Response<Page<Pet>>| stream::iter(page.into_inner().into_iter().map(Ok));
-        self.pages().map_ok(each).try_flatten().boxed()
+    pub fn items(self) -> Items<Pet> {
+        self.pages().items()
     }
 
-    /// Returns the request for a page, or for the first one.
-    fn request(&self, page: Option<Url>) -> Result<Request, Error> {
+    /// Returns the request for the first page, as it would be sent, without `Authorization`.
+    ///
+    /// # Errors
+    ///
+    /// Where the limit is out of range.
+    pub fn build(self) -> Result<http::Request<Bytes>, Error> {
+        self.core.built(&self.request()?)
+    }
+
+    fn request(&self) -> Result<Request, Error> {
         if let Some(limit) = self.limit
             && !LIMITS.contains(&limit)
         {
             let problem = format!("`limit` is {limit}, and must be from 1 to 100");
             return Err(Error::invalid(problem).with_operation(OPERATION));
         }
-        let url = page.unwrap_or_else(|| {
+        let url = self.start.clone().unwrap_or_else(|| {
             let mut url = self.core.base.at("/pets");
             if self.limit.is_some() || self.status.is_some() {
                 let mut pairs = url.query_pairs_mut();
@@ -168,7 +148,6 @@ impl ListPets {
             url
         });
         let mut request = Request::new(OPERATION, Method::GET, url);
-        request.options = self.options;
         request.forced = self.forced;
         request.page_size = self.limit;
         Ok(request)
@@ -184,18 +163,8 @@ impl IntoFuture for ListPets {
     }
 }
 
-fn page(completed: Completed) -> Result<Response<Page<Pet>>, Error> {
-    let Completed { response, url, page_size } = completed;
-    let limit = usize::try_from(page_size.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
-    let pets: Response<Vec<Pet>> = response.decoded()?;
-    Ok(pets.map_with_meta(|items, meta| {
-        Page::new(items, limit, &meta.headers, &url).map_refusal(|problem| match &meta.redactor {
-            Some(redactor) => redactor.removed_from_text(problem),
-            None => problem,
-        })
-    }))
-}
-
-fn paging(problem: impl Into<String>) -> Error {
-    Error::new(Kind::Paging(problem.into())).with_operation(OPERATION)
+fn page(response: Response<Bytes>) -> Result<Response<Page<Pet>>, Error> {
+    let (pets, meta) = response.decoded::<Vec<Pet>>()?.into_parts();
+    let limit = usize::try_from(meta.page_size.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
+    Ok(Response::new(Page::new(pets, limit, meta.next_page()), meta))
 }

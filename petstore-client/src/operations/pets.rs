@@ -22,25 +22,29 @@ const GET_PET_REMOVAL: Removal = Removal { sunset: 1_922_659_200, replacement: "
 #[derive(Debug, Clone)]
 pub struct Pets {
     core: Arc<Core>,
+    options: RequestOptions,
 }
 
 /// The operations on the store, from [`Client::store`].
 #[derive(Debug, Clone)]
 pub struct Store {
     core: Arc<Core>,
+    options: RequestOptions,
 }
 
 impl Client {
     /// Returns the operations on pets.
     #[must_use]
     pub fn pets(&self) -> Pets {
-        Pets { core: Arc::clone(self.core()) }
+        let (core, options) = self.parts();
+        Pets { core, options }
     }
 
     /// Returns the operations on the store.
     #[must_use]
     pub fn store(&self) -> Store {
-        Store { core: Arc::clone(self.core()) }
+        let (core, options) = self.parts();
+        Store { core, options }
     }
 
     /// Asks the service for the key's rate limits: sends exactly one `GET /pets?limit=1`, whatever is
@@ -73,7 +77,7 @@ impl Pets {
     /// # }
     /// ```
     pub fn list(&self) -> ListPets {
-        ListPets::new(Arc::clone(&self.core))
+        ListPets::new((Arc::clone(&self.core), self.options))
     }
 
     /// Adds a pet (`createPet`).
@@ -100,16 +104,16 @@ impl Pets {
                 let mut request = Request::new("createPet", Method::POST, url);
                 let json = HeaderValue::from_static("application/json");
                 request.http.headers.insert(header::CONTENT_TYPE, json);
-                request.http.body = Some(body.into());
+                request.http.body = body.into();
                 request
             });
-        Call::new(Arc::clone(&self.core), request)
+        Call::new((Arc::clone(&self.core), self.options), request)
     }
 
     /// Gets one pet (`getPet`).
     ///
     /// The service has announced the end of this operation; the response's
-    /// [`deprecation`](crate::Response::deprecation) says when.
+    /// [`deprecation`](crate::ResponseMeta::deprecation) says when.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -128,7 +132,7 @@ impl Pets {
         let url = self.core.base.at(&format!("/pets/{id}"));
         let mut request = Request::new("getPet", Method::GET, url);
         request.removal = Some(GET_PET_REMOVAL);
-        Call::new(Arc::clone(&self.core), Ok(request))
+        Call::new((Arc::clone(&self.core), self.options), Ok(request))
     }
 }
 
@@ -146,6 +150,6 @@ impl Store {
     pub fn orders(&self) -> Call<Value> {
         let url = self.core.base.at("/store/orders");
         let request = Request::new("GET /store/orders", Method::GET, url);
-        Call::new(Arc::clone(&self.core), Ok(request))
+        Call::new((Arc::clone(&self.core), self.options), Ok(request))
     }
 }

@@ -6,11 +6,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, header};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use url::Url;
 
-use crate::call::{CallFuture, Completed, Core, Request};
+use super::call::Call;
+use crate::call::{CallFuture, Core, Request};
 use crate::client::Client;
 use crate::error::Error;
-use crate::options::RequestOptions;
+use crate::options::{RequestOptions, option_setters};
+use crate::paging::{Pages, body_digest};
 use crate::redact::printable;
 use crate::response::Response;
 
@@ -28,15 +32,14 @@ const RESERVED: [HeaderName; 5] = [
 ///
 /// It is authorized, rate limited, retried and judged like every other: a response that is no
 /// success is an [`Error`]. Retries follow the method: those that RFC 9110, section 9.2.2, calls
-/// idempotent may be sent again.
+/// idempotent may be sent again; [`idempotent`](Self::idempotent) says otherwise.
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
-/// use petstore_client::Method;
+/// use petstore_client::{Method, Pet};
 ///
-/// let answer = client.request(Method::GET, "/pets").query("limit", "5").send().await?;
-/// let pets: Vec<petstore_client::Pet> = answer.json()?;
-/// # let _ = pets;
+/// let pets = client.request(Method::GET, "/pets").query("limit", 5).decode::<Vec<Pet>>().await?;
+/// println!("{} pets", pets.len());
 /// # Ok(())
 /// # }
 /// ```
@@ -44,27 +47,46 @@ const RESERVED: [HeaderName; 5] = [
 pub struct RawRequest {
     core: Arc<Core>,
     request: Result<Request, Error>,
+    options: RequestOptions,
 }
 
 impl Client {
     /// Prepares any request. The path is relative to the base URL; it may hold a query.
     pub fn request(&self, method: Method, path: &str) -> RawRequest {
-        RawRequest::new(Arc::clone(self.core()), method, path)
-    }
-}
-
-impl RawRequest {
-    fn new(core: Arc<Core>, method: Method, path: &str) -> Self {
-        // Without the query: the name is shown and logged, and a query may hold anything.
-        let bare = path.split('?').next().unwrap_or_default();
-        let operation = format!("{method} {}", printable(bare, 100));
+        let (core, options) = self.parts();
+        let operation = operation(&method, path);
         let request = match core.base.relative(path) {
             Ok(url) => Ok(Request::new(operation, method, url)),
             Err(problem) => Err(Error::invalid(problem).with_operation(operation)),
         };
-        Self { core, request }
+        RawRequest { core, request, options }
     }
 
+    /// Sends a finished request, such as one from [`RawRequest::build`]. Its address is a whole one,
+    /// of the base URL's origin.
+    ///
+    /// # Errors
+    ///
+    /// The future fails where the request cannot be sent, and with whatever else ends a call.
+    pub fn execute(&self, request: http::Request<Bytes>) -> CallFuture<Bytes> {
+        let (core, options) = self.parts();
+        let (parts, body) = request.into_parts();
+        let operation = operation(&parts.method, parts.uri.path());
+        let request = match Url::parse(&parts.uri.to_string()) {
+            Ok(url) => Ok(Request::new(operation, parts.method, url)),
+            Err(_) => {
+                let problem = "its address is not a whole URL of the base URL's origin";
+                Err(Error::invalid(problem).with_operation(operation))
+            }
+        };
+        let raw = RawRequest { core, request, options };
+        let names = parts.headers.iter();
+        let raw = names.fold(raw, |raw, (name, value)| raw.header(name, value.clone()));
+        CallFuture::new(raw.core, raw.request.map(|request| request.with_body(body)), options, Ok)
+    }
+}
+
+impl RawRequest {
     fn try_map(mut self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
         if let Ok(request) = &mut self.request
             && let Err(error) = change(request)
@@ -75,16 +97,28 @@ impl RawRequest {
     }
 
     /// Adds a query parameter.
-    pub fn query(self, name: &str, value: &str) -> Self {
+    pub fn query(self, name: &str, value: impl fmt::Display) -> Self {
+        self.queries([(name, value)])
+    }
+
+    /// Adds query parameters.
+    pub fn queries<K: AsRef<str>, V: fmt::Display>(
+        self,
+        pairs: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
         self.try_map(|request| {
-            request.http.url.query_pairs_mut().append_pair(name, value);
+            for (name, value) in pairs {
+                let value = value.to_string();
+                request.http.url.query_pairs_mut().append_pair(name.as_ref(), &value);
+            }
             Ok(())
         })
     }
 
     /// Adds a header. `Authorization`, `Host` and those that frame the message on its connection
     /// are the client's own.
-    pub fn header(self, name: &str, value: &str) -> Self {
+    pub fn header<V: TryInto<HeaderValue>>(self, name: impl AsRef<str>, value: V) -> Self {
+        let name = name.as_ref();
         self.try_map(|request| {
             let shown = printable(name, 60);
             let name = HeaderName::try_from(name)
@@ -92,7 +126,7 @@ impl RawRequest {
             if RESERVED.contains(&name) {
                 return Err(Error::invalid(format!("the client sets the header `{name}` itself")));
             }
-            let value = HeaderValue::try_from(value).map_err(|_| {
+            let value = value.try_into().map_err(|_| {
                 Error::invalid(format!("the header `{name}` cannot hold its value"))
             })?;
             request.http.headers.append(name, value);
@@ -107,7 +141,7 @@ impl RawRequest {
             let kind = HeaderValue::try_from(content_type)
                 .map_err(|_| Error::invalid("the content type cannot be written into a header"))?;
             request.http.headers.entry(header::CONTENT_TYPE).or_insert(kind);
-            request.http.body = Some(body);
+            request.http.body = body;
             Ok(())
         })
     }
@@ -120,12 +154,38 @@ impl RawRequest {
         }
     }
 
-    /// Sets limits of this call; what `options` leaves unset stays.
-    pub fn options(self, options: &RequestOptions) -> Self {
+    /// Declares whether sending the request twice does no more than sending it once: then it is sent
+    /// again where its first response was lost. By default the method says so.
+    ///
+    /// ```
+    /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
+    /// use petstore_client::Method;
+    ///
+    /// let order = client.request(Method::POST, "/store/orders").json(&[1]);
+    /// order.header("Idempotency-Key", "8e03978e").idempotent(true).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn idempotent(self, idempotent: bool) -> Self {
         self.try_map(|request| {
-            request.options.merge(options);
+            request.idempotent = idempotent;
             Ok(())
         })
+    }
+
+    /// Names the operation in events, spans and errors; by default it is method and path.
+    pub fn operation(self, name: impl Into<String>) -> Self {
+        self.try_map(|request| {
+            request.operation = name.into().into();
+            Ok(())
+        })
+    }
+
+    option_setters!(options);
+
+    /// Returns the request as a call whose response is read as JSON.
+    pub fn decode<T: DeserializeOwned>(self) -> Call<T> {
+        Call::new((self.core, self.options), self.request)
     }
 
     /// Sends the request.
@@ -135,8 +195,29 @@ impl RawRequest {
     /// The future fails where the path or a header cannot be sent, and with whatever else ends a
     /// call.
     pub fn send(self) -> CallFuture<Bytes> {
-        CallFuture::new(self.core, self.request, |Completed { response, .. }| Ok(response))
+        CallFuture::new(self.core, self.request, self.options, Ok)
     }
+
+    /// Asks for one page after the other, as long as the service offers a next one
+    /// (`Link: …; rel="next"`, RFC 8288) on the same origin.
+    pub fn pages(self) -> Pages<Bytes> {
+        Pages::new(self.core, self.request, self.options, (Ok, body_digest))
+    }
+
+    /// Returns the request as it would be sent, without `Authorization`.
+    ///
+    /// # Errors
+    ///
+    /// Where the path leads out of the base URL, or a header cannot be sent.
+    pub fn build(self) -> Result<http::Request<Bytes>, Error> {
+        self.core.built(&self.request?)
+    }
+}
+
+/// Returns a request's name, without the query: that may hold anything, and the name is logged.
+fn operation(method: &Method, path: &str) -> String {
+    let bare = path.split('?').next().unwrap_or_default();
+    format!("{method} {}", printable(bare, 100))
 }
 
 impl IntoFuture for RawRequest {

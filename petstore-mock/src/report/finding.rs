@@ -1,82 +1,30 @@
-//! What the report consists of: findings, and the evidence for each.
+//! What the report consists of: findings, and the evidence for each. Their JSON is that of the report.
 
 use std::{
     borrow::Cow,
     fmt,
-    str::FromStr,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use http::Method;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::{observed::ObservedExchange, rule::Rule, rules::Offence};
+use super::rule::{Rule, Severity};
 use crate::{exchange::Moment, plan::Plan};
 
-/// How severe a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+/// The client that a finding is about: requests with one key and one `User-Agent`, in one scope.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Severity {
-    /// It could be better. A notice never fails a run.
-    Notice,
-    /// A specification advises against it, or it can't succeed.
-    Warning,
-    /// The specification forbids it, or it does what can't be undone.
-    Violation,
-}
-
-/// No severity has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown severity; severities: notice, warning, violation")]
-pub struct ParseSeverityError;
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Violation => "violation",
-        })
-    }
-}
-
-impl FromStr for Severity {
-    type Err = ParseSeverityError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Notice, Self::Warning, Self::Violation];
-        all.into_iter().find(|one| one.to_string() == text).ok_or(ParseSeverityError)
-    }
-}
-
-/// The client that a finding is about: requests with one key and one `User-Agent`, in one scope.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportedClient {
-    pub(super) key: String,
-    pub(super) plan: Option<Plan>,
-    pub(super) user_agent: Option<String>,
-}
-
-impl ReportedClient {
-    /// Returns the name of its key, or its number where it has none; never the key itself.
-    #[must_use]
-    pub fn key(&self) -> &str {
-        &self.key
-    }
-
-    /// Returns the plan of its key; nothing without a valid key.
-    #[must_use]
-    pub const fn plan(&self) -> Option<Plan> {
-        self.plan
-    }
-
-    /// Returns its `User-Agent`.
-    #[must_use]
-    pub fn user_agent(&self) -> Option<&str> {
-        self.user_agent.as_deref()
-    }
+    /// The name of its key, or the number where it has none; never the key itself.
+    pub key: String,
+    /// The plan of its key; nothing without a valid key.
+    #[serde(serialize_with = "as_text")]
+    pub plan: Option<Plan>,
+    /// Its `User-Agent`.
+    pub user_agent: Option<String>,
 }
 
 impl fmt::Display for ReportedClient {
@@ -104,98 +52,77 @@ pub enum Role {
     After,
 }
 
-/// A request that evidence shows: without its body, and with every key masked.
-#[derive(Clone, Debug)]
-pub struct EvidenceRequest {
-    pub(super) role: Role,
-    pub(super) number: u64,
-    pub(super) connection: u64,
-    pub(super) arrived: Moment,
-    pub(super) ended: Moment,
-    pub(super) method: Method,
-    pub(super) target: Arc<str>,
-    pub(super) status: Option<u16>,
-    pub(super) lost: Option<Cow<'static, str>>,
-    pub(super) retry_after: Option<String>,
-    pub(super) added: Option<i64>,
-    pub(super) is_banned: bool,
+impl Role {
+    /// Whether the finding is about the request.
+    pub(super) const fn is_concerned(self) -> bool {
+        matches!(self, Self::Cause | Self::Offence)
+    }
 }
 
-impl EvidenceRequest {
-    /// Returns what it has to do with the finding.
-    #[must_use]
-    pub const fn role(&self) -> Role {
-        self.role
-    }
-
-    /// Returns its number in the journal: requests are counted from 1, as they arrive.
-    #[must_use]
-    pub const fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Returns the number of its connection, from 1.
-    #[must_use]
-    pub const fn connection(&self) -> u64 {
-        self.connection
-    }
-
-    /// Returns when it arrived, on the mock's clock.
-    #[must_use]
-    pub fn at(&self) -> SystemTime {
-        UNIX_EPOCH + self.arrived.at
-    }
-
-    /// Returns when its answer was sent or lost, on the mock's clock.
-    #[must_use]
-    pub fn ended_at(&self) -> SystemTime {
-        UNIX_EPOCH + self.ended.at
-    }
-
-    /// Returns the method.
-    #[must_use]
-    pub const fn method(&self) -> &Method {
-        &self.method
-    }
-
-    /// Returns path and query.
-    #[must_use]
-    pub fn target(&self) -> &str {
-        &self.target
-    }
-
-    /// Returns the status of the answer; nothing if none reached the client.
-    #[must_use]
-    pub fn status(&self) -> Option<u16> {
-        self.status.filter(|_| self.lost.is_none())
-    }
-
-    /// Returns why no answer, or not all of it, reached the client.
-    #[must_use]
-    pub fn lost(&self) -> Option<&str> {
-        self.lost.as_deref()
-    }
-
-    /// Returns the id of the pet that it added, whatever was answered.
-    #[must_use]
-    pub const fn added(&self) -> Option<i64> {
-        self.added
-    }
+/// A request that evidence shows: without its body, and with every key masked.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct EvidenceRequest {
+    /// Its number in the journal: requests are counted from 1, as they arrive.
+    pub number: u64,
+    /// What it has to do with the finding.
+    pub role: Role,
+    /// When it arrived, on the mock's clock.
+    #[serde(serialize_with = "as_instant")]
+    pub at: SystemTime,
+    /// When its answer was sent or lost, on the mock's clock.
+    #[serde(serialize_with = "as_instant")]
+    pub ended_at: SystemTime,
+    /// The method.
+    #[serde(serialize_with = "as_method")]
+    pub method: Method,
+    /// Path and query.
+    pub path: Arc<str>,
+    /// The number of its connection, from 1.
+    pub connection: u64,
+    /// The status of the answer; nothing if none reached the client.
+    pub status: Option<u16>,
+    /// The `Retry-After` of the answer.
+    pub retry_after: Option<String>,
+    /// Why no answer, or not all of it, reached the client.
+    pub lost: Option<Cow<'static, str>>,
+    /// The id of the pet that it added, whatever was answered.
+    pub added: Option<i64>,
+    /// Whether it was refused because the key is banned.
+    pub banned: bool,
+    #[serde(skip)]
+    pub(super) arrived: Moment,
+    #[serde(skip)]
+    pub(super) ended: Moment,
 }
 
 /// One breach of a rule: what the client was told, what it did, and the requests concerned.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Evidence {
+    /// When the first request that breaks the rule arrived, on the mock's clock.
+    #[serde(serialize_with = "as_instant")]
+    pub at: SystemTime,
+    /// What the client was told before, if that is what it ignored.
+    pub told: Option<String>,
+    /// What happened, in a sentence.
+    pub text: String,
+    /// How much too early a request came, or how long after the end of the one before.
+    #[serde(rename = "bySeconds", serialize_with = "as_seconds")]
+    pub by: Option<Duration>,
+    /// The ids of the pets that were added, if they are the same animal.
+    pub added: Vec<i64>,
+    /// How many requests broke the rule here.
+    pub offences: u64,
+    /// How many requests of a long row are left out.
+    pub omitted: u64,
+    /// The requests concerned, and some around them, by number.
+    pub requests: Vec<EvidenceRequest>,
     /// The number of the request with which it began: the same while a row of retries goes on.
+    #[serde(skip)]
     pub(super) began: u64,
-    pub(super) at: Duration,
-    pub(super) told: Option<String>,
-    pub(super) text: String,
-    pub(super) by: Option<Duration>,
-    pub(super) added: Vec<i64>,
-    pub(super) offences: u64,
-    pub(super) requests: Vec<EvidenceRequest>,
-    pub(super) omitted: u64,
 }
 
 impl Evidence {
@@ -204,74 +131,16 @@ impl Evidence {
     /// Where a request is left out to make room.
     const OMITTED_AT: usize = 8;
 
-    /// Returns the evidence of a breach that an exchange committed.
-    pub(super) fn new(exchange: &ObservedExchange, offence: Offence) -> Self {
-        let Offence { began, told, text, by, added, causes, .. } = offence;
-        let (at, requests) = (exchange.arrived.at, Vec::new());
-        let mut evidence =
-            Self { began, at, told, text, by, added, offences: 1, requests, omitted: 0 };
-        causes.into_iter().for_each(|request| evidence.add(request));
-        evidence.add(exchange.as_evidence(Role::Offence));
-        evidence
-    }
-
-    /// Returns when the first request that breaks the rule arrived, on the mock's clock.
-    #[must_use]
-    pub fn at(&self) -> SystemTime {
-        UNIX_EPOCH + self.at
-    }
-
-    /// Returns what the client was told before, if that is what it ignored.
-    #[must_use]
-    pub fn told(&self) -> Option<&str> {
-        self.told.as_deref()
-    }
-
-    /// Returns what happened, in a sentence.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Returns the time that matters: how much too early a request came, or how long after the end of
-    /// the one before.
-    #[must_use]
-    pub const fn by(&self) -> Option<Duration> {
-        self.by
-    }
-
-    /// Returns the ids of the pets that were added, if they are the same animal.
-    #[must_use]
-    pub fn added(&self) -> &[i64] {
-        &self.added
-    }
-
-    /// Returns how many requests broke the rule here.
-    #[must_use]
-    pub const fn offences(&self) -> u64 {
-        self.offences
-    }
-
-    /// Returns the requests concerned, and some around them, by number. Of a long row the middle is
-    /// left out.
-    #[must_use]
-    pub fn requests(&self) -> &[EvidenceRequest] {
-        &self.requests
-    }
-
     /// Returns the numbers of the requests concerned, without those that are shown for the context.
     pub fn concerned(&self) -> impl Iterator<Item = u64> {
-        let concerned = |one: &&EvidenceRequest| matches!(one.role, Role::Cause | Role::Offence);
-        self.requests.iter().filter(concerned).map(EvidenceRequest::number)
+        self.requests.iter().filter(|one| one.role.is_concerned()).map(|one| one.number)
     }
 
     /// Adds a request, in the order of the numbers. One that is there already gets the new role if it
     /// is concerned.
     pub(super) fn add(&mut self, request: EvidenceRequest) {
-        match self.requests.binary_search_by_key(&request.number, EvidenceRequest::number) {
-            Ok(place) if matches!(request.role, Role::Cause | Role::Offence) => {
-                self.requests[place] = request;
-            }
+        match self.requests.binary_search_by_key(&request.number, |one| one.number) {
+            Ok(place) if request.role.is_concerned() => self.requests[place] = request,
             Ok(_) => {}
             Err(place) => self.requests.insert(place, request),
         }
@@ -283,54 +152,40 @@ impl Evidence {
 }
 
 /// A rule that one client broke, how often, and the evidence.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Finding {
-    pub(super) rule: Rule,
-    pub(super) severity: Severity,
-    pub(super) scope: Arc<str>,
-    pub(super) client: ReportedClient,
-    pub(super) count: u64,
-    pub(super) evidence: Vec<Evidence>,
+    /// The rule.
+    pub rule: Rule,
+    /// How severe it is.
+    pub severity: Severity,
+    /// The scope, or the test, that it belongs to.
+    pub scope: Arc<str>,
+    /// Who broke the rule.
+    pub client: ReportedClient,
+    /// How often the rule was broken. A row of retries, and a time in which the client was told to wait,
+    /// count once however many requests they had.
+    pub count: u64,
+    /// The section of the specification, or of an RFC, that the rule rests on.
+    pub source: &'static str,
+    /// What the client should do instead.
+    pub advice: &'static str,
+    /// The evidence for the first 10 times; of a notice, for the first time.
+    pub evidence: Vec<Evidence>,
 }
 
-impl Finding {
-    /// How many breaches are shown; all are counted.
-    pub(super) const MAX_EVIDENCE: usize = 10;
+fn as_text<S: Serializer>(plan: &Option<Plan>, serializer: S) -> Result<S::Ok, S::Error> {
+    plan.map(|plan| plan.to_string()).serialize(serializer)
+}
 
-    /// Returns the rule.
-    #[must_use]
-    pub const fn rule(&self) -> Rule {
-        self.rule
-    }
+fn as_instant<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&humantime::format_rfc3339_millis(*at))
+}
 
-    /// Returns how severe it is.
-    #[must_use]
-    pub const fn severity(&self) -> Severity {
-        self.severity
-    }
+fn as_method<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(method.as_str())
+}
 
-    /// Returns the scope, or the test, that it belongs to.
-    #[must_use]
-    pub fn scope(&self) -> &str {
-        &self.scope
-    }
-
-    /// Returns who broke the rule.
-    #[must_use]
-    pub const fn client(&self) -> &ReportedClient {
-        &self.client
-    }
-
-    /// Returns how often the rule was broken. A row of retries, and a time that the client was told to
-    /// wait, count once however many requests it had.
-    #[must_use]
-    pub const fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Returns the evidence for the first 10 times; of a notice, for the first time.
-    #[must_use]
-    pub fn evidence(&self) -> &[Evidence] {
-        &self.evidence
-    }
+fn as_seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64()).serialize(serializer)
 }

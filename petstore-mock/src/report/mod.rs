@@ -13,6 +13,7 @@ mod render;
 mod rule;
 mod rules;
 mod store;
+mod units;
 mod value;
 
 pub(crate) use self::{
@@ -21,9 +22,7 @@ pub(crate) use self::{
     rule::Severities,
 };
 pub use self::{
-    finding::{
-        Evidence, EvidenceRequest, Finding, ParseSeverityError, ReportedClient, Role, Severity,
-    },
-    rule::{ParseRuleError, Rule},
+    finding::{Evidence, EvidenceRequest, Finding, ReportedClient, Role},
+    rule::{About, ParseRuleError, ParseSeverityError, Rule, Severity},
     value::Report,
 };

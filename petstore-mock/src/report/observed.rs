@@ -210,21 +210,23 @@ impl ObservedExchange {
     /// Returns what evidence shows of it.
     pub(super) fn as_evidence(&self, role: Role) -> EvidenceRequest {
         EvidenceRequest {
-            role,
             number: self.number,
-            connection: self.connection,
-            arrived: self.arrived,
-            ended: self.ended,
+            role,
+            at: UNIX_EPOCH + self.arrived.at,
+            ended_at: UNIX_EPOCH + self.ended.at,
             method: self.method.clone(),
-            target: Arc::clone(&self.target),
-            status: self.status,
+            path: Arc::clone(&self.target),
+            connection: self.connection,
+            status: self.answer(),
             lost: self.lost.clone(),
             retry_after: self.retry_after.map(|value| match value {
                 RetryAfterValue::Seconds(seconds) => seconds.to_string(),
                 RetryAfterValue::Date(date) => httpdate::fmt_http_date(UNIX_EPOCH + date),
             }),
             added: self.added,
-            is_banned: self.is_banned,
+            banned: self.is_banned,
+            arrived: self.arrived,
+            ended: self.ended,
         }
     }
 }

@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use super::{
     client::Client,
-    finding::{Evidence, Finding, Role, Severity},
+    finding::{Evidence, Finding, Role},
     observed::ObservedExchange,
-    rule::{Rule, Severities},
+    rule::{Rule, Severities, Severity},
     rules::Offence,
     value::{Report, ScopeTally},
 };
 
 /// How many findings are kept. Further breaches are counted.
 const MAX_FINDINGS: usize = 2_000;
+/// How many breaches a finding shows; all are counted.
+const MAX_EVIDENCE: usize = 10;
 
 /// A finding for each rule and client.
 #[derive(Debug, Default)]
@@ -59,10 +61,10 @@ impl FindingStore {
             return;
         }
         finding.count += 1;
-        if finding.evidence.len() == Finding::MAX_EVIDENCE {
+        if finding.evidence.len() == MAX_EVIDENCE {
             return;
         }
-        let mut evidence = Evidence::new(exchange, offence);
+        let mut evidence = evidence(exchange, offence);
         if !is_notice {
             client.recent.iter().for_each(|request| evidence.add(request.clone()));
             let began = evidence.began;
@@ -108,7 +110,7 @@ impl FindingStore {
             for evidence in &mut finding.evidence {
                 evidence.text = mask(&evidence.text);
                 for request in &mut evidence.requests {
-                    request.target = mask(&request.target).into();
+                    request.path = mask(&request.path).into();
                 }
             }
             finding
@@ -135,10 +137,23 @@ impl FindingStore {
             scope: client.scope.clone(),
             client: client.reported.clone(),
             count: 0,
+            source: rule.about().source,
+            advice: rule.about().advice,
             evidence: Vec::new(),
         });
         let place = self.findings.len() - 1;
         self.places.insert((rule, id), place);
         Some(place)
     }
+}
+
+/// Returns the evidence of a breach that an exchange committed.
+fn evidence(exchange: &ObservedExchange, offence: Offence) -> Evidence {
+    let Offence { began, told, text, by, added, causes, .. } = offence;
+    let request = exchange.as_evidence(Role::Offence);
+    let (at, requests) = (request.at, Vec::new());
+    let mut evidence =
+        Evidence { at, told, text, by, added, offences: 1, omitted: 0, requests, began };
+    causes.into_iter().chain([request]).for_each(|request| evidence.add(request));
+    evidence
 }

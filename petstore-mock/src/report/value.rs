@@ -2,10 +2,12 @@
 
 use std::{fmt, sync::Arc};
 
+use serde_json::{Map, json};
+
 use super::{
-    finding::{Finding, Severity},
+    finding::Finding,
     render,
-    rule::{Rule, Severities},
+    rule::{Rule, Severities, Severity},
 };
 
 /// What the clients did that the specification forbids, that does harm, or that could be better.
@@ -22,7 +24,7 @@ use super::{
 /// reqwest::get(url).await?;
 ///
 /// let report = server.report();
-/// assert_eq!(report.violations().next().map(|one| one.rule()), Some(Rule::KeyInUrl));
+/// assert_eq!(report.violations().next().map(|one| one.rule), Some(Rule::KeyInUrl));
 /// println!("{report}");
 /// # Ok(())
 /// # }
@@ -130,7 +132,19 @@ impl Report {
     /// Returns the report as a JSON object.
     #[must_use]
     pub fn to_json(&self) -> String {
-        render::json::json(self)
+        let scope = |(name, requests)| json!({"name": name, "requests": requests});
+        let about = |rule: Rule| (rule.to_string(), json!(rule.about()));
+        let value = json!({
+            "compliant": self.is_compliant(),
+            "requests": self.requests,
+            "violations": self.count(Severity::Violation),
+            "warnings": self.count(Severity::Warning),
+            "notices": self.count(Severity::Notice),
+            "scopes": self.scopes().map(scope).collect::<Vec<_>>(),
+            "findings": self.findings,
+            "rules": self.rules().map(about).collect::<Map<_, _>>(),
+        });
+        value.to_string()
     }
 
     /// Returns the report as JUnit's XML: a test suite for each scope and a test case for each rule,
@@ -148,7 +162,7 @@ impl Report {
 
     /// Returns how often rules were broken with this severity.
     pub(super) fn count(&self, severity: Severity) -> u64 {
-        let listed: u64 = self.of(severity).map(Finding::count).sum();
+        let listed: u64 = self.of(severity).map(|finding| finding.count).sum();
         listed + self.unlisted(severity)
     }
 
@@ -159,7 +173,7 @@ impl Report {
 
     /// Returns the rules that are not off.
     pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
-        Rule::ALL.into_iter().filter(|rule| self.severities.of(*rule).is_some())
+        Rule::all().iter().copied().filter(|rule| self.severities.of(*rule).is_some())
     }
 
     fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {

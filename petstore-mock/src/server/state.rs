@@ -71,8 +71,10 @@ impl Shared {
 
     /// Lets a fault end the connection.
     pub(super) fn end(&self, how: How) {
-        self.lock().end = Some(how);
-        self.0.1.notify_one();
+        // A body that stalls asks again whenever it is polled: to notify each time would never end.
+        if self.lock().end.replace(how).is_none() {
+            self.0.1.notify_one();
+        }
     }
 
     /// Waits until a fault ends the connection: the requests of HTTP/2 are tasks of their own, so that

@@ -112,7 +112,7 @@ impl Api {
             }
         };
         if include {
-            let head = head(answer.status(), answer.headers());
+            let head = head(answer.meta().status(), answer.meta().headers());
             context.stdout().write_all(head.as_bytes())?;
         }
         write_body(context, output, &answer).await
@@ -181,7 +181,7 @@ async fn all_pages(mut output: Output, client: &Client, request: Request) -> Res
             return Err(CliError::new(Exit::Service, problem));
         };
         output.rows(&page)?;
-        match pages::next(answer.headers(), client.base_url(), &path)? {
+        match pages::next(answer.meta().headers(), client.base_url(), &path)? {
             Some(next) => path = next,
             None => return output.done().await,
         }
@@ -191,8 +191,8 @@ async fn all_pages(mut output: Output, client: &Client, request: Request) -> Res
 /// Shows what came of a request that was not a success: beside the error, not as a result.
 fn show_refusal(context: &Context, error: &petstore_client::Error) {
     if let (Some(status), Some(headers)) = (error.status(), error.headers()) {
-        let body = error.body().unwrap_or_default();
-        context.report.text(&format!("{}{}\n", head(status, headers), safe::lines(body)));
+        let body = String::from_utf8_lossy(error.body().map_or(&[], |body| body));
+        context.report.text(&format!("{}{}\n", head(status, headers), safe::lines(&body)));
     }
 }
 

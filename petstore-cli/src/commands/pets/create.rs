@@ -94,8 +94,7 @@ fn preview(body: String) -> Preview {
 
 /// Reads a pet, and the names of the fields that it does not have.
 fn parse(bytes: &[u8]) -> serde_json::Result<(NewPet, Vec<String>)> {
-    let pet = serde_json::from_slice(bytes)?;
-    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes)?;
-    let known = |name: &String| matches!(name.as_str(), "name" | "categoryId" | "status");
-    Ok((pet, fields.into_iter().map(|(name, _)| name).filter(|name| !known(name)).collect()))
+    let mut pet: NewPet = serde_json::from_slice(bytes)?;
+    let unknown = std::mem::take(&mut pet.extra);
+    Ok((pet, unknown.into_iter().map(|(name, _)| name).collect()))
 }

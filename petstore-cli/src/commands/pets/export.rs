@@ -1,6 +1,5 @@
 //! `petstore pets export`.
 
-use futures_util::TryStreamExt as _;
 use petstore_client::{More, PetStatus};
 
 use super::shared;

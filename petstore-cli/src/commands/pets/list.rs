@@ -1,6 +1,5 @@
 //! `petstore pets list`.
 
-use futures_util::TryStreamExt as _;
 use petstore_client::{More, PetStatus};
 
 use super::shared;

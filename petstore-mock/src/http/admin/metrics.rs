@@ -36,7 +36,7 @@ fn text(world: &World) -> String {
         (Severity::Warning, "warning"),
         (Severity::Notice, "notice"),
     ] {
-        let broken = report.findings().filter(|finding| finding.severity() == severity);
+        let broken = report.findings().filter(|finding| finding.severity == severity);
         page.sample("report_findings", &[("severity", name)], broken.count());
     }
     page.family("fault_hits_total", "counter", "Requests that faults have changed, by fault.");

@@ -2,11 +2,11 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{
-    text::{outcome, sentence, summary},
+use super::text::{outcome, sentence, summary};
+use crate::report::{
+    Evidence, Finding, Report, Role,
     units::{clock_time, count, instant, times},
 };
-use crate::report::{Evidence, Finding, Report, Role};
 
 /// Writes the report as Markdown.
 pub(in crate::report) fn markdown(report: &Report) -> String {
@@ -19,7 +19,7 @@ pub(in crate::report) fn markdown(report: &Report) -> String {
 }
 
 fn write_scope(out: &mut String, report: &Report, scope: &str, requests: u64) -> fmt::Result {
-    let findings: Vec<_> = report.findings().filter(|it| it.scope() == scope).collect();
+    let findings: Vec<_> = report.findings().filter(|it| *it.scope == *scope).collect();
     let requests = count(requests, "request");
     writeln!(out, "\n## {}\n", escaped(scope))?;
     if findings.is_empty() {
@@ -29,31 +29,29 @@ fn write_scope(out: &mut String, report: &Report, scope: &str, requests: u64) ->
 }
 
 fn write_finding(out: &mut String, finding: &Finding) -> fmt::Result {
-    let (rule, often) = (finding.rule(), times(finding.count()));
-    writeln!(out, "### {} `{rule}`: {}, {often}\n", finding.severity(), rule.title())?;
-    writeln!(out, "{}\n", escaped(&finding.client().to_string()))?;
-    for evidence in finding.evidence() {
-        write_evidence(out, evidence)?;
-    }
-    writeln!(out, "**Why:** {} ({})  ", escaped(rule.reason()), rule.source())?;
-    writeln!(out, "**Do:** {}\n", escaped(rule.advice()))
+    let (rule, about, often) = (finding.rule, finding.rule.about(), times(finding.count));
+    writeln!(out, "### {} `{rule}`: {}, {often}\n", finding.severity, about.title)?;
+    writeln!(out, "{}\n", escaped(&finding.client.to_string()))?;
+    finding.evidence.iter().try_for_each(|evidence| write_evidence(out, evidence))?;
+    writeln!(out, "**Why:** {} ({})  ", escaped(about.reason), about.source)?;
+    writeln!(out, "**Do:** {}\n", escaped(about.advice))
 }
 
 fn write_evidence(out: &mut String, evidence: &Evidence) -> fmt::Result {
     writeln!(out, "{}: {}", instant(evidence.at), escaped(&sentence(evidence)))?;
-    if let Some(told) = evidence.told() {
+    if let Some(told) = &evidence.told {
         writeln!(out, "Told: {}", escaped(told))?;
     }
     writeln!(out, "\n| | request | at | connection | answer |\n|---|---|---|---|---|")?;
-    for request in evidence.requests() {
-        let role = match request.role() {
+    for request in &evidence.requests {
+        let role = match request.role {
             Role::Before | Role::After => "",
             Role::Cause => "cause",
             Role::Offence => "**offence**",
         };
-        let (number, at) = (request.number(), clock_time(request.arrived.at));
-        let what = escaped(&format!("{} {}", request.method(), request.target()));
-        let (connection, outcome) = (request.connection(), escaped(&outcome(request)));
+        let (number, at) = (request.number, clock_time(request.arrived.at));
+        let what = escaped(&format!("{} {}", request.method, request.path));
+        let (connection, outcome) = (request.connection, escaped(&outcome(request)));
         writeln!(out, "| {role} | #{number} {what} | {at} | {connection} | {outcome} |")?;
     }
     writeln!(out)

@@ -9,8 +9,8 @@ use crate::{
     report::{
         finding::{EvidenceRequest, Role},
         observed::{ObservedExchange, REACTION, ToldUntil},
-        render::units::{clock_time, seconds},
         rule::Rule,
+        units::{clock_time, seconds},
     },
 };
 
@@ -227,7 +227,7 @@ fn early(rule: Rule, told: &Told, exchange: &ObservedExchange) -> Offence {
     let early = told.until.at.saturating_sub(exchange.arrived.at);
     let answer = &told.answer;
     let status = answer.status.unwrap_or_default();
-    let cause = if answer.is_banned { "the key is banned, " } else { "" };
+    let cause = if answer.banned { "the key is banned, " } else { "" };
     let value = answer.retry_after.as_deref().unwrap_or_default();
     let until = clock_time(told.until.at);
     let wait = format!("{until} ({cause}{status}, Retry-After: {value}, #{})", answer.number);

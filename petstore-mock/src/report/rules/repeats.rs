@@ -13,8 +13,8 @@ use crate::{
     report::{
         finding::{EvidenceRequest, Role},
         observed::{ObservedExchange, REACTION},
-        render::units::seconds,
         rule::Rule,
+        units::seconds,
     },
 };
 
@@ -171,10 +171,8 @@ impl UnknownPost {
             [id] => format!("; animal {id} was added once"),
             _ => "; neither added an animal".to_owned(),
         };
-        let answer = match (&self.request.lost, self.request.status) {
-            (None, Some(status)) => status.to_string(),
-            _ => "no answer".to_owned(),
-        };
+        let answer =
+            self.request.status.map_or("no answer".to_owned(), |status| status.to_string());
         let text = format!(
             "the same POST {} ({} bytes) was sent again {} after {answer} (#{}), without a GET /pets \
              that was answered in between{outcome}",

@@ -8,8 +8,8 @@ use crate::{
     report::{
         finding::{EvidenceRequest, Role},
         observed::{ObservedExchange, REACTION},
-        render::units::seconds,
         rule::Rule,
+        units::seconds,
     },
 };
 

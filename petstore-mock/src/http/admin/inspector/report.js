@@ -10,19 +10,19 @@ export async function refresh() {
   const verdict = find("#verdict");
   verdict.textContent = report.compliant ? "compliant" : "not compliant";
   verdict.className = `tag ${report.compliant ? "ok" : "bad"}`;
-  find("#findings").replaceChildren(...report.findings.map(card));
+  find("#findings").replaceChildren(...report.findings.map((finding) => card(finding, report.rules[finding.rule])));
 }
 
-function card(finding) {
+function card(finding, about) {
   const { key, plan, userAgent } = finding.client;
   const client = `key ${key}${plan === null ? "" : ` (${plan})`}, ${userAgent ?? "no User-Agent"}`;
   return make("li", {},
     make("div", { class: "top" },
-      make("strong", {}, finding.title),
+      make("strong", {}, about.title),
       make("span", { class: `tag ${LOOK[finding.severity] ?? ""}` }, `${finding.severity} × ${finding.count}`)),
     make("details", {},
       make("summary", { class: "quiet" }, `${finding.scope}: ${client}`),
-      make("p", { class: "quiet" }, `${finding.reason} (${finding.source}) ${finding.advice}`),
+      make("p", { class: "quiet" }, `${about.reason} (${about.source}) ${about.advice}`),
       make("ul", {}, ...(finding.evidence ?? []).map(evidence))));
 }
 

@@ -1,22 +1,22 @@
 //! Times and numbers in words.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Writes a length of time in seconds, with as many digits as it has, up to milliseconds.
-pub(in crate::report) fn seconds(time: Duration) -> String {
+pub(super) fn seconds(time: Duration) -> String {
     let text = format!("{:.3}", time.as_secs_f64());
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// Writes the time of day, in UTC, of an instant since the Unix epoch.
-pub(in crate::report) fn clock_time(at: Duration) -> String {
-    let text = instant(at);
+pub(super) fn clock_time(at: Duration) -> String {
+    let text = instant(UNIX_EPOCH + at);
     text.get(11..23).unwrap_or(&text).to_owned()
 }
 
-/// Writes date and time, in UTC, of an instant since the Unix epoch.
-pub(super) fn instant(at: Duration) -> String {
-    humantime::format_rfc3339_millis(UNIX_EPOCH + at).to_string()
+/// Writes date and time, in UTC.
+pub(super) fn instant(at: SystemTime) -> String {
+    humantime::format_rfc3339_millis(at).to_string()
 }
 
 /// Writes how often something happened.
