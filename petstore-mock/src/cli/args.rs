@@ -95,12 +95,12 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "SWITCH", default_value = "on", help_heading = "Assumptions")]
     paging: Switch,
 
-    /// Kind of window the quotas count in (assumption: fixed).
+    /// WindowKind of window the quotas count in (assumption: fixed).
     ///
     /// Fixed windows are aligned to the clock's minute and to the UTC day; sliding ones are the last
     /// 60 and 86400 seconds.
     #[arg(long, value_name = "KIND", default_value = "fixed", help_heading = "Assumptions")]
-    window: Kind,
+    window: WindowKind,
 
     /// Origin whose pages may use the service from a browser; `off` for none (assumption: all may).
     #[arg(long, value_name = "ORIGIN|*|off", default_value_t, help_heading = "Assumptions")]
@@ -229,16 +229,16 @@ enum Switch {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
+enum WindowKind {
     Fixed,
     Sliding,
 }
 
-impl From<Kind> for Window {
-    fn from(kind: Kind) -> Self {
+impl From<WindowKind> for Window {
+    fn from(kind: WindowKind) -> Self {
         match kind {
-            Kind::Fixed => Self::Fixed,
-            Kind::Sliding => Self::Sliding,
+            WindowKind::Fixed => Self::Fixed,
+            WindowKind::Sliding => Self::Sliding,
         }
     }
 }

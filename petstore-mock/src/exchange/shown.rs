@@ -8,7 +8,7 @@ use std::{
 use http::{HeaderMap, HeaderValue, Method};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{Admission, Fields, KeyLabel, Keys, Record};
+use super::{Admission, Fields, KeyLabel, Masker, Record};
 use crate::operation::Operation;
 
 /// A request and its answer, as the journal shows them.
@@ -58,7 +58,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// Shows a record; `keys` takes the keys out of a text.
-    pub(crate) fn new(record: &Record, keys: &Keys) -> Self {
+    pub(crate) fn new(record: &Record, keys: &Masker) -> Self {
         Self {
             number: record.number,
             connection: record.connection,
@@ -216,7 +216,7 @@ impl Exchange {
     }
 }
 
-fn headers(fields: &Fields, keys: &Keys) -> HeaderMap {
+fn headers(fields: &Fields, keys: &Masker) -> HeaderMap {
     let mut headers = fields.to_map();
     for value in headers.values_mut() {
         // What was a value is one without its keys, too.

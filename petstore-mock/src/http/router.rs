@@ -21,8 +21,9 @@ use tower_service::Service as _;
 
 use super::{
     admin,
-    auth::{RequestContext, admit, bearer},
+    auth::{RequestContext, admit},
     common_headers,
+    credentials::bearer,
     error::ApiError,
     handlers::{create_pet, get_pet, list_orders, list_pets, method_not_allowed, not_found},
     params::normalize_path,
