@@ -95,7 +95,7 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "SWITCH", default_value = "on", help_heading = "Assumptions")]
     paging: Switch,
 
-    /// WindowKind of window the quotas count in (assumption: fixed).
+    /// Kind of window the quotas count in (assumption: fixed).
     ///
     /// Fixed windows are aligned to the clock's minute and to the UTC day; sliding ones are the last
     /// 60 and 86400 seconds.
