@@ -1,5 +1,5 @@
-//! What is wrong with how a key was sent, for the compliance report: it changes nothing about the
-//! answer.
+//! The API key of a request, and what is wrong with how it was sent: for the 401, and for the compliance
+//! report.
 
 use std::{
     borrow::Cow,
@@ -10,8 +10,87 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderValue, Request, header::AUTHORIZATION};
 use percent_encoding::percent_decode_str;
 
-use super::auth::CredentialError;
+use super::error::ApiError;
 use crate::{exchange::KeyFlaw, world::World};
+
+/// The challenge of RFC 6750, section 3, to a request without a key.
+const CHALLENGE: &str = "Bearer realm=\"petstore\"";
+/// The same to a request with a bad key.
+const INVALID_TOKEN: &str = "Bearer realm=\"petstore\", error=\"invalid_token\"";
+
+/// What is wrong with the key of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CredentialError {
+    Missing,
+    Repeated,
+    NotBearer,
+    Empty,
+    /// Spaces, or bytes beyond ASCII.
+    Malformed,
+    Unknown,
+}
+
+impl From<CredentialError> for ApiError {
+    /// No message repeats what was sent: it may be a key after all.
+    fn from(error: CredentialError) -> Self {
+        match error {
+            CredentialError::Missing => Self::unauthorized(
+                "the API key is missing: send it as `Authorization: Bearer KEY`",
+                CHALLENGE,
+            ),
+            CredentialError::Repeated => Self::unauthorized(
+                "there is more than one Authorization header: send exactly one",
+                CHALLENGE,
+            ),
+            CredentialError::NotBearer => Self::unauthorized(
+                "the Authorization header has another scheme: send `Authorization: Bearer KEY`",
+                CHALLENGE,
+            ),
+            CredentialError::Empty => Self::unauthorized(
+                "the API key is empty: send it after `Authorization: Bearer `",
+                CHALLENGE,
+            ),
+            CredentialError::Malformed => Self::unauthorized(
+                "the API key holds a space or a character beyond ASCII, which no key does",
+                INVALID_TOKEN,
+            ),
+            CredentialError::Unknown => Self::unauthorized(
+                "the API key is not known: check it for a typing error, or give it to the mock \
+                 with --key KEY=PLAN",
+                INVALID_TOKEN,
+            ),
+        }
+    }
+}
+
+/// Returns the key that a request was sent with.
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().ok_or(CredentialError::Missing)?;
+    if values.next().is_some() {
+        return Err(CredentialError::Repeated);
+    }
+    let bytes = value.as_bytes();
+    let (scheme, rest) = match bytes.iter().position(|byte| *byte == b' ') {
+        Some(space) => bytes.split_at(space),
+        None => (bytes, &b""[..]),
+    };
+    if scheme.is_empty() {
+        return Err(CredentialError::Missing);
+    }
+    if !scheme.eq_ignore_ascii_case(b"bearer") {
+        return Err(CredentialError::NotBearer);
+    }
+    let token = rest.trim_ascii();
+    if token.is_empty() {
+        return Err(CredentialError::Empty);
+    }
+    if !token.iter().all(u8::is_ascii_graphic) {
+        return Err(CredentialError::Malformed);
+    }
+    // All of it is ASCII, so this can't fail.
+    std::str::from_utf8(token).map_err(|_| CredentialError::Malformed)
+}
 
 /// Query parameters that hold keys, whatever their value.
 const NAMES: [&str; 4] = ["api_key", "apikey", "api-key", "access_token"];
@@ -113,5 +192,33 @@ mod tests {
         assert!(other("x-api-key", "free-key") && other("authorization", &basic("free-key:")));
         assert!(other("authorization", &basic("me:free-key")));
         assert!(!other("authorization", "Basic abc") && !other("x-api-key", "nonsense"));
+    }
+
+    fn of(values: &[&'static [u8]]) -> Result<String, CredentialError> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
+        }
+        bearer(&headers).map(str::to_owned)
+    }
+
+    #[test]
+    fn finds_the_key_whatever_the_case_of_the_scheme() {
+        for value in [&b"Bearer k=1/2"[..], b"bearer k=1/2", b"BEARER   k=1/2"] {
+            assert_eq!(of(&[value]).as_deref(), Ok("k=1/2"));
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        assert_eq!(of(&[]), Err(CredentialError::Missing));
+        assert_eq!(of(&[b""]), Err(CredentialError::Missing));
+        assert_eq!(of(&[b"Bearer a", b"Bearer a"]), Err(CredentialError::Repeated));
+        assert_eq!(of(&[b"Basic abc"]), Err(CredentialError::NotBearer));
+        assert_eq!(of(&[b"free-key"]), Err(CredentialError::NotBearer));
+        assert_eq!(of(&[b"Bearer"]), Err(CredentialError::Empty));
+        assert_eq!(of(&[b"Bearer  "]), Err(CredentialError::Empty));
+        assert_eq!(of(&[b"Bearer a b"]), Err(CredentialError::Malformed));
+        assert_eq!(of(&[b"Bearer \xff"]), Err(CredentialError::Malformed));
     }
 }
