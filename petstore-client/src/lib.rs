@@ -18,6 +18,7 @@ pub mod auth;
 pub mod events;
 mod response;
 pub mod retry;
+pub mod transport;
 
 mod call;
 
@@ -43,5 +44,4 @@ pub use response::{Response, ResponseMeta};
 
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 pub use bytes::Bytes;
-pub use reqwest;
 pub use url::Url;

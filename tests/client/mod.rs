@@ -37,3 +37,4 @@ mod shared;
 mod sizes;
 mod together;
 mod told;
+mod transport;

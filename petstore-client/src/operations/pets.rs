@@ -130,7 +130,7 @@ impl Pets {
     )]
     pub fn get(&self, id: i64) -> Call<Pet> {
         let url = self.core.base.at(&format!("/pets/{id}"));
-        let mut request = Request::new("getPet", Method::GET, url);
+        let mut request = Request::new("getPet", Method::GET, url).with_template("/pets/{petId}");
         request.removal = Some(GET_PET_REMOVAL);
         Call::new((Arc::clone(&self.core), self.options), Ok(request))
     }
@@ -149,7 +149,8 @@ impl Store {
     /// ```
     pub fn orders(&self) -> Call<Value> {
         let url = self.core.base.at("/store/orders");
-        let request = Request::new("GET /store/orders", Method::GET, url);
+        let request =
+            Request::new("GET /store/orders", Method::GET, url).with_template("/store/orders");
         Call::new((Arc::clone(&self.core), self.options), Ok(request))
     }
 }
