@@ -160,13 +160,13 @@ impl Ledger {
             must_probe: !self.described || self.blocked.is_some(),
             left: u64::MAX,
             to_reset: Duration::from_secs(60),
-            minute_known: false,
+            minute_known: self.shows_minute,
         };
         let service_now = self.clock.earliest(now);
         self.add_plan(&mut room, now, service_now, policy);
         // A share that was agreed on is exact: nothing has to be left to others.
         let margin = match self.shared_use() {
-            Some(share) if policy.share >= 1.0 => margin(share, self.members.alive(now)),
+            Some(share) if policy.share >= 1.0 => margin(share, self.members(now)),
             _ => 0,
         };
         for window in &self.windows {

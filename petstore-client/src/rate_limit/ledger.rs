@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::clock::{LocalTime, ServiceClock, ServiceTime};
 use super::outstanding::LostRequests;
 use super::plan::PlanUsage;
-use super::slots::{MemberId, Slots};
+use super::sharing::{MemberId, Slot};
 use super::snapshot::{BlockReason, Quota};
 use super::window::{Figure, Relation, Window};
 
@@ -91,13 +91,16 @@ pub(crate) struct Ledger {
     pub(super) blocked: Option<Block>,
     /// Whether a response has shown what this service describes.
     pub(super) described: bool,
+    /// Whether the minute's quota has been shown before it ran out, and no 429 came unforeseen since.
+    pub(super) shows_minute: bool,
     /// When the last 429 came.
     throttled_at: Option<LocalTime>,
     /// 429s in a row; those of requests that were in flight together count once.
     strikes: u32,
     /// The end of the last block that no known figure predicted: a quota is not shown.
     pub(super) unforeseen: Option<LocalTime>,
-    pub(super) members: Slots,
+    /// The members, in the order in which they came.
+    pub(super) slots: Vec<Slot>,
     pub(super) probe: Option<Probe>,
     pub(super) lost: LostRequests,
     pub(super) usage: PlanUsage,
@@ -123,10 +126,11 @@ impl Ledger {
             windows: Vec::new(),
             blocked: None,
             described: false,
+            shows_minute: false,
             throttled_at: None,
             strikes: 0,
             unforeseen: None,
-            members: Slots::default(),
+            slots: Vec::new(),
             probe: None,
             lost: LostRequests::default(),
             usage: PlanUsage::default(),
@@ -148,7 +152,7 @@ impl Ledger {
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
         let Outcome { sent, ended: now, probe, requests, head } = *outcome;
-        let slot = self.members.slot(member);
+        let slot = self.slot(member);
         slot.reserved = slot.reserved.saturating_sub(requests.into());
         if probe {
             self.end_probe(member);
@@ -198,6 +202,7 @@ impl Ledger {
             self.throttled_at = Some(now);
             return Some(self.block(current, now, &head, jitter));
         }
+        self.shows_minute |= self.windows.iter().any(|window| window.quota == Quota::Minute);
         // A request that was forced shows that the service lets in again.
         if is_later && (probe || self.blocked_at(now).is_none()) {
             self.blocked = None;
@@ -218,7 +223,7 @@ impl Ledger {
 
     /// Returns how many requests are reserved by all members: in flight, or about to be sent.
     pub(super) fn reserved(&self) -> u64 {
-        self.members.iter().map(|slot| slot.reserved).sum()
+        self.slots.iter().map(|slot| slot.reserved).sum()
     }
 
     /// Returns how many requests may be counted by the service and are not in its figures.
@@ -306,7 +311,7 @@ impl Ledger {
             self.others_until = Some(now.plus(OTHERS_REMEMBERED));
         }
         if reopened {
-            self.members.turn();
+            self.turn();
         }
     }
 
@@ -347,6 +352,7 @@ impl Ledger {
         };
         if spent.is_none() {
             self.unforeseen = self.unforeseen.max(Some(block.until));
+            self.shows_minute = false;
         }
         self.blocked = self.blocked.filter(|known| known.until > block.until).or(Some(block));
         block

@@ -25,7 +25,7 @@ use super::ledger::{Block, Ledger, ResponseHead};
 use super::member::Member;
 use super::outstanding::Reservation;
 use super::queue::{Lines, Place};
-use super::slots::MemberId;
+use super::sharing::MemberId;
 use super::snapshot::{Blocked, Priority, QuotaWindow, RateLimits, SharedStatus, WaitReason};
 use super::store::{
     AnyStore, Change, MAX_RECORD, RecordKey, StoreError, StoreTime, decode, encode,
@@ -395,8 +395,11 @@ impl Limiter {
                 runtime.spawn(async move {
                     sleep_until(wake).await;
                     let (now, mut state) = limiter.lock();
-                    state.planned = None;
-                    limiter.plan_update(now, state);
+                    // Otherwise another one was planned since, for earlier.
+                    if state.planned == Some(at) {
+                        state.planned = None;
+                        limiter.plan_update(now, state);
+                    }
                 });
             }
             _ => {}
@@ -457,7 +460,7 @@ impl Limiter {
             let known = current.and_then(|current| decode(current, at, wall));
             let mut ledger = known.unwrap_or_else(|| Ledger::new(now, wall));
             ledger.bury(now, |other| other == me || shared.is_alive(other));
-            if !ledger.members.admits(me, now) {
+            if !ledger.admits(me, now) {
                 result = Err("it has as many members as there may be");
                 return current.unwrap_or_default().to_vec();
             }

@@ -11,8 +11,7 @@ use super::clock::{LocalTime, ServiceTime};
 use super::decision::{Decision, Policy};
 use super::ledger::{Block, Ledger, Outcome, Probe, ResponseHead};
 use super::outstanding::{Lease, Requests, Reservation};
-use super::sharing::{Granted, MEMBER_LEASE, Report};
-use super::slots::MemberId;
+use super::sharing::{Granted, MEMBER_LEASE, MemberId, Report};
 use super::snapshot::{BlockReason, Quota, WaitReason};
 use super::window::Window;
 
@@ -21,6 +20,8 @@ use super::window::Window;
 const MAX_UNTOLD: u32 = 16;
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 const MIN_UPDATE_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_millis(10);
+/// How soon a member asks whether what came of its own requests makes room for those that wait.
+const FREED_INTERVAL: Duration = Duration::from_millis(50);
 const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
 const MAX_UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
 /// How often a store that is out of reach is tried.
@@ -162,7 +163,7 @@ impl Member {
                 sharing.holds_probe &= !probe;
                 sharing.used += 1;
             }
-            None => self.ledger.members.slot(self.id).reserved += 1,
+            None => self.ledger.slot(self.id).reserved += 1,
         }
         self.note_probe(now);
         reservation
@@ -302,7 +303,7 @@ impl Member {
             }
             Some(sharing) => sharing.held += 1,
             None => {
-                let slot = self.ledger.members.slot(self.id);
+                let slot = self.ledger.slot(self.id);
                 slot.reserved = slot.reserved.saturating_sub(1);
                 if probe {
                     self.ledger.end_probe(self.id);
@@ -357,7 +358,7 @@ impl Member {
 
     /// Returns how many members there are, this one included; 0 where none are known.
     pub(crate) fn members(&self, now: LocalTime) -> usize {
-        self.ledger.members.alive(self.ledger_time(now))
+        self.ledger.members(self.ledger_time(now))
     }
 
     /// Returns when the record is to be updated next, if anything is to be told or asked for.
@@ -370,6 +371,7 @@ impl Member {
             None => (MAX_UNTOLD, MIN_UPDATE_INTERVAL),
         };
         let soon = sharing.updated_at.plus(interval);
+        let freed = sharing.updated_at.plus(FREED_INTERVAL);
         let is_idle = self.requests.count() == 0 && waiting == 0;
         let told = match (&sharing.state, sharing.untold) {
             (SharingState::Alone, untold) => {
@@ -382,7 +384,11 @@ impl Member {
             (_, 0) if !has_something => None,
             _ => Some(sharing.updated_at.plus(MAX_UPDATE_INTERVAL)),
         };
-        let asked = (waiting > 0 && sharing.held == 0).then_some(sharing.ask_at);
+        // What came of its own requests makes room for others, perhaps.
+        let asked = (waiting > 0 && sharing.held == 0).then_some(match sharing.untold {
+            1.. if !sharing.is_kept => sharing.ask_at.min(freed),
+            _ => sharing.ask_at,
+        });
         let first = match sharing.state {
             SharingState::New => sharing.updated_at,
             _ => sharing.updated_at.plus(MIN_UPDATE_PAUSE),
@@ -462,7 +468,7 @@ impl Member {
             let (id, reserved) = (self.id, self.requests.count());
             // What others had reserved may be counted; from now on they cannot be seen.
             self.ledger.bury(self.ledger_time(now), |member| member == id);
-            self.ledger.members.slot(id).reserved = reserved;
+            self.ledger.slot(id).reserved = reserved;
             self.note_probe(now);
         }
     }

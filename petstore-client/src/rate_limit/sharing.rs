@@ -5,15 +5,21 @@
 //! `remaining` and the member's reservations together. A member under its share goes first; what
 //! others do not ask for is free towards the window's end.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::clock::LocalTime;
 use super::decision::{Allowance, Decision, Policy};
 use super::ledger::{Block, Ledger, Outcome, Probe};
-use super::slots::{MemberId, Slot};
 use super::snapshot::{Quota, WaitReason};
 use super::window::Window;
 
+/// A record holds so many members.
+pub(super) const MAX_MEMBERS: usize = 64;
+/// What one request adds to a turn, which loses a quarter with each window.
+const TURN_UNIT: u64 = 1_024;
 /// A member that does not update for so long is taken to be dead.
 pub(super) const MEMBER_LEASE: Duration = Duration::from_secs(5);
 /// A probe that was granted is in flight by then, which the member's next update says.
@@ -27,6 +33,43 @@ const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
 const MAX_SPREAD: Duration = Duration::from_millis(300);
 /// In the last part of a window nothing is kept for members that do not ask for it.
 const FREE_FOR_ALL: f64 = 0.05;
+
+/// A process that shares a key's limits with others through a store.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+pub struct MemberId(pub(crate) u64);
+
+impl MemberId {
+    pub(crate) fn random() -> Self {
+        Self(RandomState::new().hash_one("member"))
+    }
+
+    /// Returns the number, which no other member is likely to have.
+    #[must_use]
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// One member's part of the ledger.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Slot {
+    pub(super) id: MemberId,
+    /// Requests drawn ahead, in flight, or answered and not told yet.
+    pub(super) reserved: u64,
+    /// Calls that wait for a reservation.
+    pub(super) want: u64,
+    /// What it got in this window, and in the one before.
+    pub(super) got: u64,
+    pub(super) previous: u64,
+    /// Whether calls waited at the end of the window before.
+    hungry: bool,
+    /// What it got in all windows, the older the less: the smallest goes first.
+    pub(super) turn: u64,
+    /// When it is taken to be dead.
+    pub(super) until: LocalTime,
+}
 
 /// What a member tells with an update, in the ledger's time.
 #[derive(Debug, Clone, Default)]
@@ -57,11 +100,48 @@ pub(crate) struct Granted {
 }
 
 impl Ledger {
+    /// Returns a member's slot; a new one comes last.
+    pub(super) fn slot(&mut self, id: MemberId) -> &mut Slot {
+        let place = self.slots.iter().position(|slot| slot.id == id).unwrap_or_else(|| {
+            let turn = self.slots.iter().map(|slot| slot.turn).max().unwrap_or(0);
+            let until = LocalTime(i64::MAX);
+            // What it needs is not known yet.
+            let new = Slot { id, turn, until, hungry: true, ..Slot::default() };
+            self.slots.push(new);
+            self.slots.len() - 1
+        });
+        &mut self.slots[place]
+    }
+
+    /// Returns how many members are alive.
+    pub(super) fn members(&self, now: LocalTime) -> usize {
+        self.slots.iter().filter(|slot| now < slot.until).count()
+    }
+
+    /// Returns whether there is room for a member; the dead make room.
+    pub(super) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
+        let is_known = self.slots.iter().any(|slot| slot.id == id);
+        if self.slots.len() >= MAX_MEMBERS && !is_known {
+            self.slots.retain(|slot| now < slot.until);
+        }
+        self.slots.len() < MAX_MEMBERS || is_known
+    }
+
+    /// Begins a new window for all members.
+    pub(super) fn turn(&mut self) {
+        for slot in &mut self.slots {
+            (slot.previous, slot.hungry) = (slot.got, slot.want > 0);
+            slot.turn = slot.turn / 4 * 3 + slot.got.saturating_mul(TURN_UNIT);
+            slot.got = 0;
+        }
+        self.slots.retain(|slot| slot.reserved > 0 || slot.hungry || slot.previous > 0);
+    }
+
     /// Counts what dead members had reserved as lost, and ends their probes. What they got is
     /// remembered: a member that has nothing to tell for a while looks the same.
     pub(crate) fn bury(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
         let (lost, probe) = (&mut self.lost, &mut self.probe);
-        for slot in self.members.iter_mut().filter(|slot| now >= slot.until || !is_alive(slot.id)) {
+        for slot in self.slots.iter_mut().filter(|slot| now >= slot.until || !is_alive(slot.id)) {
             if slot.reserved > 0 {
                 lost.add(u32::try_from(slot.reserved).unwrap_or(u32::MAX), now, now);
             }
@@ -94,12 +174,12 @@ impl Ledger {
                 _ => {}
             },
         }
-        let slot = self.members.slot(me);
+        let slot = self.slot(me);
         slot.until = now.plus(MEMBER_LEASE);
         (slot.reserved, slot.want) = (report.reserved, report.want);
         slot.got = slot.got.saturating_sub(report.given_back);
         let granted = self.grant(me, report, policy, now);
-        let slot = self.members.slot(me);
+        let slot = self.slot(me);
         slot.reserved += granted.requests;
         slot.got += granted.requests;
         if granted.probe {
@@ -119,7 +199,7 @@ impl Ledger {
         let Allowance { probe, requests: most, left } = match self.allowance(now, policy) {
             Ok(allowance) => allowance,
             Err(Decision::WaitUntil(block)) => {
-                let spread = if self.members.len() > 1 { report.spread } else { 0.0 };
+                let spread = if self.slots.len() > 1 { report.spread } else { 0.0 };
                 let opens = block.until.plus(MAX_SPREAD.mul_f64(spread));
                 // Another member may learn that it ends sooner.
                 let look = (block.until.since(now) / 16).clamp(MAX_ASK_INTERVAL, MAX_LOOK_INTERVAL);
@@ -158,8 +238,8 @@ impl Ledger {
 
     /// Returns how many members wait whose turn is before this one's.
     fn waiting_before(&self, me: MemberId) -> u32 {
-        let own = self.members.get(me).map(|slot| (slot.turn, slot.id));
-        let waiting = self.members.iter().filter(|slot| slot.want > 0 && slot.id != me);
+        let own = self.slots.iter().find(|slot| slot.id == me).map(|slot| (slot.turn, slot.id));
+        let waiting = self.slots.iter().filter(|slot| slot.want > 0 && slot.id != me);
         let before = waiting.filter(|slot| Some((slot.turn, slot.id)) < own).count();
         u32::try_from(before).unwrap_or(u32::MAX).min(8)
     }
@@ -167,7 +247,7 @@ impl Ledger {
     /// Returns a member's part of what is free: all are filled to the same level, as far as they
     /// ask or are expected to.
     fn part_of(&self, me: MemberId, report: &Report, free: u64, now: LocalTime) -> u64 {
-        let members = self.members.len() as u64;
+        let members = self.slots.len() as u64;
         let service_now = self.clock.earliest(now);
         let is_open = |window: &&Window| {
             window.quota == Quota::Minute && !self.has_passed(window, service_now)
@@ -180,7 +260,7 @@ impl Ledger {
         let rest = ((rest - FREE_FOR_ALL) / (1.0 - FREE_FOR_ALL)).max(0.0);
         let own = report.want + report.ahead.min(free / (4 * members));
         let demands: Vec<(u64, u64)> = self
-            .members
+            .slots
             .iter()
             .map(|slot| (slot.got, if slot.id == me { own } else { slot.demand(share, rest) }))
             .collect();
@@ -196,11 +276,11 @@ impl Ledger {
             let middle = low + (high - low).div_ceil(2);
             if filled(middle) <= free { low = middle } else { high = middle - 1 }
         }
-        let got = self.members.get(me).map_or(0, |slot| slot.got);
+        let got = self.slots.iter().find(|slot| slot.id == me).map_or(0, |slot| slot.got);
         let granted = low.saturating_sub(got).min(own);
         // One each of what is left over, in turn.
         let above = |slot: &Slot, demand: u64| slot.got <= low && slot.got + demand > low;
-        let mut in_turn: Vec<_> = std::iter::zip(self.members.iter(), &demands)
+        let mut in_turn: Vec<_> = std::iter::zip(&self.slots, &demands)
             .filter(|(slot, (_, demand))| above(slot, *demand))
             .map(|(slot, _)| (slot.turn, slot.id))
             .collect();
@@ -208,5 +288,30 @@ impl Ledger {
         let over = free - filled(low);
         let rank = in_turn.iter().position(|(_, id)| *id == me);
         granted + u64::from(rank.is_some_and(|rank| (rank as u64) < over))
+    }
+}
+
+impl Slot {
+    /// Returns what another member is expected to ask for; `rest` is what is left of the window.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a part of a limit: rounding down is meant, and `as` saturates"
+    )]
+    fn demand(&self, share: u64, rest: f64) -> u64 {
+        let expected = match (self.want > 0 || self.hungry, self.previous) {
+            (true, previous) => (2 * previous + 1).max(share),
+            (false, 0) => 0,
+            (false, previous) => 2 * previous + 1,
+        };
+        let missing = expected.saturating_sub(self.got);
+        if rest == 0.0 {
+            self.want
+        } else if self.want > 0 {
+            self.want.max(missing)
+        } else {
+            missing.min((expected as f64 * rest + 0.9) as u64)
+        }
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, SECOND, ServiceTime, micros};
 use super::ledger::Ledger;
-use super::slots::MemberId;
+use super::sharing::MemberId;
 
 /// Changes with each change of what is written. A record of another format is replaced.
 const FORMAT: u8 = 1;
@@ -281,7 +281,7 @@ mod tests {
         let mut ledger = Ledger::new(LocalTime(0), ServiceTime(0));
         let (until, named) = (LocalTime(13 * HOUR), ServiceTime(13 * HOUR));
         ledger.blocked = Some(Block { until, named, reason: BlockReason::Ban });
-        ledger.members.slot(MemberId(1)).reserved = 5;
+        ledger.slot(MemberId(1)).reserved = 5;
         encode(&ledger, at(1, 10), ServiceTime(10 * HOUR))
     }
 
@@ -328,7 +328,7 @@ mod tests {
     fn a_record_of_the_most_members_with_the_largest_figures_is_no_larger_than_it_may_be() {
         let mut ledger = Ledger::new(LocalTime(i64::MAX), ServiceTime(i64::MAX));
         for member in 0..64 {
-            let slot = ledger.members.slot(MemberId(u64::MAX - member));
+            let slot = ledger.slot(MemberId(u64::MAX - member));
             (slot.reserved, slot.want, slot.got) = (1 << 32, 1 << 20, 1 << 32);
             (slot.previous, slot.turn) = (1 << 32, 1 << 44);
         }
