@@ -16,6 +16,8 @@ use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::http::base_url::BaseUrl;
 use crate::options::{CallLimits, RequestOptions, option_setters};
+#[cfg(feature = "test-util")]
+use crate::rate_limit::TestClock;
 use crate::rate_limit::{AnyStore, ClientLimiters, LimitStore, Plan, Policy};
 use crate::retry::{BudgetState, FailedAttempt, RetryAdvice, RetryBudget, RetryPolicy};
 use crate::transport::{Connection, DynTransport, Network, Proxy, Tls, Transport};
@@ -51,6 +53,10 @@ pub struct ClientBuilder {
     user_agent: Option<String>,
     store: Option<Arc<dyn AnyStore>>,
     events: Events,
+    #[cfg(feature = "test-util")]
+    isolated: bool,
+    #[cfg(feature = "test-util")]
+    test_clock: Option<TestClock>,
 }
 
 impl Client {
@@ -105,6 +111,10 @@ impl ClientBuilder {
             user_agent: None,
             store: None,
             events: Events::default(),
+            #[cfg(feature = "test-util")]
+            isolated: false,
+            #[cfg(feature = "test-util")]
+            test_clock: None,
         }
     }
 
@@ -296,6 +306,27 @@ impl ClientBuilder {
         self
     }
 
+    /// Keeps what is known of rate limits apart from the other clients of the process that use the
+    /// same key: for tests, which meet on ports that are used again.
+    #[cfg(feature = "test-util")]
+    pub fn isolated_limits(mut self) -> Self {
+        self.isolated = true;
+        self
+    }
+
+    /// Sets the service's clock, for tests that move it: what becomes of a limit is then known
+    /// without a request, and a call that waits sees it within 10 ms. It implies
+    /// [`isolated_limits`](Self::isolated_limits), and serves no shared ones.
+    #[cfg(feature = "test-util")]
+    pub fn service_clock(
+        mut self,
+        now: impl Fn() -> std::time::SystemTime + Send + Sync + 'static,
+    ) -> Self {
+        self.isolated = true;
+        self.test_clock = Some(TestClock::new(now));
+        self
+    }
+
     /// Builds the client.
     ///
     /// # Errors
@@ -317,10 +348,13 @@ impl ClientBuilder {
                 Network::builtin(base.as_url().clone(), http, self.connection.connect_timeout())
             }
         };
+        let limiters = ClientLimiters::new(base.as_url().clone(), self.store);
+        #[cfg(feature = "test-util")]
+        let limiters = if self.isolated { limiters.isolated(self.test_clock) } else { limiters };
         Ok(Client::of(Core {
             network,
             credentials,
-            limiters: ClientLimiters::new(base.as_url().clone(), self.store),
+            limiters,
             base,
             limits: CallLimits::default().with(&self.options),
             policy: self.policy,
@@ -347,6 +381,11 @@ impl ClientBuilder {
         }
         if plan.is_some_and(|plan| plan.per_minute == Some(0) || plan.per_day == Some(0)) {
             return Err(Error::config("plan", "a quota of 0 would block every call"));
+        }
+        #[cfg(feature = "test-util")]
+        if self.test_clock.is_some() && self.store.is_some() {
+            let problem = "it serves no limits that processes share";
+            return Err(Error::config("service clock", problem));
         }
         if self.transport.is_some()
             && let Some(setting) = self.connection.any()

@@ -30,6 +30,8 @@ pub mod operations;
 
 #[cfg(test)]
 mod simulator;
+#[cfg(feature = "test-util")]
+pub mod test_util;
 
 pub use auth::ApiKey;
 pub use builder::ClientBuilder;

@@ -35,6 +35,7 @@ mod settings;
 mod shaping;
 mod shared;
 mod sizes;
+mod test_util;
 mod together;
 mod told;
 mod transport;

@@ -165,6 +165,15 @@ impl Failure {
         }
     }
 
+    /// Returns the response that ended the call, if one did.
+    pub(crate) fn response(&self) -> Option<&ErrorResponse> {
+        match self {
+            Self::Response(response) | Self::Decode { response, .. } => Some(response),
+            Self::RateLimited { response, .. } => response.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Returns whether the request cannot have reached the service.
     pub(crate) fn not_sent(&self) -> bool {
         match self {

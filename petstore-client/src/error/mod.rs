@@ -97,11 +97,7 @@ impl Error {
     }
 
     fn response(&self) -> Option<&ErrorResponse> {
-        match &self.0.failure {
-            Failure::Response(response) | Failure::Decode { response, .. } => Some(response),
-            Failure::RateLimited { response, .. } => response.as_deref(),
-            _ => None,
-        }
+        self.0.failure.response()
     }
 
     /// Returns the status of the response, where one came.

@@ -81,6 +81,8 @@ pub(crate) struct Limiter {
     /// Wakes all waiters: another block holds them back, which may be too long for some.
     changed: Notify,
     shared: Option<SharedRecord>,
+    #[cfg(feature = "test-util")]
+    test_clock: Option<super::TestClock>,
 }
 
 #[derive(Debug)]
@@ -151,7 +153,21 @@ impl Limiter {
             state: Mutex::new(state),
             changed: Notify::new(),
             shared,
+            #[cfg(feature = "test-util")]
+            test_clock: None,
         })
+    }
+
+    /// Creates a limiter that goes by a clock of a test.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn on_test_clock(clock: super::TestClock) -> Arc<Self> {
+        let limiter = Self::new(None);
+        let mut limiter = Arc::into_inner(limiter).expect("nobody else has it yet");
+        let state = limiter.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let wall = ServiceTime::from(clock.wall());
+        state.member = Member::new(MemberId::random(), LocalTime(0), wall, false);
+        limiter.test_clock = Some(clock);
+        Arc::new_cyclic(|this| Self { this: Weak::clone(this), ..limiter })
     }
 
     /// Waits until a request may be sent. Fails as soon as a block is known to last longer than
@@ -171,6 +187,8 @@ impl Limiter {
         loop {
             let changed = self.changed.notified();
             let (is_first, decision, kept, wake) = self.look(&line, request.latest);
+            #[cfg(feature = "test-util")]
+            let wake = self.test_clock.as_ref().map_or(wake, |clock| clock.look(wake));
             let wait = match decision {
                 Some(Decision::WaitUntil(block)) => {
                     let blocked = self.blocked(&block);
@@ -365,10 +383,18 @@ impl Limiter {
     }
 
     fn local(&self, at: Instant) -> LocalTime {
+        #[cfg(feature = "test-util")]
+        if let Some(clock) = &self.test_clock {
+            return clock.local();
+        }
         LocalTime(micros(at.saturating_duration_since(self.start)))
     }
 
     fn instant(&self, at: LocalTime) -> Instant {
+        #[cfg(feature = "test-util")]
+        if let Some(clock) = &self.test_clock {
+            return clock.instant(at);
+        }
         clock::after(self.start, at.since(LocalTime(0)))
     }
 }

@@ -45,6 +45,8 @@ mod snapshot;
 pub(crate) mod clock;
 mod outstanding;
 mod plan;
+#[cfg(feature = "test-util")]
+mod test_clock;
 mod window;
 
 pub(crate) mod ledger;
@@ -88,5 +90,7 @@ pub use snapshot::{
 };
 pub(crate) use store::AnyStore;
 pub use store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+#[cfg(feature = "test-util")]
+pub(crate) use test_clock::TestClock;
 #[cfg(test)]
 pub(crate) use window::Figure;

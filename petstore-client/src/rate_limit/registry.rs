@@ -24,6 +24,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
 struct Registry {
     seeds: [RandomState; 2],
     limiters: Mutex<Limiters>,
+    #[cfg(feature = "test-util")]
+    test_clock: Option<super::TestClock>,
 }
 
 #[derive(Default)]
@@ -38,13 +40,36 @@ pub(crate) struct ClientLimiters {
     base: Url,
     /// The store by which processes share limits, if they do.
     store: Option<Arc<dyn AnyStore>>,
+    /// The limiters of this client alone, where it shares none with the others of the process.
+    #[cfg(feature = "test-util")]
+    isolated: Option<Registry>,
     /// The limiter of a fixed key, or else of the last one.
     last: Mutex<Option<(HeaderValue, Arc<Limiter>)>>,
 }
 
 impl ClientLimiters {
     pub(crate) fn new(base: Url, store: Option<Arc<dyn AnyStore>>) -> Self {
-        Self { base, store, last: Mutex::default() }
+        Self {
+            base,
+            store,
+            #[cfg(feature = "test-util")]
+            isolated: None,
+            last: Mutex::default(),
+        }
+    }
+
+    /// Shares no limiter with other clients; they go by a test's clock, where one is given.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn isolated(self, test_clock: Option<super::TestClock>) -> Self {
+        Self { isolated: Some(Registry { test_clock, ..Registry::new() }), ..self }
+    }
+
+    fn registry(&self) -> &Registry {
+        #[cfg(feature = "test-util")]
+        if let Some(isolated) = &self.isolated {
+            return isolated;
+        }
+        &REGISTRY
     }
 
     /// Returns the limiter of a key.
@@ -55,7 +80,7 @@ impl ClientLimiters {
         {
             return Arc::clone(limiter);
         }
-        let limiter = REGISTRY.limiter(&self.base, self.store.as_ref(), authorization);
+        let limiter = self.registry().limiter(&self.base, self.store.as_ref(), authorization);
         *last = Some((authorization.clone(), Arc::clone(&limiter)));
         limiter
     }
@@ -69,7 +94,12 @@ impl ClientLimiters {
 
 impl Registry {
     fn new() -> Self {
-        Self { seeds: [RandomState::new(), RandomState::new()], limiters: Mutex::default() }
+        Self {
+            seeds: [RandomState::new(), RandomState::new()],
+            limiters: Mutex::default(),
+            #[cfg(feature = "test-util")]
+            test_clock: None,
+        }
     }
 
     fn limiter(
@@ -88,10 +118,17 @@ impl Registry {
             return Arc::clone(limiter);
         }
         limiters.sweep();
-        let limiter = Limiter::new(store.map(|store| SharedRecord {
+        let shared = store.map(|store| SharedRecord {
             store: Arc::clone(store),
             key: record_key(&origin, authorization),
-        }));
+        });
+        #[cfg(feature = "test-util")]
+        let limiter = match &self.test_clock {
+            Some(clock) => Limiter::on_test_clock(clock.clone()),
+            None => Limiter::new(shared),
+        };
+        #[cfg(not(feature = "test-util"))]
+        let limiter = Limiter::new(shared);
         limiters.by_digest.insert(digest, Arc::clone(&limiter));
         limiter
     }

@@ -20,8 +20,13 @@ pub struct Tls {
     backend: Option<TlsBackend>,
     roots: Option<Vec<u8>>,
     only_roots: bool,
-    identity: Option<Vec<u8>>,
+    /// A client certificate, and how it is presented: programs without one have no code for that.
+    identity: Option<(Vec<u8>, PresentIdentity)>,
 }
+
+/// Takes the certificate, and whether the system's library is used.
+type PresentIdentity =
+    fn(reqwest::ClientBuilder, &[u8], bool) -> reqwest::Result<reqwest::ClientBuilder>;
 
 /// A TLS library, of those that were compiled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +74,7 @@ impl Tls {
 
     /// Presents a client certificate: its chain and its private key (PKCS #8), as PEM.
     pub fn client_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.identity = Some(pem.into());
+        self.identity = Some((pem.into(), present_identity));
         self
     }
 }
@@ -90,51 +95,35 @@ impl fmt::Debug for Tls {
 /// ```
 #[derive(Clone)]
 #[must_use]
-pub struct Proxy {
-    url: Option<String>,
-    credentials: Option<(String, String)>,
-    no_proxy: Option<String>,
-}
+pub struct Proxy(Option<Result<reqwest::Proxy, &'static str>>);
 
 impl Proxy {
     /// Sends everything through one proxy, such as `http://proxy.internal:3128`.
-    pub fn all(url: impl Into<String>) -> Self {
-        Self { url: Some(url.into()), credentials: None, no_proxy: None }
+    pub fn all(url: impl AsRef<str>) -> Self {
+        // The message of the parser may hold a password.
+        Self(Some(reqwest::Proxy::all(url.as_ref()).map_err(|_| "its URL is not valid")))
     }
 
     /// Uses no proxy, whatever the system's settings say.
     pub fn none() -> Self {
-        Self { url: None, credentials: None, no_proxy: None }
+        Self(None)
     }
 
     /// Sets the user and password for the proxy.
-    pub fn basic_auth(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
-        self.credentials = Some((user.into(), password.into()));
-        self
+    pub fn basic_auth(self, user: &str, password: &str) -> Self {
+        Self(self.0.map(|proxy| proxy.map(|proxy| proxy.basic_auth(user, password))))
     }
 
     /// Sets the hosts that are reached directly, in the form of `NO_PROXY`: `.internal,10.0.0.0/8`.
-    pub fn no_proxy(mut self, hosts: impl Into<String>) -> Self {
-        self.no_proxy = Some(hosts.into());
-        self
-    }
-
-    fn configure(&self, http: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, Error> {
-        let Some(url) = &self.url else { return Ok(http.no_proxy()) };
-        // The message of the parser may hold the password.
-        let proxy = reqwest::Proxy::all(url)
-            .map_err(|_| Error::config("proxy", "its URL is not valid"))?
-            .no_proxy(self.no_proxy.as_deref().and_then(reqwest::NoProxy::from_string));
-        Ok(http.proxy(match &self.credentials {
-            Some((user, password)) => proxy.basic_auth(user, password),
-            None => proxy,
-        }))
+    pub fn no_proxy(self, hosts: &str) -> Self {
+        let hosts = reqwest::NoProxy::from_string(hosts);
+        Self(self.0.map(|proxy| proxy.map(|proxy| proxy.no_proxy(hosts))))
     }
 }
 
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Proxy").field("no_proxy", &self.no_proxy).finish_non_exhaustive()
+        f.write_str("Proxy(…)")
     }
 }
 
@@ -172,13 +161,14 @@ impl Connection {
             .referer(false)
             .connect_timeout(self.connect_timeout())
             .pool_idle_timeout(self.pool_idle_timeout.unwrap_or(Duration::from_secs(90)));
-        if let Some(proxy) = &self.proxy {
-            http = proxy.configure(http)?;
-        }
-        if base.is_loopback() {
+        http = match &self.proxy {
             // A proxy could not reach this machine's loopback, and would see the key.
-            http = http.no_proxy();
-        }
+            _ if base.is_loopback() => http.no_proxy(),
+            None => http,
+            Some(Proxy(None)) => http.no_proxy(),
+            Some(Proxy(Some(Ok(proxy)))) => http.proxy(proxy.clone()),
+            Some(Proxy(Some(Err(problem)))) => return Err(Error::config("proxy", *problem)),
+        };
         let http = tls(http, base, self.tls.as_ref().unwrap_or(&Tls::new()))?;
         http.build().map_err(|error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
@@ -208,8 +198,8 @@ fn tls(
         return Err(Error::config("root certificates", "there is no certificate in PEM"));
     }
     let http = match &tls.identity {
-        Some(pem) => {
-            http.identity(identity(pem, is_native).map_err(|e| problem("client certificate", e))?)
+        Some((pem, present)) => {
+            present(http, pem, is_native).map_err(|error| problem("client certificate", error))?
         }
         None => http,
     };
@@ -262,16 +252,28 @@ fn backend(
     }
 }
 
-#[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
-fn identity(pem: &[u8], is_native: bool) -> reqwest::Result<reqwest::Identity> {
+#[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]
+fn present_identity(
+    http: reqwest::ClientBuilder,
+    pem: &[u8],
+    is_native: bool,
+) -> reqwest::Result<reqwest::ClientBuilder> {
     #[cfg(feature = "native-tls")]
     if is_native {
-        return reqwest::Identity::from_pkcs8_pem(pem, pem);
+        return Ok(http.identity(reqwest::Identity::from_pkcs8_pem(pem, pem)?));
     }
-    #[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]
-    let identity = reqwest::Identity::from_pem(pem);
-    #[cfg(not(any(feature = "rustls", feature = "rustls-no-provider")))]
-    let identity = reqwest::Identity::from_pkcs8_pem(pem, pem);
     let _ = is_native;
-    identity
+    Ok(http.identity(reqwest::Identity::from_pem(pem)?))
+}
+
+#[cfg(not(any(feature = "rustls", feature = "rustls-no-provider")))]
+fn present_identity(
+    http: reqwest::ClientBuilder,
+    pem: &[u8],
+    _: bool,
+) -> reqwest::Result<reqwest::ClientBuilder> {
+    #[cfg(feature = "native-tls")]
+    let http = http.identity(reqwest::Identity::from_pkcs8_pem(pem, pem)?);
+    let _ = pem;
+    Ok(http)
 }
