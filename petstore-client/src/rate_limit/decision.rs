@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::clock::{LocalTime, ServiceTime};
-use super::ledger::{Block, GUARD_STEP, Ledger};
+use super::ledger::{GUARD_STEP, Ledger};
+use super::outcome::Block;
 use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
 use super::window::{ASSUMED_SHARE, Window};
 

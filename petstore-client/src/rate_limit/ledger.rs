@@ -12,9 +12,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceClock, ServiceTime};
+use super::outcome::{Block, Outcome, ResponseHead};
 use super::outstanding::LostRequests;
 use super::plan::PlanUsage;
-use super::sharing::{MemberId, Slot};
+use super::slot::{MemberId, Slot};
 use super::snapshot::{BlockReason, Quota};
 use super::window::{Figure, Relation, Window};
 
@@ -34,46 +35,10 @@ const MAX_GUARD: Duration = Duration::from_secs(2);
 const OTHERS_REMEMBERED: Duration = Duration::from_secs(300);
 /// How much a response counts in the mean latency.
 const LATENCY_WEIGHT: u32 = 16;
+/// A record holds so many members.
+const MAX_MEMBERS: usize = 64;
 /// A service has two quotas; their limits may change. So many windows are kept.
 const MAX_WINDOWS: usize = 4;
-
-/// No request may be sent before an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Block {
-    pub(crate) until: LocalTime,
-    /// The end that the service named, which may be before `until`.
-    pub(crate) named: ServiceTime,
-    pub(crate) reason: BlockReason,
-}
-
-impl Block {
-    /// Returns the block on a clock that is `by` microseconds ahead.
-    pub(super) fn moved(self, by: i64) -> Self {
-        Self { until: self.until.moved(by), ..self }
-    }
-}
-
-/// The head of a response, as far as it matters for limits.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ResponseHead {
-    pub(crate) status: u16,
-    pub(crate) date: Option<ServiceTime>,
-    pub(crate) figure: Option<Figure>,
-    pub(crate) retry_after: Option<Duration>,
-}
-
-/// What came of a request that was sent, or of several that were answered alike.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Outcome {
-    /// When the last of them was sent, and answered or given up.
-    pub(super) sent: LocalTime,
-    pub(super) ended: LocalTime,
-    pub(super) probe: bool,
-    /// How many reservations it ends; none, where its lease had ended before.
-    pub(super) requests: u32,
-    /// `None`: no response came.
-    pub(super) head: Option<ResponseHead>,
-}
 
 /// A request is in flight whose response tells how many may follow.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -211,6 +176,30 @@ impl Ledger {
         None
     }
 
+    /// Returns a member's slot; a new one comes last.
+    pub(super) fn slot(&mut self, id: MemberId) -> &mut Slot {
+        let place = self.slots.iter().position(|slot| slot.id == id).unwrap_or_else(|| {
+            let turn = self.slots.iter().map(|slot| slot.turn).max().unwrap_or(0);
+            self.slots.push(Slot::new(id, turn));
+            self.slots.len() - 1
+        });
+        &mut self.slots[place]
+    }
+
+    /// Returns how many members are alive.
+    pub(super) fn members(&self, now: LocalTime) -> usize {
+        self.slots.iter().filter(|slot| now < slot.until).count()
+    }
+
+    /// Returns whether there is room for a member; the dead make room.
+    pub(super) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
+        let is_known = self.slots.iter().any(|slot| slot.id == id);
+        if self.slots.len() >= MAX_MEMBERS && !is_known {
+            self.slots.retain(|slot| now < slot.until);
+        }
+        self.slots.len() < MAX_MEMBERS || is_known
+    }
+
     /// Ends the probe, if it is this member's.
     pub(super) fn end_probe(&mut self, member: MemberId) {
         self.probe = self.probe.filter(|probe| probe.member != member);
@@ -311,7 +300,7 @@ impl Ledger {
             self.others_until = Some(now.plus(OTHERS_REMEMBERED));
         }
         if reopened {
-            self.turn();
+            self.slots.retain_mut(Slot::turn);
         }
     }
 

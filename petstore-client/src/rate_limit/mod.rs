@@ -43,6 +43,7 @@
 mod snapshot;
 
 pub(crate) mod clock;
+pub(crate) mod outcome;
 mod outstanding;
 mod plan;
 #[cfg(feature = "test-util")]
@@ -54,6 +55,7 @@ pub(crate) mod ledger;
 pub(crate) mod decision;
 
 mod sharing;
+mod slot;
 
 pub(crate) mod member;
 
@@ -67,6 +69,7 @@ pub(crate) mod store;
 pub(crate) mod limiter;
 
 mod registry;
+mod updates;
 
 #[cfg(all(test, shuttle))]
 mod model;
@@ -84,7 +87,7 @@ pub(crate) use limiter::{Acquire, Limiter, Permit, Wait};
 #[cfg(test)]
 pub(crate) use outstanding::Reservation;
 pub(crate) use registry::ClientLimiters;
-pub use sharing::MemberId;
+pub use slot::MemberId;
 pub use snapshot::{
     BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, SharedStatus, WaitReason,
 };

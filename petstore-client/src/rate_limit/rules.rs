@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::decision::{Decision, Policy};
-use super::ledger::{Probe, ResponseHead};
+use super::ledger::Probe;
 use super::member::Member;
+use super::outcome::ResponseHead;
 use super::outstanding::Reservation;
-use super::sharing::MemberId;
+use super::slot::MemberId;
 use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
 use super::window::Figure;
 
@@ -34,8 +35,8 @@ fn decide(member: &Member, now: i64) -> Decision {
 fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reservation {
     let decision = member.decide(at(now), policy);
     let Decision::Send { probe } = decision else { panic!("{now}: {decision:?}") };
-    let mut request = member.reserve(at(now), probe);
-    assert!(member.start(&mut request, at(now), LEASE));
+    let request = member.reserve(at(now), probe);
+    assert!(member.start(request, at(now), LEASE));
     request
 }
 
@@ -240,11 +241,11 @@ fn a_request_is_lost_only_once() {
 #[test]
 fn an_unused_reservation_lapses_and_is_not_lost() {
     let mut member = new();
-    let mut unused = member.reserve(at(0), true);
+    let unused = member.reserve(at(0), true);
     assert_eq!(decide(&member, 0), Decision::WaitForResponse(WaitReason::Probe));
     member.expire(at(2));
     assert_eq!(decide(&member, 2), Decision::Send { probe: true });
-    assert!(!member.start(&mut unused, at(2), LEASE));
+    assert!(!member.start(unused, at(2), LEASE));
     member.release(unused);
     assert_eq!((member.in_flight(), member.unresolved()), (0, 0));
 }

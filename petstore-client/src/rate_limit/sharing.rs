@@ -5,21 +5,16 @@
 //! `remaining` and the member's reservations together. A member under its share goes first; what
 //! others do not ask for is free towards the window's end.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 use super::clock::LocalTime;
 use super::decision::{Allowance, Decision, Policy};
-use super::ledger::{Block, Ledger, Outcome, Probe};
+use super::ledger::{Ledger, Probe};
+use super::outcome::{Block, Outcome};
+use super::slot::{MemberId, Slot};
 use super::snapshot::{Quota, WaitReason};
 use super::window::Window;
 
-/// A record holds so many members.
-pub(super) const MAX_MEMBERS: usize = 64;
-/// What one request adds to a turn, which loses a quarter with each window.
-const TURN_UNIT: u64 = 1_024;
 /// A member that does not update for so long is taken to be dead.
 pub(super) const MEMBER_LEASE: Duration = Duration::from_secs(5);
 /// A probe that was granted is in flight by then, which the member's next update says.
@@ -34,43 +29,6 @@ const MAX_SPREAD: Duration = Duration::from_millis(300);
 /// In the last part of a window nothing is kept for members that do not ask for it.
 const FREE_FOR_ALL: f64 = 0.05;
 
-/// A process that shares a key's limits with others through a store.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
-pub struct MemberId(pub(crate) u64);
-
-impl MemberId {
-    pub(crate) fn random() -> Self {
-        Self(RandomState::new().hash_one("member"))
-    }
-
-    /// Returns the number, which no other member is likely to have.
-    #[must_use]
-    pub fn get(self) -> u64 {
-        self.0
-    }
-}
-
-/// One member's part of the ledger.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Slot {
-    pub(super) id: MemberId,
-    /// Requests drawn ahead, in flight, or answered and not told yet.
-    pub(super) reserved: u64,
-    /// Calls that wait for a reservation.
-    pub(super) want: u64,
-    /// What it got in this window, and in the one before.
-    pub(super) got: u64,
-    pub(super) previous: u64,
-    /// Whether calls waited at the end of the window before.
-    hungry: bool,
-    /// What it got in all windows, the older the less: the smallest goes first.
-    pub(super) turn: u64,
-    /// When it is taken to be dead.
-    pub(super) until: LocalTime,
-}
-
 /// What a member tells with an update, in the ledger's time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Report {
@@ -78,7 +36,7 @@ pub(crate) struct Report {
     /// Requests that it still has, drawn ahead or in flight: an absolute number, so that an update
     /// whose reply was lost does no harm.
     pub(super) reserved: u64,
-    pub(super) given_back: u64,
+    pub(crate) given_back: u64,
     /// Calls that wait, and how many it would draw ahead.
     pub(super) want: u64,
     pub(super) ahead: u64,
@@ -100,43 +58,6 @@ pub(crate) struct Granted {
 }
 
 impl Ledger {
-    /// Returns a member's slot; a new one comes last.
-    pub(super) fn slot(&mut self, id: MemberId) -> &mut Slot {
-        let place = self.slots.iter().position(|slot| slot.id == id).unwrap_or_else(|| {
-            let turn = self.slots.iter().map(|slot| slot.turn).max().unwrap_or(0);
-            let until = LocalTime(i64::MAX);
-            // What it needs is not known yet.
-            let new = Slot { id, turn, until, hungry: true, ..Slot::default() };
-            self.slots.push(new);
-            self.slots.len() - 1
-        });
-        &mut self.slots[place]
-    }
-
-    /// Returns how many members are alive.
-    pub(super) fn members(&self, now: LocalTime) -> usize {
-        self.slots.iter().filter(|slot| now < slot.until).count()
-    }
-
-    /// Returns whether there is room for a member; the dead make room.
-    pub(super) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
-        let is_known = self.slots.iter().any(|slot| slot.id == id);
-        if self.slots.len() >= MAX_MEMBERS && !is_known {
-            self.slots.retain(|slot| now < slot.until);
-        }
-        self.slots.len() < MAX_MEMBERS || is_known
-    }
-
-    /// Begins a new window for all members.
-    pub(super) fn turn(&mut self) {
-        for slot in &mut self.slots {
-            (slot.previous, slot.hungry) = (slot.got, slot.want > 0);
-            slot.turn = slot.turn / 4 * 3 + slot.got.saturating_mul(TURN_UNIT);
-            slot.got = 0;
-        }
-        self.slots.retain(|slot| slot.reserved > 0 || slot.hungry || slot.previous > 0);
-    }
-
     /// Counts what dead members had reserved as lost, and ends their probes. What they got is
     /// remembered: a member that has nothing to tell for a while looks the same.
     pub(crate) fn bury(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
@@ -288,30 +209,5 @@ impl Ledger {
         let over = free - filled(low);
         let rank = in_turn.iter().position(|(_, id)| *id == me);
         granted + u64::from(rank.is_some_and(|rank| (rank as u64) < over))
-    }
-}
-
-impl Slot {
-    /// Returns what another member is expected to ask for; `rest` is what is left of the window.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a part of a limit: rounding down is meant, and `as` saturates"
-    )]
-    fn demand(&self, share: u64, rest: f64) -> u64 {
-        let expected = match (self.want > 0 || self.hungry, self.previous) {
-            (true, previous) => (2 * previous + 1).max(share),
-            (false, 0) => 0,
-            (false, previous) => 2 * previous + 1,
-        };
-        let missing = expected.saturating_sub(self.got);
-        if rest == 0.0 {
-            self.want
-        } else if self.want > 0 {
-            self.want.max(missing)
-        } else {
-            missing.min((expected as f64 * rest + 0.9) as u64)
-        }
     }
 }
