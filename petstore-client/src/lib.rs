@@ -28,6 +28,7 @@ mod paging;
 mod builder;
 pub mod operations;
 
+pub mod guide;
 #[cfg(test)]
 mod simulator;
 #[cfg(feature = "test-util")]

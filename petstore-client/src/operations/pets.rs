@@ -101,10 +101,11 @@ impl Pets {
             .map_err(|problem| Error::invalid(problem.to_string()))
             .map(|body| {
                 let url = self.core.base.at("/pets");
-                let mut request = Request::new("createPet", Method::POST, url);
+                let mut request = Request::new("createPet", Method::POST, url)
+                    .with_template("/pets")
+                    .with_body(body.into());
                 let json = HeaderValue::from_static("application/json");
                 request.http.headers.insert(header::CONTENT_TYPE, json);
-                request.http.body = body.into();
                 request
             });
         Call::new((Arc::clone(&self.core), self.options), request)
