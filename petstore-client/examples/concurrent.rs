@@ -1,6 +1,6 @@
 //! Adds many pets, 16 at once. The client waits where the quotas ask for it, so nothing is refused.
 //!
-//! `cargo run -p petstore-client --features test-util --example concurrent`
+//! `cargo run -p petstore-client --example concurrent`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use futures_util::{StreamExt as _, stream};

@@ -1,6 +1,6 @@
 //! A key that is rotated while the program runs: no call fails.
 //!
-//! `cargo run -p petstore-client --features test-util --example keys`
+//! `cargo run -p petstore-client --example keys`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::Arc;

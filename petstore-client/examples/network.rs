@@ -1,6 +1,6 @@
 //! TLS, time limits, retries; and an HTTP client of the program's own in place of the built-in one.
 //!
-//! `cargo run -p petstore-client --features test-util --example network`
+//! `cargo run -p petstore-client --example network`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::time::Duration;

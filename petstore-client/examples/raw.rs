@@ -1,6 +1,6 @@
 //! Requests that the specification does not show: decoded, paged, and shown without being sent.
 //!
-//! `cargo run -p petstore-client --features test-util --example raw`
+//! `cargo run -p petstore-client --example raw`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use petstore_client::{Client, Method, Pet};

@@ -1,6 +1,6 @@
 //! What the client does, as spans and logs, and as events for metrics.
 //!
-//! `cargo run -p petstore-client --features test-util --example tracing`
+//! `cargo run -p petstore-client --example tracing`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The client as the state of an axum service, and its errors as responses.
 //!
-//! `cargo run -p petstore-client --features test-util --example web`
+//! `cargo run -p petstore-client --example web`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use axum::extract::State;

@@ -18,7 +18,9 @@ use crate::http::base_url::BaseUrl;
 use crate::options::{CallLimits, RequestOptions, option_setters};
 #[cfg(feature = "test-util")]
 use crate::rate_limit::TestClock;
-use crate::rate_limit::{AnyStore, ClientLimiters, LimitStore, Plan, Policy};
+#[cfg(feature = "shared-limits")]
+use crate::rate_limit::LimitStore;
+use crate::rate_limit::{AnyStore, ClientLimiters, Plan, Policy};
 use crate::retry::{BudgetState, FailedAttempt, RetryAdvice, RetryBudget, RetryPolicy};
 use crate::transport::{Connection, DynTransport, Network, Proxy, Tls, Transport};
 
@@ -276,6 +278,7 @@ impl ClientBuilder {
     ///
     /// Where the store is out of reach, the client goes on alone, as carefully as where other clients
     /// use the key, and comes back by itself: [`Event::SharedStore`] says so.
+    #[cfg(feature = "shared-limits")]
     pub fn shared_limits(mut self, store: impl LimitStore) -> Self {
         self.store = Some(Arc::new(store));
         self

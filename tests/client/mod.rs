@@ -35,6 +35,8 @@ mod settings;
 mod shaping;
 mod shared;
 mod sizes;
+mod spans;
+mod surface;
 mod test_util;
 mod together;
 mod told;
