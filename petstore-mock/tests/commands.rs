@@ -130,12 +130,28 @@ fn exec_ends_with_3_where_the_report_has_what_it_must_not() {
 }
 
 #[test]
+fn a_rule_has_the_severity_that_is_asked_for() {
+    let fail_on_warnings = |rule| verdict(&["--fail-on", "warnings", "--rule", rule], RUDE);
+    assert_eq!(fail_on_warnings("key-in-url=warning").0, 3);
+    assert_eq!(fail_on_warnings("key-in-url=notice").0, 0);
+    assert_eq!(fail_on_warnings("key-in-url=off").0, 0);
+    assert_eq!(fail_on_warnings("banned=off").0, 3, "a name of an older version");
+    for (rule, message) in [
+        ("no-rule=off", "unknown rule; rules: told-to-wait, back-off"),
+        ("back-off=harmless", "unknown severity; severities: notice, warning, violation, or off"),
+        ("back-off", "write NAME=SEVERITY"),
+    ] {
+        let (status, said) = fail_on_warnings(rule);
+        assert!(status == 2 && said.contains(message), "{said}");
+    }
+}
+
+#[test]
 fn the_report_is_written_in_the_format_that_is_asked_for() {
     for (name, begins) in [
         ("report.json", "{"),
         ("report.xml", "<?xml"),
         ("report.md", "#"),
-        ("report.html", "<!"),
         ("report.txt", "compliance: "),
     ] {
         let file = scratch(name);

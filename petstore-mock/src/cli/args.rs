@@ -7,11 +7,11 @@ use clap::{Args, ValueEnum, value_parser};
 use super::{ServeError, limits::LimitArgs, report::ReportArgs};
 use crate::{
     ban::BanPolicy,
-    builder::Builder,
     cors::Cors,
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
+    server::Builder,
     server::MockServer,
 };
 
@@ -50,12 +50,15 @@ pub(super) struct ServeArgs {
 
     /// Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
     ///
+    /// With a name, NAME:KEY=PLAN, reports and the journal show the key by that; write :KEY=PLAN for a
+    /// key that holds a colon and has no name.
+    ///
     /// The first one replaces the four that are there otherwise: free-key=free, pro-key=pro,
     /// business-key=business, enterprise-key=enterprise. Assumption: the specification does not
     /// show how a key maps to a plan, nor Enterprise's quotas (here 1000000 a minute and 100000000
     /// a day unless set).
     // Plain text, because clap would repeat a value it refuses, and this one holds a key.
-    #[arg(long = "key", value_name = "KEY=PLAN", help_heading = "Service")]
+    #[arg(long = "key", value_name = "[NAME:]KEY=PLAN", help_heading = "Service")]
     keys: Vec<String>,
 
     /// JSON file with the pets to start with; `none` for an empty store.
@@ -167,15 +170,22 @@ impl ServeArgs {
         if let Some(path) = &self.data {
             builder = builder.data(path);
         }
+        for (rule, severity) in &self.report.rules {
+            builder = builder.rule(*rule, *severity);
+        }
         let mut seen = BTreeSet::new();
         for text in &self.keys {
             // From the right: a key may hold an equals sign, a plan does not.
             let (key, plan) = text.rsplit_once('=').ok_or(ServeError::KeyWithoutPlan)?;
             let plan: Plan = plan.parse().map_err(ServeError::Plan)?;
+            let (name, key) = key.split_once(':').unwrap_or(("", key));
             if !seen.insert(key) {
                 return Err(ServeError::RepeatedKey);
             }
-            builder = builder.key(key, plan);
+            builder = match name {
+                "" => builder.key(key, plan),
+                name => builder.named_key(name, key, plan),
+            };
         }
         Ok(builder)
     }

@@ -4,7 +4,7 @@
 use std::{io, path::PathBuf};
 
 use super::exit;
-use crate::{builder::StartError, plan::ParsePlanError, seed::SeedError};
+use crate::{plan::ParsePlanError, seed::SeedError, server::StartError};
 
 /// Why `serve` or `exec` failed; the message is one line, and repeats no key.
 #[derive(Debug, thiserror::Error)]

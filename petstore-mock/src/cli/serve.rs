@@ -5,7 +5,7 @@ use std::fs;
 use tokio::sync::Notify;
 
 use super::{Io, ServeArgs, ServeError, signals::Signals, whole_file};
-use crate::{builder::Builder, seed::Seed, server::MockServer};
+use crate::{seed::Seed, server::Builder, server::MockServer};
 
 /// Where the mock listens unless it is told.
 const PORT: u16 = 4010;

@@ -13,8 +13,9 @@ use crate::operation::Operation;
 
 /// A request and its answer, as the journal shows them.
 ///
-/// No key is in it: `Authorization` and `Cookie` are masked, and so is every key of the server
-/// wherever else it was sent.
+/// No credential is in it: every key of the server is masked wherever it was sent, and so is whatever
+/// stands where a credential is expected (`Authorization`, `Cookie`, `X-Api-Key`, `?api_key=` and the
+/// like), known or not.
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Operation};
@@ -64,7 +65,7 @@ impl Exchange {
             arrived: record.arrived.at,
             ended: record.ended.at,
             method: record.method.clone(),
-            target: keys.text(&record.target),
+            target: keys.target(&record.target),
             headers: headers(&record.fields, keys),
             body: keys.bytes(&record.body.start),
             body_length: record.body.length,

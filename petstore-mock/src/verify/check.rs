@@ -102,7 +102,7 @@ fn show(
     }
     for (mismatches, record) in near.iter().take(NEAREST) {
         let (method, target) =
-            (printable(record.method.as_str()), printable(&keys.text(&record.target)));
+            (printable(record.method.as_str()), printable(&keys.target(&record.target)));
         let _ = write!(text, "\n  request {}, {method} {target}", record.number);
         if let Some(status) = record.status {
             let _ = write!(text, " -> {status}");

@@ -73,8 +73,11 @@ fn the_help_names_its_commands_and_flags() {
               The variable PETSTORE_MOCK_ADMIN_TOKEN does the same; without either, it can't be.
 
     Service:
-          --key <KEY=PLAN>
+          --key <[NAME:]KEY=PLAN>
               Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
+
+              With a name, NAME:KEY=PLAN, reports and the journal show the key by that; write :KEY=PLAN
+              for a key that holds a colon and has no name.
 
               The first one replaces the four that are there otherwise: free-key=free, pro-key=pro,
               business-key=business, enterprise-key=enterprise. Assumption: the specification does not
@@ -187,12 +190,19 @@ fn the_help_marks_what_is_assumed() {
           --report <FILE>
               File to write the compliance report on the client to, when the server stops.
 
-              Its name says in which format: .txt, .json, .xml (JUnit), .md or .html.
+              Its name says in which format: .txt, .json, .xml (JUnit) or .md.
 
           --report-format <FORMAT>
               Format of that file, whatever its name
 
-              [possible values: text, json, junit, markdown, html]
+              [possible values: text, json, junit, markdown]
+
+          --rule <NAME=SEVERITY>
+              Severity of a rule: off, notice, warning or violation (repeatable).
+
+              Rules: told-to-wait, back-off, repeated-post, key-in-url (violations), retry-after,
+              steady-retry, repeated-error, key-scheme (warnings), quota-ignored, deprecated,
+              keep-alive, user-agent (notices). A notice never fails a run.
 
           --fail-on <SEVERITY>
               End with 3 if the report has violations; with `warnings`, also if it has warnings
