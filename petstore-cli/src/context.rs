@@ -120,6 +120,9 @@ impl Context {
     }
 
     fn client_of(&mut self, target: Target, options: &RequestOptions) -> Result<Client, CliError> {
+        // Where there is one already, that serves as well.
+        #[cfg(feature = "rustls")]
+        let _ = rustls::crypto::ring::default_provider().install_default();
         self.report.hide(&target.key);
         let (report, now) = (self.report.clone(), self.env.now);
         let remembers = !self.wants_mock() && !self.args.deny_deprecated;

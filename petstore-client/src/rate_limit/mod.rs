@@ -48,6 +48,8 @@ pub(crate) mod clock;
 pub(crate) mod outcome;
 mod outstanding;
 mod plan;
+#[cfg(feature = "test-util")]
+mod test_clock;
 mod window;
 
 pub(crate) mod ledger;
@@ -93,5 +95,7 @@ pub use snapshot::{
 };
 pub(crate) use store::AnyStore;
 pub use store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+#[cfg(feature = "test-util")]
+pub(crate) use test_clock::TestClock;
 #[cfg(test)]
 pub(crate) use window::Figure;

@@ -1,141 +1,20 @@
-//! API keys: how one is kept out of sight, and where each request's key comes from.
+//! The credential of a request, and one refresh for all calls whose key was rejected.
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::HeaderValue;
 use tokio::time::{Instant, timeout};
-use zeroize::Zeroizing;
 
+use super::key::ApiKey;
+use super::provider::{ApiKeyProvider, DynProvider};
 use crate::clock;
-use crate::error::{BoxError, Error, Failure};
+use crate::error::{Error, Failure};
 
 /// How long a call waits for another one's refresh before it asks the provider itself.
 const MAX_REFRESH_WAIT: Duration = Duration::from_secs(10);
-
-/// An API key for the service (specification, section 5).
-///
-/// `Debug` shows `ApiKey(…)` and never the key; there is no `Display`. This value's memory is
-/// overwritten when the last copy is dropped. The `Authorization` header built from it is marked
-/// sensitive, so that HTTP libraries do not log it; the memory of that header is not overwritten,
-/// since the HTTP stack copies it.
-///
-/// ```
-/// use petstore_client::ApiKey;
-///
-/// let key = ApiKey::new("s3cret");
-/// assert_eq!(format!("{key:?}"), "ApiKey(…)");
-/// ```
-#[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(Zeroizing<String>);
-
-impl ApiKey {
-    /// Wraps a key. It is checked when a client is built with it, or when it is first sent.
-    #[must_use]
-    pub fn new(key: impl Into<String>) -> Self {
-        Self(Zeroizing::new(key.into()))
-    }
-
-    /// Returns the `Authorization` value (RFC 6750, section 2.1), or what makes the key unusable.
-    pub(crate) fn authorization(&self) -> Result<HeaderValue, String> {
-        if self.0.is_empty() {
-            return Err("it is empty".to_owned());
-        }
-        if let Some(position) = self.0.chars().position(|c| !c.is_ascii_graphic()) {
-            return Err(format!(
-                "its character {} is a space, a line break or outside printable ASCII; \
-                 trim what was read with the key",
-                position + 1
-            ));
-        }
-        let text = Zeroizing::new(format!("Bearer {}", self.0.as_str()));
-        let mut value = HeaderValue::from_str(&text)
-            .map_err(|_| "it cannot be written into a header".to_owned())?;
-        value.set_sensitive(true);
-        Ok(value)
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ApiKey(…)")
-    }
-}
-
-impl From<&str> for ApiKey {
-    fn from(key: &str) -> Self {
-        Self::new(key)
-    }
-}
-
-impl From<String> for ApiKey {
-    fn from(key: String) -> Self {
-        Self::new(key)
-    }
-}
-
-/// A source of API keys that may change while the client lives.
-///
-/// It is asked before every request, so it should answer from memory where it can. After a 401 it
-/// is asked once more, with the key that was rejected, however many calls were rejected with that
-/// key; if it has another one, they are sent again with that.
-///
-/// It runs on the call's task, where the caller's task-locals cannot be seen.
-///
-/// ```
-/// use petstore_client::{ApiKey, BoxError, auth::ApiKeyProvider};
-///
-/// struct Vault { /* … */ }
-///
-/// impl ApiKeyProvider for Vault {
-///     async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-///         if rejected.is_some() { /* fetch a new one */ }
-///         Ok(ApiKey::new("fresh"))
-///     }
-/// }
-///
-/// let client = petstore_client::Client::builder("https://petstore.example/v1")
-///     .api_key_provider(Vault {})
-///     .build();
-/// # assert!(client.is_ok());
-/// ```
-pub trait ApiKeyProvider: Send + Sync + 'static {
-    /// Returns the key for the next request. `rejected` is the key that the service has just
-    /// answered with 401.
-    ///
-    /// # Errors
-    ///
-    /// Any error ends the call; it is the [`source`](std::error::Error::source) of the call's.
-    fn api_key(
-        &self,
-        rejected: Option<&ApiKey>,
-    ) -> impl Future<Output = Result<ApiKey, BoxError>> + Send;
-}
-
-impl<P: ApiKeyProvider> ApiKeyProvider for Arc<P> {
-    fn api_key(
-        &self,
-        rejected: Option<&ApiKey>,
-    ) -> impl Future<Output = Result<ApiKey, BoxError>> + Send {
-        (**self).api_key(rejected)
-    }
-}
-
-type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<ApiKey, BoxError>> + Send + 'a>>;
-
-/// A provider of any type.
-trait DynProvider: Send + Sync {
-    fn dyn_api_key<'a>(&'a self, rejected: Option<&'a ApiKey>) -> KeyFuture<'a>;
-}
-
-impl<P: ApiKeyProvider> DynProvider for P {
-    fn dyn_api_key<'a>(&'a self, rejected: Option<&'a ApiKey>) -> KeyFuture<'a> {
-        Box::pin(self.api_key(rejected))
-    }
-}
 
 /// What authorizes one request.
 #[derive(Clone)]
@@ -300,24 +179,5 @@ impl fmt::Debug for Credentials {
             Self::Fixed(_) => "Fixed(…)",
             Self::Provided(_) => "Provided(…)",
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refuses_a_key_with_a_line_break_without_repeating_it() {
-        let problem = ApiKey::new("abc\n").authorization().unwrap_err();
-        assert!(problem.contains("character 4"), "{problem}");
-        assert!(!problem.contains("abc"), "{problem}");
-    }
-
-    #[test]
-    fn marks_the_header_sensitive() {
-        let header = ApiKey::new("abc").authorization().unwrap();
-        assert!(header.is_sensitive());
-        assert_eq!(header.as_bytes(), b"Bearer abc");
     }
 }
