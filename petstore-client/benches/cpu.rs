@@ -2,7 +2,8 @@
 //! The mock runs in another process. The two take turns, so that the machine's speed cancels
 //! out; the ratio is the median over the rounds.
 //!
-//! `cargo bench -p petstore-client --bench cpu`; `-- --test` runs each once, briefly.
+//! `cargo bench -p petstore-client --features file-store --bench cpu`; `-- --test` runs each once,
+//! briefly, and `-- shared` only those with a shared file.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, or has failed")]
 #![allow(clippy::disallowed_methods, reason = "no runtime waits for this process")]
@@ -21,6 +22,8 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 
 const KEY: &str = "bench-key";
+/// For limits that are shared: a client beside it that does not share them is another user.
+const SHARED_KEY: &str = "shared-key";
 
 /// The mock, in another process.
 struct Server {
@@ -50,7 +53,8 @@ fn serve() {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let plan = Plan::enterprise(1_000_000_000, 1_000_000_000);
-        let server = MockServer::builder().key(KEY, plan).start().await.unwrap();
+        let builder = MockServer::builder().key(KEY, plan).key(SHARED_KEY, plan);
+        let server = builder.start().await.unwrap();
         println!("{}", server.url());
         std::future::pending::<()>().await;
     });
@@ -145,23 +149,25 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--serve") {
         return serve();
     }
+    // The limits that are shared, only.
+    let shared_only = arguments.iter().any(|argument| argument == "shared");
     let briefly = arguments.iter().any(|argument| argument == "--test");
     let size = if briefly { (1, 100) } else { (15, 10_000) };
     let server = Server::start();
     let current = Builder::new_current_thread().enable_all().build().unwrap();
     let multi = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let builder = || Client::builder(&server.url).api_key(KEY);
-    for tasks in [1, 64] {
+    let builder = |key| Client::builder(&server.url).api_key(key);
+    for tasks in if shared_only { &[][..] } else { &[1, 64] } {
         for (name, runtime) in [("current thread", &current), ("multi thread", &multi)] {
-            let alone = call(builder().build().unwrap());
-            compare(name, runtime, (tasks, size), ("client", alone), ("reqwest", bare(&server)));
+            let alone = call(builder(KEY).build().unwrap());
+            compare(name, runtime, (*tasks, size), ("client", alone), ("reqwest", bare(&server)));
         }
     }
     let folder = tempfile::tempdir().unwrap();
     for tasks in [1, 64, 256] {
         let store = FileStore::new(folder.path());
-        let shared = call(builder().shared_limits(store).build().unwrap());
-        let alone = call(builder().build().unwrap());
+        let shared = call(builder(SHARED_KEY).shared_limits(store).build().unwrap());
+        let alone = call(builder(KEY).build().unwrap());
         compare("shared", &current, (tasks, size), ("by a file", shared), ("alone", alone));
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::join_all;
 use petstore_client::rate_limit::FileStore;
 use petstore_client::{Client, ClientBuilder, RequestOptions};
-use petstore_mock::{Clock, MockServer, Plan};
+use petstore_mock::{Clock, MockServer, Plan, RateHeaders};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -79,6 +79,31 @@ async fn a_process_knows_what_the_last_one_learned() {
     let alone = Client::builder(server.url()).api_key(KEY).build().unwrap();
     let error = alone.pets().list().options(&hasty()).send().await.unwrap_err();
     assert_eq!(error.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowed() {
+    for max_wait in [0, 5] {
+        let (server, folder) = (free().await, TempDir::new().unwrap());
+        let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
+        for client in &clients {
+            client.pets().list().send().await.unwrap();
+        }
+        let start = Instant::now();
+        let options = RequestOptions::new().max_wait(Duration::from_secs(max_wait));
+        let calls = (0..64).map(|_| clients[0].pets().list().options(&options).send());
+        let results = join_all(calls).await;
+        let (done, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        // Half of the quota is the other process's until the minute nears its end.
+        assert!((25..45).contains(&done.len()), "{max_wait}: {} done", done.len());
+        let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(START + 60);
+        for error in failed.into_iter().filter_map(Result::err) {
+            assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
+            assert_eq!(error.retry_at(), Some(minute));
+        }
+        let waited = start.elapsed().as_secs_f64() - max_wait as f64;
+        assert!((0.0..1.0).contains(&waited), "{max_wait}: {waited}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,4 +226,30 @@ async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
     let page = client.pets().list().send().await.unwrap();
     assert_eq!((page.meta().attempts(), server.count()), (1, 2));
     assert!(page.meta().waited() < Duration::from_secs(4), "{:?}", page.meta().waited());
+}
+
+/// The mock under paused time, where only the day's quota is shown.
+async fn only_the_day_is_shown() -> MockServer {
+    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(START);
+    let plan = Plan::enterprise(1_000_000, 1_000_000);
+    let builder = MockServer::builder().key(KEY, plan).clock(Clock::runtime(start));
+    builder.rate_headers(RateHeaders::Day).start().await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
+    let (server, folder) = (only_the_day_is_shown().await, TempDir::new().unwrap());
+    let client = process(server.url(), &folder, 0).build().unwrap();
+    let start = Instant::now();
+    let tasks = (0..64).map(|_| async {
+        for _ in 0..20 {
+            client.pets().list().send().await.unwrap();
+        }
+    });
+    join_all(tasks).await;
+    // Five at a time, since the minute's quota may be small: 256 rounds.
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    // No timers pile up.
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    assert!(tasks < 80, "{tasks} tasks");
 }

@@ -22,8 +22,7 @@ use crate::redact::Redactor;
 use crate::response::{Response, ResponseMeta};
 use crate::retry::{NextStep, may_have_acted, next_step};
 
-/// After a longer wait, a key provider is asked again: the key may have rotated. A provider that
-/// takes its time loses the permit: it is not asked again for the next one.
+/// After a longer wait, a key provider is asked again: the key may have rotated.
 const REAUTHORIZE_AFTER: Duration = Duration::from_secs(5);
 /// How long after its time limit a request is certainly over.
 const LEASE_SLACK: Duration = Duration::from_secs(2);
@@ -104,27 +103,23 @@ impl<'c> CallState<'c> {
     async fn attempts(&mut self) -> Result<(RawResponse, Redactor), Error> {
         let mut replacement = None;
         loop {
+            let is_latest = replacement.is_some();
             let credential = match replacement.take() {
                 Some(credential) => credential,
                 None => self.authorize().await?,
             };
             let limiter = self.core.limiters.get(&credential.authorization);
-            let (mut permit, waited) = self.acquire(&limiter).await?;
-            if waited > REAUTHORIZE_AFTER && credential.may_rotate() {
-                let latest = self.authorize().await?;
-                if latest.authorization != credential.authorization {
-                    replacement = Some(latest);
-                    continue;
-                }
+            let (permit, waited) = self.acquire(&limiter).await?;
+            if waited > REAUTHORIZE_AFTER && credential.may_rotate() && !is_latest {
+                // The provider may take its time, which others need not wait for.
+                permit.not_sent();
+                replacement = Some(self.authorize().await?);
+                continue;
             }
             let sent = clock::now();
             if sent >= self.deadline {
+                permit.not_sent();
                 return Err(self.timed_out());
-            }
-            if !permit.start(self.limits.attempt_timeout.saturating_add(LEASE_SLACK)) {
-                // It has lapsed: this task was not run, or the provider took too long.
-                replacement = Some(credential);
-                continue;
             }
             let redactor = Redactor::new(&credential.authorization);
             let attempt = self.attempt(&credential, &limiter, permit, (&redactor, sent)).await;
@@ -169,6 +164,7 @@ impl<'c> CallState<'c> {
             policy: self.core.policy,
             latest: self.latest_unblocked(began),
             forced: std::mem::take(&mut self.forced),
+            lease: self.limits.attempt_timeout.saturating_add(LEASE_SLACK),
         };
         let mut was_blocked = false;
         let acquired = limiter.acquire(request, |wait| {

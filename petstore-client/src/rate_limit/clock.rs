@@ -17,7 +17,7 @@ pub(crate) struct ServiceTime(pub(crate) i64);
 
 /// An instant on a monotonic clock, in microseconds: this process's, or that of the store by which
 /// processes share a ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LocalTime(pub(crate) i64);
 
 /// What the estimate of the service's clock rests on.

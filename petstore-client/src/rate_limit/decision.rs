@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::clock::{LocalTime, ServiceTime};
-use super::ledger::{Block, GUARD_STEP, Ledger};
+use super::ledger::{GUARD_STEP, Ledger};
+use super::outcome::Block;
 use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
 use super::window::{ASSUMED_SHARE, Window};
 
@@ -62,6 +63,8 @@ pub(super) struct Allowance {
     /// Only one, whose response tells how many may follow.
     pub(super) probe: bool,
     pub(super) requests: u64,
+    /// How many the quotas leave; fewer may be in flight at a time.
+    pub(super) left: u64,
 }
 
 /// What the known quotas leave at one moment.
@@ -93,7 +96,7 @@ impl Ledger {
             return Err(Decision::WaitUntil(block));
         }
         if !policy.rate_limiting {
-            return Ok(Allowance { probe: false, requests: u64::MAX });
+            return Ok(Allowance { probe: false, requests: u64::MAX, left: u64::MAX });
         }
         let room = self.room(now, policy);
         if let Some(block) = room.blocked {
@@ -114,7 +117,7 @@ impl Ledger {
             return Err(Decision::WaitForResponse(WaitReason::Concurrency));
         }
         let requests = if room.must_probe { 1 } else { requests.min(left) };
-        Ok(Allowance { probe: room.must_probe, requests })
+        Ok(Allowance { probe: room.must_probe, requests, left })
     }
 
     /// Returns whether lost requests will be settled soon: by the response to a request in flight,
@@ -158,13 +161,13 @@ impl Ledger {
             must_probe: !self.described || self.blocked.is_some(),
             left: u64::MAX,
             to_reset: Duration::from_secs(60),
-            minute_known: false,
+            minute_known: self.shows_minute,
         };
         let service_now = self.clock.earliest(now);
         self.add_plan(&mut room, now, service_now, policy);
         // A share that was agreed on is exact: nothing has to be left to others.
         let margin = match self.shared_use() {
-            Some(share) if policy.share >= 1.0 => margin(share, self.members.alive(now)),
+            Some(share) if policy.share >= 1.0 => margin(share, self.members(now)),
             _ => 0,
         };
         for window in &self.windows {

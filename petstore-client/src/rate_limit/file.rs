@@ -15,7 +15,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
-use super::slots::MemberId;
+use super::slot::MemberId;
 use super::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
 use crate::clock;
 

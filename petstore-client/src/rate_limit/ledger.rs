@@ -12,9 +12,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceClock, ServiceTime};
+use super::outcome::{Block, Outcome, ResponseHead};
 use super::outstanding::LostRequests;
 use super::plan::PlanUsage;
-use super::slots::{MemberId, Slots};
+use super::slot::{MemberId, Slot};
 use super::snapshot::{BlockReason, Quota};
 use super::window::{Figure, Relation, Window};
 
@@ -34,46 +35,10 @@ const MAX_GUARD: Duration = Duration::from_secs(2);
 const OTHERS_REMEMBERED: Duration = Duration::from_secs(300);
 /// How much a response counts in the mean latency.
 const LATENCY_WEIGHT: u32 = 16;
+/// A record holds so many members.
+const MAX_MEMBERS: usize = 64;
 /// A service has two quotas; their limits may change. So many windows are kept.
 const MAX_WINDOWS: usize = 4;
-
-/// No request may be sent before an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Block {
-    pub(crate) until: LocalTime,
-    /// The end that the service named, which may be before `until`.
-    pub(crate) named: ServiceTime,
-    pub(crate) reason: BlockReason,
-}
-
-impl Block {
-    /// Returns the block on a clock that is `by` microseconds ahead.
-    pub(super) fn moved(self, by: i64) -> Self {
-        Self { until: self.until.moved(by), ..self }
-    }
-}
-
-/// The head of a response, as far as it matters for limits.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ResponseHead {
-    pub(crate) status: u16,
-    pub(crate) date: Option<ServiceTime>,
-    pub(crate) figure: Option<Figure>,
-    pub(crate) retry_after: Option<Duration>,
-}
-
-/// What came of a request that was sent, or of several that were answered alike.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Outcome {
-    /// When the last of them was sent, and answered or given up.
-    pub(super) sent: LocalTime,
-    pub(super) ended: LocalTime,
-    pub(super) probe: bool,
-    /// How many reservations it ends; none, where its lease had ended before.
-    pub(super) requests: u32,
-    /// `None`: no response came.
-    pub(super) head: Option<ResponseHead>,
-}
 
 /// A request is in flight whose response tells how many may follow.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -91,13 +56,16 @@ pub(crate) struct Ledger {
     pub(super) blocked: Option<Block>,
     /// Whether a response has shown what this service describes.
     pub(super) described: bool,
+    /// Whether the minute's quota has been shown before it ran out, and no 429 came unforeseen since.
+    pub(super) shows_minute: bool,
     /// When the last 429 came.
     throttled_at: Option<LocalTime>,
     /// 429s in a row; those of requests that were in flight together count once.
     strikes: u32,
     /// The end of the last block that no known figure predicted: a quota is not shown.
     pub(super) unforeseen: Option<LocalTime>,
-    pub(super) members: Slots,
+    /// The members, in the order in which they came.
+    pub(super) slots: Vec<Slot>,
     pub(super) probe: Option<Probe>,
     pub(super) lost: LostRequests,
     pub(super) usage: PlanUsage,
@@ -123,10 +91,11 @@ impl Ledger {
             windows: Vec::new(),
             blocked: None,
             described: false,
+            shows_minute: false,
             throttled_at: None,
             strikes: 0,
             unforeseen: None,
-            members: Slots::default(),
+            slots: Vec::new(),
             probe: None,
             lost: LostRequests::default(),
             usage: PlanUsage::default(),
@@ -148,7 +117,7 @@ impl Ledger {
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
         let Outcome { sent, ended: now, probe, requests, head } = *outcome;
-        let slot = self.members.slot(member);
+        let slot = self.slot(member);
         slot.reserved = slot.reserved.saturating_sub(requests.into());
         if probe {
             self.end_probe(member);
@@ -198,12 +167,37 @@ impl Ledger {
             self.throttled_at = Some(now);
             return Some(self.block(current, now, &head, jitter));
         }
+        self.shows_minute |= self.windows.iter().any(|window| window.quota == Quota::Minute);
         // A request that was forced shows that the service lets in again.
         if is_later && (probe || self.blocked_at(now).is_none()) {
             self.blocked = None;
             self.strikes = 0;
         }
         None
+    }
+
+    /// Returns a member's slot; a new one comes last.
+    pub(super) fn slot(&mut self, id: MemberId) -> &mut Slot {
+        let place = self.slots.iter().position(|slot| slot.id == id).unwrap_or_else(|| {
+            let turn = self.slots.iter().map(|slot| slot.turn).max().unwrap_or(0);
+            self.slots.push(Slot::new(id, turn));
+            self.slots.len() - 1
+        });
+        &mut self.slots[place]
+    }
+
+    /// Returns how many members are alive.
+    pub(super) fn members(&self, now: LocalTime) -> usize {
+        self.slots.iter().filter(|slot| now < slot.until).count()
+    }
+
+    /// Returns whether there is room for a member; the dead make room.
+    pub(super) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
+        let is_known = self.slots.iter().any(|slot| slot.id == id);
+        if self.slots.len() >= MAX_MEMBERS && !is_known {
+            self.slots.retain(|slot| now < slot.until);
+        }
+        self.slots.len() < MAX_MEMBERS || is_known
     }
 
     /// Ends the probe, if it is this member's.
@@ -218,7 +212,7 @@ impl Ledger {
 
     /// Returns how many requests are reserved by all members: in flight, or about to be sent.
     pub(super) fn reserved(&self) -> u64 {
-        self.members.iter().map(|slot| slot.reserved).sum()
+        self.slots.iter().map(|slot| slot.reserved).sum()
     }
 
     /// Returns how many requests may be counted by the service and are not in its figures.
@@ -306,7 +300,7 @@ impl Ledger {
             self.others_until = Some(now.plus(OTHERS_REMEMBERED));
         }
         if reopened {
-            self.members.turn();
+            self.slots.retain_mut(Slot::turn);
         }
     }
 
@@ -347,6 +341,7 @@ impl Ledger {
         };
         if spent.is_none() {
             self.unforeseen = self.unforeseen.max(Some(block.until));
+            self.shows_minute = false;
         }
         self.blocked = self.blocked.filter(|known| known.until > block.until).or(Some(block));
         block

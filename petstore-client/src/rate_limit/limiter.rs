@@ -4,50 +4,38 @@
 //! depends on another one being run: a waiter that is not run in time loses its grant, which lapses.
 //! Where members share the ledger, whoever finds an update due makes it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 #[cfg(not(shuttle))]
 use std::sync::{Mutex, MutexGuard};
-use std::task::{Context, Waker};
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 // Under the model checker each lock is a point where another task may come first.
 #[cfg(shuttle)]
 use shuttle::sync::{Mutex, MutexGuard};
-use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
-use super::clock::{LocalTime, ServiceTime, micros};
+use super::clock::{LocalTime, micros};
 use super::decision::{Decision, Policy};
-use super::ledger::{Block, Ledger, ResponseHead};
 use super::member::Member;
+use super::outcome::{Block, ResponseHead};
 use super::outstanding::Reservation;
 use super::queue::{Lines, Place};
-use super::slots::MemberId;
-use super::snapshot::{Blocked, Priority, QuotaWindow, RateLimits, SharedStatus, WaitReason};
-use super::store::{
-    AnyStore, Change, MAX_RECORD, RecordKey, StoreError, StoreTime, decode, encode,
-};
-use super::window::Figure;
-use crate::backoff::{jitter, random_part};
+use super::slot::MemberId;
+use super::snapshot::{Blocked, Priority, QuotaWindow, RateLimits, WaitReason};
+use super::store::{SharedRecord, StoreError};
+use crate::backoff::jitter;
 use crate::clock;
-use crate::http::headers;
 
 /// How often a waiter looks whether a lease is over: a task that holds it may not be run, and
 /// neither may the first in line. A long line looks less often.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
-/// A reset that is further off cannot be right: quotas are counted by the minute and the day, and
-/// one by the month is thinkable.
-const MAX_WINDOW: Duration = Duration::from_secs(32 * 24 * 3600);
-/// How far two measurements of the difference between clocks are apart that is none, in microseconds.
-const MAX_ROUNDING: u64 = 1_000;
-/// No call waits longer for a store.
-const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
-/// An update that takes so much longer is not run any more: its runtime stands still.
-const STALE_UPDATE: Duration = Duration::from_secs(2);
+/// How soon a call looks whether an update of the record that members share has brought something,
+/// once it may not wait any longer.
+const ANSWER_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What a call asks for.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +48,8 @@ pub(crate) struct Acquire {
     pub(crate) latest: Instant,
     /// Whether it is sent whatever is known: a person asked for it.
     pub(crate) forced: bool,
+    /// How long the request may last once it is sent.
+    pub(crate) lease: Duration,
 }
 
 /// Why a call waits, and until when, if that is known.
@@ -72,47 +62,39 @@ pub(crate) struct Wait {
 /// What all calls with one key to one origin pass.
 #[derive(Debug)]
 pub(crate) struct Limiter {
-    this: Weak<Self>,
+    pub(super) this: Weak<Self>,
     start: Instant,
+    /// How far the store's clock is ahead of this process's, in microseconds.
+    pub(super) ahead: AtomicI64,
     state: Mutex<State>,
     /// Wakes all waiters: another block holds them back, which may be too long for some.
     changed: Notify,
-    shared: Option<SharedRecord>,
+    pub(super) shared: Option<SharedRecord>,
 }
 
+/// What is known, and who waits.
 #[derive(Debug)]
-struct State {
-    member: Member,
-    lines: Lines,
+pub(super) struct State {
+    pub(super) member: Member,
+    pub(super) lines: Lines,
     /// The last block that waiters were woken for.
     announced: Option<Block>,
     /// The policy of the last call.
-    policy: Policy,
+    pub(super) policy: Policy,
     /// Since when an update of the record is made, and when the next one is planned.
-    updating: Option<LocalTime>,
-    planned: Option<LocalTime>,
+    pub(super) updating: Option<LocalTime>,
+    pub(super) planned: Option<LocalTime>,
     /// What is wrong with the store, and how often that has changed.
-    problem: Option<String>,
-    changes: u64,
+    pub(super) problem: Option<String>,
+    pub(super) changes: u64,
 }
 
-/// The record of a key.
-pub(crate) struct SharedRecord {
-    pub(super) store: Arc<dyn AnyStore>,
-    pub(super) key: RecordKey,
-}
+pub(super) type StateGuard<'s> = MutexGuard<'s, State>;
 
 /// Numbers the places in all lines: a call may go on in another key's line.
 static PLACES: AtomicU64 = AtomicU64::new(1);
 
-enum Entry<'l> {
-    Permit(Permit<'l>),
-    Blocked(Block),
-    Line(InLine<'l>),
-}
-
-/// The right to send one request. Dropped before it was sent, it is given back; dropped after, its
-/// request is unresolved.
+/// The right to send one request, now. Dropped, its request is unresolved.
 #[derive(Debug)]
 #[must_use = "a permit is for sending a request"]
 pub(crate) struct Permit<'l> {
@@ -125,7 +107,7 @@ pub(crate) struct Permit<'l> {
 /// A place in line, left when dropped.
 struct InLine<'l> {
     limiter: &'l Limiter,
-    policy: Policy,
+    request: Acquire,
     place: Place,
     grant: oneshot::Receiver<Reservation>,
 }
@@ -145,6 +127,7 @@ impl Limiter {
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             start: clock::now(),
+            ahead: AtomicI64::new(0),
             state: Mutex::new(state),
             changed: Notify::new(),
             shared,
@@ -158,42 +141,41 @@ impl Limiter {
         request: Acquire,
         mut report: impl FnMut(Wait),
     ) -> Result<Permit<'_>, Blocked> {
-        let mut line = match self.enter(request) {
-            Entry::Permit(permit) => return Ok(permit),
-            Entry::Blocked(block) => return Err(self.blocked(&block)),
-            Entry::Line(line) => line,
-        };
-        let mut reported = None;
-        let mut looks = 0;
+        let number = request.place.unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed));
+        let place = Place(request.priority, number);
+        if let Some(permit) = self.try_acquire(request, place) {
+            return Ok(permit);
+        }
+        let mut line = self.join(request, place);
+        let (mut reported, mut is_first_look) = (None, true);
         loop {
             let changed = self.changed.notified();
-            let (is_first, decision, wake) = self.look(&line);
-            let wait = match decision {
-                Some(Decision::WaitUntil(block)) => {
-                    let blocked = self.blocked(&block);
-                    if self.instant(block.until) > request.latest {
-                        return Err(blocked);
-                    }
-                    Some((WaitReason::Blocked, Some(blocked)))
-                }
-                Some(Decision::WaitForResponse(reason)) if looks > 0 => Some((reason, None)),
-                _ => None,
+            let (wait, is_first, wake) = self.look(&line)?;
+            let is_reported = |wait: &Wait| match wait.blocked {
+                Some(_) => is_first || is_first_look,
+                // Most responses come soon.
+                None => is_first && !is_first_look,
             };
-            if let Some((reason, blocked)) = wait.filter(|_| is_first || looks == 0) {
-                let key = (reason, blocked.map(|blocked| blocked.until));
+            if let Some(wait) = wait.filter(is_reported) {
+                let key = (wait.reason, wait.blocked.map(|blocked| blocked.until));
                 if reported != Some(key) {
                     reported = Some(key);
-                    report(Wait { reason, blocked });
+                    report(wait);
                 }
             }
-            looks += 1;
+            is_first_look = false;
             tokio::select! {
                 biased; // A grant that has come is taken.
-                grant = &mut line.grant => {
-                    if let Ok(reservation) = grant {
-                        return Ok(self.permit(reservation, line.place.1, true));
+                grant = &mut line.grant => match grant {
+                    Ok(reservation) if self.start(reservation, request.lease) => {
+                        return Ok(self.permit(reservation, place, true));
                     }
-                }
+                    // It has lapsed: this task was not run.
+                    _ => {
+                        drop(line);
+                        line = self.join(request, place);
+                    }
+                },
                 () = changed => {}
                 () = sleep_until(wake) => {}
             }
@@ -220,9 +202,7 @@ impl Limiter {
         let (wait_reason, blocked) = match member.decide(now, policy) {
             // It would be asked for.
             Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
-            Decision::WaitUntil(block) => {
-                (Some(WaitReason::Blocked), Some(blocked_at(&block, now)))
-            }
+            Decision::WaitUntil(block) => (Some(WaitReason::Blocked), Some(blocked(&block, now))),
             Decision::WaitForResponse(reason) => (Some(reason), None),
         };
         RateLimits {
@@ -234,7 +214,7 @@ impl Limiter {
             unresolved: u32::try_from(member.unresolved()).unwrap_or(u32::MAX),
             waiting: state.lines.waiting(),
             throttled: member.throttled,
-            shared: self.shared.as_ref().map(|shared| shared.status(&state, now)),
+            shared: self.shared_status(&state, now),
         }
     }
 
@@ -258,55 +238,72 @@ impl Limiter {
         self.instant(at)
     }
 
-    fn enter(&self, request: Acquire) -> Entry<'_> {
-        let Acquire { place, priority, policy, latest, forced } = request;
+    /// Takes the right to send, where there is one and nobody waits for it.
+    fn try_acquire(&self, request: Acquire, place: Place) -> Option<Permit<'_>> {
         let (now, mut state) = self.lock();
-        let place =
-            Place(priority, place.unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed)));
-        let (_, is_first) = state.lines.find(&policy, place);
-        let entry = match state.member.decide(now, &policy) {
-            _ if forced && !state.member.is_probing(now) => {
-                Entry::Permit(self.permit(state.member.reserve(now, true), place.1, false))
-            }
-            Decision::Send { probe } if is_first => {
-                Entry::Permit(self.permit(state.member.reserve(now, probe), place.1, false))
-            }
-            Decision::WaitUntil(block) if self.instant(block.until) > latest => {
-                Entry::Blocked(block)
-            }
-            _ => {
-                let grant = state.lines.join(&policy, place);
-                Entry::Line(InLine { limiter: self, policy, place, grant })
-            }
+        state.policy = request.policy;
+        let State { member, lines, .. } = &mut *state;
+        let probe = match member.decide(now, &request.policy) {
+            _ if request.forced && !member.is_probing(now) => Some(true),
+            Decision::Send { probe } if lines.find(&request.policy, place).1 => Some(probe),
+            _ => None,
         };
-        if self.shared.is_some() {
-            state.policy = policy;
-            self.plan_update(now, state);
-        }
-        entry
+        let reservation = probe.map(|probe| {
+            let reservation = member.reserve(now, probe);
+            member.start(reservation, now, request.lease);
+            reservation
+        });
+        self.plan_update(now, state);
+        reservation.map(|reservation| self.permit(reservation, place, false))
     }
 
-    /// Grants what may be sent. Returns whether a place is the first in its line, what it waits for,
-    /// and when to look again.
-    fn look(&self, line: &InLine<'_>) -> (bool, Option<Decision>, Instant) {
+    fn join(&self, request: Acquire, place: Place) -> InLine<'_> {
+        let grant = self.lock().1.lines.join(&request.policy, place);
+        InLine { limiter: self, request, place, grant }
+    }
+
+    /// Grants what may be sent. Returns what a call in line waits for, whether it is the first, and
+    /// when to look again.
+    fn look(&self, line: &InLine<'_>) -> Result<(Option<Wait>, bool, Instant), Blocked> {
         let (now, mut state) = self.lock();
         state.member.expire(now);
         self.grant(&mut state, now);
         let waiters = u32::try_from(state.lines.waiting()).unwrap_or(u32::MAX);
+        let InLine { request, place, .. } = line;
+        let (waits, is_first) = state.lines.find(&request.policy, *place);
+        let instant = clock::now();
+        let mut wake = instant + LOOK_INTERVAL;
+        let mut wait = None;
         // One that is in line no more has a grant.
-        let (waits, is_first) = state.lines.find(&line.policy, line.place);
-        let decision = waits.then(|| state.member.decide(now, &line.policy));
-        let wake = match decision {
-            Some(Decision::WaitUntil(block)) => self.instant(block.until),
-            _ if is_first => {
-                let next = state.member.first_lease_end().map(|end| self.instant(end));
-                let latest = clock::now() + LOOK_INTERVAL;
-                next.map_or(latest, |next| next.min(latest))
+        match state.member.decide(now, &request.policy) {
+            Decision::WaitUntil(block) if waits => {
+                let blocked = blocked(&block, now);
+                wake = self.instant(block.until);
+                if wake > request.latest {
+                    return Err(blocked);
+                }
+                wait = Some(Wait { reason: WaitReason::Blocked, blocked: Some(blocked) });
             }
-            _ => clock::now() + LOOK_INTERVAL + LOOK_INTERVAL_PER_WAITER * waiters,
-        };
+            Decision::WaitForResponse(reason) if waits => {
+                if reason == WaitReason::Members {
+                    match state.member.kept_until(now) {
+                        Some(block) if request.latest <= instant => {
+                            return Err(blocked(&block, now));
+                        }
+                        _ => wake = request.latest.clamp(instant + ANSWER_INTERVAL, wake),
+                    }
+                }
+                wait = Some(Wait { reason, blocked: None });
+            }
+            _ => {}
+        }
+        if !is_first {
+            wake += LOOK_INTERVAL_PER_WAITER * waiters;
+        } else if let Some(end) = state.member.first_lease_end() {
+            wake = wake.min(self.instant(end));
+        }
         self.plan_update(now, state);
-        (waits && is_first, decision, wake)
+        Ok((wait, is_first, wake))
     }
 
     /// Changes what is known, and grants what may be sent then.
@@ -317,7 +314,7 @@ impl Limiter {
         result
     }
 
-    fn go_on(&self, now: LocalTime, mut state: MutexGuard<'_, State>) {
+    pub(super) fn go_on(&self, now: LocalTime, mut state: StateGuard<'_>) {
         if !state.lines.is_empty() {
             state.member.expire(now);
             self.grant(&mut state, now);
@@ -335,191 +332,37 @@ impl Limiter {
         }
     }
 
-    fn permit(&self, reservation: Reservation, place: u64, has_waited: bool) -> Permit<'_> {
-        Permit { limiter: self, reservation: Some(reservation), place, has_waited }
+    fn start(&self, reservation: Reservation, lease: Duration) -> bool {
+        self.change(|member, now| member.start(reservation, now, lease))
     }
 
-    fn lock(&self) -> (LocalTime, MutexGuard<'_, State>) {
+    fn permit(&self, reservation: Reservation, place: Place, has_waited: bool) -> Permit<'_> {
+        Permit { limiter: self, reservation: Some(reservation), place: place.1, has_waited }
+    }
+
+    pub(super) fn lock(&self) -> (LocalTime, StateGuard<'_>) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        (self.local(clock::now()), state)
+        (self.now(), state)
     }
 
-    fn blocked(&self, block: &Block) -> Blocked {
-        blocked_at(block, self.local(clock::now()))
+    pub(super) fn now(&self) -> LocalTime {
+        let since = micros(clock::now().saturating_duration_since(self.start));
+        LocalTime(since).moved(self.ahead.load(Ordering::Relaxed))
     }
 
-    fn local(&self, at: Instant) -> LocalTime {
-        LocalTime(micros(at.saturating_duration_since(self.start)))
-    }
-
-    fn instant(&self, at: LocalTime) -> Instant {
-        clock::after(self.start, at.since(LocalTime(0)))
+    pub(super) fn instant(&self, at: LocalTime) -> Instant {
+        let since = at.since(LocalTime(self.ahead.load(Ordering::Relaxed)));
+        clock::after(self.start, since)
     }
 }
 
-/// The record that members share.
-impl Limiter {
-    /// Makes an update of the record that is due, or sees to it that it is made when it is.
-    fn plan_update(&self, now: LocalTime, mut state: MutexGuard<'_, State>) {
-        if self.shared.is_none() {
-            return;
-        }
-        match state.member.update_at(state.lines.waiting() as u64) {
-            Some(at) if at <= now => {
-                drop(state);
-                self.start_update();
-            }
-            Some(at) if state.planned.is_none_or(|planned| at < planned || planned < now) => {
-                let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current())
-                else {
-                    return;
-                };
-                state.planned = Some(at);
-                let wake = self.instant(at);
-                runtime.spawn(async move {
-                    sleep_until(wake).await;
-                    let (now, mut state) = limiter.lock();
-                    state.planned = None;
-                    limiter.plan_update(now, state);
-                });
-            }
-            _ => {}
-        }
-    }
-
-    /// Updates the record, unless that is being done. A store on this machine has done it when this
-    /// returns.
-    fn start_update(&self) {
-        let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current()) else {
-            return;
-        };
-        if !self.begin_update() {
-            return;
-        }
-        let mut updating = Box::pin(async move { limiter.update().await });
-        let mut context = Context::from_waker(Waker::noop());
-        if updating.as_mut().poll(&mut context).is_pending() {
-            runtime.spawn(updating);
-        }
-    }
-
-    /// Updates the record now: what is known here is told, and what others have told is read.
-    pub(crate) async fn synchronize(&self) {
-        while !self.begin_update() {
-            sleep(Duration::from_millis(5)).await;
-        }
-        self.update().await;
-    }
-
-    /// Returns whether no other update is being made.
-    fn begin_update(&self) -> bool {
-        let (now, mut state) = self.lock();
-        let is_free = state.updating.is_none_or(|since| now >= since.plus(STALE_UPDATE));
-        if is_free {
-            state.updating = Some(now);
-        }
-        is_free
-    }
-
-    async fn update(&self) {
-        let Some(shared) = &self.shared else { return };
-        let (report, me, policy, known_ahead) = {
-            let (now, mut state) = self.lock();
-            let waiting = state.lines.waiting() as u64;
-            let report = state.member.report(now, waiting, random_part());
-            (report, state.member.id(), state.policy, state.member.ahead())
-        };
-        let mut result = Err("the store did not apply the change");
-        let mut apply = |current: Option<&[u8]>, at: StoreTime| {
-            let wall = ServiceTime::from(clock::wall());
-            let local = self.local(clock::now());
-            // Rounding does not move the ends of windows.
-            let ahead = Some(at.local().0 - local.0)
-                .filter(|ahead| known_ahead.abs_diff(*ahead) > MAX_ROUNDING)
-                .unwrap_or(known_ahead);
-            let now = local.moved(ahead);
-            let known = current.and_then(|current| decode(current, at, wall));
-            let mut ledger = known.unwrap_or_else(|| Ledger::new(now, wall));
-            ledger.bury(now, |other| other == me || shared.is_alive(other));
-            if !ledger.members.admits(me, now) {
-                result = Err("it has as many members as there may be");
-                return current.unwrap_or_default().to_vec();
-            }
-            let granted = ledger.update(me, &report.moved(ahead), &policy, now);
-            let record = encode(&ledger, at, wall);
-            if record.len() > MAX_RECORD {
-                result = Err("what is known does not fit into a record");
-                return current.unwrap_or_default().to_vec();
-            }
-            result = Ok((ledger, ahead, granted));
-            record
-        };
-        let change = Change::new(me, &mut apply);
-        let updated = timeout(UPDATE_TIMEOUT, shared.store.update(&shared.key, change)).await;
-        let (now, mut state) = self.lock();
-        match (updated, result) {
-            (Ok(Ok(())), Ok((ledger, ahead, granted))) => {
-                state.member.updated(now, (ledger, ahead), granted);
-                if let Some(problem) = state.problem.take() {
-                    state.changes += 1;
-                    tracing::info!(store = %shared.store.location(), was = problem, "rate limits are shared again");
-                }
-            }
-            (updated, result) => {
-                let problem = match (updated, result) {
-                    (Err(_), _) => "it does not answer".to_owned(),
-                    (Ok(Err(error)), _) => error.to_string(),
-                    (_, Err(problem)) => problem.to_owned(),
-                    _ => return,
-                };
-                state.member.update_failed(now);
-                if state.problem.is_none() {
-                    state.changes += 1;
-                    tracing::warn!(store = %shared.store.location(), problem, "rate limits are not shared");
-                }
-                state.problem = Some(problem);
-            }
-        }
-        state.updating = None;
-        self.go_on(now, state);
-    }
-
-    /// Returns the store's state where it has changed since `seen`.
-    pub(crate) fn store_news(&self, seen: &AtomicU64) -> Option<SharedStatus> {
-        let shared = self.shared.as_ref()?;
-        let (now, state) = self.lock();
-        let is_new = seen.swap(state.changes, Ordering::Relaxed) != state.changes;
-        is_new.then(|| shared.status(&state, now))
-    }
-}
-
-impl SharedRecord {
-    fn is_alive(&self, member: MemberId) -> bool {
-        self.store.is_alive(&self.key, member).unwrap_or(true)
-    }
-
-    fn status(&self, state: &State, now: LocalTime) -> SharedStatus {
-        SharedStatus {
-            location: self.store.location().into_owned(),
-            members: state.member.members(now),
-            problem: state.problem.clone(),
-        }
-    }
-}
-
-impl std::fmt::Debug for SharedRecord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SharedRecord({})", self.store.location())
-    }
+fn blocked(block: &Block, now: LocalTime) -> Blocked {
+    let Block { until, named, reason } = *block;
+    Blocked { reason, until: named.system(), remaining: until.since(now) }
 }
 
 fn new_member(now: LocalTime, shared: bool) -> Member {
     Member::new(MemberId::random(), now, clock::wall().into(), shared)
-}
-
-fn blocked_at(block: &Block, now: LocalTime) -> Blocked {
-    let Block { until, named, reason } = *block;
-    Blocked { reason, until: named.system(), remaining: until.since(now) }
 }
 
 impl Permit<'_> {
@@ -533,21 +376,14 @@ impl Permit<'_> {
         self.has_waited
     }
 
-    /// Records that the request is sent now and lasts no longer than `lease`. Returns false where
-    /// the permit has lapsed.
-    pub(crate) fn start(&mut self, lease: Duration) -> bool {
-        let Some(reservation) = &mut self.reservation else { return false };
-        self.limiter.change(|member, now| member.start(reservation, now, lease))
-    }
-
     /// Records the head of the response; returns the block that it asks for.
     pub(crate) fn observe(mut self, status: StatusCode, headers: &HeaderMap) -> Option<Blocked> {
         let reservation = self.reservation.take()?;
-        let block = self.limiter.change(|member, now| {
+        self.limiter.change(|member, now| {
             let head = ResponseHead::read(status, headers, member.service_time(now));
-            member.record_response(reservation, now, &head, jitter)
-        })?;
-        Some(self.limiter.blocked(&block))
+            let block = member.record_response(reservation, now, &head, jitter)?;
+            Some(blocked(&block, now))
+        })
     }
 
     /// Records that the request cannot have reached the service.
@@ -571,7 +407,7 @@ impl Drop for InLine<'_> {
         self.grant.close();
         let unused = self.grant.try_recv();
         let (now, mut state) = self.limiter.lock();
-        let was_waiting = state.lines.leave(&self.policy, self.place);
+        let was_waiting = state.lines.leave(&self.request.policy, self.place);
         if !was_waiting && unused.is_err() {
             return;
         }
@@ -580,26 +416,5 @@ impl Drop for InLine<'_> {
         }
         self.limiter.grant(&mut state, now);
         self.limiter.plan_update(now, state);
-    }
-}
-
-impl ResponseHead {
-    /// Reads a response's head; `believed` is the service's time where it does not tell it.
-    fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {
-        let date = headers::date(headers);
-        let service_now = date.unwrap_or_else(|| believed.system());
-        let figure = headers::rate_headers(headers, service_now).filter(|figure| {
-            figure.reset.duration_since(service_now).unwrap_or_default() <= MAX_WINDOW
-        });
-        Self {
-            status: status.as_u16(),
-            date: date.map(ServiceTime::from),
-            figure: figure.map(|figure| Figure {
-                limit: figure.limit,
-                remaining: figure.remaining,
-                reset: figure.reset.into(),
-            }),
-            retry_after: headers::retry_after(headers, service_now),
-        }
     }
 }

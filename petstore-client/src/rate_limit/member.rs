@@ -4,16 +4,16 @@
 //! all members update: this one then has a copy, draws reservations ahead, and tells later what came
 //! of them. While the store is out of reach it goes on with its copy, alone. All of it is pure.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::clock::{LocalTime, ServiceTime};
+use super::clock::{LocalTime, ServiceTime, micros};
 use super::decision::{Decision, Policy};
-use super::ledger::{Block, Ledger, Outcome, Probe, ResponseHead};
-use super::outstanding::{Lease, Requests, Reservation};
+use super::ledger::{Ledger, Probe};
+use super::outcome::{Block, Outcome, ResponseHead};
+use super::outstanding::{Lease, MAX_LEASE, Requests, Reservation};
 use super::sharing::{Granted, MEMBER_LEASE, Report};
-use super::slots::MemberId;
-use super::snapshot::WaitReason;
+use super::slot::MemberId;
+use super::snapshot::{BlockReason, Quota, WaitReason};
 use super::window::Window;
 
 /// Outcomes are told when there are so many, though not more often than each interval, and
@@ -21,6 +21,8 @@ use super::window::Window;
 const MAX_UNTOLD: u32 = 16;
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 const MIN_UPDATE_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_millis(10);
+/// How soon a member asks whether what came of its own requests makes room for those that wait.
+const FREED_INTERVAL: Duration = Duration::from_millis(50);
 const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
 const MAX_UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
 /// How often a store that is out of reach is tried.
@@ -35,88 +37,66 @@ const LEASE_MARGIN: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     id: MemberId,
-    /// In the time of the store; without one, in this process's.
     pub(crate) ledger: Ledger,
     requests: Requests,
     pub(crate) throttled: u64,
-    sharing: Option<Sharing>,
-}
-
-/// What there is besides where members share the ledger.
-#[derive(Debug, Clone)]
-struct Sharing {
-    /// How far the store's clock is ahead of the local one, in microseconds.
-    ahead: i64,
-    state: SharingState,
+    state: Sharing,
     /// Reservations drawn ahead, and whether the only one is for the probe.
     held: u64,
     holds_probe: bool,
     given_back: u64,
-    reported_back: u64,
-    /// What the record does not hold yet, in local time; the first ones are on their way.
-    outcomes: VecDeque<Outcome>,
-    reported: usize,
-    untold: u32,
+    /// What the record does not hold yet; what an update tells that has not ended stands apart.
+    outcomes: Vec<Outcome>,
+    telling: Vec<Outcome>,
     /// Whether others wait for what this member has learned.
     is_urgent: bool,
     /// Requests since the last update, which tell the rate.
     used: u32,
     updated_at: LocalTime,
-    /// When calls that wait may get something.
+    /// When calls that wait may get something; until then the rest may be kept for others.
     ask_at: LocalTime,
+    is_kept: bool,
 }
 
+/// How a process shares the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SharingState {
+enum Sharing {
+    /// There is no store.
+    Off,
     /// The record has not been read yet.
     New,
-    Shared,
+    On,
     /// The store is out of reach.
-    Alone,
+    CutOff,
 }
 
 impl Member {
     pub(crate) fn new(id: MemberId, now: LocalTime, wall: ServiceTime, shared: bool) -> Self {
-        let sharing = shared.then(|| Sharing {
-            ahead: 0,
-            state: SharingState::New,
+        Self {
+            id,
+            ledger: Ledger::new(now, wall),
+            requests: Requests::default(),
+            throttled: 0,
+            state: if shared { Sharing::New } else { Sharing::Off },
             held: 0,
             holds_probe: false,
             given_back: 0,
-            reported_back: 0,
-            outcomes: VecDeque::new(),
-            reported: 0,
-            untold: 0,
+            outcomes: Vec::new(),
+            telling: Vec::new(),
             is_urgent: false,
             used: 0,
             updated_at: now,
             ask_at: now,
-        });
-        let ledger = Ledger::new(now, wall);
-        Self { id, ledger, requests: Requests::default(), throttled: 0, sharing }
+            is_kept: false,
+        }
     }
 
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, now: LocalTime, policy: &Policy) -> Decision {
-        let at = self.ledger_time(now);
-        let decision = match self.drawing() {
-            Some(sharing) => self.decide_by_reservations(sharing, now, policy),
-            None => self.ledger.decide(at, policy),
-        };
-        match decision {
-            Decision::WaitUntil(block) => Decision::WaitUntil(self.local(block)),
-            decision => decision,
+        if !self.draws() {
+            return self.ledger.decide(now, policy);
         }
-    }
-
-    fn decide_by_reservations(
-        &self,
-        sharing: &Sharing,
-        now: LocalTime,
-        policy: &Policy,
-    ) -> Decision {
-        let at = self.ledger_time(now);
-        if let Some(block) = self.ledger.blocked_at(at) {
+        if let Some(block) = self.ledger.blocked_at(now) {
             return Decision::WaitUntil(block);
         }
         if !policy.rate_limiting {
@@ -125,25 +105,43 @@ impl Member {
         if policy.max_in_flight.is_some_and(|most| self.requests.count() >= most.into()) {
             return Decision::WaitForResponse(WaitReason::Concurrency);
         }
-        if sharing.held > 0 && sharing.is_valid(now) {
-            return Decision::Send { probe: sharing.holds_probe };
+        if self.held > 0 && self.holds(now) {
+            return Decision::Send { probe: self.holds_probe };
         }
-        match self.ledger.decide(at, policy) {
+        match self.ledger.decide(now, policy) {
             Decision::Send { .. } => Decision::WaitForResponse(WaitReason::Members),
             wait => wait,
         }
     }
 
+    /// Returns until when at most what is left is kept for other members, once the record says so.
+    pub(super) fn kept_until(&self, now: LocalTime) -> Option<Block> {
+        if !(self.draws() && self.is_kept && now < self.ask_at) {
+            return None;
+        }
+        let service_now = self.service_time(now);
+        let open = self.ledger.windows.iter().filter(|window| window.reset > service_now);
+        let minute = open.filter(|window| window.quota == Quota::Minute).max_by_key(|w| w.reset);
+        let block = minute.map_or(
+            Block { until: self.ask_at, named: service_now, reason: BlockReason::Unknown },
+            |window| Block {
+                until: self.ledger.clock.local(window.reset),
+                named: window.reset,
+                reason: BlockReason::Quota(window.quota),
+            },
+        );
+        Some(block)
+    }
+
     /// Reserves a request that may be sent.
     pub(crate) fn reserve(&mut self, now: LocalTime, probe: bool) -> Reservation {
         let reservation = self.requests.reserve(now, probe);
-        match self.drawing_mut() {
-            Some(sharing) => {
-                sharing.held = sharing.held.saturating_sub(1);
-                sharing.holds_probe &= !probe;
-                sharing.used += 1;
-            }
-            None => self.ledger.members.slot(self.id).reserved += 1,
+        if self.draws() {
+            self.held = self.held.saturating_sub(1);
+            self.holds_probe &= !probe;
+            self.used += 1;
+        } else {
+            self.ledger.slot(self.id).reserved += 1;
         }
         self.note_probe(now);
         reservation
@@ -153,13 +151,12 @@ impl Member {
     /// the reservation has lapsed, or a 429 has come.
     pub(crate) fn start(
         &mut self,
-        reservation: &mut Reservation,
+        reservation: Reservation,
         now: LocalTime,
         lease: Duration,
     ) -> bool {
-        let is_blocked = self.ledger.blocked_at(self.ledger_time(now)).is_some();
-        if is_blocked && !reservation.probe {
-            self.release(*reservation);
+        if self.ledger.blocked_at(now).is_some() && !reservation.probe {
+            self.release(reservation);
             return false;
         }
         let started = self.requests.start(reservation, now, lease);
@@ -171,21 +168,16 @@ impl Member {
 
     /// Gives a reservation back whose request was not sent, or cannot have reached the service.
     pub(crate) fn release(&mut self, reservation: Reservation) {
-        if self.requests.end(&reservation) {
+        if self.requests.end(reservation).is_some() {
             self.give_back(reservation.probe);
         }
     }
 
     /// Records a request that ended without a usable response.
     pub(crate) fn record_lost(&mut self, reservation: Reservation, now: LocalTime) {
-        match reservation.sent {
-            None => self.release(reservation),
-            Some(sent) => {
-                // Without a lease it counts as lost already.
-                if self.requests.end(&reservation) {
-                    self.lose(sent, now, reservation.probe);
-                }
-            }
+        // Without a lease it counts as lost already.
+        if let Some(lease) = self.requests.end(reservation) {
+            self.lose(lease, now);
         }
     }
 
@@ -197,12 +189,12 @@ impl Member {
         head: &ResponseHead,
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
-        let requests = u32::from(self.requests.end(&reservation));
-        let sent = reservation.sent.unwrap_or(now);
-        let probe = reservation.probe;
+        let lease = self.requests.end(reservation);
+        let requests = u32::from(lease.is_some());
+        let sent = lease.and_then(|lease| lease.sent).unwrap_or(now.moved(-micros(MAX_LEASE)));
         self.throttled += u64::from(head.status == 429);
-        let outcome = Outcome { sent, ended: now, probe, requests, head: Some(*head) };
-        self.record(outcome, jitter)
+        let probe = reservation.probe;
+        self.record(Outcome { sent, ended: now, probe, requests, head: Some(*head) }, jitter)
     }
 
     /// Records that the last 429 was a ban, which only its body says.
@@ -212,11 +204,8 @@ impl Member {
 
     /// Ends leases that are over: what was sent counts as lost.
     pub(crate) fn expire(&mut self, now: LocalTime) {
-        for Lease { sent, probe, .. } in self.requests.expire(now) {
-            match sent {
-                Some(sent) => self.lose(sent.min(now), now, probe),
-                None => self.give_back(probe),
-            }
+        for lease in self.requests.expire(now) {
+            self.lose(lease, now);
         }
     }
 
@@ -230,9 +219,8 @@ impl Member {
 
     /// Returns what a window leaves; what is drawn ahead is left as well.
     pub(super) fn left_in(&self, window: &Window) -> u64 {
-        let held = self.sharing.as_ref().map_or(0, |sharing| sharing.held);
         let left = self.ledger.left_in(window, &Policy::default());
-        left.saturating_add(held).min(window.remaining)
+        left.saturating_add(self.held).min(window.remaining)
     }
 
     pub(super) fn first_lease_end(&self) -> Option<LocalTime> {
@@ -241,19 +229,17 @@ impl Member {
 
     /// Returns whether a request is in flight whose response tells how many may follow.
     pub(super) fn is_probing(&self, now: LocalTime) -> bool {
-        let at = self.ledger_time(now);
-        self.ledger.probe.is_some_and(|probe| at < probe.until)
+        self.ledger.probe.is_some_and(|probe| now < probe.until)
     }
 
     /// Returns when nothing here matters any more, if all goes as announced.
     pub(super) fn idle_from(&self) -> LocalTime {
-        let ledger = self.ledger.idle_from().moved(-self.ahead());
-        self.requests.last_end().map_or(ledger, |end| end.max(ledger))
+        self.ledger.idle_from().max(self.requests.last_end())
     }
 
     /// Returns what the service's clock shows, at the earliest.
     pub(crate) fn service_time(&self, now: LocalTime) -> ServiceTime {
-        self.ledger.clock.earliest(self.ledger_time(now))
+        self.ledger.clock.earliest(now)
     }
 
     fn record(
@@ -261,29 +247,38 @@ impl Member {
         outcome: Outcome,
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
-        let block = self.ledger.record(self.id, &outcome.moved(self.ahead()), jitter);
-        if let Some(sharing) = &mut self.sharing {
-            sharing.is_urgent |= block.is_some() || outcome.probe;
-            sharing.untold += 1;
-            sharing.keep(outcome);
+        let block = self.ledger.record(self.id, &outcome, jitter);
+        if self.state != Sharing::Off {
+            self.is_urgent |= block.is_some() || outcome.probe;
+            match self.outcomes.last_mut().filter(|last| last.is_like(&outcome)) {
+                Some(last) => last.merge(&outcome),
+                None => self.outcomes.push(outcome),
+            }
         }
-        block.map(|block| self.local(block))
+        block
     }
 
-    fn lose(&mut self, sent: LocalTime, now: LocalTime, probe: bool) {
-        let outcome = Outcome { sent, ended: now, probe, requests: 1, head: None };
-        self.record(outcome, |_| Duration::ZERO);
+    /// Records that a request was given up. What was not sent is not lost.
+    fn lose(&mut self, Lease { sent, probe, .. }: Lease, now: LocalTime) {
+        match sent {
+            Some(sent) => {
+                let sent = sent.min(now);
+                let outcome = Outcome { sent, ended: now, probe, requests: 1, head: None };
+                self.record(outcome, |_| Duration::ZERO);
+            }
+            None => self.give_back(probe),
+        }
     }
 
     fn give_back(&mut self, probe: bool) {
-        match self.drawing_mut() {
-            Some(sharing) if probe => {
-                sharing.given_back += 1;
-                sharing.is_urgent = true;
+        match (self.draws(), probe) {
+            (true, true) => {
+                self.given_back += 1;
+                self.is_urgent = true;
             }
-            Some(sharing) => sharing.held += 1,
-            None => {
-                let slot = self.ledger.members.slot(self.id);
+            (true, false) => self.held += 1,
+            (false, _) => {
+                let slot = self.ledger.slot(self.id);
                 slot.reserved = slot.reserved.saturating_sub(1);
                 if probe {
                     self.ledger.end_probe(self.id);
@@ -294,34 +289,21 @@ impl Member {
 
     /// Notes the lease of the probe, if there is one.
     fn note_probe(&mut self, now: LocalTime) {
-        if self.drawing().is_none()
+        if !self.draws()
             && let Some(lease) = self.requests.probe()
         {
-            let (member, granted) = (self.id, self.ledger_time(now));
-            let until = self.ledger_time(lease.end);
-            self.ledger.probe = Some(Probe { member, granted, until });
+            self.ledger.probe = Some(Probe { member: self.id, granted: now, until: lease.end });
         }
     }
 
-    pub(super) fn ahead(&self) -> i64 {
-        self.sharing.as_ref().map_or(0, |sharing| sharing.ahead)
+    /// Returns whether it needs reservations from the record.
+    fn draws(&self) -> bool {
+        matches!(self.state, Sharing::New | Sharing::On)
     }
 
-    fn ledger_time(&self, at: LocalTime) -> LocalTime {
-        at.moved(self.ahead())
-    }
-
-    fn local(&self, block: Block) -> Block {
-        block.moved(-self.ahead())
-    }
-
-    /// Returns what is shared, unless the store is out of reach.
-    fn drawing(&self) -> Option<&Sharing> {
-        self.sharing.as_ref().filter(|sharing| sharing.state != SharingState::Alone)
-    }
-
-    fn drawing_mut(&mut self) -> Option<&mut Sharing> {
-        self.sharing.as_mut().filter(|sharing| sharing.state != SharingState::Alone)
+    /// Returns whether other members still count this one's reservations as its own.
+    fn holds(&self, now: LocalTime) -> bool {
+        now.since(self.updated_at) + LEASE_MARGIN < MEMBER_LEASE
     }
 }
 
@@ -333,76 +315,73 @@ impl Member {
 
     /// Returns whether the record has been read.
     pub(super) fn is_shared(&self) -> bool {
-        self.sharing.as_ref().is_some_and(|sharing| sharing.state != SharingState::New)
+        matches!(self.state, Sharing::On | Sharing::CutOff)
     }
 
     /// Returns how many members there are, this one included; 0 where none are known.
     pub(crate) fn members(&self, now: LocalTime) -> usize {
-        self.ledger.members.alive(self.ledger_time(now))
+        self.ledger.members(now)
     }
 
     /// Returns when the record is to be updated next, if anything is to be told or asked for.
     pub(crate) fn update_at(&self, waiting: u64) -> Option<LocalTime> {
-        let sharing = self.sharing.as_ref()?;
-        let has_something = sharing.held + sharing.given_back + self.requests.count() > 0;
+        let in_flight = self.requests.count();
+        let untold: u32 = self.outcomes.iter().map(|outcome| outcome.requests).sum();
+        let has_something = self.held + self.given_back + in_flight > 0 || untold > 0;
         // What other clients use, the members know as well as they tell each other.
         let (max_untold, interval) = match self.ledger.shared_use() {
             Some(_) => (1, MIN_UPDATE_INTERVAL_BESIDE_OTHERS),
             None => (MAX_UNTOLD, MIN_UPDATE_INTERVAL),
         };
-        let soon = sharing.updated_at.plus(interval);
-        let is_idle = self.requests.count() == 0 && waiting == 0;
-        let told = match (&sharing.state, sharing.untold) {
-            (SharingState::Alone, untold) => {
-                let is_used = waiting > 0 || untold > 0 || has_something;
-                return is_used.then(|| sharing.updated_at.plus(RETRY_INTERVAL));
+        let is_idle = in_flight == 0 && waiting == 0;
+        let told = match self.state {
+            Sharing::Off => return None,
+            Sharing::CutOff => {
+                let is_used = waiting > 0 || has_something || !self.telling.is_empty();
+                return is_used.then(|| self.updated_at.plus(RETRY_INTERVAL));
             }
-            _ if sharing.is_urgent => return Some(sharing.updated_at),
-            (_, untold) if untold >= max_untold => Some(soon),
-            (_, 1..) if is_idle => Some(soon),
-            (_, 0) if !has_something => None,
-            _ => Some(sharing.updated_at.plus(MAX_UPDATE_INTERVAL)),
+            _ if self.is_urgent => return Some(self.updated_at),
+            _ if untold >= max_untold || (untold > 0 && is_idle) => {
+                Some(self.updated_at.plus(interval))
+            }
+            _ => has_something.then(|| self.updated_at.plus(MAX_UPDATE_INTERVAL)),
         };
-        let asked = (waiting > 0 && sharing.held == 0).then_some(sharing.ask_at);
-        let first = match sharing.state {
-            SharingState::New => sharing.updated_at,
-            _ => sharing.updated_at.plus(MIN_UPDATE_PAUSE),
-        };
-        told.into_iter().chain(asked).min().map(|at| at.max(first))
+        // What came of its own requests makes room for others, perhaps.
+        let freed = (untold > 0 && !self.is_kept).then(|| self.updated_at.plus(FREED_INTERVAL));
+        let ask_at = freed.map_or(self.ask_at, |freed| freed.min(self.ask_at));
+        let asked = (waiting > 0 && self.held == 0).then_some(ask_at);
+        let pause = if self.state == Sharing::New { Duration::ZERO } else { MIN_UPDATE_PAUSE };
+        told.into_iter().chain(asked).min().map(|at| at.max(self.updated_at.plus(pause)))
     }
 
-    /// Returns what to tell with an update, in the store's time if its clock is so far ahead.
+    /// Returns what to tell with an update.
     pub(crate) fn report(&mut self, now: LocalTime, waiting: u64, spread: f64) -> Report {
-        let blocked = self.ledger.blocked.map(|block| self.local(block));
-        let probe_until = self.requests.probe().map(|lease| lease.end);
         let in_flight = self.requests.count();
         let others = self.ledger.shared_use().is_some();
-        let is_valid = self.drawing().is_some_and(|sharing| sharing.is_valid(now));
-        let Some(sharing) = &mut self.sharing else { return Report::default() };
-        let since = now.since(sharing.updated_at).max(MIN_UPDATE_INTERVAL);
-        let rate = f64::from(sharing.used) / since.as_secs_f64();
-        let ahead = whole(rate * DRAW_AHEAD.as_secs_f64());
-        let kept = match (is_valid, sharing.holds_probe) {
-            (true, false) => sharing.held.min(ahead),
-            (true, true) => sharing.held,
+        let since = now.since(self.updated_at).max(MIN_UPDATE_INTERVAL);
+        let ahead = whole(f64::from(self.used) / since.as_secs_f64() * DRAW_AHEAD.as_secs_f64());
+        let kept = match (self.draws() && self.holds(now), self.holds_probe) {
+            (true, false) => self.held.min(ahead),
+            (true, true) => self.held,
             (false, _) => 0,
         };
-        sharing.given_back += sharing.held - kept;
-        sharing.held = kept;
-        sharing.holds_probe &= kept > 0;
-        (sharing.used, sharing.is_urgent) = (0, false);
-        sharing.updated_at = now;
-        sharing.reported = sharing.outcomes.len();
-        sharing.reported_back = sharing.given_back;
+        self.given_back += self.held - kept;
+        self.held = kept;
+        self.holds_probe &= kept > 0;
+        (self.used, self.is_urgent) = (0, false);
+        self.updated_at = now;
+        self.telling.append(&mut self.outcomes);
+        let surplus = self.telling.len().saturating_sub(MAX_OUTCOMES);
+        self.telling.drain(..surplus);
+        let probe_until = self.requests.probe().map(|lease| lease.end);
         Report {
-            outcomes: sharing.outcomes.iter().copied().collect(),
+            outcomes: self.telling.clone(),
             reserved: kept + in_flight,
-            given_back: sharing.given_back,
+            given_back: self.given_back,
             want: waiting,
             ahead: if in_flight + waiting > 0 && !others { ahead.saturating_sub(kept) } else { 0 },
-            blocked,
-            probe_until: probe_until
-                .or_else(|| sharing.holds_probe.then(|| now.plus(MEMBER_LEASE))),
+            blocked: self.ledger.blocked,
+            probe_until: probe_until.or(self.holds_probe.then(|| now.plus(MEMBER_LEASE))),
             spread,
         }
     }
@@ -411,41 +390,46 @@ impl Member {
     pub(crate) fn updated(
         &mut self,
         now: LocalTime,
-        (ledger, ahead): (Ledger, i64),
+        ledger: Ledger,
+        told_back: u64,
         granted: Granted,
     ) {
-        let Some(sharing) = &mut self.sharing else { return };
         // A probe that it sent while it was alone, it sent by itself.
-        (sharing.state, sharing.ahead) = (SharingState::Shared, ahead);
-        sharing.outcomes.drain(..sharing.reported);
-        sharing.reported = 0;
-        sharing.untold = sharing.outcomes.iter().map(|outcome| outcome.requests).sum();
-        sharing.given_back = sharing.given_back.saturating_sub(sharing.reported_back);
-        sharing.held += granted.requests;
-        sharing.holds_probe |= granted.probe;
-        sharing.ask_at = granted.again.moved(-ahead);
-        sharing.updated_at = now;
+        self.state = Sharing::On;
+        self.telling.clear();
+        self.given_back = self.given_back.saturating_sub(told_back);
+        self.held += granted.requests;
+        self.holds_probe |= granted.probe;
+        (self.ask_at, self.is_kept) = (granted.again, granted.is_kept);
+        self.updated_at = now;
         self.ledger = ledger;
-        let rest: Vec<_> = sharing.outcomes.iter().map(|outcome| outcome.moved(ahead)).collect();
-        for outcome in rest {
-            self.ledger.record(self.id, &outcome, |_| Duration::ZERO);
+        for outcome in &self.outcomes {
+            self.ledger.record(self.id, outcome, |_| Duration::ZERO);
         }
     }
 
     /// Records that the store is out of reach.
     pub(crate) fn update_failed(&mut self, now: LocalTime) {
-        let Some(sharing) = &mut self.sharing else { return };
-        let was = std::mem::replace(&mut sharing.state, SharingState::Alone);
-        (sharing.updated_at, sharing.reported) = (now, 0);
-        (sharing.held, sharing.holds_probe) = (0, false);
-        if was != SharingState::Alone {
+        self.updated_at = now;
+        (self.held, self.holds_probe) = (0, false);
+        if self.draws() {
+            self.state = Sharing::CutOff;
             self.ledger.cut_off = true;
             let (id, reserved) = (self.id, self.requests.count());
             // What others had reserved may be counted; from now on they cannot be seen.
-            self.ledger.bury(self.ledger_time(now), |member| member == id);
-            self.ledger.members.slot(id).reserved = reserved;
+            self.ledger.bury(now, |member| member == id);
+            self.ledger.slot(id).reserved = reserved;
             self.note_probe(now);
         }
+    }
+
+    /// Moves all that is known by itself to a clock that is so many microseconds ahead.
+    pub(crate) fn shift(&mut self, by: i64) {
+        self.requests.shift(by);
+        for outcome in self.outcomes.iter_mut().chain(&mut self.telling) {
+            *outcome = outcome.moved(by);
+        }
+        self.updated_at = self.updated_at.moved(by);
     }
 }
 
@@ -457,56 +441,6 @@ impl Report {
             blocked: self.blocked.map(|block| block.moved(by)),
             probe_until: self.probe_until.map(|until| until.moved(by)),
             ..*self
-        }
-    }
-}
-
-impl Sharing {
-    /// Returns whether other members still count this one's reservations as its own.
-    fn is_valid(&self, now: LocalTime) -> bool {
-        now.since(self.updated_at) + LEASE_MARGIN < MEMBER_LEASE
-    }
-
-    /// Keeps an outcome until it is told; several that say the same are one.
-    fn keep(&mut self, outcome: Outcome) {
-        let fresh = self.outcomes.len() > self.reported;
-        match self.outcomes.back_mut().filter(|last| fresh && last.is_like(&outcome)) {
-            Some(last) => last.merge(&outcome),
-            None => self.outcomes.push_back(outcome),
-        }
-        if self.outcomes.len() > MAX_OUTCOMES {
-            self.outcomes.pop_front();
-            self.reported = self.reported.saturating_sub(1);
-        }
-    }
-}
-
-impl Outcome {
-    fn moved(&self, by: i64) -> Self {
-        Self { sent: self.sent.moved(by), ended: self.ended.moved(by), ..*self }
-    }
-
-    /// Returns whether two outcomes differ in nothing but what is left of the same window.
-    fn is_like(&self, other: &Self) -> bool {
-        let plain = |outcome: &Self| {
-            let head = outcome.head.filter(|head| head.status < 300 && !outcome.probe)?;
-            head.figure.map(|figure| (figure.limit, figure.reset))
-        };
-        plain(self).is_some() && plain(self) == plain(other)
-    }
-
-    fn merge(&mut self, other: &Self) {
-        let requests = self.requests + other.requests;
-        let figure = |outcome: &Self| outcome.head.and_then(|head| head.figure);
-        let remaining = figure(self).iter().chain(&figure(other)).map(|f| f.remaining).min();
-        if other.sent >= self.sent {
-            *self = *other;
-        }
-        self.requests = requests;
-        if let Some(head) = &mut self.head
-            && let Some(figure) = &mut head.figure
-        {
-            figure.remaining = remaining.unwrap_or(figure.remaining);
         }
     }
 }

@@ -26,6 +26,7 @@
 //! | in flight: an eighth of what is left | 0.990 of the oracle's speed, for 0.995 | `goals::a_sole_user_is_never_refused…` |
 //! | in flight: what the latency takes | 0.928 of the oracle's use at 5 s, for 0.99 | `latencies::the_quota_is_used…` |
 //! | in flight: 5 while the minute's quota is hidden | a ban with 16 tasks | `latencies::a_hidden_minute…` |
+//! | a minute's quota that was shown stays known | 5 in flight where 62 may be | `rules::a_minutes_quota_that_was_shown…` |
 //! | in flight: 2, then 8, after an unforeseen 429 | repeats of that 429 | `rules::after_an_unforeseen_429…` |
 //! | a longer wait for a 429 that follows another | the wait does not grow | `rules::what_follows_a_429…` |
 //! | 25 hours at most | a key blocked for years | `rules::no_value_blocks…` |
@@ -34,6 +35,7 @@
 //! | each member's part is kept for it, less towards the window's end | of four members, one with 200 tasks gets 503 of 600 | `sharing::members_are_never_refused…` |
 //! | what a silent member got is remembered | a light user waits for most of each minute | `sharing::a_light_user…` |
 //! | a dead member's reservations count as lost | they count as free | `rules::what_a_dead_member…` |
+//! | asking again once own requests are answered | 64 s for what takes 13 s with five in flight | `tests/client/shared.rs` |
 //! | leases | a task that is not run holds up all others | `waiting::a_probe_that_is_not_run…` |
 //! | grants by whoever changes the ledger | calls wait for the next look | `order::calls_go_in_the_order…`, `model` |
 //! | waking all when a block comes | those who may not wait so long are told late | `waiting::all_whose_wait_becomes_too_long…` |
@@ -41,9 +43,9 @@
 mod snapshot;
 
 pub(crate) mod clock;
+pub(crate) mod outcome;
 mod outstanding;
 mod plan;
-mod slots;
 mod window;
 
 pub(crate) mod ledger;
@@ -51,6 +53,7 @@ pub(crate) mod ledger;
 pub(crate) mod decision;
 
 mod sharing;
+mod slot;
 
 pub(crate) mod member;
 
@@ -64,6 +67,7 @@ pub(crate) mod store;
 pub(crate) mod limiter;
 
 mod registry;
+mod updates;
 
 #[cfg(all(test, shuttle))]
 mod model;
@@ -81,7 +85,7 @@ pub(crate) use limiter::{Acquire, Limiter, Permit, Wait};
 #[cfg(test)]
 pub(crate) use outstanding::Reservation;
 pub(crate) use registry::ClientLimiters;
-pub use slots::MemberId;
+pub use slot::MemberId;
 pub use snapshot::{
     BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, SharedStatus, WaitReason,
 };

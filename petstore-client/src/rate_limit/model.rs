@@ -50,7 +50,7 @@ fn request(kind: Kind) -> Acquire {
         Kind::Low => (None, Priority::Low),
         Kind::Retry => (Some(0), Priority::Normal),
     };
-    Acquire { place, priority, policy, latest, forced: false }
+    Acquire { place, priority, policy, latest, forced: false, lease: LEASE }
 }
 
 #[derive(Clone, Copy)]
@@ -73,11 +73,10 @@ enum GivenUp {
 }
 
 async fn call(limiter: &Limiter, service: &Service, kind: Kind, given_up: GivenUp) {
-    let Some(mut permit) = permit(limiter, kind, given_up).await else { return };
+    let Some(permit) = permit(limiter, kind, given_up).await else { return };
     if matches!(given_up, GivenUp::Permitted) {
-        return;
+        return permit.not_sent();
     }
-    assert!(permit.start(LEASE));
     yield_now().await;
     let headers = service.answer();
     if matches!(given_up, GivenUp::Sent) {

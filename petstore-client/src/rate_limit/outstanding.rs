@@ -10,7 +10,7 @@ use super::clock::{LocalTime, SECOND, micros};
 /// A reservation that is not used lapses: the task that holds it is not run.
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
 /// No request lasts longer, whatever its time limit.
-const MAX_LEASE: Duration = Duration::from_secs(600);
+pub(super) const MAX_LEASE: Duration = Duration::from_secs(600);
 /// How long a request may be on its way to the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
 /// Lost requests are kept in so many groups at most.
@@ -23,7 +23,6 @@ const LOST_GROUP: u64 = SECOND.unsigned_abs() / 4;
 #[must_use]
 pub(crate) struct Reservation {
     id: u64,
-    pub(super) sent: Option<LocalTime>,
     pub(super) probe: bool,
 }
 
@@ -50,26 +49,25 @@ impl Requests {
         let end = now.plus(UNUSED_LEASE);
         self.leases.insert(self.last_id, Lease { end, sent: None, probe });
         self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
-        Reservation { id: self.last_id, sent: None, probe }
+        Reservation { id: self.last_id, probe }
     }
 
     /// Records that the request is sent now and lasts no longer than `lease`. Returns false where
     /// the reservation has lapsed.
     pub(super) fn start(
         &mut self,
-        reservation: &mut Reservation,
+        reservation: Reservation,
         now: LocalTime,
         lease: Duration,
     ) -> bool {
         let Some(entry) = self.leases.get_mut(&reservation.id) else { return false };
-        reservation.sent = Some(now);
         (entry.sent, entry.end) = (Some(now), now.plus(lease.min(MAX_LEASE)));
         true
     }
 
-    /// Ends a request. Returns false where its lease had ended before.
-    pub(super) fn end(&mut self, reservation: &Reservation) -> bool {
-        self.leases.remove(&reservation.id).is_some()
+    /// Ends a request. Returns `None` where its lease had ended before.
+    pub(super) fn end(&mut self, reservation: Reservation) -> Option<Lease> {
+        self.leases.remove(&reservation.id)
     }
 
     /// Removes and returns the leases that have ended.
@@ -100,8 +98,17 @@ impl Requests {
         self.first_end
     }
 
-    pub(super) fn last_end(&self) -> Option<LocalTime> {
-        self.leases.values().map(|lease| lease.end).max()
+    pub(super) fn last_end(&self) -> LocalTime {
+        self.leases.values().map(|lease| lease.end).max().unwrap_or_default()
+    }
+
+    /// Moves all to a clock that is so many microseconds ahead.
+    pub(super) fn shift(&mut self, by: i64) {
+        self.first_end = self.first_end.map(|end| end.moved(by));
+        for lease in self.leases.values_mut() {
+            lease.end = lease.end.moved(by);
+            lease.sent = lease.sent.map(|sent| sent.moved(by));
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use super::limiter::{Limiter, SharedRecord};
-use super::store::{AnyStore, RecordKey};
+use super::limiter::Limiter;
+use super::store::{AnyStore, RecordKey, SharedRecord};
 use crate::clock;
 
 /// How many limiters are kept whether or not anybody holds them.
@@ -149,8 +149,7 @@ mod tests {
     }
 
     async fn block(limiter: &Limiter, seconds: u64) {
-        let mut permit = limiter.acquire(acquire(), |_| ()).await.unwrap();
-        assert!(permit.start(Duration::from_secs(30)));
+        let permit = limiter.acquire(acquire(), |_| ()).await.unwrap();
         let mut headers = HeaderMap::new();
         headers.insert("retry-after", seconds.into());
         permit.observe(StatusCode::TOO_MANY_REQUESTS, &headers).unwrap();

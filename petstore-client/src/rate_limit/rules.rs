@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::decision::{Decision, Policy};
-use super::ledger::{Probe, ResponseHead};
+use super::ledger::Probe;
 use super::member::Member;
+use super::outcome::ResponseHead;
 use super::outstanding::Reservation;
-use super::slots::MemberId;
+use super::slot::MemberId;
 use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
 use super::window::Figure;
 
@@ -34,8 +35,8 @@ fn decide(member: &Member, now: i64) -> Decision {
 fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reservation {
     let decision = member.decide(at(now), policy);
     let Decision::Send { probe } = decision else { panic!("{now}: {decision:?}") };
-    let mut request = member.reserve(at(now), probe);
-    assert!(member.start(&mut request, at(now), LEASE));
+    let request = member.reserve(at(now), probe);
+    assert!(member.start(request, at(now), LEASE));
     request
 }
 
@@ -240,11 +241,11 @@ fn a_request_is_lost_only_once() {
 #[test]
 fn an_unused_reservation_lapses_and_is_not_lost() {
     let mut member = new();
-    let mut unused = member.reserve(at(0), true);
+    let unused = member.reserve(at(0), true);
     assert_eq!(decide(&member, 0), Decision::WaitForResponse(WaitReason::Probe));
     member.expire(at(2));
     assert_eq!(decide(&member, 2), Decision::Send { probe: true });
-    assert!(!member.start(&mut unused, at(2), LEASE));
+    assert!(!member.start(unused, at(2), LEASE));
     member.release(unused);
     assert_eq!((member.in_flight(), member.unresolved()), (0, 0));
 }
@@ -364,6 +365,20 @@ fn five_may_be_in_flight_while_the_minutes_quota_is_not_known_and_no_plan_is_nam
 }
 
 #[test]
+fn a_minutes_quota_that_was_shown_is_known_while_the_day_is_shown_until_a_429() {
+    let day = |remaining| figure(500, remaining, 12 * HOUR);
+    let mut member = with_window(1_000, 999);
+    let over = send(&mut member, 61);
+    answer(&mut member, over, 61, day(499));
+    assert_eq!(fill(&mut member.clone(), 62), 62);
+    let refused = send(&mut member, 62);
+    respond(&mut member, refused, 62, 429, day(498), Some(1));
+    let probe = send(&mut member, 64);
+    answer(&mut member, probe, 64, day(497));
+    assert_eq!(fill(&mut member.clone(), 62 + 300), 5);
+}
+
+#[test]
 fn after_an_unforeseen_429_little_is_in_flight_for_two_minutes() {
     let mut member = with_window(1_000, 999);
     let refused = send(&mut member, 1);
@@ -398,7 +413,7 @@ fn beside_other_clients_less_is_in_flight_only_where_little_is_left() {
 fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
     let mut member = with_window(100, 99);
     let other = MemberId(2);
-    member.ledger.members.slot(other).reserved = 5;
+    member.ledger.slot(other).reserved = 5;
     let (granted, until) = (at(1), at(9));
     member.ledger.probe = Some(Probe { member: other, granted, until });
     member.ledger.bury(at(1), |_| true);

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use super::clock::LocalTime;
 use super::decision::{Allowance, Decision, Policy};
-use super::ledger::{Block, Ledger, Outcome, Probe};
-use super::slots::{MemberId, Slot};
+use super::ledger::{Ledger, Probe};
+use super::outcome::{Block, Outcome};
+use super::slot::{MemberId, Slot};
 use super::snapshot::{Quota, WaitReason};
 use super::window::Window;
 
@@ -35,7 +36,7 @@ pub(crate) struct Report {
     /// Requests that it still has, drawn ahead or in flight: an absolute number, so that an update
     /// whose reply was lost does no harm.
     pub(super) reserved: u64,
-    pub(super) given_back: u64,
+    pub(crate) given_back: u64,
     /// Calls that wait, and how many it would draw ahead.
     pub(super) want: u64,
     pub(super) ahead: u64,
@@ -51,8 +52,9 @@ pub(crate) struct Report {
 pub(crate) struct Granted {
     pub(super) requests: u64,
     pub(super) probe: bool,
-    /// When to ask again, where calls still wait.
+    /// When to ask again, where calls still wait, and whether the rest is kept for others until then.
     pub(super) again: LocalTime,
+    pub(super) is_kept: bool,
 }
 
 impl Ledger {
@@ -60,7 +62,7 @@ impl Ledger {
     /// remembered: a member that has nothing to tell for a while looks the same.
     pub(crate) fn bury(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
         let (lost, probe) = (&mut self.lost, &mut self.probe);
-        for slot in self.members.iter_mut().filter(|slot| now >= slot.until || !is_alive(slot.id)) {
+        for slot in self.slots.iter_mut().filter(|slot| now >= slot.until || !is_alive(slot.id)) {
             if slot.reserved > 0 {
                 lost.add(u32::try_from(slot.reserved).unwrap_or(u32::MAX), now, now);
             }
@@ -93,12 +95,12 @@ impl Ledger {
                 _ => {}
             },
         }
-        let slot = self.members.slot(me);
+        let slot = self.slot(me);
         slot.until = now.plus(MEMBER_LEASE);
         (slot.reserved, slot.want) = (report.reserved, report.want);
         slot.got = slot.got.saturating_sub(report.given_back);
         let granted = self.grant(me, report, policy, now);
-        let slot = self.members.slot(me);
+        let slot = self.slot(me);
         slot.reserved += granted.requests;
         slot.got += granted.requests;
         if granted.probe {
@@ -112,12 +114,13 @@ impl Ledger {
     }
 
     fn grant(&self, me: MemberId, report: &Report, policy: &Policy, now: LocalTime) -> Granted {
-        let nothing = |again| Granted { requests: 0, probe: false, again };
+        let nothing = |again| Granted { requests: 0, probe: false, again, is_kept: false };
         let later = |by: Duration| now.plus(by + MAX_SPREAD.mul_f64(report.spread));
-        let Allowance { probe, requests: free } = match self.allowance(now, policy) {
+        let told = (self.latency * 6 / 5).max(Duration::from_millis(100));
+        let Allowance { probe, requests: most, left } = match self.allowance(now, policy) {
             Ok(allowance) => allowance,
             Err(Decision::WaitUntil(block)) => {
-                let spread = if self.members.len() > 1 { report.spread } else { 0.0 };
+                let spread = if self.slots.len() > 1 { report.spread } else { 0.0 };
                 let opens = block.until.plus(MAX_SPREAD.mul_f64(spread));
                 // Another member may learn that it ends sooner.
                 let look = (block.until.since(now) / 16).clamp(MAX_ASK_INTERVAL, MAX_LOOK_INTERVAL);
@@ -132,8 +135,6 @@ impl Ledger {
                 return nothing(next.min(now.plus(MAX_ASK_INTERVAL)));
             }
             Err(Decision::WaitForResponse(WaitReason::Concurrency)) => {
-                // Others are told of responses by then.
-                let told = (self.latency * 6 / 5).max(Duration::from_millis(100));
                 return nothing(later(told).min(now.plus(MAX_ASK_INTERVAL)));
             }
             Err(_) => {
@@ -144,16 +145,22 @@ impl Ledger {
         if report.want == 0 && (probe || report.ahead == 0) {
             return nothing(now);
         }
-        let requests = if probe { 1 } else { self.part_of(me, report, free, now) };
-        // What is left where calls still wait is kept for others.
-        let again = if requests < report.want { later(ASK_INTERVAL) } else { now };
-        Granted { requests, probe, again: again.min(now.plus(MAX_ASK_INTERVAL)) }
+        let requests = if probe { 1 } else { self.part_of(me, report, most, now) };
+        let is_missing = requests < report.want;
+        // Otherwise more may be in flight soon.
+        let is_kept = is_missing && !probe && requests >= self.part_of(me, report, left, now);
+        let again = match (is_missing, is_kept) {
+            (false, _) => now,
+            (true, false) => later(told),
+            (true, true) => later(ASK_INTERVAL),
+        };
+        Granted { requests, probe, again: again.min(now.plus(MAX_ASK_INTERVAL)), is_kept }
     }
 
     /// Returns how many members wait whose turn is before this one's.
     fn waiting_before(&self, me: MemberId) -> u32 {
-        let own = self.members.get(me).map(|slot| (slot.turn, slot.id));
-        let waiting = self.members.iter().filter(|slot| slot.want > 0 && slot.id != me);
+        let own = self.slots.iter().find(|slot| slot.id == me).map(|slot| (slot.turn, slot.id));
+        let waiting = self.slots.iter().filter(|slot| slot.want > 0 && slot.id != me);
         let before = waiting.filter(|slot| Some((slot.turn, slot.id)) < own).count();
         u32::try_from(before).unwrap_or(u32::MAX).min(8)
     }
@@ -161,7 +168,7 @@ impl Ledger {
     /// Returns a member's part of what is free: all are filled to the same level, as far as they
     /// ask or are expected to.
     fn part_of(&self, me: MemberId, report: &Report, free: u64, now: LocalTime) -> u64 {
-        let members = self.members.len() as u64;
+        let members = self.slots.len() as u64;
         let service_now = self.clock.earliest(now);
         let is_open = |window: &&Window| {
             window.quota == Quota::Minute && !self.has_passed(window, service_now)
@@ -174,7 +181,7 @@ impl Ledger {
         let rest = ((rest - FREE_FOR_ALL) / (1.0 - FREE_FOR_ALL)).max(0.0);
         let own = report.want + report.ahead.min(free / (4 * members));
         let demands: Vec<(u64, u64)> = self
-            .members
+            .slots
             .iter()
             .map(|slot| (slot.got, if slot.id == me { own } else { slot.demand(share, rest) }))
             .collect();
@@ -190,11 +197,11 @@ impl Ledger {
             let middle = low + (high - low).div_ceil(2);
             if filled(middle) <= free { low = middle } else { high = middle - 1 }
         }
-        let got = self.members.get(me).map_or(0, |slot| slot.got);
+        let got = self.slots.iter().find(|slot| slot.id == me).map_or(0, |slot| slot.got);
         let granted = low.saturating_sub(got).min(own);
         // One each of what is left over, in turn.
         let above = |slot: &Slot, demand: u64| slot.got <= low && slot.got + demand > low;
-        let mut in_turn: Vec<_> = std::iter::zip(self.members.iter(), &demands)
+        let mut in_turn: Vec<_> = std::iter::zip(&self.slots, &demands)
             .filter(|(slot, (_, demand))| above(slot, *demand))
             .map(|(slot, _)| (slot.turn, slot.id))
             .collect();

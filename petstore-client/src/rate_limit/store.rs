@@ -10,13 +10,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, SECOND, ServiceTime, micros};
+use super::decision::Policy;
 use super::ledger::Ledger;
-use super::slots::MemberId;
+use super::sharing::{Granted, Report};
+use super::slot::MemberId;
 
 /// Changes with each change of what is written. A record of another format is replaced.
 const FORMAT: u8 = 1;
 /// No record is larger, so that it fits a page of 4 KiB with what a store adds.
-pub(super) const MAX_RECORD: usize = 4_000;
+const MAX_RECORD: usize = 4_000;
 
 /// Keeps one small record for each key and origin, which all members update atomically.
 ///
@@ -206,7 +208,7 @@ struct Record<L> {
 }
 
 /// Returns a record, at most 4 KiB long.
-pub(crate) fn encode(ledger: &Ledger, now: StoreTime, wall: ServiceTime) -> Vec<u8> {
+fn encode(ledger: &Ledger, now: StoreTime, wall: ServiceTime) -> Vec<u8> {
     let record = Record { epoch: now.epoch, at: now.since, wall, ledger };
     // Nothing in it can fail to be written; an empty record is like none.
     postcard::to_extend(&record, vec![FORMAT]).unwrap_or_default()
@@ -215,7 +217,7 @@ pub(crate) fn encode(ledger: &Ledger, now: StoreTime, wall: ServiceTime) -> Vec<
 /// Reads what members have written; `None` where it is damaged or of another format. Of a record
 /// from another epoch, or from before the store's clock was set back, only the block of a 429 is
 /// left: the wall clock tells the rest of it.
-pub(crate) fn decode(record: &[u8], now: StoreTime, wall_now: ServiceTime) -> Option<Ledger> {
+fn decode(record: &[u8], now: StoreTime, wall_now: ServiceTime) -> Option<Ledger> {
     let record = record.strip_prefix(&[FORMAT])?;
     let Record::<Ledger> { epoch, at, wall, ledger } = postcard::from_bytes(record).ok()?;
     if epoch == now.epoch && at <= now.since.moved(SECOND) {
@@ -226,6 +228,47 @@ pub(crate) fn decode(record: &[u8], now: StoreTime, wall_now: ServiceTime) -> Op
     let mut fresh = Ledger::new(now.since, wall_now);
     fresh.blocked = ledger.blocked.map(|block| block.moved(by));
     Some(fresh)
+}
+
+/// Updates a member's part of a record. Returns the new record, what is in it, and what the member
+/// gets; or why that cannot be.
+pub(crate) fn update_record(
+    current: Option<&[u8]>,
+    (at, now, wall): (StoreTime, LocalTime, ServiceTime),
+    (me, report): (MemberId, &Report),
+    policy: &Policy,
+    is_alive: impl Fn(MemberId) -> bool,
+) -> Result<(Vec<u8>, Ledger, Granted), &'static str> {
+    let known = current.and_then(|current| decode(current, at, wall));
+    let mut ledger = known.unwrap_or_else(|| Ledger::new(now, wall));
+    ledger.bury(now, |other| other == me || is_alive(other));
+    if !ledger.admits(me, now) {
+        return Err("it has as many members as there may be");
+    }
+    let granted = ledger.update(me, report, policy, now);
+    let record = encode(&ledger, at, wall);
+    if record.len() > MAX_RECORD {
+        return Err("what is known does not fit into a record");
+    }
+    Ok((record, ledger, granted))
+}
+
+/// The record of a key, in a store.
+pub(crate) struct SharedRecord {
+    pub(super) store: Arc<dyn AnyStore>,
+    pub(super) key: RecordKey,
+}
+
+impl SharedRecord {
+    pub(super) fn is_alive(&self, member: MemberId) -> bool {
+        self.store.is_alive(&self.key, member).unwrap_or(true)
+    }
+}
+
+impl fmt::Debug for SharedRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedRecord({})", self.store.location())
+    }
 }
 
 type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
@@ -266,7 +309,7 @@ impl<S: LimitStore> AnyStore for S {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ledger::Block;
+    use super::super::outcome::Block;
     use super::super::snapshot::BlockReason;
     use super::*;
 
@@ -281,7 +324,7 @@ mod tests {
         let mut ledger = Ledger::new(LocalTime(0), ServiceTime(0));
         let (until, named) = (LocalTime(13 * HOUR), ServiceTime(13 * HOUR));
         ledger.blocked = Some(Block { until, named, reason: BlockReason::Ban });
-        ledger.members.slot(MemberId(1)).reserved = 5;
+        ledger.slot(MemberId(1)).reserved = 5;
         encode(&ledger, at(1, 10), ServiceTime(10 * HOUR))
     }
 
@@ -328,7 +371,7 @@ mod tests {
     fn a_record_of_the_most_members_with_the_largest_figures_is_no_larger_than_it_may_be() {
         let mut ledger = Ledger::new(LocalTime(i64::MAX), ServiceTime(i64::MAX));
         for member in 0..64 {
-            let slot = ledger.members.slot(MemberId(u64::MAX - member));
+            let slot = ledger.slot(MemberId(u64::MAX - member));
             (slot.reserved, slot.want, slot.got) = (1 << 32, 1 << 20, 1 << 32);
             (slot.previous, slot.turn) = (1 << 32, 1 << 44);
         }

@@ -17,7 +17,7 @@ const LEASE: Duration = Duration::from_secs(30);
 pub(super) fn acquire() -> Acquire {
     let latest = clock::now() + Duration::from_secs(3_600);
     let (priority, policy) = (Priority::Normal, Policy::default());
-    Acquire { place: None, priority, policy, latest, forced: false }
+    Acquire { place: None, priority, policy, latest, forced: false, lease: LEASE }
 }
 
 fn low() -> Acquire {
@@ -27,8 +27,6 @@ fn low() -> Acquire {
 fn ignore(_: Wait) {}
 
 fn answer(permit: Permit<'_>, status: u16, lines: &[(&'static str, &str)]) {
-    let mut permit = permit;
-    assert!(permit.start(LEASE));
     let mut headers = HeaderMap::new();
     for (name, value) in lines {
         headers.insert(*name, HeaderValue::from_str(value).unwrap());
@@ -118,8 +116,7 @@ async fn a_lost_request_that_may_have_used_the_plan_up_is_waited_out() {
     let plan = Policy { plan: Some(Plan::custom().per_minute(2)), ..Policy::default() };
     let request = || Acquire { policy: plan, ..acquire() };
     answer(limiter.acquire(request(), ignore).await.unwrap(), 200, &[]);
-    let mut lost = limiter.acquire(request(), ignore).await.unwrap();
-    assert!(lost.start(LEASE));
+    let lost = limiter.acquire(request(), ignore).await.unwrap();
     drop(lost);
     let start = clock::now();
     let third = timeout(Duration::from_secs(600), limiter.acquire(request(), ignore)).await;
@@ -155,8 +152,7 @@ async fn all_that_may_be_sent_go_when_the_window_opens() {
     let both = [(); 2].map(|()| {
         let limiter = Arc::clone(&limiter);
         tokio::spawn(async move {
-            let mut permit = limiter.acquire(request(), ignore).await.unwrap();
-            assert!(permit.start(Duration::from_secs(600)));
+            drop(limiter.acquire(request(), ignore).await.unwrap());
         })
     });
     let both = timeout(Duration::from_secs(600), futures_util::future::join_all(both)).await;
@@ -166,10 +162,8 @@ async fn all_that_may_be_sent_go_when_the_window_opens() {
 #[tokio::test(start_paused = true)]
 async fn what_was_not_sent_is_not_lost() {
     let limiter = Limiter::new(None);
-    drop(limiter.acquire(acquire(), ignore).await.unwrap());
-    let mut permit = limiter.acquire(acquire(), ignore).await.unwrap();
-    assert!(permit.start(LEASE));
-    permit.not_sent();
+    limiter.acquire(acquire(), ignore).await.unwrap().not_sent();
+    limiter.acquire(acquire(), ignore).await.unwrap().not_sent();
     let limits = limiter.snapshot(&Policy::default());
     assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
 }
@@ -189,30 +183,31 @@ async fn a_waiter_that_is_not_run_loses_its_grant_after_a_second() {
     let waited = clock::now() - began;
     assert!((10..=13).contains(&waited.as_secs()), "{waited:?}");
     answer(behind, 200, &[]);
-    let mut permit = stopped.await.unwrap();
-    assert!(!permit.start(LEASE), "the permit has lapsed");
+    // Its grant has lapsed: it stands in line again.
+    answer(stopped.await.unwrap(), 200, &[]);
+    assert_eq!(limiter.snapshot(&Policy::default()).in_flight, 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_is_not_run_counts_as_lost_when_its_lease_is_over() {
     let limiter = Limiter::new(None);
-    let mut probe = limiter.acquire(acquire(), ignore).await.unwrap();
-    assert!(probe.start(Duration::from_secs(5)));
+    let short = Acquire { lease: Duration::from_secs(5), ..acquire() };
+    let probe = limiter.acquire(short, ignore).await.unwrap();
     let began = clock::now();
     let next = limiter.acquire(acquire(), ignore).await.unwrap();
     let waited = clock::now() - began;
     assert!((5..=8).contains(&waited.as_secs()), "{waited:?}");
     let limits = limiter.snapshot(&Policy::default());
     assert_eq!((limits.in_flight, limits.unresolved), (1, 1));
-    drop((probe, next));
+    drop(probe);
+    next.not_sent();
     assert_eq!(limiter.snapshot(&Policy::default()).unresolved, 1, "it is lost only once");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_a_response_is_reported_after_a_second_and_a_block_at_once() {
     let limiter = Limiter::new(None);
-    let mut probe = limiter.acquire(acquire(), ignore).await.unwrap();
-    assert!(probe.start(LEASE));
+    let probe = limiter.acquire(acquire(), ignore).await.unwrap();
     let reports = std::sync::Mutex::new(Vec::new());
     let began = clock::now();
     let report = |wait: Wait| {
@@ -275,18 +270,12 @@ async fn cost_of_a_permit() {
     answer(limiter.acquire(acquire(), ignore).await.unwrap(), 200, &million);
     for _ in 0..3 {
         let began = clock::now();
+        let request = acquire();
         for _ in 0..ROUNDS {
-            drop(limiter.acquire(acquire(), ignore).await.unwrap());
+            limiter.acquire(request, ignore).await.unwrap().not_sent();
         }
         let released = began.elapsed() / ROUNDS;
-        let began = clock::now();
-        for _ in 0..ROUNDS {
-            let mut permit = limiter.acquire(acquire(), ignore).await.unwrap();
-            assert!(permit.start(LEASE));
-            permit.not_sent();
-        }
-        let sent = began.elapsed() / ROUNDS;
-        println!("acquire and release {released:?}, with start {sent:?}");
+        println!("acquire and release {released:?}");
         assert!(released < Duration::from_micros(5), "{released:?}");
     }
 }

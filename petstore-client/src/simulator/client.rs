@@ -11,8 +11,8 @@ use super::window::{DAY, MINUTE, SECOND};
 use crate::http::headers::{rate_headers, retry_after};
 use crate::rate_limit::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::decision::Decision;
-use crate::rate_limit::ledger::ResponseHead;
 use crate::rate_limit::member::Member;
+use crate::rate_limit::outcome::ResponseHead;
 use crate::rate_limit::{Figure, MemberId, Policy, Reservation};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +28,8 @@ pub(super) struct SimulatedClient {
     pub(super) contender: Contender,
     pub(super) member: Member,
     pub(super) policy: Policy,
+    /// How far the member's clock, which is the store's, is ahead.
+    pub(super) ahead: i64,
     /// The oracle's requests that have not come to the service yet.
     pub(super) on_the_way: u64,
     /// The end of the pause that all share.
@@ -54,18 +56,21 @@ impl SimulatedClient {
         (id, shared): (u64, bool),
     ) -> Self {
         let member = Member::new(MemberId(id), LocalTime(0), ServiceTime(wall), shared);
-        Self { contender, member, policy, on_the_way: 0, pause: i64::MIN, told: i64::MIN }
+        Self { contender, member, policy, ahead: 0, on_the_way: 0, pause: i64::MIN, told: i64::MIN }
+    }
+
+    pub(super) fn local(&self, now: i64) -> LocalTime {
+        LocalTime(now + self.ahead)
     }
 
     pub(super) fn turn(&mut self, now: i64, service: &mut Service) -> Turn {
         match self.contender {
             Contender::Limiter => {
-                self.member.expire(LocalTime(now));
-                match self.member.decide(LocalTime(now), &self.policy) {
-                    Decision::Send { probe } => {
-                        Turn::Send(Some(self.member.reserve(LocalTime(now), probe)))
-                    }
-                    Decision::WaitUntil(block) => Turn::At(block.until.0),
+                let now = self.local(now);
+                self.member.expire(now);
+                match self.member.decide(now, &self.policy) {
+                    Decision::Send { probe } => Turn::Send(Some(self.member.reserve(now, probe))),
+                    Decision::WaitUntil(block) => Turn::At(block.until.0 - self.ahead),
                     Decision::WaitForResponse(_) => Turn::Busy,
                 }
             }
@@ -85,14 +90,14 @@ impl SimulatedClient {
     /// Returns how many requests are outstanding at rest, once one more has been answered, long
     /// after: that resolves all before it.
     pub(super) fn outstanding_at_rest(&mut self, now: i64) -> u64 {
-        let later = LocalTime(now + 366 * DAY);
+        let later = self.local(now + 366 * DAY);
         self.member.expire(later);
         let Decision::Send { probe } = self.member.decide(later, &self.policy) else {
             // The service named a reset that is years away.
             return self.member.in_flight();
         };
-        let mut request = self.member.reserve(later, probe);
-        assert!(self.member.start(&mut request, later, LEASE));
+        let request = self.member.reserve(later, probe);
+        assert!(self.member.start(request, later, LEASE));
         let head = ResponseHead { status: 200, date: None, figure: None, retry_after: None };
         self.member.record_response(request, later, &head, |_| Duration::ZERO);
         self.member.in_flight() + self.member.unresolved()
@@ -115,8 +120,8 @@ impl SimulatedClient {
         }
         match self.contender {
             Contender::Limiter => {
-                let head = head(reply, self.member.service_time(LocalTime(now)));
-                let now = LocalTime(now);
+                let now = self.local(now);
+                let head = head(reply, self.member.service_time(now));
                 self.member.record_response(reservation.unwrap(), now, &head, |max| {
                     max.mul_f64(rng.below(1_000_000) as f64 / 1e6)
                 });

@@ -77,13 +77,19 @@ async fn all_waits_end_in_time(
         let start = clock::now();
         let latest = start + MAX_WAIT;
         let priority = Priority::Normal;
-        let request = Acquire { place: None, priority, policy, latest, forced: false };
+        let request = Acquire {
+            place: None,
+            priority,
+            policy,
+            latest,
+            forced: false,
+            lease: Duration::from_secs(30),
+        };
         let acquired = tokio::time::timeout(2 * MAX_WAIT, limiter.acquire(request, |_| ())).await;
         let waited = start.elapsed();
         prop_assert!(waited <= MAX_WAIT + Duration::from_millis(1), "{:?}", waited);
         match acquired.expect("that is less than the time-out") {
-            Ok(mut permit) => {
-                prop_assert!(permit.start(Duration::from_secs(30)));
+            Ok(permit) => {
                 permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
             }
             Err(blocked) => {

@@ -16,8 +16,8 @@ use super::window::{MINUTE, SECOND};
 use crate::clock;
 use crate::rate_limit::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::decision::Decision;
-use crate::rate_limit::ledger::ResponseHead;
 use crate::rate_limit::member::Member;
+use crate::rate_limit::outcome::ResponseHead;
 use crate::rate_limit::{Acquire, Figure, Limiter, MemberId, Policy, Priority, Reservation};
 
 const CASES: (u32, u64) = (200, 3);
@@ -66,8 +66,8 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     let (start, now) = (LocalTime(0), LocalTime(SECOND / 10));
     let send = |member: &mut Member| match member.decide(start, &policy) {
         Decision::Send { probe } => {
-            let mut request = member.reserve(start, probe);
-            assert!(member.start(&mut request, start, Duration::from_secs(30)));
+            let request = member.reserve(start, probe);
+            assert!(member.start(request, start, Duration::from_secs(30)));
             request
         }
         decision => panic!("all of the burst may be sent: {decision:?}"),
@@ -134,7 +134,14 @@ fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
     let policy = Policy { max_in_flight: Some(1), ..Policy::default() };
     let acquire = |priority| {
         let latest = clock::now() + Duration::from_secs(3_600);
-        let request = Acquire { place: None, priority, policy, latest, forced: false };
+        let request = Acquire {
+            place: None,
+            priority,
+            policy,
+            latest,
+            forced: false,
+            lease: Duration::from_secs(30),
+        };
         limiter.acquire(request, |_| ())
     };
     let bells: Vec<_> = calls.iter().map(|_| Arc::new(Bell::default())).collect();

@@ -10,9 +10,8 @@ use super::network::{End, Trip};
 use super::rng::Rng;
 use super::service::{Reply, Service};
 use super::setup::{Outcome, Setup};
-use crate::rate_limit::clock::{LocalTime, ServiceTime};
-use crate::rate_limit::ledger::Ledger;
-use crate::rate_limit::store::{decode, encode};
+use crate::rate_limit::clock::ServiceTime;
+use crate::rate_limit::store::update_record;
 use crate::rate_limit::{Reservation, StoreTime};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,7 +177,7 @@ impl<'s> World<'s> {
 
     /// Updates the record, where a process has something to tell or to ask for.
     fn update(&mut self, p: usize) -> bool {
-        let now = LocalTime(self.now);
+        let now = self.processes[p].client.local(self.now);
         let waiting = self.processes[p].line.len() as u64;
         let due = self.processes[p].client.member.update_at(waiting);
         if due.is_none_or(|at| at > now) {
@@ -193,17 +192,22 @@ impl<'s> World<'s> {
             client.member.update_failed(now);
             return true;
         }
-        let known = self.record.as_deref().and_then(|record| decode(record, at, wall));
-        let mut ledger = known.unwrap_or_else(|| Ledger::new(at.local(), wall));
-        ledger.bury(at.local(), |member| member.get() != 0 || !killed);
-        let ahead = at.local().0 - self.now;
-        let granted =
-            ledger.update(client.member.id(), &report.moved(ahead), &client.policy, at.local());
-        let record = encode(&ledger, at, wall);
+        let shift = at.local().0 - now.0;
+        let (id, report) = (client.member.id(), report.moved(shift));
+        let (record, ledger, granted) = update_record(
+            self.record.as_deref(),
+            (at, at.local(), wall),
+            (id, &report),
+            &client.policy,
+            |member| member.get() != 0 || !killed,
+        )
+        .unwrap();
         self.out.largest_record = self.out.largest_record.max(record.len());
         self.out.updates += 1;
         self.record = Some(record);
-        client.member.updated(now, (ledger, ahead), granted);
+        client.ahead += shift;
+        client.member.shift(shift);
+        client.member.updated(at.local(), ledger, report.given_back, granted);
         true
     }
 
@@ -227,7 +231,8 @@ impl<'s> World<'s> {
             let wake = self.send_all(p);
             if !self.update(p) {
                 let waiting = self.processes[p].line.len() as u64;
-                let update = self.processes[p].client.member.update_at(waiting).map(|at| at.0);
+                let client = &self.processes[p].client;
+                let update = client.member.update_at(waiting).map(|at| at.0 - client.ahead);
                 if let Some(at) = wake.into_iter().chain(update).min() {
                     self.wake(p, at);
                 }
@@ -270,10 +275,11 @@ impl<'s> World<'s> {
         None
     }
 
-    fn send(&mut self, p: usize, mut reservation: Option<Reservation>, job: Job, trip: Trip) {
+    fn send(&mut self, p: usize, reservation: Option<Reservation>, job: Job, trip: Trip) {
         let process = &mut self.processes[p];
-        if let Some(reservation) = &mut reservation {
-            assert!(process.client.member.start(reservation, LocalTime(self.now), LEASE));
+        if let Some(reservation) = reservation {
+            let now = process.client.local(self.now);
+            assert!(process.client.member.start(reservation, now, LEASE));
         }
         process.in_flight += 1;
         self.out.defied += u64::from(self.now < process.client.told);
@@ -357,7 +363,8 @@ impl<'s> World<'s> {
         self.requests[id].over = true;
         self.processes[p].in_flight -= 1;
         if let Some(reservation) = reservation.filter(|_| !self.is_killed(p)) {
-            self.processes[p].client.member.record_lost(reservation, LocalTime(self.now));
+            let client = &mut self.processes[p].client;
+            client.member.record_lost(reservation, client.local(self.now));
         }
         self.heard.nothing();
         self.next_job(p);

@@ -1,0 +1,172 @@
+//! Updates of the record that members share, by the limiter of each: whoever finds one due makes it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::{sleep, sleep_until, timeout};
+
+use super::clock::{LocalTime, ServiceTime};
+use super::limiter::{Limiter, State, StateGuard};
+use super::snapshot::SharedStatus;
+use super::store::{Change, StoreTime, update_record};
+use crate::backoff::random_part;
+use crate::clock;
+
+/// How far two measurements of the difference between clocks are apart that is none, in microseconds.
+const MAX_ROUNDING: u64 = 1_000;
+/// No call waits longer for a store.
+const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
+/// An update that takes so much longer is not run any more: its runtime stands still.
+const STALE_UPDATE: Duration = Duration::from_secs(2);
+
+/// The record that members share.
+impl Limiter {
+    /// Makes an update of the record that is due, or sees to it that it is made when it is.
+    pub(super) fn plan_update(&self, now: LocalTime, mut state: StateGuard<'_>) {
+        if self.shared.is_none() {
+            return;
+        }
+        match state.member.update_at(state.lines.waiting() as u64) {
+            Some(at) if at <= now => {
+                drop(state);
+                self.start_update();
+            }
+            Some(at) if state.planned.is_none_or(|planned| at < planned || planned < now) => {
+                let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current())
+                else {
+                    return;
+                };
+                state.planned = Some(at);
+                let wake = self.instant(at);
+                runtime.spawn(async move {
+                    sleep_until(wake).await;
+                    let (now, mut state) = limiter.lock();
+                    // Otherwise another one was planned since, for earlier.
+                    if state.planned == Some(at) {
+                        state.planned = None;
+                        limiter.plan_update(now, state);
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Updates the record, unless that is being done. A store on this machine has done it when this
+    /// returns.
+    pub(super) fn start_update(&self) {
+        let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current()) else {
+            return;
+        };
+        if !self.begin_update() {
+            return;
+        }
+        let mut updating = Box::pin(async move { limiter.update().await });
+        let mut context = Context::from_waker(Waker::noop());
+        if updating.as_mut().poll(&mut context).is_pending() {
+            runtime.spawn(updating);
+        }
+    }
+
+    /// Updates the record now: what is known here is told, and what others have told is read.
+    pub(crate) async fn synchronize(&self) {
+        while !self.begin_update() {
+            sleep(Duration::from_millis(5)).await;
+        }
+        self.update().await;
+    }
+
+    /// Returns whether no other update is being made.
+    fn begin_update(&self) -> bool {
+        let (now, mut state) = self.lock();
+        let is_free = state.updating.is_none_or(|since| now >= since.plus(STALE_UPDATE));
+        if is_free {
+            state.updating = Some(now);
+        }
+        is_free
+    }
+
+    async fn update(&self) {
+        let Some(shared) = &self.shared else { return };
+        let (report, me, policy) = {
+            let (now, mut state) = self.lock();
+            let waiting = state.lines.waiting() as u64;
+            let report = state.member.report(now, waiting, random_part());
+            (report, state.member.id(), state.policy)
+        };
+        let mut result = Err("the store did not apply the change");
+        let mut apply = |current: Option<&[u8]>, at: StoreTime| {
+            let wall = ServiceTime::from(clock::wall());
+            let mut now = self.now();
+            let shift = at.local().0.saturating_sub(now.0);
+            // Rounding does not move the ends of windows.
+            let shift = if shift.unsigned_abs() > MAX_ROUNDING { shift } else { 0 };
+            now = now.moved(shift);
+            match update_record(
+                current,
+                (at, now, wall),
+                (me, &report.moved(shift)),
+                &policy,
+                |other| shared.is_alive(other),
+            ) {
+                Ok((record, ledger, granted)) => {
+                    result = Ok((ledger, shift, granted));
+                    record
+                }
+                Err(problem) => {
+                    result = Err(problem);
+                    current.unwrap_or_default().to_vec()
+                }
+            }
+        };
+        let change = Change::new(me, &mut apply);
+        let updated = timeout(UPDATE_TIMEOUT, shared.store.update(&shared.key, change)).await;
+        let (mut now, mut state) = self.lock();
+        match (updated, result) {
+            (Ok(Ok(())), Ok((ledger, shift, granted))) => {
+                self.ahead.fetch_add(shift, Ordering::Relaxed);
+                now = now.moved(shift);
+                state.member.shift(shift);
+                state.member.updated(now, ledger, report.given_back, granted);
+                if let Some(problem) = state.problem.take() {
+                    state.changes += 1;
+                    tracing::info!(store = %shared.store.location(), was = problem, "rate limits are shared again");
+                }
+            }
+            (updated, result) => {
+                let problem = match (updated, result) {
+                    (Err(_), _) => "it does not answer".to_owned(),
+                    (Ok(Err(error)), _) => error.to_string(),
+                    (_, Err(problem)) => problem.to_owned(),
+                    _ => return,
+                };
+                state.member.update_failed(now);
+                if state.problem.is_none() {
+                    state.changes += 1;
+                    tracing::warn!(store = %shared.store.location(), problem, "rate limits are not shared");
+                }
+                state.problem = Some(problem);
+            }
+        }
+        state.updating = None;
+        self.go_on(now, state);
+    }
+
+    /// Returns the store's state where it has changed since `seen`.
+    pub(crate) fn store_news(&self, seen: &AtomicU64) -> Option<SharedStatus> {
+        self.shared.as_ref()?;
+        let (now, state) = self.lock();
+        let is_new = seen.swap(state.changes, Ordering::Relaxed) != state.changes;
+        self.shared_status(&state, now).filter(|_| is_new)
+    }
+
+    pub(super) fn shared_status(&self, state: &State, now: LocalTime) -> Option<SharedStatus> {
+        self.shared.as_ref().map(|shared| SharedStatus {
+            location: shared.store.location().into_owned(),
+            members: state.member.members(now),
+            problem: state.problem.clone(),
+        })
+    }
+}
