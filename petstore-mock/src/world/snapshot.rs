@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::accounts::Accounts;
+use super::keys::Accounts;
 use crate::{
     ban::BanRecord,
     plan::Plan,
@@ -57,7 +57,7 @@ struct KeyState {
 
 impl Snapshot {
     pub(super) fn take(store: Store, accounts: &mut Accounts) -> Self {
-        let state = |(_, account): (&str, &mut super::account::Account)| {
+        let state = |(_, account): (&str, &mut super::keys::Account)| {
             let [minute, day] = account.allowance.used();
             let record = account.record.clone();
             KeyState {

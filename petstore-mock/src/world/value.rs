@@ -10,10 +10,8 @@ use bytes::Bytes;
 use tokio::{runtime::Handle, sync::broadcast};
 
 use super::{
-    account::Admitted,
-    accounts::{Accounts, FirstKey, KeyError, is_public},
+    keys::{Accounts, Admitted, FirstKey, KeyError, KeyUsage, is_public},
     snapshot::Snapshot,
-    usage::KeyUsage,
     wait::wait,
 };
 use crate::{
