@@ -8,9 +8,8 @@ use serde_json::Value;
 use crate::{
     model::Pet,
     plan::Plan,
-    seed::SeedPet,
-    state::{Change, ChangeError, StoredPet},
-    world::{KeyError, KeyUsage, Snapshot, World},
+    state::SeedPet,
+    state::{AppState, Change, ChangeError, KeyError, KeyUsage, Snapshot, StoredPet},
 };
 
 /// The keys of a server: see [`MockServer::keys`](crate::MockServer::keys).
@@ -28,11 +27,11 @@ use crate::{
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Keys<'a>(&'a Arc<World>);
+pub struct Keys<'a>(&'a Arc<AppState>);
 
 impl<'a> Keys<'a> {
-    pub(crate) const fn new(world: &'a Arc<World>) -> Self {
-        Self(world)
+    pub(crate) const fn new(app: &'a Arc<AppState>) -> Self {
+        Self(app)
     }
 
     /// Adds a key.
@@ -42,21 +41,21 @@ impl<'a> Keys<'a> {
     /// Where the server has it already, or it can't travel in a header.
     pub fn insert(self, key: &str, plan: Plan) -> Result<Key, KeyError> {
         let (text, number) = self.0.add_key(Some(key), plan)?;
-        Ok(Key { world: Arc::clone(self.0), text, number })
+        Ok(Key { app: Arc::clone(self.0), text, number })
     }
 
     /// Returns the key with this text, if the server has it.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Key> {
         let number = self.0.number(key)?;
-        Some(Key { world: Arc::clone(self.0), text: key.into(), number })
+        Some(Key { app: Arc::clone(self.0), text: key.into(), number })
     }
 
     /// Returns all keys, by their numbers.
     #[must_use]
     pub fn all(self) -> Vec<Key> {
         let keys = self.0.keys().into_iter();
-        keys.map(|(text, number)| Key { world: Arc::clone(self.0), text, number }).collect()
+        keys.map(|(text, number)| Key { app: Arc::clone(self.0), text, number }).collect()
     }
 
     /// Returns what each key has used, by their numbers.
@@ -88,17 +87,17 @@ impl<'a> Keys<'a> {
 /// ```
 #[derive(Clone)]
 pub struct Key {
-    world: Arc<World>,
+    app: Arc<AppState>,
     text: Box<str>,
     number: u32,
 }
 
 impl Key {
-    pub(crate) fn fresh(world: &Arc<World>, plan: Plan) -> Self {
+    pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
         loop {
             // A fresh key can be taken only by someone who adds that very one meanwhile.
-            if let Ok((text, number)) = world.add_key(None, plan) {
-                return Self { world: Arc::clone(world), text, number };
+            if let Ok((text, number)) = app.add_key(None, plan) {
+                return Self { app: Arc::clone(app), text, number };
             }
         }
     }
@@ -124,29 +123,29 @@ impl Key {
     /// Returns what it has used; nothing if it was removed.
     #[must_use]
     pub fn usage(&self) -> Option<KeyUsage> {
-        self.world.usage_of(self.number)
+        self.app.usage_of(self.number)
     }
 
     /// Gives it another plan: what it used stays used, and a `Retry-After` it was told is over.
     ///
     /// To a key that was removed this does nothing; nor do the methods below.
     pub fn set_plan(&self, plan: Plan) {
-        self.world.set_plan(self.number, plan);
+        self.app.set_plan(self.number, plan);
     }
 
     /// Bans it for so long from now, on the server's clock.
     pub fn ban(&self, length: Duration) {
-        self.world.ban(self.number, length);
+        self.app.ban(self.number, length);
     }
 
     /// Ends its ban, and forgets what led to it.
     pub fn unban(&self) {
-        self.world.unban(self.number);
+        self.app.unban(self.number);
     }
 
     /// Removes it: from now on it is 401 `unauthorized`.
     pub fn remove(&self) {
-        self.world.remove_key(self.number);
+        self.app.remove_key(self.number);
     }
 }
 
@@ -195,11 +194,11 @@ impl fmt::Debug for Key {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Pets<'a>(&'a World);
+pub struct Pets<'a>(&'a AppState);
 
 impl<'a> Pets<'a> {
-    pub(crate) const fn new(world: &'a World) -> Self {
-        Self(world)
+    pub(crate) const fn new(app: &'a AppState) -> Self {
+        Self(app)
     }
 
     /// Adds a pet and returns it with its id: the one it was given, or the next one. A pet without a
@@ -272,11 +271,11 @@ impl<'a> Pets<'a> {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Orders<'a>(&'a World);
+pub struct Orders<'a>(&'a AppState);
 
 impl<'a> Orders<'a> {
-    pub(crate) const fn new(world: &'a World) -> Self {
-        Self(world)
+    pub(crate) const fn new(app: &'a AppState) -> Self {
+        Self(app)
     }
 
     /// Adds an order: any JSON object, since the specification does not show its fields.
@@ -324,22 +323,22 @@ impl<'a> Orders<'a> {
 #[derive(Debug)]
 #[must_use = "it puts everything back as soon as it is dropped"]
 pub struct Scope {
-    world: Arc<World>,
+    app: Arc<AppState>,
     number: u64,
     before: Snapshot,
 }
 
 impl Scope {
-    pub(crate) fn new(world: &Arc<World>, name: &str) -> Self {
-        let number = world.journal().open_scope(name);
-        Self { number, before: world.snapshot(), world: Arc::clone(world) }
+    pub(crate) fn new(app: &Arc<AppState>, name: &str) -> Self {
+        let number = app.journal().open_scope(name);
+        Self { number, before: app.snapshot(), app: Arc::clone(app) }
     }
 }
 
 impl Drop for Scope {
     fn drop(&mut self) {
         // A store that can't be written keeps what it has; there is nobody to tell here.
-        let _ = self.world.restore_now(&self.before);
-        self.world.journal().close_scope(self.number);
+        let _ = self.app.restore_now(&self.before);
+        self.app.journal().close_scope(self.number);
     }
 }

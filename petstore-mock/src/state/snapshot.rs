@@ -4,12 +4,15 @@
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::keys::Accounts;
+use super::{
+    keys::Accounts,
+    pet_list::{PetList, StoredPet},
+    store::{ChangeError, Content, Order, Store},
+};
 use crate::{
     ban::BanRecord,
     plan::Plan,
     quota::{Allowance, Used},
-    state::{ChangeError, Content, Order, PetList, Store, StoredPet},
 };
 
 /// The form of the JSON; another one is refused.

@@ -7,13 +7,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use super::settings::{DEFAULT_KEYS, Settings};
 use crate::{
     ban::BanRecord,
     clock::instant,
     exchange::KeyLabel,
     plan::Plan,
     quota::{Allowance, Exhausted, Rate},
-    settings::{DEFAULT_KEYS, Settings},
 };
 
 /// Why a key can't be added. The message does not repeat it.

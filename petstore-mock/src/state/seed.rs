@@ -8,12 +8,10 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::{
-    model::{
-        NewPet, Pet,
-        PetStatus::{self, Available, Pending, Sold},
-    },
-    state::{Order, Store},
+use super::store::{Order, Store};
+use crate::model::{
+    NewPet, Pet,
+    PetStatus::{self, Available, Pending, Sold},
 };
 
 /// A pet of a seed.
