@@ -148,6 +148,9 @@ impl Context {
         key: String,
         options: &RequestOptions,
     ) -> Result<Client, CliError> {
+        // Where there is one already, that serves as well.
+        #[cfg(feature = "rustls")]
+        let _ = rustls::crypto::ring::default_provider().install_default();
         self.ui.hide(&key);
         self.facts.host = host(base_url);
         self.require_secure(base_url)?;

@@ -5,19 +5,24 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderValue, header};
+
 use crate::auth::{ApiKey, ApiKeyProvider, Credentials};
 use crate::backoff::Backoff;
-use crate::call::Core;
+use crate::call::{Core, additional_header};
 use crate::client::Client;
 use crate::clock;
 use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::http::base_url::BaseUrl;
-use crate::http::tls;
-use crate::http::transport::HttpTransport;
 use crate::options::{CallLimits, RequestOptions, option_setters};
-use crate::rate_limit::{AnyStore, ClientLimiters, LimitStore, Plan, Policy};
-use crate::retry::{BudgetState, RetryBudget};
+#[cfg(feature = "test-util")]
+use crate::rate_limit::TestClock;
+#[cfg(feature = "shared-limits")]
+use crate::rate_limit::LimitStore;
+use crate::rate_limit::{AnyStore, ClientLimiters, Plan, Policy};
+use crate::retry::{BudgetState, FailedAttempt, RetryAdvice, RetryBudget, RetryPolicy};
+use crate::transport::{Connection, DynTransport, Network, Proxy, Tls, Transport};
 
 const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
 
@@ -40,16 +45,20 @@ pub struct ClientBuilder {
     base_url: String,
     insecure: bool,
     credentials: Option<Result<Credentials, Error>>,
-    http: reqwest::ClientBuilder,
-    roots: Option<Vec<u8>>,
-    connect_timeout: Duration,
+    connection: Connection,
+    transport: Option<Box<dyn DynTransport>>,
+    headers: Vec<(String, String)>,
     options: RequestOptions,
     policy: Policy,
-    backoff: Backoff,
+    retry: RetryPolicy,
     budget: RetryBudget,
     user_agent: Option<String>,
     store: Option<Arc<dyn AnyStore>>,
     events: Events,
+    #[cfg(feature = "test-util")]
+    isolated: bool,
+    #[cfg(feature = "test-util")]
+    test_clock: Option<TestClock>,
 }
 
 impl Client {
@@ -94,16 +103,20 @@ impl ClientBuilder {
             base_url,
             insecure: false,
             credentials: None,
-            http: reqwest::Client::builder(),
-            roots: None,
-            connect_timeout: Duration::from_secs(10),
+            connection: Connection::default(),
+            transport: None,
+            headers: Vec::new(),
             options: RequestOptions::new(),
             policy: Policy::default(),
-            backoff: Backoff::new(),
+            retry: RetryPolicy::default(),
             budget: RetryBudget::new(),
             user_agent: None,
             store: None,
             events: Events::default(),
+            #[cfg(feature = "test-util")]
+            isolated: false,
+            #[cfg(feature = "test-util")]
+            test_clock: None,
         }
     }
 
@@ -130,13 +143,13 @@ impl ClientBuilder {
     /// Sets the time limit for connecting, TLS included; 10 s by default. Connections are shared
     /// between calls, so no call can change it.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
-        self.connect_timeout = limit;
+        self.connection.connect_timeout = Some(limit);
         self
     }
 
     /// Sets the pauses between attempts.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = backoff;
+        self.retry.backoff = backoff;
         self
     }
 
@@ -146,36 +159,76 @@ impl ClientBuilder {
         self
     }
 
-    /// Adds the program's own name to the `User-Agent` (RFC 9110, section 10.1.5).
+    /// Sets a function that may decide otherwise about an attempt that failed. It cannot do a thing
+    /// twice by accident: [`RetryAdvice::Retry`](crate::retry::RetryAdvice::Retry) holds where that
+    /// is safe.
+    ///
+    /// ```
+    /// use petstore_client::{Client, retry::RetryAdvice};
+    ///
+    /// let client = Client::builder("https://petstore.example/v1")
+    ///     .api_key("s3cret")
+    ///     .retry_classifier(|attempt| match attempt.error.code() {
+    ///         Some("reindexing") => RetryAdvice::Retry,
+    ///         _ => RetryAdvice::Default,
+    ///     })
+    ///     .build()?;
+    /// # let _ = client;
+    /// # Ok::<(), petstore_client::Error>(())
+    /// ```
+    pub fn retry_classifier(
+        mut self,
+        classify: impl Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync + 'static,
+    ) -> Self {
+        self.retry.classifier = Some(Box::new(classify));
+        self
+    }
+
+    /// Sets the program's own name, before the crate's: `kennel/2.1 petstore-client/0.2` (RFC 9110,
+    /// section 10.1.5).
     pub fn user_agent(mut self, product: impl Into<String>) -> Self {
         self.user_agent = Some(product.into());
         self
     }
 
-    /// Sets the HTTP client to build on: proxies, certificates, DNS. Redirects, reqwest's own
-    /// retries, its verbose log and the `Referer` are switched off all the same, since they would
-    /// send the key elsewhere, show it, or escape the accounting.
-    pub fn http_client(mut self, http: reqwest::ClientBuilder) -> Self {
-        self.http = http;
+    /// Adds a header to every request. `Authorization`, `Host` and those that frame the message are
+    /// the client's own; a request that sets the header itself keeps its own.
+    pub fn default_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Sets root certificates to trust beside the system's, as PEM: a company's own, or that of a
-    /// mock. They matter for https only.
+    /// Sets how long the built-in transport keeps a connection that is not used; 90 s.
+    pub fn pool_idle_timeout(mut self, limit: Duration) -> Self {
+        self.connection.pool_idle_timeout = Some(limit);
+        self
+    }
+
+    /// Sets the proxy of the built-in transport; by default the system's, with the feature
+    /// `system-proxy`. A service on this machine is never asked through one.
+    pub fn proxy(mut self, proxy: Proxy) -> Self {
+        self.connection.proxy = Some(proxy);
+        self
+    }
+
+    /// Sets root certificates to trust beside the system's, as PEM: short for
+    /// [`Tls::root_certificates`].
+    pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
+        self.connection.tls = Some(self.connection.tls.unwrap_or_default().root_certificates(pem));
+        self
+    }
+
+    /// Sets how the built-in transport does TLS.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.connection.tls = Some(tls);
+        self
+    }
+
+    /// Replaces the built-in transport. What is set of that one besides is refused.
     ///
-    /// ```
-    /// use petstore_client::Client;
-    ///
-    /// # let pem = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
-    /// let client = Client::builder("http://127.0.0.1:4010/v1")
-    ///     .api_key("s3cret")
-    ///     .root_certificates(pem)
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
-    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.roots = Some(pem.into());
+    /// See [`Transport`] for what one has to do, and [`transport`](crate::transport) for examples.
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.transport = Some(Box::new(transport));
         self
     }
 
@@ -225,6 +278,7 @@ impl ClientBuilder {
     ///
     /// Where the store is out of reach, the client goes on alone, as carefully as where other clients
     /// use the key, and comes back by itself: [`Event::SharedStore`] says so.
+    #[cfg(feature = "shared-limits")]
     pub fn shared_limits(mut self, store: impl LimitStore) -> Self {
         self.store = Some(Arc::new(store));
         self
@@ -255,6 +309,27 @@ impl ClientBuilder {
         self
     }
 
+    /// Keeps what is known of rate limits apart from the other clients of the process that use the
+    /// same key: for tests, which meet on ports that are used again.
+    #[cfg(feature = "test-util")]
+    pub fn isolated_limits(mut self) -> Self {
+        self.isolated = true;
+        self
+    }
+
+    /// Sets the service's clock, for tests that move it: what becomes of a limit is then known
+    /// without a request, and a call that waits sees it within 10 ms. It implies
+    /// [`isolated_limits`](Self::isolated_limits), and serves no shared ones.
+    #[cfg(feature = "test-util")]
+    pub fn service_clock(
+        mut self,
+        now: impl Fn() -> std::time::SystemTime + Send + Sync + 'static,
+    ) -> Self {
+        self.isolated = true;
+        self.test_clock = Some(TestClock::new(now));
+        self
+    }
+
     /// Builds the client.
     ///
     /// # Errors
@@ -268,20 +343,26 @@ impl ClientBuilder {
             Err(Error::config("API key", "none was given; set `api_key` or `api_key_provider`"))
         })?;
         self.check()?;
-        let http = self.http(&base)?;
-        let transport = HttpTransport::new(http, base.as_url().clone()).map_err(|error| {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            Error::config("HTTP client", cause.unwrap_or_else(|| error.to_string()))
-        })?;
+        let headers = self.headers()?;
+        let network = match self.transport {
+            Some(transport) => Network::custom(base.as_url().clone(), transport),
+            None => {
+                let http = self.connection.client(&base)?;
+                Network::builtin(base.as_url().clone(), http, self.connection.connect_timeout())
+            }
+        };
+        let limiters = ClientLimiters::new(base.as_url().clone(), self.store);
+        #[cfg(feature = "test-util")]
+        let limiters = if self.isolated { limiters.isolated(self.test_clock) } else { limiters };
         Ok(Client::of(Core {
-            transport,
+            network,
             credentials,
-            limiters: ClientLimiters::new(base.as_url().clone(), self.store),
+            limiters,
             base,
             limits: CallLimits::default().with(&self.options),
             policy: self.policy,
-            connect_timeout: self.connect_timeout,
-            backoff: self.backoff,
+            headers,
+            retry: self.retry,
             budget: Mutex::new(BudgetState::new(self.budget)),
             events: self.events,
             store_changes: AtomicU64::new(0),
@@ -304,26 +385,40 @@ impl ClientBuilder {
         if plan.is_some_and(|plan| plan.per_minute == Some(0) || plan.per_day == Some(0)) {
             return Err(Error::config("plan", "a quota of 0 would block every call"));
         }
+        #[cfg(feature = "test-util")]
+        if self.test_clock.is_some() && self.store.is_some() {
+            let problem = "it serves no limits that processes share";
+            return Err(Error::config("service clock", problem));
+        }
+        if self.transport.is_some()
+            && let Some(setting) = self.connection.any()
+        {
+            let problem = "it is for the built-in transport, which `transport` replaces";
+            return Err(Error::config(setting, problem));
+        }
         match self.budget.problem() {
             Some(problem) => Err(Error::config("retry budget", problem)),
             None => Ok(()),
         }
     }
 
-    fn http(&mut self, base: &BaseUrl) -> Result<reqwest::ClientBuilder, Error> {
+    /// Returns the headers of every request.
+    fn headers(&self) -> Result<HeaderMap, Error> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         let agent = match &self.user_agent {
-            Some(product) => format!("{USER_AGENT} {product}"),
-            None => USER_AGENT.to_owned(),
+            Some(product) => format!("{product} {USER_AGENT}").try_into(),
+            None => Ok(HeaderValue::from_static(USER_AGENT)),
         };
-        let agent = http::HeaderValue::try_from(agent)
-            .map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
-        let given = std::mem::take(&mut self.http);
-        let http = tls::configure(given, base, self.roots.as_deref())
-            .map_err(|(setting, problem)| Error::config(setting, problem))?
-            .user_agent(agent)
-            .connect_timeout(self.connect_timeout);
-        // A proxy could not reach this machine's loopback, and would see the key.
-        Ok(if base.is_loopback() { http.no_proxy() } else { http })
+        let agent =
+            agent.map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
+        headers.insert(header::USER_AGENT, agent);
+        for (name, value) in &self.headers {
+            let (name, value) = additional_header(name, value.as_str())
+                .map_err(|problem| Error::config("default header", problem))?;
+            headers.insert(name, value);
+        }
+        Ok(headers)
     }
 }
 

@@ -14,6 +14,9 @@ use crate::deprecation::Deprecation;
 use crate::error::Error;
 use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
 
+/// The target of all that the client logs.
+pub(crate) const TARGET: &str = "petstore_client";
+
 /// Raw requests name operations as they like: so many are remembered as deprecated, and no more
 /// are reported.
 const MAX_DEPRECATED: usize = 1_000;
@@ -56,8 +59,7 @@ pub struct Attempt<'a> {
     pub method: &'a Method,
     /// The whole address.
     pub url: &'a Url,
-    /// The headers that the request brings along. `Authorization`, and those that are the same for
-    /// every request of a connection, are added below.
+    /// The headers as they are sent, without `Authorization` and what belongs to the connection.
     pub headers: &'a HeaderMap,
     /// The body, empty where there is none.
     pub body: &'a Bytes,
@@ -87,7 +89,11 @@ pub struct Received<'a> {
     pub body: &'a Bytes,
 }
 
-impl Received<'_> {
+impl<'a> Received<'a> {
+    pub(crate) fn of(response: &'a http::Response<Bytes>) -> Self {
+        Self { status: response.status(), headers: response.headers(), body: response.body() }
+    }
+
     /// Returns the quota that the headers describe (specification, section 8).
     #[must_use]
     pub fn quota(&self) -> Option<QuotaWindow> {
@@ -135,6 +141,40 @@ pub struct Retrying<'a> {
     pub delay: Duration,
 }
 
+impl Event<'_> {
+    fn log(&self) {
+        match self {
+            Self::Sending(Attempt { operation, attempt, .. }) => {
+                tracing::debug!(target: TARGET, operation, attempt, "sending");
+            }
+            Self::Finished(Finished { request, elapsed, outcome }) => {
+                let attempt = request.attempt;
+                match outcome {
+                    Ok(Received { status, .. }) => {
+                        let status = status.as_u16();
+                        tracing::debug!(target: TARGET, attempt, status, ?elapsed, "answered");
+                    }
+                    Err(error) => {
+                        tracing::debug!(target: TARGET, attempt, %error, ?elapsed, "attempt failed");
+                    }
+                }
+            }
+            Self::Waiting(Waiting { reason, blocked, .. }) => {
+                let blocked = blocked.map(tracing::field::display);
+                tracing::debug!(target: TARGET, %reason, blocked, "waiting");
+            }
+            Self::Throttled(Throttled { blocked, attempt, .. }) => {
+                tracing::debug!(target: TARGET, attempt, %blocked, "throttled");
+            }
+            Self::Retrying(Retrying { attempt, delay, .. }) => {
+                tracing::debug!(target: TARGET, attempt, ?delay, "backing off before another attempt");
+            }
+            // Each is logged where it is found.
+            Self::Deprecated { .. } | Self::SharedStore(_) => {}
+        }
+    }
+}
+
 type Hook = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
 /// The hooks of a client, and the operations that were reported as deprecated.
@@ -149,13 +189,18 @@ impl Events {
         self.hooks.push(Arc::new(hook));
     }
 
-    /// Reports an event, which is only put together where a hook is set.
+    /// Returns whether anybody hears of events: hooks, or a subscriber of logs.
+    pub(crate) fn are_heard(&self) -> bool {
+        !self.hooks.is_empty() || tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
+    }
+
+    /// Reports an event, which is only put together where it is heard.
     pub(crate) fn notify<'e>(&self, event: impl FnOnce() -> Event<'e>) {
-        if self.hooks.is_empty() {
-            return;
+        if self.are_heard() {
+            let event = event();
+            event.log();
+            self.hooks.iter().for_each(|hook| hook(&event));
         }
-        let event = event();
-        self.hooks.iter().for_each(|hook| hook(&event));
     }
 
     pub(crate) fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
@@ -163,6 +208,7 @@ impl Events {
             return;
         }
         tracing::warn!(
+            target: TARGET,
             operation,
             sunset = deprecation.sunset().map(http_date),
             replacement = deprecation.replacement(),

@@ -18,6 +18,7 @@ pub mod auth;
 pub mod events;
 mod response;
 pub mod retry;
+pub mod transport;
 
 mod call;
 
@@ -27,8 +28,11 @@ mod paging;
 mod builder;
 pub mod operations;
 
+pub mod guide;
 #[cfg(test)]
 mod simulator;
+#[cfg(feature = "test-util")]
+pub mod test_util;
 
 pub use auth::ApiKey;
 pub use builder::ClientBuilder;
@@ -43,5 +47,4 @@ pub use response::{Response, ResponseMeta};
 
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 pub use bytes::Bytes;
-pub use reqwest;
 pub use url::Url;

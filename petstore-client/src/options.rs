@@ -33,6 +33,13 @@ macro_rules! option_setters {
             self
         }
 
+        /// Sets the time limit between two reads of a response's body; 10 s. It is for the built-in
+        /// transport only: another one returns whole responses.
+        pub fn read_timeout(mut self, limit: std::time::Duration) -> Self {
+            self.options_mut().read_timeout = Some(limit);
+            self
+        }
+
         /// Sets how long rate limits may block the call, in total; 120 s. Where the service asks
         /// for more, the call fails at once with the instant. Zero never waits.
         pub fn max_wait(mut self, limit: std::time::Duration) -> Self {
@@ -84,6 +91,7 @@ pub(crate) use option_setters;
 pub struct RequestOptions {
     pub(crate) timeout: Option<Duration>,
     pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) read_timeout: Option<Duration>,
     pub(crate) max_wait: Option<Duration>,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) max_response_bytes: Option<usize>,
@@ -107,6 +115,7 @@ impl RequestOptions {
         *self = Self {
             timeout: other.timeout.or(self.timeout),
             attempt_timeout: other.attempt_timeout.or(self.attempt_timeout),
+            read_timeout: other.read_timeout.or(self.read_timeout),
             max_wait: other.max_wait.or(self.max_wait),
             max_attempts: other.max_attempts.or(self.max_attempts),
             max_response_bytes: other.max_response_bytes.or(self.max_response_bytes),
@@ -127,6 +136,7 @@ impl RequestOptions {
 pub(crate) struct CallLimits {
     pub(crate) timeout: Duration,
     pub(crate) attempt_timeout: Duration,
+    pub(crate) read_timeout: Duration,
     pub(crate) max_wait: Duration,
     pub(crate) max_attempts: u32,
     pub(crate) max_response_bytes: usize,
@@ -138,6 +148,7 @@ impl Default for CallLimits {
         Self {
             timeout: Duration::from_secs(300),
             attempt_timeout: Duration::from_secs(30),
+            read_timeout: Duration::from_secs(10),
             max_wait: Duration::from_secs(120),
             max_attempts: 4,
             max_response_bytes: 10 * 1024 * 1024,
@@ -151,6 +162,7 @@ impl CallLimits {
         Self {
             timeout: options.timeout.unwrap_or(self.timeout),
             attempt_timeout: options.attempt_timeout.unwrap_or(self.attempt_timeout),
+            read_timeout: options.read_timeout.unwrap_or(self.read_timeout),
             max_wait: options.max_wait.unwrap_or(self.max_wait),
             max_attempts: options.max_attempts.unwrap_or(self.max_attempts),
             max_response_bytes: options.max_response_bytes.unwrap_or(self.max_response_bytes),

@@ -1,54 +1,138 @@
 //! When a failed attempt is followed by another: the decision and the budget, both pure.
 
+use std::fmt;
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 
 pub use crate::backoff::Backoff;
 use crate::error::{Error, Failure};
-use crate::http::transport::RawResponse;
 
-/// What follows an attempt. Where another attempt may follow, the error says why this one failed:
-/// it is returned where time, attempts or budget do not allow another.
+/// An attempt that failed, for a classifier
+/// ([`ClientBuilder::retry_classifier`](crate::ClientBuilder::retry_classifier)).
 #[derive(Debug)]
-pub(crate) enum NextStep {
-    Return(Result<RawResponse, Error>),
-    /// The limiter holds the call back for as long as needed.
-    Reacquire(Error),
-    /// A back-off, and what the service asks for besides (`Retry-After` of a 5xx).
-    Backoff(Error, Duration),
-    /// Another key, if there is one.
-    Reauthorize(Error),
+#[non_exhaustive]
+pub struct FailedAttempt<'a> {
+    /// Why it failed.
+    pub error: &'a Error,
+    /// The operation: `listPets`, or method and path.
+    pub operation: &'a str,
+    /// The method.
+    pub method: &'a Method,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// Whether sending the request twice does no more than sending it once.
+    pub idempotent: bool,
+    /// Whether the client would send it again, if attempts, time and budget allow it.
+    pub would_retry: bool,
 }
 
-/// Decides what follows an attempt. `not_sent` says that the request cannot have reached the
-/// service; `idempotent`, that sending it twice is the same as sending it once (RFC 9110, section
-/// 9.2.2).
-pub(crate) fn next_step(
-    result: Result<RawResponse, Error>,
-    not_sent: bool,
-    idempotent: bool,
-    retry_after: Duration,
-) -> NextStep {
-    let error = match result {
-        Ok(response) => return NextStep::Return(Ok(response)),
-        Err(error) => error,
-    };
-    let safe = idempotent || not_sent;
-    match error.failure() {
+/// What a classifier says of a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum RetryAdvice {
+    /// Do as without a classifier.
+    #[default]
+    Default,
+    /// Send again where that is safe: the request is idempotent, or was not processed. Attempts,
+    /// time and budget have to allow it, and a rate limit is obeyed.
+    Retry,
+    /// Send again even where that may do the thing twice.
+    RetryUnsafe,
+    /// Fail now.
+    Stop,
+}
+
+pub(crate) type Classifier = Box<dyn Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync>;
+
+/// What follows a failed attempt. The error is what the call returns where time, attempts or budget
+/// do not allow another.
+#[derive(Debug)]
+pub(crate) enum RetryDecision {
+    Fail(Error),
+    /// Another key, if there is one.
+    Reauthorize(Error),
+    /// The limiter holds the call back for as long as needed.
+    Acquire(Error),
+    /// A pause, and what the service asks for besides (`Retry-After` of a 5xx).
+    Backoff(Error),
+}
+
+/// How a client retries.
+#[derive(Default)]
+pub(crate) struct RetryPolicy {
+    pub(crate) backoff: Backoff,
+    pub(crate) classifier: Option<Classifier>,
+}
+
+impl RetryPolicy {
+    /// Decides what follows an attempt. `idempotent` says that sending the request twice is the same
+    /// as sending it once (RFC 9110, section 9.2.2).
+    pub(crate) fn decide(
+        &self,
+        error: Error,
+        (operation, method, idempotent): (&str, &Method, bool),
+    ) -> RetryDecision {
+        let decision = decide(error, idempotent);
+        let Some(classifier) = &self.classifier else { return decision };
+        let (error, would_retry) = match &decision {
+            RetryDecision::Fail(error) => (error, false),
+            RetryDecision::Reauthorize(error)
+            | RetryDecision::Acquire(error)
+            | RetryDecision::Backoff(error) => (error, true),
+        };
+        let attempt = error.attempts();
+        let advice = classifier(&FailedAttempt {
+            error,
+            operation,
+            method,
+            attempt,
+            idempotent,
+            would_retry,
+        });
+        let safe = idempotent || !error.may_have_been_processed();
+        match (advice, decision) {
+            (RetryAdvice::Stop, decision) => RetryDecision::Fail(decision.into_error()),
+            (RetryAdvice::Retry, RetryDecision::Fail(error)) if safe => {
+                RetryDecision::Backoff(error)
+            }
+            (RetryAdvice::RetryUnsafe, RetryDecision::Fail(error)) => RetryDecision::Backoff(error),
+            (_, decision) => decision,
+        }
+    }
+}
+
+impl RetryDecision {
+    fn into_error(self) -> Error {
+        match self {
+            Self::Fail(error)
+            | Self::Reauthorize(error)
+            | Self::Acquire(error)
+            | Self::Backoff(error) => error,
+        }
+    }
+}
+
+impl fmt::Debug for RetryPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryPolicy").field("backoff", &self.backoff).finish_non_exhaustive()
+    }
+}
+
+fn decide(error: Error, idempotent: bool) -> RetryDecision {
+    let failure = error.failure();
+    match failure {
         // It would fail again.
         Failure::InvalidRequest(_) | Failure::Tls { .. } | Failure::BodyTooLarge { .. } => {
-            NextStep::Return(Err(error))
+            RetryDecision::Fail(error)
         }
-        Failure::RateLimited { .. } => NextStep::Reacquire(error),
+        Failure::RateLimited { .. } => RetryDecision::Acquire(error),
         Failure::Response(response) if response.status == StatusCode::UNAUTHORIZED => {
-            NextStep::Reauthorize(error)
+            RetryDecision::Reauthorize(error)
         }
-        Failure::Response(response) if !is_transient(response.status) => {
-            NextStep::Return(Err(error))
-        }
-        _ if safe => NextStep::Backoff(error, retry_after),
-        _ => NextStep::Return(Err(error)),
+        Failure::Response(response) if !is_transient(response.status) => RetryDecision::Fail(error),
+        _ if idempotent || failure.not_sent() => RetryDecision::Backoff(error),
+        _ => RetryDecision::Fail(error),
     }
 }
 
@@ -187,45 +271,43 @@ impl BudgetState {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use http::HeaderMap;
 
     use super::*;
     use crate::error::ErrorResponse;
 
     fn answered(status: u16) -> Error {
-        let status = StatusCode::from_u16(status).unwrap();
-        let response = RawResponse { status, headers: HeaderMap::new(), body: Bytes::new() };
+        let mut response = http::Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
         Error::new(Failure::Response(ErrorResponse::new(response)))
     }
 
-    fn timed_out() -> Error {
-        let after = Duration::from_secs(1);
-        Error::new(Failure::Timeout { limit: crate::error::TimeoutKind::Attempt, after })
+    fn timed_out(sent: bool) -> Error {
+        let (limit, after) = (crate::error::TimeoutKind::Attempt, Duration::from_secs(1));
+        Error::new(Failure::Timeout { limit, after, sent })
     }
 
-    fn retries(error: Error, not_sent: bool, idempotent: bool) -> bool {
-        let step = next_step(Err(error), not_sent, idempotent, Duration::ZERO);
-        matches!(step, NextStep::Backoff(..))
+    fn retries(error: Error, idempotent: bool) -> bool {
+        matches!(decide(error, idempotent), RetryDecision::Backoff(_))
     }
 
     #[test]
     fn an_idempotent_request_is_repeated_after_a_transient_failure() {
         for status in [408, 500, 502, 503, 504] {
-            assert!(retries(answered(status), false, true), "{status}");
+            assert!(retries(answered(status), true), "{status}");
         }
         for status in [302, 400, 401, 403, 404, 405, 410, 422, 501, 505] {
-            assert!(!retries(answered(status), false, true), "{status}");
+            assert!(!retries(answered(status), true), "{status}");
         }
-        assert!(retries(timed_out(), false, true));
+        assert!(retries(timed_out(true), true));
     }
 
     #[test]
     fn another_request_is_repeated_only_where_the_first_cannot_have_been_processed() {
         for status in [408, 500, 502, 503, 504] {
-            assert!(!retries(answered(status), false, false), "{status}");
+            assert!(!retries(answered(status), false), "{status}");
         }
-        assert!(!retries(timed_out(), false, false));
-        assert!(retries(timed_out(), true, false));
+        assert!(!retries(timed_out(true), false));
+        assert!(retries(timed_out(false), false));
     }
 
     #[test]
@@ -236,6 +318,26 @@ mod tests {
             let status = StatusCode::from_u16(status).unwrap();
             assert_eq!(may_have_acted(status), expected, "{status}");
         }
+    }
+
+    #[test]
+    fn a_classifier_retries_only_what_is_safe_unless_it_says_so() {
+        let with = |advice, error: Error, idempotent| {
+            let classifier: Classifier = Box::new(move |_: &FailedAttempt<'_>| advice);
+            let policy = RetryPolicy { classifier: Some(classifier), ..RetryPolicy::default() };
+            matches!(
+                policy.decide(error, ("x", &Method::POST, idempotent)),
+                RetryDecision::Backoff(_)
+            )
+        };
+        let stats =
+            |may_have_acted| crate::error::CallStats { may_have_acted, ..Default::default() };
+        let lost = || timed_out(true).with_stats(stats(true));
+        assert!(with(RetryAdvice::Retry, answered(404), false));
+        assert!(!with(RetryAdvice::Retry, lost(), false));
+        assert!(with(RetryAdvice::RetryUnsafe, lost(), false));
+        assert!(with(RetryAdvice::Default, lost(), true));
+        assert!(!with(RetryAdvice::Stop, lost(), true));
     }
 
     fn spend_all(state: &mut BudgetState, now: u64) -> u32 {

@@ -1,6 +1,11 @@
 //! Who wants to hear of it is told that something was changed, from a test or by administration. What a
 //! request changes is left to the journal, which tells of the request itself.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
 use tokio::sync::broadcast;
 
 /// How many changes a listener may be behind before it misses some.
@@ -33,22 +38,35 @@ impl What {
 
 /// The changes of a server; its clones are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Changes(broadcast::Sender<What>);
+pub(crate) struct Changes {
+    sender: broadcast::Sender<What>,
+    boundaries: Arc<AtomicU64>,
+}
 
 impl Changes {
     /// Tells whoever listens that this was changed.
     pub(crate) fn tell(&self, what: What) {
         // Nobody listens, most of the time.
-        let _ = self.0.send(what);
+        let _ = self.sender.send(what);
+    }
+
+    /// Marks that a test begins or ends: what a client did before is not held against it after.
+    pub(crate) fn mark_boundary(&self) {
+        self.boundaries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many boundaries there were.
+    pub(crate) fn boundaries(&self) -> u64 {
+        self.boundaries.load(Ordering::Relaxed)
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<What> {
-        self.0.subscribe()
+        self.sender.subscribe()
     }
 }
 
 impl Default for Changes {
     fn default() -> Self {
-        Self(broadcast::Sender::new(BEHIND))
+        Self { sender: broadcast::Sender::new(BEHIND), boundaries: Arc::default() }
     }
 }

@@ -1,24 +1,20 @@
 #![doc = include_str!("../README.md")]
 
-mod alarm;
 mod changes;
+mod printable;
+mod real_time;
 
 mod clock;
-mod limits;
 mod model;
 mod openapi;
 mod operation;
-mod printable;
-mod target;
 
 mod ban;
 mod cors;
-mod cursor;
 mod fault;
 mod plan;
 mod quota;
-mod store;
-mod tls;
+mod state;
 
 mod exchange;
 
@@ -29,59 +25,44 @@ mod journal;
 
 mod verify;
 
-mod data;
 mod seed;
 mod settings;
 
 mod world;
 
-mod error;
 mod handle;
-mod host;
-mod stamp;
-
-mod extract;
-
-mod routes;
-
-mod admin;
-mod inject;
-
-mod router;
-
-mod accept;
+mod http;
 
 mod server;
-
-mod builder;
 
 #[cfg(feature = "cli")]
 pub mod cli;
 
 #[cfg(feature = "data")]
-pub use crate::data::DataError;
+pub use crate::state::DataError;
 pub use crate::{
     ban::BanPolicy,
-    builder::{Builder, StartError},
     clock::Clock,
     cors::{Cors, ParseCorsError},
-    error::ErrorCode,
     exchange::{Admission, Exchange, KeyLabel},
     fault::{
         Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,
     },
     handle::{Key, Keys, Orders, Pets, Scope},
-    limits::Limits,
+    http::ErrorCode,
     model::{ParsePetStatusError, Pet, PetStatus},
     openapi::OpenApi,
     operation::{Operation, ParseOperationError},
     pattern::Pattern,
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
-    report::{Evidence, Finding, Report, Severity},
+    report::{
+        About, Evidence, EvidenceRequest, Finding, ParseRuleError, ParseSeverityError, Report,
+        ReportedClient, Role, Rule, Severity,
+    },
     seed::{Seed, SeedError, SeedPet},
-    server::MockServer,
-    store::ChangeError,
+    server::{Builder, Limits, MockServer, StartError},
+    state::ChangeError,
     verify::{Expectation, Times},
     world::{KeyError, KeyUsage, QuotaUsage, Snapshot},
 };

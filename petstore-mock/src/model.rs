@@ -3,7 +3,6 @@
 
 use std::{fmt, str::FromStr};
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// Whether an animal can be had.
@@ -69,7 +68,7 @@ pub(crate) struct NewPet {
 
 /// An animal of the store, as the service returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", from = "Plain")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Pet {
     /// The identifier it was given when it was added.
@@ -81,38 +80,11 @@ pub struct Pet {
     /// Whether it can be had; left out of the JSON where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
-    /// All of this as JSON, rendered once: it is asked for far more often than it changes.
-    #[serde(skip)]
-    json: Bytes,
-}
-
-/// A pet as it is read.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Plain {
-    id: i64,
-    name: String,
-    category_id: i64,
-    status: Option<PetStatus>,
-}
-
-impl From<Plain> for Pet {
-    fn from(Plain { id, name, category_id, status }: Plain) -> Self {
-        Self::new(id, NewPet { name, category_id, status })
-    }
 }
 
 impl Pet {
     pub(crate) fn new(id: i64, pet: NewPet) -> Self {
         let NewPet { name, category_id, status } = pet;
-        let mut pet = Self { id, name, category_id, status, json: Bytes::new() };
-        // Texts and numbers: there is nothing in it that JSON can't say.
-        pet.json = serde_json::to_vec(&pet).unwrap_or_default().into();
-        pet
-    }
-
-    /// Returns the pet as the service writes it.
-    pub(crate) fn json(&self) -> &Bytes {
-        &self.json
+        Self { id, name, category_id, status }
     }
 }

@@ -1,5 +1,6 @@
-//! Makes what a client sent fit to be quoted in a message: short, and without control characters.
-//! Where it is quoted, and why, is the caller's business.
+//! What a client sent, in messages: quoted safely, and compared with what was probably meant.
+
+use strsim::osa_distance;
 
 /// How many characters of a client's text a message quotes.
 const LONGEST: usize = 60;
@@ -19,6 +20,23 @@ pub(crate) fn printable(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// Returns the candidate that `text` most likely means, if it has at most so many typing errors (wrong,
+/// missing, surplus or swapped letters); `spelled` is how a candidate is to be compared.
+pub(crate) fn nearest<T>(
+    text: &str,
+    max_typos: usize,
+    candidates: impl Iterator<Item = T>,
+    spelled: impl Fn(&T) -> String,
+) -> Option<T> {
+    // To compare takes time that grows with the square of the length.
+    if text.len() > 100 {
+        return None;
+    }
+    let typos = |it: T| (osa_distance(text, &spelled(&it)), it);
+    let near = candidates.map(typos).filter(|(typos, _)| *typos <= max_typos);
+    near.min_by_key(|(typos, _)| *typos).map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::{
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
+    report::Severities,
 };
 
 /// The keys that are known when none is given, and their plans.
@@ -34,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) cors: Cors,
     /// How many exchanges the journal keeps.
     pub(crate) journal: usize,
+    /// How severe a breach of each rule is.
+    pub(crate) severities: Severities,
     /// What opens administration to other machines.
     pub(crate) admin_token: Option<Token>,
     /// The longest body that administration takes, in bytes.
@@ -70,6 +73,7 @@ impl Default for Settings {
             ban: BanPolicy::default(),
             cors: Cors::default(),
             journal: journal::DEFAULT,
+            severities: Severities::default(),
             admin_token: None,
             admin_body: 256 * 1024 * 1024,
         }

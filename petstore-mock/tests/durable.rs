@@ -185,11 +185,11 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
     drop(Running::start(&data, &[]));
     let whole = fs::read(&data).unwrap();
     let mut flipped = whole.clone();
-    flipped.iter_mut().skip(4_096).for_each(|byte| *byte = !*byte);
-    let text = b"not a database, but somebody's notes".to_vec();
+    flipped[300] ^= 1;
+    let text = b"somebody's notes".to_vec();
     let half = whole[..whole.len() / 2].to_vec();
     let head = whole[..100].to_vec();
-    let foreign = "it is no data file of petstore-mock, and is left as it is";
+    let foreign = "it is not a data file of petstore-mock, and is left as it is";
     let damaged = "it is damaged, and is left as it is";
     for (bytes, says) in [
         (text, foreign),
@@ -204,6 +204,9 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
         assert!(fs::read(&data).unwrap() == bytes, "it was written to: {error}");
     }
     fs::write(&data, &whole).unwrap();
+    assert_eq!(Running::start(&data, &[]).pets().len(), 25);
+    // What follows the last whole commit was never answered.
+    fs::write(&data, [&whole[..], b"5f1c0000 300 [{\"add"].concat()).unwrap();
     assert_eq!(Running::start(&data, &[]).pets().len(), 25);
     // A file that is there but empty, as `mktemp` makes one, is a new one.
     fs::write(&data, "").unwrap();
@@ -220,4 +223,52 @@ fn where_no_file_can_be_made_the_operating_system_is_quoted() {
     let error = refusal(Path::new("/nowhere/petstore.data"));
     assert!(error.contains("No such file or directory"), "{error}");
     assert!(refusal(Path::new("/proc")).contains("Is a directory"));
+}
+
+/// The status of an answer, which must have the Error shape if it is an error.
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_507_and_not_ready_until_there_is_room_again() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let data = scratch("full");
+    // A limit of the file's size stands for a full disk: the write fails either way.
+    let script = "trap '' XFSZ; ulimit -S -f 16; exec \"$0\" --port 0 --data \"$1\"";
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_petstore-mock")])
+        .arg(&data)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    let addr = ready.trim().strip_prefix("listening on http://").unwrap();
+    let addr = addr.strip_suffix("/v1").unwrap().parse().unwrap();
+    let server = Running { child, addr };
+    let name = "x".repeat(1_000);
+    let mut added = Vec::new();
+    while let Some(id) = Running::create(addr, &name) {
+        added.push(id);
+    }
+    let body = format!(r#"{{"name": "{name}", "categoryId": 7}}"#);
+    let refused = ask(addr, "POST /v1/pets HTTP/1.1", &body).unwrap();
+    assert_eq!(status(&refused), "507", "{refused}");
+    assert!(refused.contains("insufficient_storage"), "{refused}");
+    let is_ready = || ask(addr, "GET /_mock/ready HTTP/1.1", "").unwrap();
+    assert_eq!(status(&is_ready()), "507");
+    assert_eq!(status(&ask(addr, "GET /_mock/health HTTP/1.1", "").unwrap()), "200");
+    assert_eq!(status(&ask(addr, "GET /v1/pets HTTP/1.1", "").unwrap()), "200");
+    let pid = Pid::from_raw(i32::try_from(server.child.id()).unwrap());
+    let limit = Rlimit { current: None, maximum: None };
+    prlimit(pid, Resource::Fsize, limit).unwrap();
+    assert_eq!(status(&is_ready()), "200");
+    added.push(Running::create(addr, "after").unwrap());
+    drop(server);
+    let kept = Running::start(&data, &[]).pets();
+    assert!(added.len() > 2 && added.iter().all(|id| kept.contains_key(id)), "{}", kept.len());
+    assert_eq!(kept.len(), 25 + added.len(), "what was refused is not there");
+    fs::remove_file(data).unwrap();
 }

@@ -1,9 +1,10 @@
 //! Keys from a provider: asked before every request, and once more after a 401.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use petstore_client::auth::ApiKeyProvider;
+use petstore_client::auth::{ApiKeyProvider, CachingProvider, provider_fn};
 use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet, RequestOptions};
 
 use super::kit::{REX, answer, builder, no_pets};
@@ -184,4 +185,58 @@ async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
     let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
     client.pets().list().send().await.unwrap();
     assert_eq!(sent(&server), ["waits", "fresh"]);
+}
+
+/// Counts how often it is asked, and takes a while.
+fn slow(asked: &Arc<AtomicUsize>) -> impl ApiKeyProvider + use<> {
+    let asked = Arc::clone(asked);
+    provider_fn(move |rejected: Option<ApiKey>| {
+        let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+        async move {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            assert!(rejected.is_none_or(|key| key == ApiKey::new("key-1")));
+            Ok(ApiKey::new(format!("key-{number}")))
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cached_key_is_kept_for_its_time_and_asked_for_by_one_call() {
+    let server = Wire::start(|_| no_pets()).await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let keys = Arc::new(CachingProvider::new(slow(&asked), Duration::from_secs(60)));
+    let client = builder(&server.base()).api_key_provider(Arc::clone(&keys)).build().unwrap();
+    let list = || async { client.pets().list().await.unwrap() };
+    tokio::join!(list(), list(), list());
+    assert_eq!((asked.load(Ordering::Relaxed), sent(&server)[2].as_str()), (1, "key-1"));
+    tokio::time::advance(Duration::from_secs(61)).await;
+    list().await;
+    assert_eq!(sent(&server)[3], "key-2");
+    keys.invalidate();
+    list().await;
+    assert_eq!(sent(&server)[4], "key-3");
+    assert!(!format!("{keys:?} {client:?}").contains("key-3"));
+}
+
+#[tokio::test]
+async fn a_cached_key_that_is_rejected_is_replaced_at_once() {
+    let server = Wire::reading(|seen| match seen.header("authorization").unwrap() {
+        "Bearer key-1" => answer(401, &[], ""),
+        _ => no_pets(),
+    });
+    let server = server.await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let keys = CachingProvider::new(slow(&asked), Duration::from_secs(60));
+    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 2);
+    assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 1);
+    assert_eq!((asked.load(Ordering::Relaxed), server.count()), (2, 3));
+}
+
+#[tokio::test]
+async fn a_key_alone_is_a_provider_too() {
+    let server = Wire::start(|_| no_pets()).await;
+    let client = builder(&server.base()).api_key_provider(ApiKey::new("alone")).build().unwrap();
+    client.pets().list().await.unwrap();
+    assert_eq!(sent(&server), ["alone"]);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_client::retry::Backoff;
-use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
+use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions, TimeoutKind};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
@@ -26,19 +26,21 @@ fn assert_took(took: Duration, seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_ends_after_thirty_seconds_wherever_it_hangs() {
-    let stalls: [&[u8]; 4] = [
-        b"",
-        b"HTTP/1.1 200 OK\r\nX-A:",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[",
+async fn an_attempt_ends_after_thirty_seconds_and_a_body_that_stalls_after_ten() {
+    let stalls: [(&[u8], u64); 4] = [
+        (b"", 30),
+        (b"HTTP/1.1 200 OK\r\nX-A:", 30),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", 10),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[", 10),
     ];
-    for stall in stalls {
+    for (stall, seconds) in stalls {
         let server = stalling(stall).await;
         let (error, took) = list(&client(&server.base()), once()).await;
-        assert_took(took, 30);
+        assert_took(took, seconds);
         assert!(error.is_timeout() && !error.is_connect() && error.may_have_been_processed());
-        assert!(error.to_string().contains("after 30 s"), "{error}");
+        assert!(error.to_string().contains(&format!("after {seconds} s")), "{error}");
+        let unlimited = once().read_timeout(Duration::from_secs(999));
+        assert_took(list(&client(&server.base()), unlimited).await.1, 30);
     }
 }
 
@@ -137,11 +139,11 @@ async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_time_limit_of_the_programs_own_http_client_is_a_time_out_too() {
-    let server = stalling(b"").await;
-    let http = reqwest::Client::builder().timeout(Duration::from_secs(2));
-    let client = builder(&server.base()).http_client(http).build().unwrap();
+async fn a_body_that_stalls_has_a_limit_between_two_reads() {
+    let server = stalling(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[").await;
+    let client = builder(&server.base()).read_timeout(Duration::from_secs(3)).build().unwrap();
     let (error, took) = list(&client, once()).await;
-    assert_took(took, 2);
-    assert!(error.is_timeout() && error.kind() != ErrorKind::Interrupted, "{error}");
+    assert_took(took, 3);
+    assert_eq!((error.timeout(), error.may_have_been_processed()), (Some(TimeoutKind::Read), true));
+    assert!(error.to_string().contains("within `read_timeout`"), "{error}");
 }

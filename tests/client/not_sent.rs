@@ -3,16 +3,14 @@
 
 #![cfg(target_os = "linux")]
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use petstore_client::{Client, Error, NewPet, RequestOptions};
+use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use super::kit::{REX, answer, builder, http, key};
+use super::kit::{REX, answer, builder, http};
 use super::service::get;
 use super::wire::{Act, Wire};
 
@@ -25,18 +23,27 @@ struct Full {
     waiting: Vec<TcpStream>,
 }
 
-/// Fills a backlog until a connection stalls.
 async fn full() -> Full {
+    let listener = small_backlog();
+    let waiting = fill(&listener).await;
+    Full { listener, waiting }
+}
+
+fn small_backlog() -> TcpListener {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let listener = socket.listen(1).unwrap();
+    socket.listen(1).unwrap()
+}
+
+/// Fills a backlog until a connection stalls.
+async fn fill(listener: &TcpListener) -> Vec<TcpStream> {
     let address = listener.local_addr().unwrap();
     let mut waiting = Vec::new();
     while let Ok(stream) = timeout(ATTEMPT, TcpStream::connect(address)).await {
         waiting.push(stream.unwrap());
         assert!(waiting.len() < 16, "the backlog has no end");
     }
-    Full { listener, waiting }
+    waiting
 }
 
 fn client(base: &str, attempts: u32) -> Client {
@@ -100,24 +107,6 @@ async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
     assert_eq!(error.attempts(), 1);
 }
 
-/// Looks a name up; the second look-up never ends.
-struct Resolver {
-    lookups: AtomicUsize,
-    address: SocketAddr,
-}
-
-impl reqwest::dns::Resolve for Resolver {
-    fn resolve(&self, _: reqwest::dns::Name) -> reqwest::dns::Resolving {
-        let (number, address) = (self.lookups.fetch_add(1, Ordering::Relaxed), self.address);
-        Box::pin(async move {
-            if number == 1 {
-                std::future::pending::<()>().await;
-            }
-            Ok(Box::new(std::iter::once(address)) as reqwest::dns::Addrs)
-        })
-    }
-}
-
 /// The connection that is begun for the POST is given up in the background, after another one that
 /// came free has taken the POST.
 #[tokio::test]
@@ -133,19 +122,26 @@ async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_
             Act::Later(Duration::from_millis(wait), http(200, &[], "[]"))
         });
         let server = server.await;
-        let address: SocketAddr = server.origin()["http://".len()..].parse().unwrap();
-        let resolver = Arc::new(Resolver { lookups: AtomicUsize::new(0), address });
-        let options =
-            RequestOptions::new().attempt_timeout(Duration::from_secs(1)).max_attempts(attempts);
-        let client = Client::builder(format!("http://petstore.test:{}/v1", address.port()))
-            .api_key(key())
-            .allow_insecure_http(true)
-            .http_client(reqwest::Client::builder().dns_resolver(resolver))
+        // Only the first connection is accepted: the others stall once the backlog is full.
+        let listener = small_backlog();
+        let base = format!("http://{}/v1", listener.local_addr().unwrap());
+        let client = builder(&base)
             .connect_timeout(Duration::from_millis(500))
-            .options(&options)
+            .attempt_timeout(Duration::from_secs(1))
+            .max_attempts(attempts)
             .build()
             .unwrap();
-        get(&client).await.unwrap();
+        let origin = server.origin()["http://".len()..].to_owned();
+        let first = async {
+            let (mut accepted, _) = listener.accept().await.unwrap();
+            let mut behind = TcpStream::connect(origin).await.unwrap();
+            tokio::spawn(async move {
+                let _ = copy_bidirectional(&mut accepted, &mut behind).await;
+            });
+        };
+        let (listed, ()) = tokio::join!(get(&client), first);
+        listed.unwrap();
+        let _waiting = fill(&listener).await;
         let holds_the_connection = tokio::spawn(get(&client));
         tokio::time::sleep(Duration::from_millis(100)).await;
         let error = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();

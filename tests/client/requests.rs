@@ -173,6 +173,6 @@ async fn adds_the_programs_name_to_the_user_agent() {
     let server = server(200, "[]").await;
     let client = builder(&base(&server)).user_agent("kennel/2.1").build().unwrap();
     client.pets().list().send().await.unwrap();
-    let agent = format!("petstore-client/{} kennel/2.1", env!("CARGO_PKG_VERSION"));
+    let agent = format!("kennel/2.1 petstore-client/{}", env!("CARGO_PKG_VERSION"));
     assert_eq!(header(&sent(&server).await, "user-agent"), Some(&*agent));
 }

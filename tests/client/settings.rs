@@ -1,8 +1,9 @@
 //! What is checked before the first request, through the public builder.
 
-use petstore_client::{Client, Error, ErrorKind};
+use petstore_client::transport::Proxy;
+use petstore_client::{Client, Error, ErrorKind, Method};
 
-use super::kit::{KEY, client, no_pets};
+use super::kit::{KEY, builder, client, no_pets};
 use super::wire::Wire;
 
 fn build(base: &str) -> Result<Client, Error> {
@@ -91,13 +92,11 @@ async fn a_base_url_may_have_any_path_or_none_and_a_slash_at_its_end_or_none() {
 }
 
 #[tokio::test]
-async fn what_could_carry_the_key_off_stays_off_whatever_client_is_brought_along() {
+async fn a_redirect_is_not_followed_so_that_the_key_stays() {
     let thief = Wire::start(|_| no_pets()).await;
     let target = thief.base();
     let server = Wire::start(move |_| super::kit::answer(307, &[("Location", &target)], "")).await;
-    let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::limited(5));
-    let client = Client::builder(server.base()).api_key(KEY).http_client(http).build().unwrap();
-    let error = client.pets().list().send().await.unwrap_err();
+    let error = client(&server.base()).pets().list().send().await.unwrap_err();
     assert_eq!(error.status().unwrap(), 307);
     assert_eq!(thief.count(), 0);
 }
@@ -106,8 +105,44 @@ async fn what_could_carry_the_key_off_stays_off_whatever_client_is_brought_along
 async fn a_proxy_is_not_asked_for_a_server_on_this_machine() {
     let proxy = Wire::start(|_| no_pets()).await;
     let server = Wire::start(|_| no_pets()).await;
-    let http = reqwest::Client::builder().proxy(reqwest::Proxy::all(proxy.origin()).unwrap());
-    let client = Client::builder(server.base()).api_key(KEY).http_client(http).build().unwrap();
+    let client = builder(&server.base()).proxy(Proxy::all(proxy.origin())).build().unwrap();
     client.pets().list().send().await.unwrap();
     assert_eq!((proxy.count(), server.count()), (0, 1));
+}
+
+#[tokio::test]
+async fn a_proxy_is_asked_for_a_server_elsewhere_with_its_own_credentials() {
+    let proxy = Wire::start(|_| no_pets()).await;
+    let settings = Proxy::all(proxy.origin()).basic_auth("kennel", "pw").no_proxy(".internal");
+    assert!(!format!("{settings:?}").contains("pw"));
+    let client = Client::builder("http://petstore.test/v1").api_key(KEY).proxy(settings);
+    let client = client.allow_insecure_http(true).build().unwrap();
+    client.pets().list().await.unwrap();
+    let seen = proxy.seen().remove(0);
+    assert_eq!(seen.line, "GET http://petstore.test/v1/pets HTTP/1.1");
+    let head = seen.head.to_ascii_lowercase();
+    assert!(head.contains("proxy-authorization: basic a2vubmvsonb3"), "{head}");
+    let bad = Client::builder("https://petstore.example").api_key(KEY).proxy(Proxy::all("::pw"));
+    let problem = problem(bad.build());
+    assert_eq!(problem, "the proxy cannot be used: its URL is not valid");
+}
+
+#[tokio::test]
+async fn the_programs_name_and_headers_are_sent_with_each_request() {
+    let server = Wire::start(|_| no_pets()).await;
+    let client = builder(&server.base()).user_agent("kennel/2.1").default_header("X-Team", "cats");
+    let client = client.build().unwrap();
+    client.pets().list().await.unwrap();
+    client.request(Method::GET, "/x").header("X-Team", "dogs").await.unwrap();
+    let head = |number: usize| server.seen()[number].head.to_ascii_lowercase();
+    assert!(head(0).contains("user-agent: kennel/2.1 petstore-client/"), "{}", head(0));
+    assert!(head(0).contains("x-team: cats") && !head(1).contains("cats"), "{}", head(1));
+    assert!(head(1).contains("x-team: dogs"), "{}", head(1));
+    let built = client.pets().list().build().unwrap();
+    assert_eq!(built.headers()["x-team"], "cats");
+    for (name, value) in [("Authorization", "x"), ("bad name", "x"), ("X-Bad", "a\r\nb: c")] {
+        let client = Client::builder("https://petstore.example").api_key(KEY);
+        let problem = problem(client.default_header(name, value).build());
+        assert!(problem.starts_with("the default header cannot be used: "), "{problem}");
+    }
 }

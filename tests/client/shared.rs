@@ -253,3 +253,31 @@ async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert!(tasks < 80, "{tasks} tasks");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_large_plan_is_not_slowed_down_by_a_client_that_shares_nothing() {
+    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(START);
+    let plan = Plan::enterprise(1_000_000, 100_000_000);
+    let builder = MockServer::builder().key(KEY, plan).clock(Clock::runtime(start));
+    let (server, folder) = (builder.start().await.unwrap(), TempDir::new().unwrap());
+    let client = process(server.url(), &folder, 0).build().unwrap();
+    let other = Client::builder(server.url()).api_key(KEY).build().unwrap();
+    for tasks in [1, 64] {
+        let start = Instant::now();
+        for _ in 0..4 {
+            let calls = |client: &Client, times: usize| {
+                join_all((0..tasks).map(|_| {
+                    let client = client.clone();
+                    async move {
+                        for _ in 0..times {
+                            client.pets().list().send().await.unwrap();
+                        }
+                    }
+                }))
+            };
+            calls(&other, 640 / tasks).await;
+            calls(&client, 640 / tasks).await;
+        }
+        assert!(start.elapsed() < Duration::from_secs(2), "{tasks}: {:?}", start.elapsed());
+    }
+}

@@ -1,6 +1,7 @@
 //! The typed client and the mock over TLS.
 
-use petstore_client::{Client, ClientBuilder, ErrorKind};
+use petstore_client::transport::{Tls, TransportError, transport_fn};
+use petstore_client::{Bytes, Client, ClientBuilder, ErrorKind};
 use petstore_mock::MockServer;
 
 async fn start() -> MockServer {
@@ -15,12 +16,43 @@ fn client(server: &MockServer) -> ClientBuilder {
 async fn a_client_that_trusts_the_mock_is_served_over_both_protocols() {
     let server = start().await;
     let authority = server.ca_certificate().unwrap();
-    let http = reqwest::Client::builder;
-    for http in [http().http1_only(), http().http2_prior_knowledge()] {
-        let client = client(&server).http_client(http).root_certificates(authority);
-        let pets = client.build().unwrap().pets().list().send().await.unwrap();
-        assert_eq!(pets.len(), 20);
-    }
+    let built_in = client(&server).root_certificates(authority).build().unwrap();
+    assert_eq!(built_in.pets().list().await.unwrap().len(), 20);
+    let roots = [reqwest::Certificate::from_pem(authority.as_bytes()).unwrap()];
+    let http = reqwest::Client::builder().http1_only().tls_certs_only(roots).build().unwrap();
+    let own = client(&server).transport(transport_fn(move |request| send(http.clone(), request)));
+    assert_eq!(own.build().unwrap().pets().list().await.unwrap().len(), 20);
+}
+
+/// An HTTP client of the program's own, as a transport.
+async fn send(
+    http: reqwest::Client,
+    request: http::Request<Bytes>,
+) -> Result<http::Response<Bytes>, TransportError> {
+    let request = reqwest::Request::try_from(request).map_err(TransportError::connect)?;
+    let response = http.execute(request).await.map_err(|error| match error.is_connect() {
+        true => TransportError::connect(error),
+        false => TransportError::interrupted(error),
+    })?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    let body = response.bytes().await.map_err(TransportError::interrupted)?;
+    let mut whole = http::Response::new(body);
+    (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
+    Ok(whole)
+}
+
+#[tokio::test]
+async fn only_the_authorities_that_are_named_are_trusted_where_that_is_asked() {
+    let server = start().await;
+    let only = || Tls::new().only_root_certificates(true);
+    let trusts = client(&server).tls(only().root_certificates(server.ca_certificate().unwrap()));
+    assert_eq!(trusts.build().unwrap().pets().list().await.unwrap().len(), 20);
+    let none = client(&server).tls(only()).build().unwrap_err();
+    assert!(none.to_string().contains("no certificate in PEM"), "{none}");
+    let other = start().await;
+    let trusts = client(&server).tls(only().root_certificates(other.ca_certificate().unwrap()));
+    let error = trusts.build().unwrap().pets().list().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Tls);
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ async fn a_path_of_administration_that_is_mistyped_is_told_the_one_that_was_mean
     for (path, hint) in [
         ("/_mock/clok", " did you mean /_mock/clock?"),
         ("/_mock/key/7", " did you mean /_mock/keys/{id}?"),
-        ("/_mock/journal", ": GET /_mock/docs/admin shows"),
+        ("/_mock/journal", ": GET /_mock/admin.yaml lists"),
     ] {
         let reply = mock.get(path).await;
         reply.expect_error(404, "route_not_found");
@@ -100,6 +100,17 @@ async fn the_clock_is_resumed_scaled_and_frozen_on_request() {
     let frozen = post("/_mock/clock/freeze", "").await;
     assert_eq!(set(&frozen), (json!("frozen"), json!(0.0)));
     assert_eq!(mock.get("/_mock/clock").await.json(), frozen.json());
+    for (now, seconds) in
+        [("4000-01-01T00:00:00Z", 64_060_588_800.0), ("64060588860", 64_060_588_860.0)]
+    {
+        let body = format!(r#"{{"now": "{now}"}}"#);
+        let moved = reply(mock.request(Method::POST, "/_mock/clock/set").body(body)).await;
+        assert_eq!(moved.json()["now"], seconds);
+    }
+    let back = post("/_mock/clock/set", r#"{"now": "2026-01-01"}"#).await;
+    back.expect_error(409, "conflict");
+    assert!(back.message().contains("--start-at"), "{}", back.message());
+    post("/_mock/clock/set", r#"{"now": "soon"}"#).await.expect_error(400, "invalid_body");
     for body in [r#"{"rate": -1}"#, r#"{"rate": 1e7}"#, r#"{"rate": "2"}"#, "{}", ""] {
         post("/_mock/clock/scale", body).await.expect_error(400, "invalid_body");
     }

@@ -29,7 +29,7 @@ async fn malformed_bodies_are_400_and_say_where() {
         (r#"{"name": "Rex", "categoryId": 7.5}"#, "`categoryId` must be an integer"),
         (r#"{"name": "Rex", "categoryId": null}"#, "not null"),
         (r#"{"name": "Rex", "categoryId": 9223372036854775808}"#, "64 bits"),
-        (r#"{"name": "Rex", "categoryId": 1e999}"#, "number out of range"),
+        (r#"{"name": "Rex", "categoryId": 1e999}"#, "64 bits, not the number 1e999"),
         (r#"{"name": "Rex", "categoryId": 7, "status": "lost"}"#, "`status` must be one of"),
         (r#"{"name": "Rex", "categoryId": 7, "status": null}"#, "not null"),
         (r#"{"name": "Rex", "name": "Rex", "categoryId": 7}"#, "duplicate field `name`"),
@@ -78,8 +78,14 @@ async fn only_json_is_taken() {
     ] {
         assert_eq!(post("content-type", good).await.status, 201, "{good}");
     }
-    for bad in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json", ""]
-    {
+    for bad in [
+        "application/json; charset=utf-16",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/jsonp",
+        "json",
+        "",
+    ] {
         post("content-type", bad).await.expect_error(415, "unsupported_media_type");
     }
     post("x-other", "1").await.expect_error(415, "unsupported_media_type");

@@ -81,7 +81,7 @@ async fn the_second_server_on_a_file_is_told_so_until_the_first_is_gone() {
     let first = MockServer::builder().data(&file.0).start_blocking().unwrap();
     let error = file.open().await.unwrap_err();
     assert!(matches!(error, StartError::Data { source: DataError::InUse, .. }), "{error}");
-    let (key, scope) = (first.key(petstore_mock::Plan::Free), first.scope());
+    let (key, scope) = (first.key(petstore_mock::Plan::Free), first.scope("test"));
     drop(first);
     // What outlives the server does not hold the file.
     let second = file.open().await.unwrap();
@@ -93,7 +93,7 @@ async fn the_second_server_on_a_file_is_told_so_until_the_first_is_gone() {
 async fn nothing_can_be_changed_when_the_file_is_closed() {
     let file = Scratch::new("closed");
     let server = file.open().await.unwrap();
-    let scope = server.scope();
+    let scope = server.scope("test");
     server.pets().clear().unwrap();
     drop(server);
     drop(scope);

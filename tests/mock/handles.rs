@@ -182,7 +182,7 @@ async fn a_snapshot_that_can_not_be_is_refused_and_changes_nothing() {
 async fn a_scope_puts_back_what_happened_within_it() {
     let mock = start().await;
     mock.get_as("free-key", "/v1/pets").await;
-    let scope = mock.server.scope();
+    let scope = mock.server.scope("test");
     mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
     mock.get_as("free-key", "/v1/pets").await;
     drop(scope);
@@ -193,7 +193,7 @@ async fn a_scope_puts_back_what_happened_within_it() {
 #[tokio::test]
 async fn handles_outlive_the_server_without_harm() {
     let server = MockServer::start().await;
-    let (key, scope) = (server.key(Plan::Free), server.scope());
+    let (key, scope) = (server.key(Plan::Free), server.scope("test"));
     drop(server);
     key.ban(Duration::from_secs(1));
     drop(scope);

@@ -1,6 +1,8 @@
 //! What the journal keeps of an exchange, how much of it, and that no key is in it.
 
-use petstore_mock::{Admission, Exchange, Operation, Pattern, Plan};
+use std::time::Duration;
+
+use petstore_mock::{Admission, Exchange, Limits, Operation, Pattern, Plan};
 use reqwest::{Method, header::USER_AGENT};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -28,7 +30,7 @@ async fn keeps_a_request_and_its_answer() {
     assert_eq!((post.path(), post.query()), ("/v1/pets", "x=%70"));
     assert_eq!(post.headers()["user-agent"], "me/1");
     assert_eq!((post.body(), post.body_length()), (body.as_bytes(), 32));
-    assert_eq!(post.key().unwrap().to_string(), "#3 free-key (free)");
+    assert_eq!(post.key().unwrap().to_string(), "#1 free-key (free)");
     assert_eq!(post.operation(), Some(Operation::CreatePet));
     assert_eq!(post.admission(), Admission::Admitted);
     assert_eq!((post.status(), post.answered()), (Some(201), true));
@@ -149,4 +151,72 @@ async fn keeps_what_came_of_a_body_that_breaks_off() {
     let post = &mock.server.requests(Operation::CreatePet)[0];
     assert_eq!((post.body(), post.body_length()), (&b"{\"name\""[..], 7));
     assert_eq!(post.status(), Some(400), "the body had no end");
+}
+
+#[tokio::test]
+async fn refusals_of_the_server_are_recorded_too() {
+    let limits = Limits::default().with_head(Duration::from_millis(80));
+    let mock = start_with(|builder| builder.limits(limits)).await;
+    let many = "a: b\r\n".repeat(101);
+    for (request, status, method, target) in [
+        (format!("GET /v1/pets HTTP/1.1\r\nHost: x\r\n{many}\r\n"), 431, "GET", "/v1/pets"),
+        ("GET /v1/pets HTTP/1.1\r\n\r\n".to_owned(), 400, "GET", "/v1/pets"),
+        ("GET /v1/pets HTTP/1.1\r\nHost: x\r\n".to_owned(), 408, "GET", "/v1/pets"),
+        ("\0\0\r\n\r\n".to_owned(), 400, "-", "\0\0"),
+        (
+            "POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
+                .to_owned(),
+            501,
+            "POST",
+            "/v1/pets",
+        ),
+    ] {
+        let reply = mock.raw(request.as_bytes()).await;
+        assert_eq!(reply.status, status, "{request}");
+        let exchanges = mock.server.requests(..);
+        let last = exchanges.last().expect(&request);
+        assert_eq!((last.status(), last.admission()), (Some(status), Admission::Rejected));
+        assert_eq!((last.method().as_str(), last.target()), (method, target));
+        assert_eq!(last.reply_body(), reply.body.as_bytes());
+    }
+    let limits = Limits::default().with_connections(1);
+    let mock = start_with(|builder| builder.limits(limits)).await;
+    let first = tokio::net::TcpStream::connect(mock.server.addr()).await.unwrap();
+    // A connection counts as soon as it is accepted, and they are accepted in order.
+    let refused = mock.raw(b"GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    refused.expect_error(503, "overloaded");
+    let last = mock.server.requests(..).pop().unwrap();
+    assert_eq!((last.status(), last.admission()), (Some(503), Admission::Rejected));
+    drop(first);
+}
+
+#[tokio::test]
+async fn credentials_are_masked_whether_the_server_knows_them_or_not() {
+    let (long, short) = ("sk-0123456789-secret", "tiny7");
+    let mock = start_with(|builder| builder.key(long, Plan::Free).key(short, Plan::Free)).await;
+    let encoded: String = long.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let target =
+        format!("/v1/pets/{short}?q={encoded}&api_key=unknown1&Access_Token=unknown2&k={short}");
+    let request = mock.request(Method::POST, &target).bearer_auth(short);
+    let request = request.header("x-api-key", "unknown3").header("x-auth-token", "unknown4");
+    request.body(format!("{{\"a\": \"{short}\", \"b\": \"{encoded}\"}}")).send().await.unwrap();
+    let shown = mock.get_as(short, "/_mock/requests").await.body;
+    for secret in [long, short, &encoded, "unknown1", "unknown2", "unknown3", "unknown4"] {
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+        assert!(!format!("{:?}", mock.server.requests(..)).contains(secret), "{secret}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_reset_verification_is_certain_again_and_a_key_is_found() {
+    let mock = start_with(|builder| builder.journal(2)).await;
+    for _ in 0..3 {
+        mock.get("/v1/pets").await;
+    }
+    mock.server.keys().get("free-key").unwrap().remove();
+    mock.server.keys().insert("free-key", Plan::Free).unwrap();
+    mock.server.reset().unwrap();
+    mock.get_as("free-key", "/v1/pets").await;
+    mock.server.verify(Operation::ListPets, 1);
+    mock.server.verify(Pattern::any().key("free-key"), 1);
 }

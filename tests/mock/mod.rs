@@ -29,5 +29,6 @@ mod socket_faults;
 mod support;
 mod time;
 mod tls;
+mod verdict;
 mod verification;
 mod watching;

@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use petstore_mock::{Builder, Exchange, MockServer};
+use petstore_mock::{Admission, Builder, Exchange, MockServer};
 
 use super::{Answer, offence};
 
@@ -50,6 +50,12 @@ fn of(exchange: &Exchange) -> Option<String> {
     let path = exchange.path();
     // An encoded path is another one to the contract, and the same to the mock.
     if exchange.faults().next().is_some() || path.contains('%') {
+        return None;
+    }
+    // The contract says nothing of a browser's preflight, nor of what never reached the service.
+    let is_preflight =
+        *exchange.method() == http::Method::OPTIONS && exchange.status() == Some(204);
+    if is_preflight || exchange.admission() == Admission::Rejected {
         return None;
     }
     let text = |value: &http::HeaderValue| value.to_str().ok().map(str::to_owned);

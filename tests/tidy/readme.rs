@@ -46,7 +46,7 @@ fn every_block_of_the_readmes_is_of_a_kind_that_is_tested() {
             "text" => !text.contains("$ ") && !text.contains("petstore"),
             "rust" if file == "README.md" => true,
             // By rustdoc.
-            "" | "rust" => read(file.replace("README.md", "src/lib.rs"))
+            "" | "rust" | "no_run" => read(file.replace("README.md", "src/lib.rs"))
                 .starts_with("#![doc = include_str!(\"../README.md\")]"),
             _ => false,
         };

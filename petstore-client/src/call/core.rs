@@ -6,32 +6,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tokio::time::Instant;
 use url::Url;
 
 use crate::auth::Credentials;
-use crate::backoff::Backoff;
 use crate::deprecation::Deprecation;
 use crate::error::Error;
-use crate::events::{Attempt, Event, Events, Throttled, Waiting};
+use crate::events::{Event, Events};
 use crate::http::base_url::BaseUrl;
-use crate::http::transport::{HttpRequest, HttpTransport};
 use crate::options::CallLimits;
-use crate::rate_limit::{Blocked, ClientLimiters, Limiter, Policy, RateLimits, Wait};
-use crate::retry::BudgetState;
+use crate::rate_limit::{ClientLimiters, Limiter, Policy, RateLimits};
+use crate::redact::printable;
+use crate::retry::{BudgetState, RetryPolicy};
+use crate::transport::{HttpRequest, Network};
 
 /// What all calls of a client share.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) base: BaseUrl,
-    pub(crate) transport: HttpTransport,
+    pub(crate) network: Network,
     pub(crate) credentials: Credentials,
     pub(crate) limiters: ClientLimiters,
     pub(crate) limits: CallLimits,
     pub(crate) policy: Policy,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) backoff: Backoff,
+    /// The headers of every request.
+    pub(crate) headers: HeaderMap,
+    pub(crate) retry: RetryPolicy,
     pub(crate) budget: Mutex<BudgetState>,
     pub(crate) events: Events,
     /// How often the store of shared limits had changed its state when that was reported last.
@@ -52,6 +53,8 @@ pub(crate) struct Removal {
 pub(crate) struct Request {
     /// The specification's name of the operation, or method and path.
     pub(crate) operation: Cow<'static, str>,
+    /// The path of the operation with its parameters' names, where that is known.
+    pub(crate) template: Option<&'static str>,
     pub(crate) http: HttpRequest,
     /// Whether sending it twice does no more than sending it once.
     pub(crate) idempotent: bool,
@@ -76,16 +79,24 @@ impl Core {
         self.limiter().map(|limiter| limiter.snapshot(&self.policy)).unwrap_or_default()
     }
 
+    /// Returns the headers of a request as they are sent: its own, and the client's for the rest.
+    pub(super) fn headers(&self, own: &HeaderMap) -> HeaderMap {
+        // There is room for the credential.
+        let mut headers = HeaderMap::with_capacity(self.headers.len() + own.len() + 1);
+        let missing = self.headers.iter().filter(|(name, _)| !own.contains_key(*name));
+        for (name, value) in missing.chain(own) {
+            headers.append(name, value.clone());
+        }
+        headers
+    }
+
     /// Returns a request as it would be sent, without its credential.
     pub(crate) fn built(&self, request: &Request) -> Result<http::Request<Bytes>, Error> {
-        let HttpRequest { method, url, headers, body } = request.http.clone();
-        let mut built = http::Request::new(body);
-        *built.method_mut() = method;
-        *built.uri_mut() = url.as_str().parse().map_err(|_| {
-            Error::invalid("its address cannot be written into a request")
-                .with_operation(request.operation.clone())
-        })?;
-        *built.headers_mut() = headers;
+        let mut built = request
+            .http
+            .to_http()
+            .map_err(|failure| Error::new(failure).with_operation(request.operation.clone()))?;
+        *built.headers_mut() = self.headers(&request.http.headers);
         Ok(built)
     }
 
@@ -104,20 +115,6 @@ impl Core {
         };
         self.events.deprecated(&request.operation, &deprecation);
         Some(deprecation)
-    }
-
-    pub(super) fn report_wait(&self, request: &Request, wait: Wait) {
-        let Wait { reason, blocked } = wait;
-        tracing::debug!(%reason, blocked = blocked.map(tracing::field::display), "waiting");
-        let until = blocked.map(|blocked| blocked.until);
-        let operation = &request.operation;
-        self.events.notify(|| Event::Waiting(Waiting { operation, reason, blocked, until }));
-    }
-
-    pub(super) fn report_throttled(&self, request: &Request, attempt: u32, blocked: Blocked) {
-        tracing::debug!(%blocked, "throttled");
-        let operation = &request.operation;
-        self.events.notify(|| Event::Throttled(Throttled { operation, attempt, blocked }));
     }
 
     pub(super) fn report_store(&self, limiter: &Limiter) {
@@ -141,23 +138,49 @@ impl Request {
         let idempotent = method.is_idempotent();
         Self {
             operation: operation.into(),
-            idempotent,
+            template: None,
             http: HttpRequest { method, url, headers: HeaderMap::new(), body: Bytes::new() },
+            idempotent,
             removal: None,
             forced: false,
             page_size: None,
         }
     }
 
+    pub(crate) fn with_template(mut self, path: &'static str) -> Self {
+        self.template = Some(path);
+        self
+    }
+
     pub(crate) fn with_body(mut self, body: Bytes) -> Self {
         self.http.body = body;
         self
     }
+}
 
-    /// Returns an attempt as it is reported.
-    pub(super) fn attempt(&self, attempt: u32) -> Attempt<'_> {
-        let Self { operation, http, .. } = self;
-        let HttpRequest { method, url, headers, body } = http;
-        Attempt { operation, attempt, method, url, headers, body }
+/// Headers that the client sets itself: a second `Authorization` or `Host` would misdirect the key,
+/// and a wrong length would break the connection for the request after this one.
+const RESERVED: [HeaderName; 5] = [
+    header::AUTHORIZATION,
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::CONNECTION,
+];
+
+/// Checks a header that a program adds to a request.
+pub(crate) fn additional_header<V: TryInto<HeaderValue>>(
+    name: &str,
+    value: V,
+) -> Result<(HeaderName, HeaderValue), String> {
+    let Ok(name) = HeaderName::try_from(name) else {
+        return Err(format!("`{}` is not a valid header name", printable(name, 60)));
+    };
+    if RESERVED.contains(&name) {
+        return Err(format!("the client sets the header `{name}` itself"));
+    }
+    match value.try_into() {
+        Ok(value) => Ok((name, value)),
+        Err(_) => Err(format!("the header `{name}` cannot hold its value")),
     }
 }

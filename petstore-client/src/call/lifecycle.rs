@@ -4,23 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header;
+use http::{HeaderMap, header};
 use tokio::time::{Instant, sleep, timeout_at};
-use tracing::Instrument as _;
 
 use super::core::{Core, Request};
 use crate::auth::Credential;
 use crate::backoff::Schedule;
 use crate::clock;
 use crate::error::{CallStats, Error, ErrorResponse, Failure, TimeoutKind};
-use crate::events::{Event, Finished, Received, Retrying};
-use crate::http::headers;
-use crate::http::transport::RawResponse;
+use crate::events::{Attempt, Event, Finished, Received, Retrying, Throttled, Waiting};
 use crate::options::CallLimits;
-use crate::rate_limit::{Acquire, BlockReason, Blocked, Limiter, Permit};
+use crate::rate_limit::{Acquire, BlockReason, Blocked, Limiter, Permit, Wait};
 use crate::redact::Redactor;
 use crate::response::{Response, ResponseMeta};
-use crate::retry::{NextStep, may_have_acted, next_step};
+use crate::retry::{RetryDecision, may_have_acted};
+use crate::transport::{AttemptLimits, read};
 
 /// After a longer wait, a key provider is asked again: the key may have rotated.
 const REAUTHORIZE_AFTER: Duration = Duration::from_secs(5);
@@ -33,23 +31,24 @@ pub(super) async fn run(
     limits: CallLimits,
     deadline: Instant,
 ) -> Result<Response<Bytes>, Error> {
-    let mut state = CallState::new(&core, &request, limits, deadline);
-    let result = state.attempts().await;
-    let stats = state.stats;
-    drop(state);
+    let mut call = CallState::new(&core, &request, limits, deadline);
+    let result = call.attempts().await;
+    let stats = call.stats;
+    drop(call);
+    record(&result, &stats);
     match result {
         Ok((response, redactor)) => {
-            let RawResponse { status, headers, body } = response;
-            let deprecation = core.deprecation(&request, &headers);
-            let link = headers.get_all(header::LINK).iter();
+            let (head, body) = response.into_parts();
+            let deprecation = core.deprecation(&request, &head.headers);
+            let link = head.headers.get_all(header::LINK).iter();
             let repeats_key = redactor.finds(&body)
                 || link.into_iter().any(|link| redactor.finds(link.as_bytes()));
             let meta = ResponseMeta {
                 operation: request.operation,
                 url: request.http.url,
                 page_size: request.page_size,
-                status,
-                headers,
+                status: head.status,
+                headers: head.headers,
                 deprecation: deprecation.map(Box::new),
                 stats,
                 redactor: repeats_key.then_some(redactor),
@@ -64,6 +63,26 @@ pub(super) async fn run(
             Err(error.with_operation(request.operation).with_stats(stats))
         }
     }
+}
+
+/// Completes the call's span.
+fn record(result: &Result<(http::Response<Bytes>, Redactor), Error>, stats: &CallStats) {
+    let span = tracing::Span::current();
+    if span.is_disabled() {
+        return;
+    }
+    let status = match result {
+        Ok((response, _)) => Some(response.status()),
+        Err(error) => {
+            span.record("error.type", tracing::field::debug(error.kind()));
+            error.status()
+        }
+    };
+    span.record("http.response.status_code", status.map(|status| status.as_u16()));
+    span.record("http.request.resend_count", stats.attempts.saturating_sub(1));
+    span.record("petstore.attempts", stats.attempts);
+    let wait = u64::try_from(stats.waited.as_millis()).unwrap_or(u64::MAX);
+    span.record("petstore.wait_ms", wait);
 }
 
 /// One call in progress.
@@ -91,7 +110,7 @@ impl<'c> CallState<'c> {
             limits,
             deadline,
             stats: CallStats { idempotent: request.idempotent, ..CallStats::default() },
-            schedule: core.backoff.schedule(),
+            schedule: core.retry.backoff.schedule(),
             blocked_for: Duration::ZERO,
             reauthorized: false,
             forced: request.forced,
@@ -100,7 +119,8 @@ impl<'c> CallState<'c> {
     }
 
     /// Sends the request as often as policy allows.
-    async fn attempts(&mut self) -> Result<(RawResponse, Redactor), Error> {
+    async fn attempts(&mut self) -> Result<(http::Response<Bytes>, Redactor), Error> {
+        let Request { operation, http, idempotent, .. } = self.request;
         let mut replacement = None;
         loop {
             let is_latest = replacement.is_some();
@@ -122,16 +142,20 @@ impl<'c> CallState<'c> {
                 return Err(self.timed_out());
             }
             let redactor = Redactor::new(&credential.authorization);
-            let attempt = self.attempt(&credential, &limiter, permit, (&redactor, sent)).await;
-            let idempotent = self.stats.idempotent;
-            match next_step(attempt.result, attempt.not_sent, idempotent, attempt.retry_after) {
-                NextStep::Return(result) => return result.map(|response| (response, redactor)),
-                NextStep::Reacquire(error) => self.check_wait(error)?,
-                NextStep::Backoff(error, asked) => self.back_off(error, asked).await?,
-                NextStep::Reauthorize(error) => match self.reauthorize(&credential, sent).await? {
-                    Some(credential) => replacement = Some(credential),
-                    None => return Err(error),
-                },
+            let error = match self.attempt(&credential, &limiter, permit, (&redactor, sent)).await {
+                Ok(response) => return Ok((response, redactor)),
+                Err(error) => error.with_operation(operation.clone()).with_stats(self.stats),
+            };
+            match self.core.retry.decide(error, (operation, &http.method, *idempotent)) {
+                RetryDecision::Fail(error) => return Err(error),
+                RetryDecision::Acquire(error) => self.check_wait(error)?,
+                RetryDecision::Backoff(error) => self.back_off(error).await?,
+                RetryDecision::Reauthorize(error) => {
+                    match self.reauthorize(&credential, sent).await? {
+                        Some(credential) => replacement = Some(credential),
+                        None => return Err(error),
+                    }
+                }
             }
         }
     }
@@ -166,10 +190,12 @@ impl<'c> CallState<'c> {
             forced: std::mem::take(&mut self.forced),
             lease: self.limits.attempt_timeout.saturating_add(LEASE_SLACK),
         };
+        let (events, operation) = (&self.core.events, &self.request.operation);
         let mut was_blocked = false;
-        let acquired = limiter.acquire(request, |wait| {
-            was_blocked |= wait.blocked.is_some();
-            self.core.report_wait(self.request, wait);
+        let acquired = limiter.acquire(request, |Wait { reason, blocked }| {
+            was_blocked |= blocked.is_some();
+            let until = blocked.map(|blocked| blocked.until);
+            events.notify(|| Event::Waiting(Waiting { operation, reason, blocked, until }));
         });
         // Behind other requests no end of the wait is known, but there is one.
         let acquired = timeout_at(self.deadline, acquired).await;
@@ -195,112 +221,90 @@ impl<'c> CallState<'c> {
         }
     }
 
-    /// Sends the request once, and judges what came.
+    /// Sends the request once. A response that is no success is an error.
     async fn attempt(
         &mut self,
         credential: &Credential,
         limiter: &Limiter,
         permit: Permit<'_>,
         (redactor, sent): (&Redactor, Instant),
-    ) -> AttemptOutcome {
+    ) -> Result<http::Response<Bytes>, Error> {
+        let (Core { events, .. }, Request { operation, http, .. }) = (self.core, self.request);
         let number = self.stats.attempts + 1;
-        let span = tracing::debug_span!("petstore.attempt", number);
-        let exchange = self.exchange(credential, permit, redactor, (number, sent)).instrument(span);
-        let (response, blocked) = match exchange.await {
-            Ok(received) => received,
-            Err((error, not_sent)) => {
-                // What could not be tried is not counted.
-                let tried =
-                    !matches!(error.failure(), Failure::InvalidRequest(_) | Failure::Tls { .. });
-                self.stats.attempts += u32::from(tried);
-                self.stats.may_have_acted |= !not_sent;
-                return AttemptOutcome {
-                    result: Err(error),
-                    not_sent,
-                    retry_after: Duration::ZERO,
-                };
-            }
+        let headers = self.core.headers(&http.headers);
+        let shown = events.are_heard().then(|| headers.clone());
+        let request = Attempt {
+            operation,
+            attempt: number,
+            method: &http.method,
+            url: &http.url,
+            headers: shown.as_ref().unwrap_or(&http.headers),
+            body: &http.body,
         };
-        self.stats.attempts = number;
-        self.stats.may_have_acted |= may_have_acted(response.status);
-        if response.status.is_success() {
-            return AttemptOutcome {
-                result: Ok(response),
-                not_sent: false,
-                retry_after: Duration::ZERO,
-            };
-        }
-        let service_now = headers::date(&response.headers).unwrap_or_else(clock::wall);
-        let retry_after = headers::retry_after(&response.headers, service_now).unwrap_or_default();
-        let response = ErrorResponse::new(response);
-        let failure = match blocked {
-            Some(mut blocked) => {
-                if response.code.as_deref() == Some("key_banned") {
-                    blocked.reason = BlockReason::Ban;
-                    limiter.record_ban();
+        events.notify(|| Event::Sending(request));
+        let (exchanged, blocked) = self.exchange(headers, credential, permit, sent).await;
+        let result = match exchanged {
+            Ok(mut response) => {
+                self.stats.attempts = number;
+                self.stats.may_have_acted |= may_have_acted(response.status());
+                if !response.status().is_success() {
+                    redactor.remove(response.headers_mut());
+                    response = response.map(|body| redactor.removed(body));
                 }
-                self.core.report_throttled(self.request, number, blocked);
-                Failure::RateLimited { blocked, allowed: None, response: Some(response) }
+                Ok(response)
             }
-            None => Failure::Response(response),
+            Err(failure) => {
+                // What could not be tried is not counted.
+                let tried = !matches!(failure, Failure::InvalidRequest(_) | Failure::Tls { .. });
+                self.stats.attempts += u32::from(tried);
+                self.stats.may_have_acted |= !failure.not_sent();
+                Err(self.error(failure))
+            }
         };
-        AttemptOutcome { result: Err(Error::new(failure)), not_sent: false, retry_after }
+        events.notify(|| {
+            let elapsed = clock::now().saturating_duration_since(sent);
+            let outcome = result.as_ref().map(Received::of);
+            Event::Finished(Finished { request, elapsed, outcome })
+        });
+        let response = result?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let response = ErrorResponse::new(response);
+        let Some(mut blocked) = blocked else {
+            return Err(self.error(Failure::Response(response)));
+        };
+        if response.code.as_deref() == Some("key_banned") {
+            blocked.reason = BlockReason::Ban;
+            limiter.record_ban();
+        }
+        events.notify(|| Event::Throttled(Throttled { operation, attempt: number, blocked }));
+        let response = Some(response);
+        Err(self.error(Failure::RateLimited { blocked, allowed: None, response }))
     }
 
-    /// Sends the request and reads the response. Where none came, says whether the request cannot
-    /// have reached the service.
+    /// Sends the request and reads the response. Returns the block that it asks for as well.
     async fn exchange(
         &self,
+        mut headers: HeaderMap,
         credential: &Credential,
         permit: Permit<'_>,
-        redactor: &Redactor,
-        (number, sent): (u32, Instant),
-    ) -> Result<(RawResponse, Option<Blocked>), (Error, bool)> {
-        let request = self.request.attempt(number);
-        self.core.events.notify(|| Event::Sending(request));
-        let (deadline, limit, after) = self.attempt_deadline(sent);
-        let finished = |outcome| {
-            Event::Finished(Finished {
-                request,
-                elapsed: clock::now().saturating_duration_since(sent),
-                outcome,
-            })
-        };
-        let (mut permit, mut blocked) = (Some(permit), None);
-        let received = async {
-            let Core { transport, .. } = self.core;
-            let authorization = credential.authorization.clone();
-            let pending = transport.send(&self.request.http, authorization, deadline).await?;
-            tracing::debug!(status = pending.status().as_u16(), "answered");
-            // Before the body is read, which may take its time.
-            let permit = permit.take();
-            blocked = permit.and_then(|permit| permit.observe(pending.status(), pending.headers()));
-            pending.read(deadline, self.limits.max_response_bytes).await
-        };
-        match received.await {
-            Ok(mut response) => {
-                if !response.status.is_success() {
-                    redactor.remove(&mut response.headers);
-                    response.body = redactor.removed(response.body);
-                }
-                let RawResponse { status, headers, body } = &response;
-                let received = Received { status: *status, headers, body };
-                self.core.events.notify(|| finished(Ok(received)));
-                Ok((response, blocked))
-            }
-            Err(error) => {
-                let not_sent = error.not_sent();
-                if let Some(permit) = permit.filter(|_| not_sent) {
+        sent: Instant,
+    ) -> (Result<http::Response<Bytes>, Failure>, Option<Blocked>) {
+        headers.insert(header::AUTHORIZATION, credential.authorization.clone());
+        let limits = self.attempt_limits(sent);
+        let pending = match self.core.network.send(&self.request.http, headers, &limits).await {
+            Ok(pending) => pending,
+            Err(failure) => {
+                if failure.not_sent() {
                     permit.not_sent();
                 }
-                let origin = || self.request.http.url.origin().ascii_serialization();
-                let connect = self.core.connect_timeout;
-                let error = Error::new(Failure::of_attempt(error, origin, connect, (limit, after)));
-                tracing::debug!(%error, "no whole response");
-                self.core.events.notify(|| finished(Err(&error)));
-                Err((error, not_sent))
+                return (Err(failure), None);
             }
-        }
+        };
+        // Before the body is read, which may take its time.
+        let blocked = permit.observe(pending.status(), pending.headers());
+        (read(pending, &limits).await, blocked)
     }
 
     /// Fails where no other attempt is allowed, or a 429 blocks for longer than the call may wait.
@@ -317,8 +321,10 @@ impl<'c> CallState<'c> {
         }
     }
 
-    /// Pauses before another attempt; `asked` is what the service asks for, for this call alone.
-    async fn back_off(&mut self, error: Error, asked: Duration) -> Result<(), Error> {
+    /// Pauses before another attempt, for longer where the service asks for that (`Retry-After` of a
+    /// 5xx, for this call alone).
+    async fn back_off(&mut self, error: Error) -> Result<(), Error> {
+        let asked = error.retry_after().unwrap_or_default();
         let delay = self.schedule.next().saturating_add(asked);
         let now = clock::now();
         let end = clock::after(now, delay);
@@ -328,14 +334,9 @@ impl<'c> CallState<'c> {
         }
         self.blocked_for += asked;
         self.stats.waited += delay;
-        tracing::debug!(?delay, "backing off before another attempt");
         self.core.events.notify(|| {
-            Event::Retrying(Retrying {
-                operation: &self.request.operation,
-                attempt: self.stats.attempts,
-                error: &error,
-                delay,
-            })
+            let (operation, attempt) = (&*self.request.operation, self.stats.attempts);
+            Event::Retrying(Retrying { operation, attempt, error: &error, delay })
         });
         sleep(delay).await;
         Ok(())
@@ -356,19 +357,27 @@ impl<'c> CallState<'c> {
         self.latest_unblocked(now).saturating_duration_since(now)
     }
 
-    /// Returns when the next attempt has to end, and which limit says so.
-    fn attempt_deadline(&self, now: Instant) -> (Instant, TimeoutKind, Duration) {
-        let after = self.limits.attempt_timeout;
-        let end = clock::after(now, after);
-        if end < self.deadline {
-            (end, TimeoutKind::Attempt, after)
+    fn attempt_limits(&self, now: Instant) -> AttemptLimits {
+        let CallLimits { attempt_timeout, timeout, read_timeout, .. } = self.limits;
+        let end = clock::after(now, attempt_timeout);
+        let (deadline, kind, after) = if end < self.deadline {
+            (end, TimeoutKind::Attempt, attempt_timeout)
         } else {
-            (self.deadline, TimeoutKind::Call, self.limits.timeout)
-        }
+            (self.deadline, TimeoutKind::Call, timeout)
+        };
+        let max_bytes = self.limits.max_response_bytes;
+        AttemptLimits { deadline, kind, after, read_timeout, max_bytes }
     }
 
+    /// Returns the error of the call's own time limit. Nothing is in flight then.
     fn timed_out(&self) -> Error {
-        Error::new(Failure::Timeout { limit: TimeoutKind::Call, after: self.limits.timeout })
+        let (limit, after) = (TimeoutKind::Call, self.limits.timeout);
+        self.error(Failure::Timeout { limit, after, sent: false })
+    }
+
+    fn error(&self, failure: Failure) -> Error {
+        let operation = self.request.operation.clone();
+        Error::new(failure).with_operation(operation).with_stats(self.stats)
     }
 }
 
@@ -376,13 +385,4 @@ impl Drop for CallState<'_> {
     fn drop(&mut self) {
         self.core.budget().call_ended();
     }
-}
-
-/// What came of an attempt.
-struct AttemptOutcome {
-    result: Result<RawResponse, Error>,
-    /// Whether the request cannot have reached the service.
-    not_sent: bool,
-    /// For how long a failing service asks to be left alone.
-    retry_after: Duration,
 }

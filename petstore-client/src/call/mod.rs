@@ -4,6 +4,6 @@ mod core;
 mod lifecycle;
 mod task;
 
-pub(crate) use self::core::{Core, Removal, Request};
+pub(crate) use self::core::{Core, Removal, Request, additional_header};
 pub use task::CallFuture;
 pub(crate) use task::Decode;

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
+use tracing::field::Empty;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
@@ -18,6 +19,7 @@ use super::core::{Core, Request};
 use super::lifecycle::run;
 use crate::clock;
 use crate::error::{CallStats, Error, Failure, TimeoutKind};
+use crate::events::TARGET;
 use crate::options::{CallLimits, RequestOptions};
 use crate::response::Response;
 
@@ -92,7 +94,7 @@ async fn run_on_task(
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => Failure::Runtime("its runtime was shut down"),
         },
-        Err(_) => Failure::Timeout { limit: TimeoutKind::Call, after: limits.timeout },
+        Err(_) => Failure::Timeout { limit: TimeoutKind::Call, after: limits.timeout, sent: true },
     };
     // How far it got is not known here.
     let stats = CallStats { may_have_acted: true, idempotent, ..CallStats::default() };
@@ -111,10 +113,18 @@ struct CallTask {
 impl CallTask {
     fn spawn(core: Arc<Core>, request: Request, limits: CallLimits, deadline: Instant) -> Self {
         let span = tracing::info_span!(
-            "petstore.call",
-            operation = request.operation.as_ref(),
-            method = request.http.method.as_str(),
-            path = request.http.url.path(),
+            target: TARGET,
+            "call",
+            otel.kind = "client",
+            operation = &*request.operation,
+            http.request.method = request.http.method.as_str(),
+            url.template = request.template,
+            server.address = core.base.as_url().host_str(),
+            http.response.status_code = Empty,
+            error.type = Empty,
+            http.request.resend_count = Empty,
+            petstore.attempts = Empty,
+            petstore.wait_ms = Empty,
         );
         let call = run(core, request, limits, deadline).instrument(span);
         let subscriber = tracing::dispatcher::get_default(Clone::clone);

@@ -5,7 +5,6 @@ use std::time::Duration;
 use http::StatusCode;
 
 use super::response::ErrorResponse;
-use crate::http::transport::TransportError;
 use crate::rate_limit::Blocked;
 
 /// Any error, as a source.
@@ -60,6 +59,8 @@ pub enum TimeoutKind {
     Connect,
     /// That of one attempt.
     Attempt,
+    /// That between two reads of a response's body.
+    Read,
     /// That of the whole call.
     Call,
 }
@@ -70,6 +71,10 @@ impl TimeoutKind {
             Self::Connect => "connecting took longer than `connect_timeout`; check the base URL",
             Self::Attempt => {
                 "an attempt took longer than `attempt_timeout`; try again later, or allow more"
+            }
+            Self::Read => {
+                "nothing more of the response came within `read_timeout`; try again later, or \
+                 allow more"
             }
             Self::Call => {
                 "the call, with its waits, took longer than `timeout`; try again later, or allow more"
@@ -93,37 +98,42 @@ pub(crate) enum Failure {
     #[error("the provider returned no API key")]
     Credentials(#[source] BoxError),
     #[error("{0}")]
-    Response(ErrorResponse),
+    Response(Box<ErrorResponse>),
     #[error("{blocked}{}", rate_limit_advice(*.allowed))]
     RateLimited {
         blocked: Blocked,
         /// The wait that the call's limits still allowed, where that is what ended the call.
         allowed: Option<Duration>,
         /// The 429, where one came: nothing was sent where none did.
-        response: Option<ErrorResponse>,
+        response: Option<Box<ErrorResponse>>,
     },
     #[error(
         "no connection to {origin}; check the base URL, the network, and that the service runs"
     )]
-    Connect { origin: String, source: reqwest::Error },
+    Connect { origin: String, source: BoxError },
     #[error(
         "no secure connection to {origin}: untrusted certificate, or not a TLS server; \
          check the base URL, or trust its authority with `root_certificates`"
     )]
-    Tls { origin: String, source: reqwest::Error },
+    Tls { origin: String, source: BoxError },
     #[error("timed out after {} s: {}", .after.as_secs_f64(), .limit.advice())]
-    Timeout { limit: TimeoutKind, after: Duration },
+    Timeout {
+        limit: TimeoutKind,
+        after: Duration,
+        /// Whether the request may have been sent.
+        sent: bool,
+    },
     #[error(
         "no whole response came: the connection broke, or the server does not speak HTTP; \
          check the base URL, or try again later"
     )]
-    Interrupted(#[source] reqwest::Error),
+    Interrupted(#[source] BoxError),
     #[error("the response {} could not be read: {problem}", .response.status.as_u16())]
-    Decode { response: ErrorResponse, path: String, problem: String, source: JsonProblem },
+    Decode { response: Box<ErrorResponse>, path: String, problem: String, source: JsonProblem },
     #[error("there is no response to read")]
     NoResponse,
     #[error("the response is larger than {limit} bytes; raise `max_response_bytes` to accept it")]
-    BodyTooLarge { limit: usize, status: StatusCode },
+    BodyTooLarge { limit: usize, status: Option<StatusCode> },
     #[error("the pages cannot be followed further: {0}")]
     Paging(String),
     #[error("the call cannot run: {0}")]
@@ -147,8 +157,6 @@ impl Failure {
             Self::Connect { .. } => ErrorKind::Connect,
             Self::Tls { .. } => ErrorKind::Tls,
             Self::Timeout { .. } => ErrorKind::Timeout,
-            // A limit of the HTTP client that the program brought along.
-            Self::Interrupted(error) if error.is_timeout() => ErrorKind::Timeout,
             Self::Interrupted(_) => ErrorKind::Interrupted,
             Self::Decode { .. } | Self::NoResponse => ErrorKind::Decode,
             Self::BodyTooLarge { .. } => ErrorKind::BodyTooLarge,
@@ -157,26 +165,26 @@ impl Failure {
         }
     }
 
-    /// Returns the failure of an attempt without a whole response. `deadline` is the limit that ended
-    /// the attempt, if one did.
-    pub(crate) fn of_attempt(
-        error: TransportError,
-        origin: impl FnOnce() -> String,
-        connect_timeout: Duration,
-        deadline: (TimeoutKind, Duration),
-    ) -> Self {
-        match error {
-            TransportError::Invalid(problem) => Self::InvalidRequest(problem),
-            TransportError::Connect(source) => Self::Connect { origin: origin(), source },
-            TransportError::Tls(source) => Self::Tls { origin: origin(), source },
-            TransportError::ConnectTimeout => {
-                Self::Timeout { limit: TimeoutKind::Connect, after: connect_timeout }
-            }
-            TransportError::Interrupted(source) => Self::Interrupted(source),
-            TransportError::Deadline { .. } => {
-                Self::Timeout { limit: deadline.0, after: deadline.1 }
-            }
-            TransportError::BodyTooLarge { limit, status } => Self::BodyTooLarge { limit, status },
+    /// Returns the response that ended the call, if one did.
+    pub(crate) fn response(&self) -> Option<&ErrorResponse> {
+        match self {
+            Self::Response(response) | Self::Decode { response, .. } => Some(response),
+            Self::RateLimited { response, .. } => response.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the request cannot have reached the service.
+    pub(crate) fn not_sent(&self) -> bool {
+        match self {
+            Self::Config { .. }
+            | Self::InvalidRequest(_)
+            | Self::Credentials(_)
+            | Self::Connect { .. }
+            | Self::Tls { .. } => true,
+            Self::RateLimited { response, .. } => response.is_none(),
+            Self::Timeout { sent, .. } => !sent,
+            _ => false,
         }
     }
 }

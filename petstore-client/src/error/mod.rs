@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 pub(crate) use self::kind::Failure;
 use self::kind::JsonProblem;
 pub use self::kind::{BoxError, ErrorKind, TimeoutKind};
-pub(crate) use self::response::ErrorResponse;
+pub(crate) use self::response::{ErrorResponse, MAX_ERROR_BODY};
 use self::response::{MAX_SHOWN, excerpt};
 use crate::clock;
 use crate::http::headers;
@@ -97,18 +97,14 @@ impl Error {
     }
 
     fn response(&self) -> Option<&ErrorResponse> {
-        match &self.0.failure {
-            Failure::Response(response) | Failure::Decode { response, .. } => Some(response),
-            Failure::RateLimited { response, .. } => response.as_ref(),
-            _ => None,
-        }
+        self.0.failure.response()
     }
 
     /// Returns the status of the response, where one came.
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
         match &self.0.failure {
-            Failure::BodyTooLarge { status, .. } => Some(*status),
+            Failure::BodyTooLarge { status, .. } => *status,
             _ => self.response().map(|r| r.status),
         }
     }
@@ -155,7 +151,7 @@ impl Error {
             return Err(Self::new(Failure::NoResponse));
         };
         serde_json::from_slice(&response.body).map_err(|plain| {
-            Self::new(Failure::decode::<T>(response.clone(), &response.body, &plain))
+            Self::new(Failure::decode::<T>(Box::new(response.clone()), &response.body, &plain))
         })
     }
 
@@ -197,7 +193,7 @@ impl Error {
     }
 
     /// Returns the instant, on the service's clock, from which the request may be sent again: the
-    /// end of the block, or what a 5xx asks for (`Retry-After`).
+    /// end of the block, or what a 5xx or a 408 asks for (`Retry-After`).
     #[must_use]
     pub fn retry_at(&self) -> Option<SystemTime> {
         match self.blocked() {
@@ -213,7 +209,7 @@ impl Error {
         if let Some(blocked) = self.blocked() {
             return Some(blocked.remaining);
         }
-        let response = self.response().filter(|response| response.status.is_server_error())?;
+        let response = self.response().filter(|response| asks_for_a_pause(response.status))?;
         let service_now = self.date().unwrap_or_else(clock::wall);
         headers::retry_after(&response.headers, service_now)
     }
@@ -310,6 +306,10 @@ impl Error {
     }
 }
 
+fn asks_for_a_pause(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(operation) = &self.0.operation {
@@ -349,7 +349,7 @@ impl std::error::Error for Error {
 impl Failure {
     /// Finds out where a body cannot be read as `T`. Only now is the path tracked: it costs time.
     pub(crate) fn decode<T: DeserializeOwned>(
-        response: ErrorResponse,
+        response: Box<ErrorResponse>,
         body: &[u8],
         plain: &serde_json::Error,
     ) -> Self {

@@ -3,16 +3,15 @@
 use std::fmt;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, Response, StatusCode, header};
 use serde::Deserialize;
 
-use crate::http::transport::RawResponse;
 use crate::redact::printable;
 
 /// How many characters of foreign text a message shows.
 pub(super) const MAX_SHOWN: usize = 300;
 /// How many bytes of a body an error keeps.
-const MAX_BODY: usize = 64 * 1024;
+pub(crate) const MAX_ERROR_BODY: usize = 64 * 1024;
 
 /// A response that ended a call: one that is no success, or a success that cannot be read.
 #[derive(Clone)]
@@ -36,20 +35,21 @@ struct ErrorBody {
 
 impl ErrorResponse {
     /// Reads a response that is no success.
-    pub(crate) fn new(response: RawResponse) -> Self {
-        let RawResponse { status, headers, body } = response;
+    pub(crate) fn new(response: Response<Bytes>) -> Box<Self> {
+        let (head, body) = response.into_parts();
         let text = |value: serde_json::Value| value.as_str().map(str::to_owned);
         let (code, message) = match serde_json::from_slice::<ErrorBody>(&body) {
             Ok(body) => (text(body.code), text(body.message)),
             Err(_) => (None, None),
         };
-        Self { status, headers, code, message, body }
+        let (status, headers) = (head.status, head.headers);
+        Box::new(Self { status, headers, code, message, body })
     }
 
     /// Keeps a success whose body cannot be read.
-    pub(crate) fn unread(status: StatusCode, headers: HeaderMap, body: &Bytes) -> Self {
-        let body = body.slice(..body.len().min(MAX_BODY));
-        Self { status, headers, code: None, message: None, body }
+    pub(crate) fn unread(status: StatusCode, headers: HeaderMap, body: &Bytes) -> Box<Self> {
+        let body = body.slice(..body.len().min(MAX_ERROR_BODY));
+        Box::new(Self { status, headers, code: None, message: None, body })
     }
 
     fn advice(&self) -> &'static str {
@@ -117,9 +117,10 @@ pub(super) fn excerpt(body: &[u8], max: usize) -> String {
 mod tests {
     use super::*;
 
-    fn response(status: u16, body: &'static str) -> ErrorResponse {
-        let status = StatusCode::from_u16(status).unwrap();
-        ErrorResponse::new(RawResponse { status, headers: HeaderMap::new(), body: body.into() })
+    fn response(status: u16, body: &'static str) -> Box<ErrorResponse> {
+        let mut response = Response::new(body.into());
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        ErrorResponse::new(response)
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub(crate) fn epoch(seconds: u64) -> Option<SystemTime> {
     within.then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
+static RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
@@ -79,9 +80,13 @@ pub(crate) fn rate_headers(headers: &HeaderMap, now: SystemTime) -> Option<RateH
 }
 
 /// Returns the wait that `Retry-After` asks for: seconds, a date in any form, reckoned against
-/// `now` (the service's time), or, as some servers send it, an instant in seconds since 1970.
+/// `now` (the service's time), or, as some servers send it, an instant in seconds since 1970. Where
+/// `Retry-After-Ms` says it more exactly, in milliseconds, that stands.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    lines(headers, &header::RETRY_AFTER).filter_map(|line| wait(line, now)).max()
+    let millis = values(headers, &RETRY_AFTER_MS).filter_map(digits).max();
+    millis
+        .map(Duration::from_millis)
+        .or_else(|| lines(headers, &header::RETRY_AFTER).filter_map(|line| wait(line, now)).max())
 }
 
 fn wait(text: &str, now: SystemTime) -> Option<Duration> {
@@ -271,6 +276,14 @@ mod tests {
         assert_eq!(waits("1800000030"), Some(30));
         assert_eq!(waits("1800000030000"), Some(30));
         assert_eq!(waits("5, 40"), Some(40));
+    }
+
+    #[test]
+    fn milliseconds_are_read_where_they_are_sent() {
+        let both = map(&[("retry-after", "2"), ("retry-after-ms", "1250")]);
+        assert_eq!(retry_after(&both, at(NOW)), Some(Duration::from_millis(1250)));
+        let odd = map(&[("retry-after", "2"), ("retry-after-ms", "soon")]);
+        assert_eq!(retry_after(&odd, at(NOW)), Some(Duration::from_secs(2)));
     }
 
     #[test]

@@ -1,6 +1,4 @@
-//! HTTP: addresses, headers, TLS, and one attempt to send a request.
+//! Addresses and headers.
 
 pub(crate) mod base_url;
 pub(crate) mod headers;
-pub(crate) mod tls;
-pub(crate) mod transport;

@@ -147,7 +147,7 @@ impl ListPets {
             }
             url
         });
-        let mut request = Request::new(OPERATION, Method::GET, url);
+        let mut request = Request::new(OPERATION, Method::GET, url).with_template("/pets");
         request.forced = self.forced;
         request.page_size = self.limit;
         Ok(request)

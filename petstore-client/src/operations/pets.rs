@@ -101,10 +101,11 @@ impl Pets {
             .map_err(|problem| Error::invalid(problem.to_string()))
             .map(|body| {
                 let url = self.core.base.at("/pets");
-                let mut request = Request::new("createPet", Method::POST, url);
+                let mut request = Request::new("createPet", Method::POST, url)
+                    .with_template("/pets")
+                    .with_body(body.into());
                 let json = HeaderValue::from_static("application/json");
                 request.http.headers.insert(header::CONTENT_TYPE, json);
-                request.http.body = body.into();
                 request
             });
         Call::new((Arc::clone(&self.core), self.options), request)
@@ -130,7 +131,7 @@ impl Pets {
     )]
     pub fn get(&self, id: i64) -> Call<Pet> {
         let url = self.core.base.at(&format!("/pets/{id}"));
-        let mut request = Request::new("getPet", Method::GET, url);
+        let mut request = Request::new("getPet", Method::GET, url).with_template("/pets/{petId}");
         request.removal = Some(GET_PET_REMOVAL);
         Call::new((Arc::clone(&self.core), self.options), Ok(request))
     }
@@ -149,7 +150,8 @@ impl Store {
     /// ```
     pub fn orders(&self) -> Call<Value> {
         let url = self.core.base.at("/store/orders");
-        let request = Request::new("GET /store/orders", Method::GET, url);
+        let request =
+            Request::new("GET /store/orders", Method::GET, url).with_template("/store/orders");
         Call::new((Arc::clone(&self.core), self.options), Ok(request))
     }
 }

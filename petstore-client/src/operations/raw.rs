@@ -4,29 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, header};
+use http::{HeaderValue, Method, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::call::Call;
-use crate::call::{CallFuture, Core, Request};
+use crate::call::{CallFuture, Core, Request, additional_header};
 use crate::client::Client;
 use crate::error::Error;
 use crate::options::{RequestOptions, option_setters};
 use crate::paging::{Pages, body_digest};
 use crate::redact::printable;
 use crate::response::Response;
-
-/// Headers that the client sets itself: a second `Authorization` or `Host` would misdirect the key,
-/// and a wrong length would break the connection for the request after this one.
-const RESERVED: [HeaderName; 5] = [
-    header::AUTHORIZATION,
-    header::HOST,
-    header::CONTENT_LENGTH,
-    header::TRANSFER_ENCODING,
-    header::CONNECTION,
-];
 
 /// Any request, from [`Client::request`].
 ///
@@ -118,17 +108,8 @@ impl RawRequest {
     /// Adds a header. `Authorization`, `Host` and those that frame the message on its connection
     /// are the client's own.
     pub fn header<V: TryInto<HeaderValue>>(self, name: impl AsRef<str>, value: V) -> Self {
-        let name = name.as_ref();
         self.try_map(|request| {
-            let shown = printable(name, 60);
-            let name = HeaderName::try_from(name)
-                .map_err(|_| Error::invalid(format!("`{shown}` is not a valid header name")))?;
-            if RESERVED.contains(&name) {
-                return Err(Error::invalid(format!("the client sets the header `{name}` itself")));
-            }
-            let value = value.try_into().map_err(|_| {
-                Error::invalid(format!("the header `{name}` cannot hold its value"))
-            })?;
+            let (name, value) = additional_header(name.as_ref(), value).map_err(Error::invalid)?;
             request.http.headers.append(name, value);
             Ok(())
         })

@@ -25,6 +25,8 @@ const UNFORESEEN_STEP: Duration = Duration::from_secs(60);
 const SETTLING_RESERVE: u64 = 4;
 /// A figure that is as old says little of what other clients have used since.
 const MIN_OLD: Duration = Duration::from_millis(100);
+/// Other clients do not use so much between two looks at a quota, nor half of it.
+const PLENTY: u64 = 2_048;
 /// How much later than its window a lost request may be counted.
 const LATE: Duration = Duration::from_secs(2);
 
@@ -155,6 +157,13 @@ impl Ledger {
         Some(share).filter(|share| *share < SOLE_USER_SHARE)
     }
 
+    /// Returns the own share of what is used, where other clients may use up what is left between two
+    /// looks at the service's figures.
+    pub(super) fn contested(&self) -> Option<f64> {
+        let is_scarce = |window: &Window| window.remaining <= PLENTY.max(window.limit / 2);
+        self.shared_use().filter(|_| self.windows.iter().any(is_scarce))
+    }
+
     fn room(&self, now: LocalTime, policy: &Policy) -> Room {
         let mut room = Room {
             blocked: None,
@@ -227,7 +236,7 @@ impl Ledger {
             let step = usize::try_from(step).unwrap_or(usize::MAX);
             cap = UNFORESEEN_CAPS.get(step).map_or(cap, |most| cap.min(*most));
         }
-        if let Some(share) = self.shared_use().filter(|_| policy.share >= 1.0) {
+        if let Some(share) = self.contested().filter(|_| policy.share >= 1.0) {
             // Others see what is in flight a round trip late: less as the end comes near. Where
             // nothing came for a while, they may have used all since: one request asks first.
             let old = (self.latency * 2).max(MIN_OLD);

@@ -70,6 +70,8 @@ pub(crate) struct Limiter {
     /// Wakes all waiters: another block holds them back, which may be too long for some.
     changed: Notify,
     pub(super) shared: Option<SharedRecord>,
+    #[cfg(feature = "test-util")]
+    test_clock: Option<super::TestClock>,
 }
 
 /// What is known, and who waits.
@@ -131,7 +133,21 @@ impl Limiter {
             state: Mutex::new(state),
             changed: Notify::new(),
             shared,
+            #[cfg(feature = "test-util")]
+            test_clock: None,
         })
+    }
+
+    /// Creates a limiter that goes by a clock of a test.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn on_test_clock(clock: super::TestClock) -> Arc<Self> {
+        let limiter = Self::new(None);
+        let mut limiter = Arc::into_inner(limiter).expect("nobody else has it yet");
+        let state = limiter.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let wall = clock.wall().into();
+        state.member = Member::new(MemberId::random(), LocalTime(0), wall, false);
+        limiter.test_clock = Some(clock);
+        Arc::new_cyclic(|this| Self { this: Weak::clone(this), ..limiter })
     }
 
     /// Waits until a request may be sent. Fails as soon as a block is known to last longer than
@@ -151,6 +167,8 @@ impl Limiter {
         loop {
             let changed = self.changed.notified();
             let (wait, is_first, wake) = self.look(&line)?;
+            #[cfg(feature = "test-util")]
+            let wake = self.test_clock.as_ref().map_or(wake, |clock| clock.look(wake));
             let is_reported = |wait: &Wait| match wait.blocked {
                 Some(_) => is_first || is_first_look,
                 // Most responses come soon.
@@ -346,11 +364,19 @@ impl Limiter {
     }
 
     pub(super) fn now(&self) -> LocalTime {
+        #[cfg(feature = "test-util")]
+        if let Some(clock) = &self.test_clock {
+            return clock.local();
+        }
         let since = micros(clock::now().saturating_duration_since(self.start));
         LocalTime(since).moved(self.ahead.load(Ordering::Relaxed))
     }
 
     pub(super) fn instant(&self, at: LocalTime) -> Instant {
+        #[cfg(feature = "test-util")]
+        if let Some(clock) = &self.test_clock {
+            return clock.instant(at);
+        }
         let since = at.since(LocalTime(self.ahead.load(Ordering::Relaxed)));
         clock::after(self.start, since)
     }

@@ -329,7 +329,7 @@ impl Member {
         let untold: u32 = self.outcomes.iter().map(|outcome| outcome.requests).sum();
         let has_something = self.held + self.given_back + in_flight > 0 || untold > 0;
         // What other clients use, the members know as well as they tell each other.
-        let (max_untold, interval) = match self.ledger.shared_use() {
+        let (max_untold, interval) = match self.ledger.contested() {
             Some(_) => (1, MIN_UPDATE_INTERVAL_BESIDE_OTHERS),
             None => (MAX_UNTOLD, MIN_UPDATE_INTERVAL),
         };
@@ -357,7 +357,7 @@ impl Member {
     /// Returns what to tell with an update.
     pub(crate) fn report(&mut self, now: LocalTime, waiting: u64, spread: f64) -> Report {
         let in_flight = self.requests.count();
-        let others = self.ledger.shared_use().is_some();
+        let others = self.ledger.contested().is_some();
         let since = now.since(self.updated_at).max(MIN_UPDATE_INTERVAL);
         let ahead = whole(f64::from(self.used) / since.as_secs_f64() * DRAW_AHEAD.as_secs_f64());
         let kept = match (self.draws() && self.holds(now), self.holds_probe) {

@@ -36,6 +36,8 @@
 //! | what a silent member got is remembered | a light user waits for most of each minute | `sharing::a_light_user…` |
 //! | a dead member's reservations count as lost | they count as free | `rules::what_a_dead_member…` |
 //! | asking again once own requests are answered | 64 s for what takes 13 s with five in flight | `tests/client/shared.rs` |
+//! | the only request in flight is not kept for those that do not ask | nobody sends until the minute's end | `sharing::tests::members_that_were_killed…` |
+//! | beside other clients, no caution while plenty is left | 23 calls a second of 20,000,000 a minute | `sharing::tests::beside_other_clients…` |
 //! | leases | a task that is not run holds up all others | `waiting::a_probe_that_is_not_run…` |
 //! | grants by whoever changes the ledger | calls wait for the next look | `order::calls_go_in_the_order…`, `model` |
 //! | waking all when a block comes | those who may not wait so long are told late | `waiting::all_whose_wait_becomes_too_long…` |
@@ -46,6 +48,8 @@ pub(crate) mod clock;
 pub(crate) mod outcome;
 mod outstanding;
 mod plan;
+#[cfg(feature = "test-util")]
+mod test_clock;
 mod window;
 
 pub(crate) mod ledger;
@@ -91,5 +95,7 @@ pub use snapshot::{
 };
 pub(crate) use store::AnyStore;
 pub use store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+#[cfg(feature = "test-util")]
+pub(crate) use test_clock::TestClock;
 #[cfg(test)]
 pub(crate) use window::Figure;

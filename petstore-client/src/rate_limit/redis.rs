@@ -105,8 +105,7 @@ impl RedisStore {
         let info = url.into_connection_info().map_err(StoreError::new)?;
         let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
         if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-            crate::http::tls::install_provider()
-                .map_err(|(_, problem)| StoreError::new(problem))?;
+            ensure_provider()?;
         }
         let client = match root_cert {
             None => Client::open(info),
@@ -240,4 +239,23 @@ fn without_credentials(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else { return "Redis".to_owned() };
     let cleared = url.set_username("").and_then(|()| url.set_password(None));
     if cleared.is_ok() { url.to_string() } else { format!("{}:…", url.scheme()) }
+}
+
+/// Makes sure that rustls has a crypto provider, without which it panics: the program's own choice, or
+/// else that of the feature `rustls`.
+fn ensure_provider() -> Result<(), StoreError> {
+    if rustls::crypto::CryptoProvider::get_default().is_some() {
+        return Ok(());
+    }
+    #[cfg(feature = "rustls")]
+    {
+        // Where another thread was quicker, its provider serves as well.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        Ok(())
+    }
+    #[cfg(not(feature = "rustls"))]
+    Err(StoreError::new(
+        "no crypto provider for rustls is installed; install one before the store is created, or \
+         enable the feature `rustls` of petstore-client",
+    ))
 }

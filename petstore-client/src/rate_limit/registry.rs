@@ -7,7 +7,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use http::HeaderValue;
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::limiter::Limiter;
@@ -24,6 +23,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
 struct Registry {
     seeds: [RandomState; 2],
     limiters: Mutex<Limiters>,
+    #[cfg(feature = "test-util")]
+    test_clock: Option<super::TestClock>,
 }
 
 #[derive(Default)]
@@ -38,13 +39,36 @@ pub(crate) struct ClientLimiters {
     base: Url,
     /// The store by which processes share limits, if they do.
     store: Option<Arc<dyn AnyStore>>,
+    /// The limiters of this client alone, where it shares none with the others of the process.
+    #[cfg(feature = "test-util")]
+    isolated: Option<Registry>,
     /// The limiter of a fixed key, or else of the last one.
     last: Mutex<Option<(HeaderValue, Arc<Limiter>)>>,
 }
 
 impl ClientLimiters {
     pub(crate) fn new(base: Url, store: Option<Arc<dyn AnyStore>>) -> Self {
-        Self { base, store, last: Mutex::default() }
+        Self {
+            base,
+            store,
+            #[cfg(feature = "test-util")]
+            isolated: None,
+            last: Mutex::default(),
+        }
+    }
+
+    /// Shares no limiter with other clients; they go by a test's clock, where one is given.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn isolated(self, test_clock: Option<super::TestClock>) -> Self {
+        Self { isolated: Some(Registry { test_clock, ..Registry::new() }), ..self }
+    }
+
+    fn registry(&self) -> &Registry {
+        #[cfg(feature = "test-util")]
+        if let Some(isolated) = &self.isolated {
+            return isolated;
+        }
+        &REGISTRY
     }
 
     /// Returns the limiter of a key.
@@ -55,7 +79,7 @@ impl ClientLimiters {
         {
             return Arc::clone(limiter);
         }
-        let limiter = REGISTRY.limiter(&self.base, self.store.as_ref(), authorization);
+        let limiter = self.registry().limiter(&self.base, self.store.as_ref(), authorization);
         *last = Some((authorization.clone(), Arc::clone(&limiter)));
         limiter
     }
@@ -69,7 +93,12 @@ impl ClientLimiters {
 
 impl Registry {
     fn new() -> Self {
-        Self { seeds: [RandomState::new(), RandomState::new()], limiters: Mutex::default() }
+        Self {
+            seeds: [RandomState::new(), RandomState::new()],
+            limiters: Mutex::default(),
+            #[cfg(feature = "test-util")]
+            test_clock: None,
+        }
     }
 
     fn limiter(
@@ -88,10 +117,17 @@ impl Registry {
             return Arc::clone(limiter);
         }
         limiters.sweep();
-        let limiter = Limiter::new(store.map(|store| SharedRecord {
+        let shared = store.map(|store| SharedRecord {
             store: Arc::clone(store),
             key: record_key(&origin, authorization),
-        }));
+        });
+        #[cfg(feature = "test-util")]
+        let limiter = match &self.test_clock {
+            Some(clock) => Limiter::on_test_clock(clock.clone()),
+            None => Limiter::new(shared),
+        };
+        #[cfg(not(feature = "test-util"))]
+        let limiter = Limiter::new(shared);
         limiters.by_digest.insert(digest, Arc::clone(&limiter));
         limiter
     }
@@ -121,11 +157,20 @@ impl Limiters {
 }
 
 /// Returns the name of a key's record. To test a guess of the key takes a thousand hashes.
+#[cfg(feature = "shared-limits")]
 fn record_key(origin: &str, authorization: &HeaderValue) -> RecordKey {
+    use sha2::{Digest as _, Sha256};
+
     let begin = || Sha256::new().chain_update(authorization.as_bytes());
     let first = begin().chain_update(b"\npetstore limits\n").chain_update(origin).finalize();
     let digest = (0..1_000).fold(first, |digest, _| begin().chain_update(digest).finalize());
     RecordKey(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// No client has a store without that feature.
+#[cfg(not(feature = "shared-limits"))]
+fn record_key(_: &str, _: &HeaderValue) -> RecordKey {
+    RecordKey(String::new())
 }
 
 impl fmt::Debug for ClientLimiters {

@@ -404,7 +404,7 @@ fn beside_other_clients_less_is_in_flight_only_where_little_is_left() {
     assert_eq!(fill(&mut shared(1_000_000, 900_000), 1), 4_096);
     assert!(fill(&mut shared(1_000, 40), 1) <= 5);
     assert_eq!(fill(&mut shared(1_000, 3), 1), 0, "the last ones are left to the others");
-    let mut idle = shared(1_000_000, 900_000);
+    let mut idle = shared(1_000, 900);
     idle.ledger.seen_at = Some(at(0));
     assert_eq!(fill(&mut idle, 1), 1, "others may have used all since");
 }

@@ -145,10 +145,18 @@ impl Ledger {
         if report.want == 0 && (probe || report.ahead == 0) {
             return nothing(now);
         }
-        let requests = if probe { 1 } else { self.part_of(me, report, most, now) };
+        let (part, mut in_flight) = match probe {
+            true => (1, 1),
+            false => (self.part_of(me, report, left, now), self.part_of(me, report, most, now)),
+        };
+        if self.reserved() == 0 {
+            // The right to have the only one in flight is not kept for those that do not ask.
+            in_flight = in_flight.max(self.level(me, most, report.want, |slot| slot.want).min(1));
+        }
+        let requests = part.min(in_flight);
         let is_missing = requests < report.want;
         // Otherwise more may be in flight soon.
-        let is_kept = is_missing && !probe && requests >= self.part_of(me, report, left, now);
+        let is_kept = is_missing && requests == part;
         let again = match (is_missing, is_kept) {
             (false, _) => now,
             (true, false) => later(told),
@@ -165,49 +173,102 @@ impl Ledger {
         u32::try_from(before).unwrap_or(u32::MAX).min(8)
     }
 
-    /// Returns a member's part of what is free: all are filled to the same level, as far as they
-    /// ask or are expected to.
+    /// Returns a member's part of what is free. Something is kept for members that do not ask yet,
+    /// except of a day.
     fn part_of(&self, me: MemberId, report: &Report, free: u64, now: LocalTime) -> u64 {
         let members = self.slots.len() as u64;
         let service_now = self.clock.earliest(now);
         let is_open = |window: &&Window| {
             window.quota == Quota::Minute && !self.has_passed(window, service_now)
         };
-        // Nothing is kept for a day for members that do not ask.
         let (share, rest) = match self.windows.iter().find(is_open) {
             Some(window) => (window.limit / members, window.part_left(service_now)),
             None => (0, 0.0),
         };
         let rest = ((rest - FREE_FOR_ALL) / (1.0 - FREE_FOR_ALL)).max(0.0);
         let own = report.want + report.ahead.min(free / (4 * members));
-        let demands: Vec<(u64, u64)> = self
-            .slots
-            .iter()
-            .map(|slot| (slot.got, if slot.id == me { own } else { slot.demand(share, rest) }))
-            .collect();
-        let filled = |level: u64| -> u64 {
-            demands.iter().map(|(got, demand)| level.saturating_sub(*got).min(*demand)).sum()
-        };
+        self.level(me, free, own, |slot| slot.demand(share, rest))
+    }
+
+    /// Divides what is free: all members are filled to the same level, as far as they ask or are
+    /// expected to. Returns the part of the one that asks for `own`.
+    fn level(&self, me: MemberId, free: u64, own: u64, demand: impl Fn(&Slot) -> u64) -> u64 {
+        let demand = |slot: &Slot| if slot.id == me { own } else { demand(slot) };
+        let demands: Vec<_> = self.slots.iter().map(|slot| (slot, demand(slot))).collect();
         if demands.iter().map(|(_, demand)| demand).sum::<u64>() <= free {
             return own;
         }
-        let (mut low, mut high) =
-            (0, demands.iter().map(|(got, demand)| got + demand).max().unwrap_or(0));
+        let to_level =
+            |level: u64, slot: &Slot, demand: u64| level.saturating_sub(slot.got).min(demand);
+        let filled = |level| {
+            demands.iter().map(|(slot, demand)| to_level(level, slot, *demand)).sum::<u64>()
+        };
+        let most = demands.iter().map(|(slot, demand)| slot.got + demand).max();
+        let (mut low, mut high) = (0, most.unwrap_or(0));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
             if filled(middle) <= free { low = middle } else { high = middle - 1 }
         }
-        let got = self.slots.iter().find(|slot| slot.id == me).map_or(0, |slot| slot.got);
-        let granted = low.saturating_sub(got).min(own);
         // One each of what is left over, in turn.
-        let above = |slot: &Slot, demand: u64| slot.got <= low && slot.got + demand > low;
-        let mut in_turn: Vec<_> = std::iter::zip(&self.slots, &demands)
-            .filter(|(slot, (_, demand))| above(slot, *demand))
+        let is_above = |slot: &Slot, demand: u64| slot.got <= low && slot.got + demand > low;
+        let mut in_turn: Vec<_> = demands
+            .iter()
+            .filter(|(slot, demand)| is_above(slot, *demand))
             .map(|(slot, _)| (slot.turn, slot.id))
             .collect();
         in_turn.sort_unstable();
-        let over = free - filled(low);
         let rank = in_turn.iter().position(|(_, id)| *id == me);
-        granted + u64::from(rank.is_some_and(|rank| (rank as u64) < over))
+        let one_more = rank.is_some_and(|rank| (rank as u64) < free - filled(low));
+        let slot = self.slots.iter().find(|slot| slot.id == me);
+        slot.map_or(0, |slot| to_level(low, slot, own)) + u64::from(one_more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::{SECOND, ServiceTime};
+    use super::super::window::Figure;
+    use super::*;
+
+    const ME: MemberId = MemberId(9);
+
+    fn at(seconds: i64) -> LocalTime {
+        LocalTime(seconds * SECOND)
+    }
+
+    /// A ledger of which members have used so much, as it was known ten seconds ago, where other
+    /// clients use the key.
+    fn ledger(limit: u64, used: u64) -> Ledger {
+        let mut ledger = Ledger::new(at(0), ServiceTime(0));
+        let figure = Figure { limit, remaining: limit - used, reset: ServiceTime(60 * SECOND) };
+        let window = Window::open(figure, (used, 1), None, (at(0), ServiceTime(0)));
+        ledger.windows.push(window);
+        (ledger.described, ledger.seen_at) = (true, Some(at(0)));
+        (ledger.own_share, ledger.others_until) = (Some(0.5), Some(ServiceTime(100 * SECOND)));
+        ledger
+    }
+
+    /// Asks for so many requests; returns how many it gets.
+    fn ask(ledger: &mut Ledger, member: MemberId, want: u64) -> u64 {
+        let report = Report { want, ..Report::default() };
+        ledger.update(member, &report, &Policy::default(), at(10)).requests
+    }
+
+    #[test]
+    fn members_that_were_killed_while_they_waited_hold_nobody_up_beside_other_clients() {
+        // The figure is old: one request may go.
+        let mut ledger = ledger(1_000, 900);
+        for member in 1..=5 {
+            ledger.slot(MemberId(member)).want = 64;
+        }
+        ledger.bury(at(10), |member| member == ME);
+        assert_eq!(ask(&mut ledger, ME, 64), 1);
+    }
+
+    #[test]
+    fn beside_other_clients_much_may_be_in_flight_while_much_is_left() {
+        for (limit, used, expected) in [(100_000, 1, 64), (100_000, 99_000, 1), (1_000, 1, 1)] {
+            assert_eq!(ask(&mut ledger(limit, used), ME, 64), expected, "{used} of {limit} used");
+        }
     }
 }

@@ -7,11 +7,12 @@ use clap::{Args, ValueEnum, value_parser};
 use super::{ServeError, limits::LimitArgs, report::ReportArgs};
 use crate::{
     ban::BanPolicy,
-    builder::Builder,
+    clock::{self, Clock},
     cors::Cors,
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
+    server::Builder,
     server::MockServer,
 };
 
@@ -50,12 +51,15 @@ pub(super) struct ServeArgs {
 
     /// Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
     ///
+    /// With a name, NAME:KEY=PLAN, reports and the journal show the key by that; write :KEY=PLAN for a
+    /// key that holds a colon and has no name.
+    ///
     /// The first one replaces the four that are there otherwise: free-key=free, pro-key=pro,
     /// business-key=business, enterprise-key=enterprise. Assumption: the specification does not
     /// show how a key maps to a plan, nor Enterprise's quotas (here 1000000 a minute and 100000000
     /// a day unless set).
     // Plain text, because clap would repeat a value it refuses, and this one holds a key.
-    #[arg(long = "key", value_name = "KEY=PLAN", help_heading = "Service")]
+    #[arg(long = "key", value_name = "[NAME:]KEY=PLAN", help_heading = "Service")]
     keys: Vec<String>,
 
     /// JSON file with the pets to start with; `none` for an empty store.
@@ -73,6 +77,16 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Service")]
     data: Option<PathBuf>,
 
+    /// JSON file with an array of faults that are there from the start.
+    ///
+    /// Each is what POST /_mock/faults takes, such as {"operation": "listPets", "effect": {"status": 503}}.
+    #[arg(long, value_name = "FILE", help_heading = "Service")]
+    pub(super) faults: Option<PathBuf>,
+
+    /// Date at which the mock's clock starts, such as 2030-12-04 or 2030-12-04T23:59:00Z (default: now).
+    #[arg(long, value_name = "DATE", value_parser = clock::parse_date, help_heading = "Service")]
+    start_at: Option<std::time::SystemTime>,
+
     /// Status of a pet that is added without one (assumption: it has none).
     #[arg(long, value_name = "STATUS", help_heading = "Assumptions")]
     default_status: Option<Status>,
@@ -86,7 +100,7 @@ pub(super) struct ServeArgs {
     /// Fixed windows are aligned to the clock's minute and to the UTC day; sliding ones are the last
     /// 60 and 86400 seconds.
     #[arg(long, value_name = "KIND", default_value = "fixed", help_heading = "Assumptions")]
-    window: Kind,
+    window: WindowKind,
 
     /// Origin whose pages may use the service from a browser; `off` for none (assumption: all may).
     #[arg(long, value_name = "ORIGIN|*|off", default_value_t, help_heading = "Assumptions")]
@@ -156,6 +170,9 @@ impl ServeArgs {
             .ban(ban)
             .limits(self.limits.limits())
             .admin_body(self.limits.max_admin_body);
+        if let Some(start) = self.start_at {
+            builder = builder.clock(Clock::scaled(start, 1.0));
+        }
         if let Some(status) = self.default_status {
             builder = builder.default_status(status.into());
         }
@@ -167,15 +184,22 @@ impl ServeArgs {
         if let Some(path) = &self.data {
             builder = builder.data(path);
         }
+        for (rule, severity) in &self.report.rules {
+            builder = builder.rule(*rule, *severity);
+        }
         let mut seen = BTreeSet::new();
         for text in &self.keys {
             // From the right: a key may hold an equals sign, a plan does not.
             let (key, plan) = text.rsplit_once('=').ok_or(ServeError::KeyWithoutPlan)?;
             let plan: Plan = plan.parse().map_err(ServeError::Plan)?;
+            let (name, key) = key.split_once(':').unwrap_or(("", key));
             if !seen.insert(key) {
                 return Err(ServeError::RepeatedKey);
             }
-            builder = builder.key(key, plan);
+            builder = match name {
+                "" => builder.key(key, plan),
+                name => builder.named_key(name, key, plan),
+            };
         }
         Ok(builder)
     }
@@ -205,16 +229,16 @@ enum Switch {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
+enum WindowKind {
     Fixed,
     Sliding,
 }
 
-impl From<Kind> for Window {
-    fn from(kind: Kind) -> Self {
+impl From<WindowKind> for Window {
+    fn from(kind: WindowKind) -> Self {
         match kind {
-            Kind::Fixed => Self::Fixed,
-            Kind::Sliding => Self::Sliding,
+            WindowKind::Fixed => Self::Fixed,
+            WindowKind::Sliding => Self::Sliding,
         }
     }
 }

@@ -18,7 +18,7 @@ use super::{
     serve::start,
     signals::{Signals, forward},
 };
-use crate::{builder::Builder, server::MockServer, settings::DEFAULT_KEYS};
+use crate::{server::Builder, server::MockServer, settings::DEFAULT_KEYS};
 
 /// Where the command finds the service.
 const BASE_URL: &str = "PETSTORE_BASE_URL";
@@ -35,7 +35,8 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, ServeErr
     args.serve.report.format()?;
     let key = fresh_key();
     let port = args.serve.port.unwrap_or(0);
-    let builder = with_default_keys(args, args.serve.builder()?.port(port)).key(&key, args.plan);
+    let builder = with_default_keys(args, args.serve.builder()?.port(port))
+        .named_key("exec", &key, args.plan);
     let server = start(&args.serve, builder, io).await?;
     let mut command = command(args, &server, &key);
     #[cfg(feature = "tls")]

@@ -9,20 +9,28 @@ use std::{
 use clap::{Args, ValueEnum};
 
 use super::{Io, ServeError, exit};
-use crate::report::{Report, Severity};
+use crate::report::{ParseRuleError, ParseSeverityError, Report, Rule, Severity};
 
 /// What is done with the compliance report when the server stops.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ReportArgs {
     /// File to write the compliance report on the client to, when the server stops.
     ///
-    /// Its name says in which format: .txt, .json, .xml (JUnit), .md or .html.
+    /// Its name says in which format: .txt, .json, .xml (JUnit) or .md.
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     pub(super) report: Option<PathBuf>,
 
     /// Format of that file, whatever its name.
     #[arg(long, value_name = "FORMAT", requires = "report", help_heading = "Report")]
     pub(super) report_format: Option<ReportFormat>,
+
+    /// Severity of a rule: off, notice, warning or violation (repeatable).
+    ///
+    /// Rules: told-to-wait, back-off, repeated-post, key-in-url (violations), retry-after, steady-retry,
+    /// repeated-error, key-scheme (warnings), quota-ignored, deprecated, keep-alive, user-agent
+    /// (notices). A notice never fails a run.
+    #[arg(long = "rule", value_name = "NAME=SEVERITY", value_parser = rule, help_heading = "Report")]
+    pub(super) rules: Vec<(Rule, Option<Severity>)>,
 
     /// End with 3 if the report has violations; with `warnings`, also if it has warnings.
     #[arg(long, value_name = "SEVERITY", help_heading = "Report")]
@@ -35,7 +43,6 @@ pub(super) enum ReportFormat {
     Json,
     Junit,
     Markdown,
-    Html,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -57,7 +64,7 @@ impl ReportArgs {
         let _ = writeln!(io.err, "petstore-mock: {}", report.summary_line());
         if let (Some(path), Some(format)) = (&self.report, self.format()?) {
             fs::write(path, format.write(report))
-                .map_err(|source| ServeError::WriteReport { path: path.clone(), source })?;
+                .map_err(|source| ServeError::file("write the report", path, source))?;
         }
         let is_free = match self.fail_on {
             None => true,
@@ -68,6 +75,18 @@ impl ReportArgs {
     }
 }
 
+/// Reads a rule and its severity.
+fn rule(text: &str) -> Result<(Rule, Option<Severity>), String> {
+    let (name, severity) = text.split_once('=').ok_or("write NAME=SEVERITY")?;
+    let rule = name.parse().map_err(|error: ParseRuleError| error.to_string())?;
+    if severity == "off" {
+        return Ok((rule, None));
+    }
+    let severity = severity.parse();
+    let severity = severity.map_err(|error: ParseSeverityError| format!("{error}, or off"))?;
+    Ok((rule, Some(severity)))
+}
+
 impl ReportFormat {
     /// Returns the format that the name of a file stands for.
     fn of(path: &Path) -> Option<Self> {
@@ -76,7 +95,6 @@ impl ReportFormat {
             "json" => Some(Self::Json),
             "xml" => Some(Self::Junit),
             "md" => Some(Self::Markdown),
-            "html" => Some(Self::Html),
             _ => None,
         }
     }
@@ -87,7 +105,6 @@ impl ReportFormat {
             Self::Json => report.to_json(),
             Self::Junit => report.to_junit(),
             Self::Markdown => report.to_markdown(),
-            Self::Html => report.to_html(),
         }
     }
 }

@@ -9,11 +9,18 @@ pub(crate) struct Captured {
     pub(crate) start: Bytes,
     /// Of the whole body, as far as it was read.
     pub(crate) length: u64,
+    /// The same for two request bodies of the same bytes; nothing unless it was read to its end.
+    pub(crate) digest: Option<u64>,
 }
 
 impl Captured {
     /// How many bytes of a body are kept: 16 KiB.
     pub(crate) const MOST: usize = 16 * 1024;
+
+    /// Returns the body of a request that has none.
+    pub(crate) fn none() -> Self {
+        Self { digest: Some(0), ..Self::default() }
+    }
 
     /// Keeps a body that is there as a whole.
     pub(crate) fn whole(body: &Bytes) -> Self {
@@ -23,6 +30,6 @@ impl Captured {
             Some(start) if body.len() > Self::MOST => Bytes::copy_from_slice(start),
             _ => body.clone(),
         };
-        Self { start, length }
+        Self { start, length, digest: None }
     }
 }

@@ -3,11 +3,10 @@
 
 use http::{
     HeaderMap, HeaderName, HeaderValue,
-    header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION},
+    header::{AUTHORIZATION, PROXY_AUTHORIZATION},
 };
 
-/// What is kept of a secret.
-pub(super) const MASK: &str = "***";
+use super::masking::{MASK, is_credential_field};
 
 /// The fields of one message: of each the length of its name, the name, the length of its value and the
 /// value, so that a field is found without a look at what is between. The values that are secrets by
@@ -77,11 +76,14 @@ fn without_secret<'a>(name: &HeaderName, value: &'a HeaderValue) -> &'a [u8] {
         }
         return MASK.as_bytes();
     }
-    if name == COOKIE || value.is_sensitive() { MASK.as_bytes() } else { value.as_bytes() }
+    let is_secret = is_credential_field(name) || value.is_sensitive();
+    if is_secret { MASK.as_bytes() } else { value.as_bytes() }
 }
 
 #[cfg(test)]
 mod tests {
+    use http::header::COOKIE;
+
     use super::*;
 
     #[test]

@@ -11,7 +11,8 @@ const LONG_ENOUGH: usize = 16;
 
 /// A key as it is shown: its number, its plan and, where that gives nothing away, its end.
 ///
-/// The four default keys, which are no secret, are shown in full; of a key of 16 characters or more
+/// A key that was given a name is shown by that ([`Builder::named_key`](crate::Builder::named_key)). The
+/// four default keys, which are no secret, are shown in full; of another key of 16 characters or more
 /// the last four, of a shorter one nothing.
 ///
 /// ```
@@ -31,6 +32,8 @@ pub struct KeyLabel {
     number: u32,
     plan: Plan,
     shown: Box<str>,
+    /// Whether a test made the key for itself.
+    is_made_by_test: bool,
 }
 
 impl KeyLabel {
@@ -41,7 +44,30 @@ impl KeyLabel {
             Some((end, _)) if key.chars().count() >= LONG_ENOUGH => format!("…{}", &key[end..]),
             _ => String::new(),
         };
-        Self { number, plan, shown: shown.into() }
+        Self { number, plan, shown: shown.into(), is_made_by_test: false }
+    }
+
+    /// Returns the label of a key that was given a name.
+    pub(crate) fn named(self, name: &str) -> Self {
+        Self { shown: name.into(), ..self }
+    }
+
+    /// Returns the label of a key that a test made for itself.
+    pub(crate) fn made_by_test(self) -> Self {
+        Self { is_made_by_test: true, ..self }
+    }
+
+    pub(crate) const fn is_made_by_test(&self) -> bool {
+        self.is_made_by_test
+    }
+
+    /// Returns the name that the key was given, or its number where it has none.
+    pub(crate) fn name(&self) -> String {
+        match &*self.shown {
+            "" => format!("#{}", self.number),
+            end if end.starts_with('…') => format!("#{} {end}", self.number),
+            name => name.to_owned(),
+        }
     }
 
     /// Returns the label of the same key on another plan.

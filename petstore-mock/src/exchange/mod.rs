@@ -3,16 +3,15 @@
 
 mod captured;
 mod fields;
-mod fingerprint;
 mod key;
-mod keys;
+mod masking;
 mod record;
 mod shown;
 
 pub(crate) use self::{
     captured::Captured,
     fields::Fields,
-    keys::Keys,
-    record::{KeyFlaw, Moment, Record},
+    masking::Masker,
+    record::{InFlight, KeyFlaw, Moment, Record},
 };
 pub use self::{key::KeyLabel, record::Admission, shown::Exchange};

@@ -37,12 +37,22 @@ impl Moment {
 }
 
 /// What is wrong with how a key was sent, where it was known by that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyFlaw {
-    /// It is in the URL.
-    InUrl,
-    /// The `Authorization` header is there, with another scheme than `Bearer`.
+    /// It is in this query parameter, or in the path, where the name is empty.
+    InUrl(Box<str>),
+    /// It is valid, but was not sent as a bearer token.
     OtherScheme,
+}
+
+/// Which client sent a request, and what else of it was in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InFlight {
+    pub(crate) client: u64,
+    /// The most requests of the client in flight at once in the last minute.
+    pub(crate) width: u32,
+    /// Whether several were in flight at once in the last second.
+    pub(crate) is_parallel: bool,
 }
 
 /// Whether a request was let in.
@@ -58,6 +68,9 @@ pub enum Admission {
     Banned,
     /// It had no valid key.
     Stranger,
+    /// The server refused it before it looked at its key: it was malformed, too large or too slow, or
+    /// its connection was one too many.
+    Rejected,
     /// Its path is none of the service's, so that nobody asked for a key.
     Outside,
 }
@@ -68,22 +81,21 @@ pub(crate) struct Record {
     /// From 1, by arrival.
     pub(crate) number: u64,
     pub(crate) connection: u64,
-    /// The order, among arrivals and ends, in which its connection was opened.
-    pub(crate) opened: u64,
+    /// When its connection was opened.
+    pub(crate) opened: Moment,
     /// The how-manieth request of its connection it is, from 1.
     pub(crate) nth: u64,
+    pub(crate) in_flight: InFlight,
     pub(crate) arrived: Moment,
     pub(crate) ended: Moment,
     pub(crate) method: Method,
     pub(crate) version: Version,
     /// Path and query, as they were sent.
-    pub(crate) target: Box<str>,
+    pub(crate) target: Arc<str>,
     pub(crate) fields: Fields,
     pub(crate) body: Captured,
     pub(crate) key: Option<Arc<KeyLabel>>,
     pub(crate) flaw: Option<KeyFlaw>,
-    /// Differs where the credentials do, which is of interest where they are no valid key.
-    pub(crate) credentials: u64,
     pub(crate) operation: Option<Operation>,
     pub(crate) admission: Admission,
     /// What the rate headers were to say, before any fault.
@@ -92,6 +104,10 @@ pub(crate) struct Record {
     pub(crate) status: Option<u16>,
     pub(crate) reply_fields: Fields,
     pub(crate) reply_body: Captured,
+    /// The id of the pet that it added, whatever the client was answered.
+    pub(crate) added: Option<i64>,
+    /// What else there is to know of it.
+    pub(crate) note: Option<&'static str>,
     /// The names of the faults that hit.
     pub(crate) faults: Vec<Cow<'static, str>>,
     /// Whether the client can't have had all of the answer.
@@ -107,11 +123,6 @@ impl Record {
             + self.reply_fields.len()
             + self.body.start.len()
             + self.reply_body.start.len()
-    }
-
-    /// Returns what it asked for in a word, which is never one of the client's.
-    pub(crate) fn name(&self) -> &'static str {
-        self.operation.map_or("a request", Operation::name)
     }
 
     pub(crate) fn is_lost(&self) -> bool {

@@ -89,14 +89,14 @@ impl FaultGuard {
         let (seen, matched) = (self.counts.seen.load(Ordering::Relaxed), self.matched());
         let why = match (seen, matched) {
             (0, _) => "no request came".to_owned(),
-            (_, 0) => format!("{seen} requests came, and it was meant for none of them"),
+            (_, 0) => format!("{seen} requests came, none matched"),
             _ => format!(
-                "{seen} requests came, it was meant for {matched} of them, and changed none: it was \
-                 not their turn, or there was nothing to change"
+                "{seen} requests came, {matched} matched, none triggered the fault: it was not their \
+                 turn, or there was nothing to change"
             ),
         };
         format!(
-            "the fault `{}` was never hit: {why}. Send what it waits for, or say `.optional()`",
+            "the fault `{}` was never hit: {why}. Send a request that matches, or call `.optional()`",
             self.fault
         )
     }

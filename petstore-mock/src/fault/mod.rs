@@ -1,25 +1,25 @@
 //! Faults: which requests they hit (by operation, key, header, count, chance), what they do to the
-//! answer, and how often each has hit. All of it is pure; the router asks for the faults of a request
-//! and applies them, and what concerns the socket is carried out in `accept`.
+//! response, and how often each has hit. All of it is pure; the router applies it.
 
+mod builder;
 mod effect;
-mod faults;
 mod guard;
-mod matcher;
-mod random;
 mod registry;
+mod response_effects;
+mod socket_effects;
 mod spec;
-mod when;
+mod trigger;
 
-pub(crate) use self::{
-    effect::{Answer, At, End, How, Pace, Script},
-    matcher::Facts,
-    registry::Chosen,
-};
 pub use self::{
-    effect::{Delay, Effect, RateFault, RetryAfter},
-    faults::{FaultBuilder, Faults},
+    builder::{FaultBuilder, Faults},
+    effect::{Delay, Effect},
     guard::FaultGuard,
     registry::FaultStatus,
+    response_effects::{RateFault, RetryAfter},
     spec::Fault,
+};
+pub(crate) use self::{
+    registry::ActiveFaults,
+    socket_effects::{At, End, How, Pace, SocketPlan},
+    trigger::RequestView,
 };

@@ -2,7 +2,8 @@
 //! one is `guard`; carrying out what is chosen here is left to the router and to `accept`.
 
 use std::{
-    fmt,
+    collections::BTreeMap,
+    fmt, mem,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -10,22 +11,25 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
+use http::{Response, StatusCode};
 use serde::Serialize;
 
 use super::{
-    effect::{Answer, Effect},
-    matcher::Facts,
-    random::Random,
+    effect::Effect,
+    response_effects::{FaultTarget, FinalStatus, StatusEffect},
+    socket_effects::SocketPlan,
     spec::Fault,
+    trigger::{Random, RequestView},
 };
 use crate::changes::{Changes, What};
 
 /// All faults of a server, shared by its clones.
 #[derive(Clone, Default)]
-pub(super) struct Registry(Arc<Inner>);
+pub(super) struct Registry(Arc<SharedRegistry>);
 
 #[derive(Default)]
-struct Inner {
+struct SharedRegistry {
     changes: Changes,
     /// Whether there is any: all that a request without faults looks at.
     any: AtomicBool,
@@ -37,6 +41,8 @@ struct Set {
     entries: Vec<Entry>,
     /// The number of the last one that was set.
     last: u64,
+    /// The hits of faults that were removed, by name.
+    removed_hits: BTreeMap<String, u64>,
 }
 
 struct Entry {
@@ -75,7 +81,7 @@ pub struct FaultStatus {
 
 impl Registry {
     pub(super) fn new(changes: Changes) -> Self {
-        Self(Arc::new(Inner { changes, ..Inner::default() }))
+        Self(Arc::new(SharedRegistry { changes, ..SharedRegistry::default() }))
     }
 
     pub(super) fn add(&self, fault: Fault) -> (u64, Arc<Fault>, Arc<Counts>) {
@@ -91,6 +97,7 @@ impl Registry {
             turns: 0,
         });
         self.0.any.store(true, Ordering::Relaxed);
+        self.0.changes.mark_boundary();
         self.0.changes.tell(What::Faults);
         (id, fault, counts)
     }
@@ -99,8 +106,15 @@ impl Registry {
     pub(super) fn remove(&self, is_meant: impl Fn(u64) -> bool) -> usize {
         let mut set = self.lock();
         let before = set.entries.len();
-        set.entries.retain(|entry| !is_meant(entry.id));
+        let (removed, kept): (Vec<_>, Vec<_>) =
+            mem::take(&mut set.entries).into_iter().partition(|entry| is_meant(entry.id));
+        set.entries = kept;
+        for Entry { fault, counts, .. } in removed {
+            *set.removed_hits.entry(fault.name()).or_default() +=
+                counts.hits.load(Ordering::Relaxed);
+        }
         self.0.any.store(!set.entries.is_empty(), Ordering::Relaxed);
+        self.0.changes.mark_boundary();
         self.0.changes.tell(What::Faults);
         before - set.entries.len()
     }
@@ -117,14 +131,25 @@ impl Registry {
         self.lock().entries.iter().map(status).collect()
     }
 
+    /// Returns how many requests were hit since the start, by the name of the fault.
+    pub(super) fn total_hits(&self) -> BTreeMap<String, u64> {
+        let set = self.lock();
+        let mut total = set.removed_hits.clone();
+        for Entry { fault, counts, .. } in &set.entries {
+            *total.entry(fault.name()).or_default() += counts.hits.load(Ordering::Relaxed);
+        }
+        total
+    }
+
     /// Whether no fault is set at all.
     pub(super) fn is_empty(&self) -> bool {
         !self.0.any.load(Ordering::Relaxed)
     }
 
     /// Chooses the faults that hit a request, which counts as one for all of them.
-    pub(super) fn choose(&self, request: Facts<'_>) -> Option<Chosen> {
-        let mut chosen = Chosen { processed: true, delay: Duration::ZERO, faults: Vec::new() };
+    pub(super) fn choose(&self, request: RequestView<'_>) -> Option<ActiveFaults> {
+        let mut chosen =
+            ActiveFaults { processed: true, delay: Duration::ZERO, faults: Vec::new() };
         for entry in &mut self.lock().entries {
             entry.choose(request, &mut chosen);
         }
@@ -138,7 +163,7 @@ impl Registry {
 }
 
 impl Entry {
-    fn choose(&mut self, request: Facts<'_>, chosen: &mut Chosen) {
+    fn choose(&mut self, request: RequestView<'_>, chosen: &mut ActiveFaults) {
         self.counts.seen.fetch_add(1, Ordering::Relaxed);
         if !self.fault.matcher.matches(request) {
             return;
@@ -154,7 +179,7 @@ impl Entry {
         let delay = effect.draw_delay(&mut self.random);
         chosen.processed &= self.fault.is_processed(effect);
         chosen.delay = chosen.delay.saturating_add(delay.unwrap_or_default());
-        chosen.faults.push(One {
+        chosen.faults.push(Active {
             fault: Arc::clone(&self.fault),
             effect: effect.clone(),
             counts: Arc::clone(&self.counts),
@@ -172,14 +197,14 @@ impl fmt::Debug for Registry {
 
 /// The faults that hit one request.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ActiveFaults {
     processed: bool,
     delay: Duration,
-    faults: Vec<One>,
+    faults: Vec<Active>,
 }
 
 #[derive(Debug)]
-struct One {
+struct Active {
     fault: Arc<Fault>,
     effect: Effect,
     counts: Arc<Counts>,
@@ -187,8 +212,8 @@ struct One {
     has_hit: bool,
 }
 
-impl One {
-    /// Counts a hit, once, and returns the name of who hit.
+impl Active {
+    /// Counts a hit, once, and returns the name of the fault.
     fn hit(&mut self) -> Option<String> {
         if std::mem::replace(&mut self.has_hit, true) {
             return None;
@@ -198,30 +223,56 @@ impl One {
     }
 }
 
-impl Chosen {
-    /// Whether the request is to be carried out, whatever becomes of its answer.
-    pub(crate) fn is_processed(&self) -> bool {
-        self.processed
+impl ActiveFaults {
+    /// Whether they keep the request from the service.
+    pub(crate) fn skips_service(&self) -> bool {
+        !self.processed
     }
 
-    /// Returns how much later the answer is to come, and the names of those that see to it: they
-    /// have hit as soon as it begins, since not every client waits for its end.
+    /// The response to a request that is kept from the service.
+    pub(crate) fn unavailable() -> Response<Bytes> {
+        let mut response = Response::new(Bytes::new());
+        let plan = SocketPlan::default();
+        let mut target =
+            FaultTarget { response: &mut response, is_head: false, now: Duration::ZERO, plan };
+        StatusEffect::new(FinalStatus(StatusCode::SERVICE_UNAVAILABLE)).apply(&mut target);
+        response
+    }
+
+    /// Returns how much later the response is to be sent, and the names of the faults that delay it:
+    /// they have hit as soon as the delay begins, since not every client waits for its end.
     pub(crate) fn delay(&mut self) -> (Duration, Vec<String>) {
-        let delayed = self.faults.iter_mut().filter(|one| one.is_delayed);
-        (self.delay, delayed.filter_map(One::hit).collect())
+        let delayed = self.faults.iter_mut().filter(|active| active.is_delayed);
+        (self.delay, delayed.filter_map(Active::hit).collect())
     }
 
-    /// Changes the answer, counts the hits, and returns the names of those that hit now.
-    pub(crate) fn act(&mut self, answer: &mut Answer) -> Vec<String> {
+    /// Changes the response, counts the hits, and returns the names of the faults that hit now. What
+    /// happens on the socket goes along in the extensions.
+    pub(crate) fn change(
+        &mut self,
+        response: &mut Response<Bytes>,
+        now: Duration,
+        is_head: bool,
+    ) -> Vec<String> {
+        let mut target = FaultTarget { response, is_head, now, plan: SocketPlan::default() };
         let mut names = Vec::new();
-        // A status takes the place of the whole answer, so it comes before what changes a part.
+        // A status replaces the whole response, so it comes before what changes a part.
         let (first, then): (Vec<_>, Vec<_>) =
-            self.faults.iter_mut().partition(|one| one.effect.gives_a_status());
-        for one in first.into_iter().chain(then) {
-            if one.effect.act(answer) {
-                names.extend(one.hit());
+            self.faults.iter_mut().partition(|active| active.effect.has_status());
+        for active in first.into_iter().chain(then) {
+            if active.effect.apply(&mut target) {
+                names.extend(active.hit());
             }
         }
+        if target.plan != SocketPlan::default() {
+            let plan = target.plan;
+            target.response.extensions_mut().insert(plan);
+        }
         names
+    }
+
+    /// Whether the client won't get all of a response that was changed here.
+    pub(crate) fn loses_response(response: &Response<Bytes>) -> bool {
+        response.extensions().get::<SocketPlan>().is_some_and(SocketPlan::loses_response)
     }
 }

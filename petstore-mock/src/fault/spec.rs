@@ -7,8 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     effect::Effect,
-    matcher::{MatchedHeader, MatchedKey, Matcher},
-    when::When,
+    trigger::{MatchedHeader, MatchedKey, Matcher, When},
 };
 use crate::operation::Operation;
 
@@ -46,12 +45,12 @@ pub struct Fault {
     pub(super) when: When,
     pub(super) seed: u64,
     pub(super) processed: Option<bool>,
-    pub(super) does: Does,
+    pub(super) action: Action,
 }
 
 /// What it does at each hit.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Does {
+pub(super) enum Action {
     Same(Effect),
     /// The next of these each time, and nothing once they are used up.
     Sequence(Vec<Effect>),
@@ -61,18 +60,18 @@ impl Fault {
     /// Returns its name: the one it was given, or that of its effect.
     #[must_use]
     pub fn name(&self) -> String {
-        self.name.clone().unwrap_or_else(|| match &self.does {
-            Does::Same(effect) => effect.to_string(),
-            Does::Sequence(_) => "sequence".to_owned(),
+        self.name.clone().unwrap_or_else(|| match &self.action {
+            Action::Same(effect) => effect.to_string(),
+            Action::Sequence(_) => "sequence".to_owned(),
         })
     }
 
     /// Returns the effect of its hit with this number, counted from 1; nothing if it lets the
     /// request pass.
     pub(super) fn effect(&self, hit: u64) -> Option<&Effect> {
-        let effect = match &self.does {
-            Does::Same(effect) => Some(effect),
-            Does::Sequence(effects) => {
+        let effect = match &self.action {
+            Action::Same(effect) => Some(effect),
+            Action::Sequence(effects) => {
                 usize::try_from(hit).ok().and_then(|hit| effects.get(hit.checked_sub(1)?))
             }
         };
@@ -82,7 +81,7 @@ impl Fault {
     /// Whether a request that has this effect is carried out all the same: it is unless set, but for
     /// effects that answer a status of their own.
     pub(super) fn is_processed(&self, effect: &Effect) -> bool {
-        self.processed.unwrap_or_else(|| !effect.gives_a_status())
+        self.processed.unwrap_or_else(|| !effect.has_status())
     }
 }
 
@@ -130,25 +129,25 @@ impl TryFrom<Text> for Fault {
     type Error = &'static str;
 
     fn try_from(text: Text) -> Result<Self, Self::Error> {
-        let does = match (text.effect, text.sequence) {
-            (Some(effect), None) => Does::Same(effect),
-            (None, Some(effects)) => Does::Sequence(effects),
+        let action = match (text.effect, text.sequence) {
+            (Some(effect), None) => Action::Same(effect),
+            (None, Some(effects)) => Action::Sequence(effects),
             (Some(_), Some(_)) => return Err("a fault has an `effect` or a `sequence`, not both"),
             (None, None) => return Err("a fault has an `effect`, or a `sequence` of effects"),
         };
         let matcher = Matcher { operation: text.operation, key: text.key, header: text.header };
         let Text { name, when, seed, processed, .. } = text;
-        Ok(Self { name, matcher, when, seed, processed, does })
+        Ok(Self { name, matcher, when, seed, processed, action })
     }
 }
 
 impl From<Fault> for Text {
     fn from(fault: Fault) -> Self {
-        let Fault { name, matcher, when, seed, processed, does } = fault;
+        let Fault { name, matcher, when, seed, processed, action } = fault;
         let Matcher { operation, key, header } = matcher;
-        let (effect, sequence) = match does {
-            Does::Same(effect) => (Some(effect), None),
-            Does::Sequence(effects) => (None, Some(effects)),
+        let (effect, sequence) = match action {
+            Action::Same(effect) => (Some(effect), None),
+            Action::Sequence(effects) => (None, Some(effects)),
         };
         Self { name, operation, key, header, when, seed, processed, effect, sequence }
     }
@@ -197,11 +196,18 @@ mod tests {
             json!({"trickle": {"bytes": 1, "everySeconds": 0.5}}),
             json!({"bandwidth": {"bytesPerSecond": 100}}),
             json!({"all": [{"hang": {}}, {"all": []}]}),
+            json!({"pass": {}}),
         ] {
             let fault = json!({"when": "always", "seed": 0, "effect": effect});
             let read: Fault = from_value(fault.clone()).unwrap();
             assert_eq!(to_value(&read).unwrap(), fault);
         }
+    }
+
+    #[test]
+    fn a_status_may_be_a_bare_number() {
+        let short: Fault = from_str(r#"{"effect": {"status": 503}}"#).unwrap();
+        assert_eq!(to_value(short).unwrap()["effect"], json!({"status": {"status": 503}}));
     }
 
     #[test]
@@ -212,9 +218,12 @@ mod tests {
             (r#"{"effect": {"hung": {}}}"#, "unknown variant `hung`, expected one of `all`"),
             (r#"{"effect": {"reset": {"after": 1}}}"#, "unknown field `after`"),
             (r#"{"effect": {"status": {"status": 99}}}"#, "from 200 to 599"),
+            (r#"{"effect": {"status": 600}}"#, "from 200 to 599"),
+            (r#"{"effect": {"status": "busy"}}"#, "expected a status such as 503"),
+            (r#"{"effect": {"status": {"status": 503, "text": ""}}}"#, "unknown field `text`"),
             (r#"{"effect": {"delay": {"seconds": -1}}}"#, "a number of seconds from 0 to"),
             (r#"{"effect": {"trickle": {"bytes": 0, "everySeconds": 1}}}"#, "nonzero u32"),
-            (r#"{"effect": {"removeHeader": {"name": "a b"}}}"#, "no name of a header"),
+            (r#"{"effect": {"removeHeader": {"name": "a b"}}}"#, "not a valid header name"),
             (r#"{"effect": {"setHeader": {"name": "a", "value": "\n"}}}"#, "control characters"),
             (r#"{"operation": "listpets", "effect": {"hang": {}}}"#, "unknown variant `listpets`"),
             (r#"{"when": {"every": 2}, "effect": {"hang": {}}}"#, "unknown variant `every`"),

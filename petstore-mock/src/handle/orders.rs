@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    store::{Change, ChangeError},
+    state::{Change, ChangeError},
     world::World,
 };
 

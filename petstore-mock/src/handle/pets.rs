@@ -3,7 +3,7 @@
 use crate::{
     model::Pet,
     seed::SeedPet,
-    store::{Change, ChangeError},
+    state::{Change, ChangeError, StoredPet},
     world::World,
 };
 
@@ -66,19 +66,19 @@ impl<'a> Pets<'a> {
     /// Returns the pet with this id.
     #[must_use]
     pub fn get(self, id: i64) -> Option<Pet> {
-        self.0.read(|store| store.get(id).cloned())
+        self.0.read(|store| store.get(id).map(StoredPet::to_pet))
     }
 
     /// Returns all pets, by ascending id.
     #[must_use]
     pub fn all(self) -> Vec<Pet> {
-        self.0.read(|store| store.pets().to_vec())
+        self.0.read(|store| store.pets().clone()).iter().map(StoredPet::to_pet).collect()
     }
 
     /// Returns how many pets there are.
     #[must_use]
     pub fn len(self) -> usize {
-        self.0.read(crate::store::Store::len)
+        self.0.read(crate::state::Store::len)
     }
 
     /// Returns whether there is no pet.

@@ -10,12 +10,14 @@ use crate::world::{Snapshot, World};
 #[must_use = "it puts everything back as soon as it is dropped"]
 pub struct Scope {
     world: Arc<World>,
+    number: u64,
     before: Snapshot,
 }
 
 impl Scope {
-    pub(crate) fn new(world: &Arc<World>) -> Self {
-        Self { before: world.snapshot(), world: Arc::clone(world) }
+    pub(crate) fn new(world: &Arc<World>, name: &str) -> Self {
+        let number = world.journal().open_scope(name);
+        Self { number, before: world.snapshot(), world: Arc::clone(world) }
     }
 }
 
@@ -23,5 +25,6 @@ impl Drop for Scope {
     fn drop(&mut self) {
         // A store that can't be written keeps what it has; there is nobody to tell here.
         let _ = self.world.restore_now(&self.before);
+        self.world.journal().close_scope(self.number);
     }
 }

@@ -6,7 +6,7 @@ mod ring;
 mod tee;
 
 pub(crate) use self::{
-    recording::{Arrival, Caller, Recording},
+    recording::{AddedPet, Arrival, Caller, Recording},
     ring::{DEFAULT, Journal},
     tee::Observed,
 };

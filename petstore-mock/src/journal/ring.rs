@@ -13,11 +13,13 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    alarm,
-    exchange::{Exchange, KeyLabel, Keys, Moment, Record},
+    changes::Changes,
+    clock::Clock,
+    exchange::{Admission, Exchange, InFlight, KeyLabel, Masker, Moment, Record},
     operation::Operation,
     pattern::Pattern,
-    report::{Audit, Report},
+    real_time,
+    report::{Audit, ObservedExchange, Report, Sender, Severities},
 };
 
 /// How many exchanges are kept unless set.
@@ -37,7 +39,10 @@ pub(crate) struct Journal {
     /// Counts arrivals and ends.
     order: AtomicU64,
     ring: Mutex<Ring>,
-    keys: Mutex<Keys>,
+    keys: Mutex<Masker>,
+    audit: Mutex<Audit>,
+    clock: Clock,
+    changes: Changes,
     /// How many exchanges were ever kept.
     kept: watch::Sender<u64>,
     closed: AtomicBool,
@@ -45,7 +50,6 @@ pub(crate) struct Journal {
 
 #[derive(Debug, Default)]
 struct Ring {
-    audit: Audit,
     tally: Tally,
     records: VecDeque<Arc<Record>>,
     bytes: usize,
@@ -56,13 +60,16 @@ struct Ring {
 
 impl Journal {
     /// Returns a journal of the last `most` exchanges; 0 keeps none.
-    pub(crate) fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize, severities: Severities, clock: Clock, changes: Changes) -> Self {
         Self {
             most,
             requests: AtomicU64::new(0),
             order: AtomicU64::new(0),
             ring: Mutex::default(),
             keys: Mutex::default(),
+            audit: Mutex::new(Audit::new(severities)),
+            clock,
+            changes,
             kept: watch::Sender::new(0),
             closed: AtomicBool::new(false),
         }
@@ -85,12 +92,12 @@ impl Journal {
     }
 
     /// Returns the moment it is, where the mock's clock reads `at`.
-    pub(super) fn moment(&self, at: Duration) -> Moment {
-        Moment { order: self.tick(), at, real: alarm::now() }
+    pub(crate) fn moment(&self, at: Duration) -> Moment {
+        Moment { order: self.tick(), at, real: real_time::now() }
     }
 
-    /// Returns a number that is higher than any before: what happens at the mock, in its order.
-    pub(crate) fn tick(&self) -> u64 {
+    /// Returns a number that is higher than any before.
+    fn tick(&self) -> u64 {
         self.order.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -101,7 +108,6 @@ impl Journal {
         let (mut forgotten, mut more) = (None, Vec::new());
         let kept = {
             let mut ring = lock(&self.ring);
-            ring.audit.ended(&record);
             *ring.tally.entry((record.operation, record.status)).or_default() += 1;
             ring.kept += 1;
             ring.bytes += weight;
@@ -120,31 +126,73 @@ impl Journal {
         }
     }
 
-    /// Notes that the client did not get all of an answer.
-    pub(super) fn lose(&self, record: &Record) {
-        record.lost.store(true, Ordering::Relaxed);
-        lock(&self.ring).audit.lost(record);
+    /// Records who sent a request that arrived; returns what else of that client is in flight.
+    pub(super) fn arrived(
+        &self,
+        sender: &Sender<'_>,
+        arrived: &Moment,
+        connection: (&Moment, u64),
+    ) -> InFlight {
+        lock(&self.audit).arrived(sender, arrived, connection)
     }
 
-    /// Returns what there is to say about the clients.
+    /// Lets the rules judge an exchange, once its answer is taken or lost.
+    pub(super) fn finished(&self, record: &Record) {
+        if record.admission == Admission::Rejected {
+            return;
+        }
+        let ended = self.moment(self.clock.since_epoch());
+        let exchange = ObservedExchange::new(record, ended);
+        let boundary = self.changes.boundaries();
+        lock(&self.audit).ended(record.in_flight.client, &exchange, boundary);
+    }
+
+    /// Returns the compliance report.
     pub(crate) fn report(&self) -> Report {
-        lock(&self.ring).audit.report()
+        let keys = lock(&self.keys);
+        lock(&self.audit).report(|text| keys.target(text))
+    }
+
+    /// Forgets what the rules found.
+    pub(crate) fn forget_report(&self) {
+        lock(&self.audit).forget();
+    }
+
+    /// Opens a scope, to which findings belong; returns its number.
+    pub(crate) fn open_scope(&self, name: &str) -> u64 {
+        self.changes.mark_boundary();
+        lock(&self.audit).open_scope(name)
+    }
+
+    pub(crate) fn close_scope(&self, number: u64) {
+        lock(&self.audit).close_scope(number);
+        self.changes.mark_boundary();
     }
 
     /// Returns the exchanges that match, by number.
     pub(crate) fn matching(&self, pattern: &Pattern) -> Vec<Exchange> {
+        self.latest(pattern, usize::MAX, |_| true)
+    }
+
+    /// Returns the last `limit` exchanges that match and are meant, by number. Only these are copied.
+    pub(crate) fn latest(
+        &self,
+        pattern: &Pattern,
+        limit: usize,
+        is_meant: impl Fn(&Record) -> bool,
+    ) -> Vec<Exchange> {
         let mut records = self.records();
         {
             let keys = lock(&self.keys);
-            records.retain(|record| pattern.matches(record, &keys));
+            records.retain(|record| is_meant(record) && pattern.matches(record, &keys));
         }
         records.sort_unstable_by_key(|record| record.number);
-        self.show(&records)
+        self.show(&records[records.len().saturating_sub(limit)..])
     }
 
     /// Looks at what is kept, in the order it ended; the last argument is the highest number among
     /// the exchanges that the ring has forgotten.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Keys, u64) -> T) -> T {
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Masker, u64) -> T) -> T {
         let (records, forgotten) = {
             let ring = lock(&self.ring);
             (ring.records.iter().cloned().collect::<Vec<_>>(), ring.forgotten)
@@ -190,11 +238,10 @@ impl Journal {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Forgets every exchange, and what the report says about them; numbers go on.
+    /// Forgets every exchange; numbers go on, and so does the report.
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
-        ring.bytes = 0;
-        ring.audit = Audit::default();
+        (ring.bytes, ring.forgotten) = (0, 0);
         let forgotten = std::mem::take(&mut ring.records);
         drop(ring);
         drop(forgotten);

@@ -1,48 +1,104 @@
-//! Bodies that are looked at while they pass: the request's as it is read, the answer's to know
+//! Bodies that are looked at while they pass: the request's as it is read, the response's to know
 //! whether all of it was taken.
 
 use std::{
+    hash::{DefaultHasher, Hasher},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use axum::body::Body as AxumBody;
 use bytes::Bytes;
+use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::Journal;
-use crate::exchange::{Captured, Record};
+use crate::{
+    exchange::{Captured, Record},
+    real_time,
+};
 
-/// What has been read of a body so far.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Seen(Arc<Mutex<(Vec<u8>, u64)>>);
+/// How much is read of a body that the service does not need.
+const MAX_DISCARDED: u64 = 2 * 1024 * 1024;
 
-impl Seen {
-    fn add(&self, data: &[u8]) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = Captured::MOST - seen.0.len();
-        seen.0.extend_from_slice(&data[..data.len().min(room)]);
-        seen.1 += data.len() as u64;
-    }
+/// How long to wait for more of such a body, in real time.
+const DISCARD_TIMEOUT: Duration = Duration::from_millis(50);
 
-    /// Takes out what was seen.
-    pub(super) fn take(&self) -> Captured {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Captured { start: std::mem::take(&mut seen.0).into(), length: seen.1 }
-    }
-}
-
-/// A request's body, of which the beginning is kept as it is read.
+/// A request's body, of which the beginning is kept as it is read. Its clones read the same body.
 #[derive(Debug)]
-pub(crate) struct Tee<B> {
+pub(super) struct Tee<B>(Arc<Mutex<Reading<B>>>);
+
+#[derive(Debug)]
+struct Reading<B> {
     body: B,
-    seen: Option<Seen>,
+    start: Vec<u8>,
+    length: u64,
+    hasher: DefaultHasher,
+    is_whole: bool,
+    has_failed: bool,
 }
 
 impl<B> Tee<B> {
-    pub(super) fn new(body: B, seen: Option<Seen>) -> Self {
-        Self { body, seen }
+    pub(super) fn new(body: B) -> Self {
+        let reading = Reading {
+            body,
+            start: Vec::new(),
+            length: 0,
+            hasher: DefaultHasher::new(),
+            is_whole: false,
+            has_failed: false,
+        };
+        Self(Arc::new(Mutex::new(reading)))
+    }
+
+    /// Takes out what was read.
+    pub(super) fn captured(&self) -> Captured {
+        let mut reading = self.lock();
+        let digest = reading.is_whole.then(|| reading.hasher.finish());
+        let start = std::mem::take(&mut reading.start).into();
+        Captured { start, length: reading.length, digest }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Reading<B>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<B> Clone for Tee<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Tee<B> {
+    /// Reads the rest of a body that the service did not need, as long as it keeps arriving: the
+    /// report tells two requests apart by their bodies.
+    pub(super) async fn discard(mut self) {
+        loop {
+            {
+                let reading = self.lock();
+                let is_over = reading.is_whole || reading.has_failed;
+                if is_over || reading.length > MAX_DISCARDED {
+                    return;
+                }
+            }
+            tokio::select! {
+                biased;
+                frame = self.frame() => if !matches!(frame, Some(Ok(_))) { return },
+                () = real_time::sleep(DISCARD_TIMEOUT) => return,
+            }
+        }
+    }
+}
+
+impl<B> Reading<B> {
+    fn add(&mut self, data: &[u8]) {
+        let room = Captured::MOST - self.start.len();
+        self.start.extend_from_slice(&data[..data.len().min(room)]);
+        self.length += data.len() as u64;
+        self.hasher.write(data);
     }
 }
 
@@ -51,28 +107,34 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Tee<B> {
     type Error = B::Error;
 
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if let (Some(Ok(frame)), Some(seen)) = (&frame, &self.seen)
+        let mut reading = self.lock();
+        let frame = ready!(Pin::new(&mut reading.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {
-            seen.add(data);
+            reading.add(data);
+        }
+        match &frame {
+            Some(Ok(_)) => reading.is_whole |= reading.body.is_end_stream(),
+            Some(Err(_)) => reading.has_failed = true,
+            None => reading.is_whole |= !reading.has_failed,
         }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.lock().body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.lock().body.size_hint()
     }
 }
 
-/// An answer's body: bytes that are there, or a stream of the administration's. It notes in the journal
+/// A response's body: bytes that are there, or a stream of the administration's. It notes in the journal
 /// if not all of it was taken.
 #[derive(Debug)]
 pub(crate) struct Observed {
@@ -112,8 +174,11 @@ impl Body for Observed {
         if let Some(stream) = &mut self.stream {
             return Pin::new(stream).poll_frame(context);
         }
-        self.open = None;
         let whole = std::mem::take(&mut self.whole);
+        // Before the bytes go: the client may ask for the report as soon as it has them.
+        if let Some((journal, record)) = self.open.take() {
+            journal.finished(&record);
+        }
         Poll::Ready((!whole.is_empty()).then(|| Ok(Frame::data(whole))))
     }
 
@@ -135,7 +200,8 @@ impl Drop for Observed {
             return;
         }
         if let Some((journal, record)) = self.open.take() {
-            journal.lose(&record);
+            record.lost.store(true, Ordering::Relaxed);
+            journal.finished(&record);
         }
     }
 }

@@ -1,19 +1,28 @@
-//! The compliance report: what a client did that the service's specification forbids, that harms it,
-//! or that could be better. Each rule is a file in `rules`: a state machine that is fed every
-//! exchange as it ends and keeps a bounded state, so that the report is right after a million of
-//! them, though the journal keeps only the last ones. How the report is written is left to `write`.
+//! The compliance report: what clients did that the service's specification forbids, that harms it, or
+//! that could be better. Each exchange is reduced to its facts (`observed`) and judged by pure `rules`
+//! in bounded memory, so that the report is right after a million of them, though the journal keeps
+//! only the last ones.
 
 mod audit;
+mod client;
+#[cfg(test)]
+mod corpus;
 mod finding;
-mod pace;
-mod per_key;
+mod observed;
+mod render;
+mod rule;
 mod rules;
-mod told;
+mod store;
+mod units;
 mod value;
-mod write;
 
-pub(crate) use self::audit::Audit;
+pub(crate) use self::{
+    audit::{Audit, Sender},
+    observed::ObservedExchange,
+    rule::Severities,
+};
 pub use self::{
-    finding::{Evidence, Finding, Severity},
+    finding::{Evidence, EvidenceRequest, Finding, ReportedClient, Role},
+    rule::{About, ParseRuleError, ParseSeverityError, Rule, Severity},
     value::Report,
 };

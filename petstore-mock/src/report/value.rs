@@ -1,19 +1,22 @@
-//! The report as a value: what was found, and the two verdicts that are drawn from it. How it is
-//! written is left to `write`.
+//! The report as a value: the findings by scope, and the verdict that is drawn from them.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
+
+use serde_json::{Map, json};
 
 use super::{
-    finding::{Finding, Severity},
-    write,
+    finding::Finding,
+    render,
+    rule::{Rule, Severities, Severity},
 };
 
-/// What a client did that the specification forbids, that does harm, or that could be better.
+/// What the clients did that the specification forbids, that does harm, or that could be better.
 ///
-/// A client is known by its key: two processes with one key are one client.
+/// A client is known by its scope, its key and its `User-Agent`: two programs with one key are two
+/// clients. What was found outlives [`MockServer::reset`](crate::MockServer::reset).
 ///
 /// ```
-/// # use petstore_mock::MockServer;
+/// # use petstore_mock::{MockServer, Rule};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), reqwest::Error> {
 /// let server = MockServer::start().await;
@@ -21,7 +24,7 @@ use super::{
 /// reqwest::get(url).await?;
 ///
 /// let report = server.report();
-/// assert_eq!(report.violations().next().map(|one| one.rule()), Some("key-in-url"));
+/// assert_eq!(report.violations().next().map(|one| one.rule), Some(Rule::KeyInUrl));
 /// println!("{report}");
 /// # Ok(())
 /// # }
@@ -30,14 +33,29 @@ use super::{
 #[must_use]
 pub struct Report {
     requests: u64,
-    /// Of every rule, broken or not, the worst first.
-    rules: Vec<Finding>,
+    scopes: Vec<ScopeTally>,
+    findings: Vec<Finding>,
+    severities: Severities,
+    unlisted: [u64; 3],
+}
+
+/// A scope, and how many requests belong to it.
+#[derive(Clone, Debug)]
+pub(super) struct ScopeTally {
+    pub(super) name: Arc<str>,
+    pub(super) requests: u64,
 }
 
 impl Report {
-    pub(super) fn new(requests: u64, mut rules: Vec<Finding>) -> Self {
-        rules.sort_by_key(|rule| std::cmp::Reverse(rule.severity()));
-        Self { requests, rules }
+    pub(super) fn new(
+        requests: u64,
+        scopes: Vec<ScopeTally>,
+        mut findings: Vec<Finding>,
+        severities: Severities,
+        unlisted: [u64; 3],
+    ) -> Self {
+        findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.rule));
+        Self { requests, scopes, findings, severities, unlisted }
     }
 
     /// Returns how many requests it is about.
@@ -46,36 +64,38 @@ impl Report {
         self.requests
     }
 
-    /// Returns every rule, the worst first, also those that were kept.
-    #[must_use]
-    pub fn rules(&self) -> &[Finding] {
-        &self.rules
+    /// Returns the scopes that requests belong to, in the order of their first requests, each with
+    /// the number of these.
+    pub fn scopes(&self) -> impl Iterator<Item = (&str, u64)> {
+        let used = self.scopes.iter().filter(|scope| scope.requests > 0);
+        used.map(|scope| (&*scope.name, scope.requests))
     }
 
-    /// Returns the rules that were broken, the worst first.
+    /// Returns what was found, the most severe first: a finding for each rule and client.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.rules.iter().filter(|rule| rule.count() > 0)
+        self.findings.iter()
     }
 
-    /// Returns the rules that were broken and whose breach is a violation.
+    /// Returns the findings that are violations.
     pub fn violations(&self) -> impl Iterator<Item = &Finding> {
         self.of(Severity::Violation)
     }
 
-    /// Returns the rules that were broken and whose breach is a warning.
+    /// Returns the findings that are warnings.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.of(Severity::Warning)
     }
 
-    /// Returns the rules that were broken and whose breach is a notice.
+    /// Returns the findings that are notices: each counts once a client.
     pub fn notices(&self) -> impl Iterator<Item = &Finding> {
         self.of(Severity::Notice)
     }
 
-    /// Returns whether nothing as bad as this, or worse, was found.
+    /// Returns whether nothing as severe as this, or more severe, was found.
     #[must_use]
     pub fn is_free_of(&self, severity: Severity) -> bool {
-        self.findings().all(|finding| finding.severity() < severity)
+        let worse = [Severity::Notice, Severity::Warning, Severity::Violation];
+        worse.into_iter().filter(|one| *one >= severity).all(|one| self.count(one) == 0)
     }
 
     /// Returns whether there is neither a violation nor a warning. Notices don't count.
@@ -84,7 +104,7 @@ impl Report {
         self.is_free_of(Severity::Warning)
     }
 
-    /// Fails unless the client is compliant.
+    /// Fails unless the clients are compliant.
     ///
     /// # Panics
     ///
@@ -100,43 +120,64 @@ impl Report {
     /// Returns the report in one line, without a line break at its end.
     #[must_use]
     pub fn summary_line(&self) -> String {
-        write::summary(self)
+        render::text::summary(self)
     }
 
     /// Returns the report as text, as its `Display` does.
     #[must_use]
     pub fn to_text(&self) -> String {
-        write::text(self)
+        render::text::text(self)
     }
 
     /// Returns the report as a JSON object.
     #[must_use]
     pub fn to_json(&self) -> String {
-        write::json(self)
+        let scope = |(name, requests)| json!({"name": name, "requests": requests});
+        let about = |rule: Rule| (rule.to_string(), json!(rule.about()));
+        let value = json!({
+            "compliant": self.is_compliant(),
+            "requests": self.requests,
+            "violations": self.count(Severity::Violation),
+            "warnings": self.count(Severity::Warning),
+            "notices": self.count(Severity::Notice),
+            "scopes": self.scopes().map(scope).collect::<Vec<_>>(),
+            "findings": self.findings,
+            "rules": self.rules().map(about).collect::<Map<_, _>>(),
+        });
+        value.to_string()
     }
 
-    /// Returns the report as JUnit's XML: a test case for each rule, failed where a violation or a
-    /// warning was found.
+    /// Returns the report as JUnit's XML: a test suite for each scope and a test case for each rule,
+    /// failed where a violation or a warning was found.
     #[must_use]
     pub fn to_junit(&self) -> String {
-        write::junit(self)
+        render::junit::junit(self)
     }
 
     /// Returns the report as Markdown.
     #[must_use]
     pub fn to_markdown(&self) -> String {
-        write::markdown(self)
+        render::markdown::markdown(self)
     }
 
-    /// Returns the report as a page: one HTML document that needs nothing else, light or dark as its
-    /// reader prefers.
-    #[must_use]
-    pub fn to_html(&self) -> String {
-        write::page(self)
+    /// Returns how often rules were broken with this severity.
+    pub(super) fn count(&self, severity: Severity) -> u64 {
+        let listed: u64 = self.of(severity).map(|finding| finding.count).sum();
+        listed + self.unlisted(severity)
+    }
+
+    /// Returns how many breaches there were beyond the findings that are kept.
+    pub(super) const fn unlisted(&self, severity: Severity) -> u64 {
+        self.unlisted[severity as usize]
+    }
+
+    /// Returns the rules that are not off.
+    pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
+        Rule::all().iter().copied().filter(|rule| self.severities.of(*rule).is_some())
     }
 
     fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
-        self.findings().filter(move |finding| finding.severity() == severity)
+        self.findings.iter().filter(move |finding| finding.severity == severity)
     }
 }
 

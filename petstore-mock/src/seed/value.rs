@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{SeedError, builtin, file};
 use crate::{
     model::{NewPet, Pet, PetStatus},
-    store::{Order, Store},
+    state::{Order, Store},
 };
 
 /// A pet of a seed.
@@ -218,7 +218,7 @@ mod tests {
         let store = seed.into_store().unwrap();
         let named = [(9, "b"), (10, "a"), (11, "c")];
         for (id, name) in named {
-            assert_eq!(store.get(id).unwrap().name, name);
+            assert_eq!(store.get(id).unwrap().to_pet().name, name);
         }
     }
 

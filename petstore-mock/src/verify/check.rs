@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use super::Times;
 use crate::{
-    exchange::{Keys, Record},
+    exchange::{Masker, Record},
     journal::Journal,
     pattern::Pattern,
     printable::printable,
@@ -89,7 +89,7 @@ fn show(
     text: &mut String,
     pattern: &Pattern,
     records: &[Arc<Record>],
-    keys: &Keys,
+    keys: &Masker,
     matching: bool,
 ) {
     let mut near: Vec<_> =
@@ -102,7 +102,7 @@ fn show(
     }
     for (mismatches, record) in near.iter().take(NEAREST) {
         let (method, target) =
-            (printable(record.method.as_str()), printable(&keys.text(&record.target)));
+            (printable(record.method.as_str()), printable(&keys.target(&record.target)));
         let _ = write!(text, "\n  request {}, {method} {target}", record.number);
         if let Some(status) = record.status {
             let _ = write!(text, " -> {status}");

@@ -25,6 +25,17 @@ pub enum KeyError {
     Unsendable,
 }
 
+/// A key that is there from the start.
+#[derive(Clone)]
+pub(crate) struct FirstKey {
+    pub(crate) key: String,
+    pub(crate) plan: Plan,
+    pub(crate) name: Option<String>,
+}
+
+/// A key of this length is no part of another text by chance.
+const LONG_KEY: usize = 12;
+
 /// The accounts, by key.
 #[derive(Default)]
 pub(crate) struct Accounts {
@@ -39,6 +50,7 @@ impl Accounts {
         &mut self,
         key: Option<&str>,
         plan: Plan,
+        change: impl FnOnce(KeyLabel) -> KeyLabel,
         settings: &Settings,
     ) -> Result<(Box<str>, u32), KeyError> {
         let number = self.counted.saturating_add(1);
@@ -50,7 +62,7 @@ impl Accounts {
             return Err(KeyError::Taken);
         }
         self.counted = number;
-        self.by_key.insert(key.clone(), Account::new(label(number, &key, plan), settings));
+        self.by_key.insert(key.clone(), Account::new(change(label(number, &key, plan)), settings));
         Ok((key, number))
     }
 
@@ -70,9 +82,12 @@ impl Accounts {
     }
 
     /// Goes back to these keys, as they were when they were the first.
-    pub(super) fn reset(&mut self, first: &[(String, Plan)], settings: &Settings) {
-        let account = |(number, (key, plan)): (u32, &(String, Plan))| {
-            (Box::from(&**key), Account::new(label(number, key, *plan), settings))
+    pub(super) fn reset(&mut self, first: &[FirstKey], settings: &Settings) {
+        let account = |(number, first): (u32, &FirstKey)| {
+            let FirstKey { key, plan, name } = first;
+            let label = label(number, key, *plan);
+            let label = name.iter().fold(label, |label, name| label.named(name));
+            (Box::from(&**key), Account::new(label, settings))
         };
         self.by_key = (1..).zip(first).map(account).collect();
     }
@@ -88,6 +103,12 @@ impl Accounts {
 
     pub(super) fn number(&self, key: &str) -> Option<u32> {
         self.by_key.get(key).map(|account| account.label.number())
+    }
+
+    pub(super) fn hold_key(&self, text: &str) -> bool {
+        let holds = |key: &str| key.len() >= LONG_KEY && text.contains(key);
+        self.by_key.contains_key(text)
+            || text.len() > LONG_KEY && self.by_key.keys().any(|key| holds(key))
     }
 
     /// Returns an account by its number: that is for who administers, of whom there are few.

@@ -9,8 +9,8 @@ mod value;
 mod wait;
 
 pub(crate) use self::{
-    account::{Admitted, Verdict},
-    accounts::is_sendable,
+    account::Verdict,
+    accounts::{FirstKey, is_sendable},
     value::World,
 };
 pub use self::{

@@ -1,15 +1,15 @@
 //! What the service holds at one moment, to be put back later: in the same process, or as JSON in
 //! another.
 
+use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::accounts::Accounts;
 use crate::{
-    ban::Record,
-    model::Pet,
+    ban::BanRecord,
     plan::Plan,
     quota::{Allowance, Used},
-    store::{ChangeError, Order, Store},
+    state::{ChangeError, Content, Order, PetList, Store, StoredPet},
 };
 
 /// The form of the JSON; another one is refused.
@@ -39,7 +39,7 @@ const VERSION: u32 = 1;
 pub struct Snapshot {
     version: u32,
     last_id: i64,
-    pets: Vec<Pet>,
+    pets: PetList,
     orders: Vec<Order>,
     keys: Vec<KeyState>,
 }
@@ -52,11 +52,11 @@ struct KeyState {
     plan: Plan,
     minute: Used,
     day: Used,
-    record: Record,
+    record: BanRecord,
 }
 
 impl Snapshot {
-    pub(super) fn take(store: &Store, accounts: &mut Accounts) -> Self {
+    pub(super) fn take(store: Store, accounts: &mut Accounts) -> Self {
         let state = |(_, account): (&str, &mut super::account::Account)| {
             let [minute, day] = account.allowance.used();
             let record = account.record.clone();
@@ -68,13 +68,35 @@ impl Snapshot {
                 record,
             }
         };
+        let Content { last_id, pets, orders } = store.into();
         Self {
             version: VERSION,
-            last_id: store.last_id(),
-            pets: store.pets().to_vec(),
-            orders: store.orders().to_vec(),
+            last_id,
+            pets,
+            orders,
             keys: accounts.sorted().into_iter().map(state).collect(),
         }
+    }
+
+    /// Whether it takes long to make a store of it.
+    pub(super) fn is_large(&self) -> bool {
+        self.pets.len() > 10_000
+    }
+
+    /// Returns the JSON in pieces, each of which is written quickly: all at once would hold up every other
+    /// request.
+    pub(crate) fn into_json_pieces(self) -> impl Iterator<Item = Bytes> {
+        let (orders, keys) =
+            (serde_json::to_string(&self.orders), serde_json::to_string(&self.keys));
+        // Texts and numbers: there is nothing in it that JSON can't say.
+        let (orders, keys) = (orders.unwrap_or_default(), keys.unwrap_or_default());
+        let head = format!("{{\"version\":{},\"lastId\":{},\"pets\":[", self.version, self.last_id);
+        let tail = format!("],\"orders\":{orders},\"keys\":{keys}}}");
+        let pets = self.pets.pieces().to_vec().into_iter().enumerate().map(|(place, piece)| {
+            let pets = piece.iter().map(StoredPet::json).collect::<Vec<_>>().join(",");
+            Bytes::from(if place == 0 { pets } else { format!(",{pets}") })
+        });
+        std::iter::once(head.into()).chain(pets).chain(std::iter::once(tail.into()))
     }
 
     /// Returns the store it holds, if it can be one.
@@ -82,12 +104,11 @@ impl Snapshot {
         if self.version != VERSION {
             return Err(ChangeError::Snapshot("its version is not 1"));
         }
-        let store = Store::new(self.pets.clone(), self.orders.clone());
-        let twins = store.pets().iter().zip(store.pets().iter().skip(1));
-        if twins.into_iter().any(|(one, next)| one.id == next.id) {
+        if self.pets.had_twins() {
             return Err(ChangeError::Snapshot("two pets have one id"));
         }
-        Ok(store.with_last_id(self.last_id))
+        let (pets, orders) = (self.pets.clone(), self.orders.clone());
+        Ok(Content { last_id: self.last_id, pets, orders }.into())
     }
 
     /// Returns what the keys have used, if keys of these accounts can have.
@@ -119,7 +140,7 @@ pub(super) struct Restored {
     number: u32,
     plan: Plan,
     allowance: Allowance,
-    record: Record,
+    record: BanRecord,
 }
 
 impl Restored {

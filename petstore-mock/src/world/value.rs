@@ -6,11 +6,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::broadcast;
+use bytes::Bytes;
+use tokio::{runtime::Handle, sync::broadcast};
 
 use super::{
     account::Admitted,
-    accounts::{Accounts, KeyError, is_public},
+    accounts::{Accounts, FirstKey, KeyError, is_public},
     snapshot::Snapshot,
     usage::KeyUsage,
     wait::wait,
@@ -18,15 +19,23 @@ use super::{
 use crate::{
     changes::{Changes, What},
     clock::Clock,
-    data::Data,
+    exchange::KeyLabel,
     fault::{Fault, Faults},
     journal::Journal,
-    model::{NewPet, Pet},
+    model::NewPet,
     plan::Plan,
     quota::{Quota, Rate},
     settings::Settings,
-    store::{Change, ChangeError, Store},
+    state::{Applied, Change, ChangeError, Data, Store},
 };
+
+/// Frees a store that was replaced. To free a million pets takes longer than any request should wait.
+fn free(store: Option<Store>) {
+    let large = store.filter(Store::is_large);
+    if let (Some(large), Ok(runtime)) = (large, Handle::try_current()) {
+        runtime.spawn_blocking(move || drop(large));
+    }
+}
 
 /// The whole service, without its HTTP face.
 pub(crate) struct World {
@@ -38,6 +47,7 @@ pub(crate) struct World {
     accounts: Mutex<Accounts>,
     /// Shared with who writes it to a file.
     store: Arc<Mutex<Store>>,
+    #[cfg_attr(not(feature = "data"), expect(dead_code, reason = "there is none"))]
     data: Option<Data>,
     /// What `reset` goes back to.
     first: First,
@@ -45,7 +55,7 @@ pub(crate) struct World {
 
 /// How it all began.
 struct First {
-    keys: Vec<(String, Plan)>,
+    keys: Vec<FirstKey>,
     store: Store,
     faults: Vec<Fault>,
 }
@@ -59,15 +69,20 @@ impl World {
     pub(crate) fn new(
         clock: Clock,
         settings: Settings,
-        keys: impl IntoIterator<Item = (String, Plan)>,
+        keys: impl IntoIterator<Item = FirstKey>,
         store: Store,
     ) -> Result<Self, KeyError> {
         let first =
             First { keys: keys.into_iter().collect(), store: store.clone(), faults: vec![] };
         let changes = Changes::default();
         let world = Self {
+            journal: Arc::new(Journal::new(
+                settings.journal,
+                settings.severities,
+                clock.clone(),
+                changes.clone(),
+            )),
             clock,
-            journal: Arc::new(Journal::new(settings.journal)),
             faults: Faults::new(changes.clone()),
             changes,
             settings,
@@ -76,8 +91,9 @@ impl World {
             data: None,
             first,
         };
-        for (key, plan) in &world.first.keys {
-            world.add_key(Some(key), *plan)?;
+        for FirstKey { key, plan, name } in &world.first.keys {
+            let named = |label| name.iter().fold(label, |label: KeyLabel, name| label.named(name));
+            world.insert_key(Some(key), *plan, named)?;
         }
         Ok(world)
     }
@@ -87,7 +103,7 @@ impl World {
     pub(crate) async fn with_data(
         mut self,
         path: std::path::PathBuf,
-    ) -> Result<Self, crate::data::DataError> {
+    ) -> Result<Self, crate::state::DataError> {
         let (data, store) = Data::open(path, self.first.store.clone()).await?;
         (self.data, self.store) = (Some(data), store);
         Ok(self)
@@ -137,6 +153,11 @@ impl World {
         self.number(key).is_some()
     }
 
+    /// Returns whether a text is a valid key, or holds one that is too long to be there by chance.
+    pub(crate) fn holds_key(&self, text: &str) -> bool {
+        self.accounts().hold_key(text)
+    }
+
     /// Returns what the rate headers say to who has no valid key: Free's minute, untouched.
     pub(crate) fn rate_of_strangers(&self, now: Duration) -> Rate {
         Quota::new(Plan::Free.per_minute(), 60, self.settings.window).rate(now)
@@ -147,29 +168,44 @@ impl World {
         look(&self.store())
     }
 
-    /// Adds a pet and returns what `look` sees of it.
-    pub(crate) async fn add<T>(
-        &self,
-        mut pet: NewPet,
-        look: impl FnOnce(&Pet) -> T,
-    ) -> Result<T, ChangeError> {
+    /// Adds a pet and returns its id and its JSON.
+    pub(crate) async fn add(&self, mut pet: NewPet) -> Result<(i64, Bytes), ChangeError> {
         pet.status = pet.status.or(self.settings.default_status);
         let id = self.change(Change::Add { id: None, pet }).await?.unwrap_or_default();
+        let json = self.pet_json(id);
         // Only a test could remove it in between.
-        self.store().get(id).map(look).ok_or(ChangeError::NoSuchPet(id))
+        json.map(|json| (id, json)).ok_or(ChangeError::NoSuchPet(id))
+    }
+
+    /// Returns the JSON of a pet.
+    pub(crate) fn pet_json(&self, id: i64) -> Option<Bytes> {
+        self.store().get(id).map(|pet| Bytes::copy_from_slice(pet.json().as_bytes()))
+    }
+
+    /// Returns whether changes can be made: not while the data file can't be written.
+    pub(crate) async fn is_ready(&self) -> bool {
+        #[cfg(feature = "data")]
+        if let Some(data) = &self.data {
+            return data.is_ready().await;
+        }
+        true
     }
 
     /// Makes a change of the store; it is there when this returns. Returns the id of the pet it is
     /// about.
     pub(crate) async fn change(&self, change: Change) -> Result<Option<i64>, ChangeError> {
-        match &self.data {
-            Some(data) => data.change(change).await,
-            None => self.store().apply(change),
+        #[cfg(feature = "data")]
+        if let Some(data) = &self.data {
+            return data.change(change).await;
         }
+        let Applied { id, old } = self.store().change(change)?;
+        free(old);
+        Ok(id)
     }
 
     /// Stops keeping the store in a file, if it is kept there; from now on it can't be changed.
     pub(crate) fn close(&self) {
+        #[cfg(feature = "data")]
         if let Some(data) = &self.data {
             data.close();
         }
@@ -184,12 +220,12 @@ impl World {
 
     /// Puts another store in the place of what there is.
     pub(crate) async fn replace(&self, store: Store) -> Result<(), ChangeError> {
-        self.change(Change::Replace(Box::new(store))).await?;
+        self.change(Change::Replace(store)).await?;
         self.changes.tell(What::Pets);
         Ok(())
     }
 
-    /// Forgets the exchanges, and what the report says of them.
+    /// Forgets the exchanges.
     pub(crate) fn forget(&self) {
         self.journal.clear();
         self.changes.tell(What::Journal);
@@ -219,14 +255,23 @@ impl World {
         all.map(|(key, account)| (Box::from(key), account.label.number())).collect()
     }
 
-    /// Adds a key, or one that no one has where none is given; returns it and its number.
+    /// Adds a key for a test, or one that no one has where none is given; returns it and its number.
     pub(crate) fn add_key(
         &self,
         key: Option<&str>,
         plan: Plan,
     ) -> Result<(Box<str>, u32), KeyError> {
+        self.insert_key(key, plan, KeyLabel::made_by_test)
+    }
+
+    fn insert_key(
+        &self,
+        key: Option<&str>,
+        plan: Plan,
+        label: impl FnOnce(KeyLabel) -> KeyLabel,
+    ) -> Result<(Box<str>, u32), KeyError> {
         let mut accounts = self.accounts();
-        let (key, number) = accounts.add(key, plan, &self.settings)?;
+        let (key, number) = accounts.add(key, plan, label, &self.settings)?;
         if let Some(account) = accounts.get_mut(number) {
             self.journal.know(&key, &account.label, is_public(&key));
         }
@@ -258,6 +303,7 @@ impl World {
     /// Tells that a key was changed, if it was there.
     fn of_key(&self, was_there: bool) -> bool {
         if was_there {
+            self.changes.mark_boundary();
             self.changes.tell(What::Keys);
         }
         was_there
@@ -266,10 +312,17 @@ impl World {
     /// Goes back to how it all began, but for the clock.
     pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
         self.replace(self.first.store.clone()).await?;
-        self.accounts().reset(&self.first.keys, &self.settings);
+        {
+            let mut accounts = self.accounts();
+            accounts.reset(&self.first.keys, &self.settings);
+            for (key, account) in accounts.sorted() {
+                self.journal.know(key, &account.label, is_public(key));
+            }
+        }
         self.changes.tell(What::Keys);
         self.faults.clear();
         self.set_first_faults();
+        self.changes.mark_boundary();
         self.forget();
         Ok(())
     }
@@ -282,17 +335,28 @@ impl World {
     /// Returns what there is, to be put back later.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut accounts = self.accounts();
-        Snapshot::take(&self.store(), &mut accounts)
+        // A copy of the store shares its pets, so that nobody waits for it.
+        let store = self.store().clone();
+        Snapshot::take(store, &mut accounts)
     }
 
     /// Puts back what there was, all of it or nothing. Keys that have come since stay as they are.
     pub(crate) async fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        let store = snapshot.store()?;
+        let read = snapshot.clone();
+        let store = if let Ok(runtime) = Handle::try_current()
+            && snapshot.is_large()
+        {
+            let read = runtime.spawn_blocking(move || read.store()).await;
+            read.unwrap_or(Err(ChangeError::Snapshot("it can't be read")))?
+        } else {
+            read.store()?
+        };
         let usage = snapshot.usage(&mut self.accounts())?;
         self.replace(store).await?;
         let mut accounts = self.accounts();
         usage.into_iter().for_each(|key| key.put_back(&mut accounts));
         drop(accounts);
+        self.changes.mark_boundary();
         self.changes.tell(What::Keys);
         Ok(())
     }

@@ -35,7 +35,7 @@ fn the_help_names_its_commands_and_flags() {
     Commands:
       serve        Serves until SIGINT or SIGTERM; so does the mock without a command
       exec         Serves while another command runs, and ends as that ends
-      health       Asks a mock whether it serves: exit status 0 if it does
+      health       Asks a mock whether it is ready: exit status 0 if it is
       openapi      Prints the OpenAPI document of the service
       completions  Prints a script by which a shell completes the commands and flags of petstore-mock
       help         Print this message or the help of the given subcommand(s)
@@ -73,8 +73,11 @@ fn the_help_names_its_commands_and_flags() {
               The variable PETSTORE_MOCK_ADMIN_TOKEN does the same; without either, it can't be.
 
     Service:
-          --key <KEY=PLAN>
+          --key <[NAME:]KEY=PLAN>
               Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
+
+              With a name, NAME:KEY=PLAN, reports and the journal show the key by that; write :KEY=PLAN
+              for a key that holds a colon and has no name.
 
               The first one replaces the four that are there otherwise: free-key=free, pro-key=pro,
               business-key=business, enterprise-key=enterprise. Assumption: the specification does not
@@ -93,6 +96,16 @@ fn the_help_names_its_commands_and_flags() {
 
               A pet that was answered 201 is there after the process was killed. The seed is for a new
               or empty file only. One petstore-mock at a time can use a file.
+
+          --faults <FILE>
+              JSON file with an array of faults that are there from the start.
+
+              Each is what POST /_mock/faults takes, such as {"operation": "listPets", "effect":
+              {"status": 503}}.
+
+          --start-at <DATE>
+              Date at which the mock's clock starts, such as 2030-12-04 or 2030-12-04T23:59:00Z
+              (default: now)
     "#);
 }
 
@@ -187,12 +200,19 @@ fn the_help_marks_what_is_assumed() {
           --report <FILE>
               File to write the compliance report on the client to, when the server stops.
 
-              Its name says in which format: .txt, .json, .xml (JUnit), .md or .html.
+              Its name says in which format: .txt, .json, .xml (JUnit) or .md.
 
           --report-format <FORMAT>
               Format of that file, whatever its name
 
-              [possible values: text, json, junit, markdown, html]
+              [possible values: text, json, junit, markdown]
+
+          --rule <NAME=SEVERITY>
+              Severity of a rule: off, notice, warning or violation (repeatable).
+
+              Rules: told-to-wait, back-off, repeated-post, key-in-url (violations), retry-after,
+              steady-retry, repeated-error, key-scheme (warnings), quota-ignored, deprecated,
+              keep-alive, user-agent (notices). A notice never fails a run.
 
           --fail-on <SEVERITY>
               End with 3 if the report has violations; with `warnings`, also if it has warnings

@@ -1,0 +1,36 @@
+//! Adds many pets, 16 at once. The client waits where the quotas ask for it, so nothing is refused.
+//!
+//! `cargo run -p petstore-client --example concurrent`
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use futures_util::{StreamExt as _, stream};
+use petstore_client::{Client, NewPet};
+use petstore_mock::{MockServer, Plan};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = MockServer::builder().key("key", Plan::Business).start().await?;
+    let client = Client::new(server.url(), "key")?;
+    let new: Vec<_> = (1..=100).map(|number| NewPet::new(format!("Pet {number}"), 7)).collect();
+
+    let calls = stream::iter(&new).map(|pet| client.pets().create(pet).send());
+    let mut calls = calls.buffer_unordered(16);
+    let mut added = 0;
+    while let Some(result) = calls.next().await {
+        result?;
+        added += 1;
+        if added % 25 == 0 {
+            // Another call in the loop holds up none of the 16.
+            println!("{added} added, {} on the first page", client.pets().list().await?.len());
+        }
+    }
+
+    // A call owns what it needs: it can be spawned, and joined with others.
+    let spawned = tokio::spawn(client.pets().create(&new[0]).send());
+    let (page, orders) =
+        tokio::try_join!(client.pets().list().send(), client.store().orders().send())?;
+    println!("{} pets, {} orders", page.len(), orders.as_array().map_or(0, Vec::len));
+    println!("{} is number {}", new[0].name, spawned.await??.id);
+    assert_eq!(client.rate_limits().throttled, 0);
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! A key that is rotated while the program runs: no call fails.
+//!
+//! `cargo run -p petstore-client --example keys`
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use petstore_client::auth::{ApiKeyProvider, CachingProvider};
+use petstore_client::{ApiKey, BoxError, Client};
+use petstore_mock::{MockServer, Plan};
+
+/// A vault, from which it takes a while to get a key.
+struct Vault {
+    is_rotated: Arc<AtomicBool>,
+}
+
+impl ApiKeyProvider for Vault {
+    async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        println!("the vault is asked{}", if rejected.is_some() { ", after a 401" } else { "" });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let key = if self.is_rotated.load(Ordering::Relaxed) { "new-key" } else { "old-key" };
+        Ok(ApiKey::new(key))
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = MockServer::builder().key("old-key", Plan::Business).start().await?;
+    let is_rotated = Arc::new(AtomicBool::new(false));
+    let vault = Vault { is_rotated: Arc::clone(&is_rotated) };
+    let keys = Arc::new(CachingProvider::new(vault, Duration::from_secs(300)));
+    let client = Client::builder(server.url()).api_key_provider(Arc::clone(&keys)).build()?;
+    for _ in 0..3 {
+        client.pets().list().await?;
+    }
+
+    println!("the key is rotated");
+    server.keys().insert("new-key", Plan::Business)?;
+    is_rotated.store(true, Ordering::Relaxed);
+    if let Some(old) = server.keys().get("old-key") {
+        old.remove();
+    }
+    let page = client.pets().list().await?;
+    println!("{} pets after {} attempts", page.len(), page.meta().attempts());
+
+    // A program that hears of a rotation need not wait for a 401.
+    keys.invalidate();
+    client.pets().list().await?;
+    Ok(())
+}

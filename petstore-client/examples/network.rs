@@ -1,0 +1,55 @@
+//! TLS, time limits, retries; and an HTTP client of the program's own in place of the built-in one.
+//!
+//! `cargo run -p petstore-client --example network`
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::time::Duration;
+
+use petstore_client::retry::{Backoff, RetryAdvice, RetryBudget};
+use petstore_client::transport::{Proxy, Tls, TransportError, transport_fn};
+use petstore_client::{Bytes, Client};
+use petstore_mock::MockServer;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = MockServer::builder().tls().start().await?;
+    let authority = server.ca_certificate().unwrap_or_default();
+    let client = Client::builder(server.url())
+        .api_key("business-key")
+        .user_agent("kennel/2.1")
+        .connect_timeout(Duration::from_secs(3))
+        .read_timeout(Duration::from_secs(5))
+        .tls(Tls::new().root_certificates(authority).only_root_certificates(true))
+        .proxy(Proxy::all("http://proxy.internal:3128").basic_auth("kennel", "pw"))
+        .backoff(Backoff::new().initial(Duration::from_millis(100)).max(Duration::from_secs(5)))
+        .retry_budget(RetryBudget::new().ratio(0.1))
+        .retry_classifier(|attempt| match attempt.error.code() {
+            Some("reindexing") => RetryAdvice::Retry,
+            _ => RetryAdvice::Default,
+        })
+        .build()?;
+    println!("{} pets by the built-in transport", client.pets().list().await?.len());
+
+    let roots = [reqwest::Certificate::from_pem(authority.as_bytes())?];
+    let http = reqwest::Client::builder().tls_certs_merge(roots).build()?;
+    let own = transport_fn(move |request| send(http.clone(), request));
+    let client = Client::builder(server.url()).api_key("business-key").transport(own).build()?;
+    println!("{} pets by another one", client.pets().list().await?.len());
+    Ok(())
+}
+
+async fn send(
+    http: reqwest::Client,
+    request: http::Request<Bytes>,
+) -> Result<http::Response<Bytes>, TransportError> {
+    let request = reqwest::Request::try_from(request).map_err(TransportError::connect)?;
+    let response = http.execute(request).await.map_err(|error| match error.is_connect() {
+        true => TransportError::connect(error),
+        false => TransportError::interrupted(error),
+    })?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    let body = response.bytes().await.map_err(TransportError::interrupted)?;
+    let mut whole = http::Response::new(body);
+    (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
+    Ok(whole)
+}

@@ -1,0 +1,33 @@
+//! What the client does, as spans and logs, and as events for metrics.
+//!
+//! `cargo run -p petstore-client --example tracing`
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use petstore_client::events::Event;
+use petstore_client::{Client, NewPet};
+use petstore_mock::{MockServer, Plan};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).init();
+    let server = MockServer::builder().key("key", Plan::Business).start().await?;
+    let bytes = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&bytes);
+    let client = Client::builder(server.url())
+        .api_key("key")
+        .on_event(move |event| {
+            if let Event::Finished(done) = event
+                && let Ok(response) = done.outcome
+            {
+                count.fetch_add(response.body.len() as u64, Ordering::Relaxed);
+            }
+        })
+        .build()?;
+    client.pets().create(&NewPet::new("Rex", 7)).await?;
+    let page = client.pets().list().await?;
+    println!("{} pets in {} bytes", page.len(), bytes.load(Ordering::Relaxed));
+    Ok(())
+}

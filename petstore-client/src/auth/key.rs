@@ -1,0 +1,86 @@
+//! An API key, kept out of sight.
+
+use std::fmt;
+
+use http::HeaderValue;
+use zeroize::Zeroizing;
+
+/// An API key for the service (specification, section 5).
+///
+/// `Debug` shows `ApiKey(…)` and never the key; there is no `Display`. This value's memory is
+/// overwritten when the last copy is dropped. The `Authorization` header built from it is marked
+/// sensitive, so that HTTP libraries do not log it; the memory of that header is not overwritten,
+/// since the HTTP stack copies it.
+///
+/// ```
+/// use petstore_client::ApiKey;
+///
+/// let key = ApiKey::new("s3cret");
+/// assert_eq!(format!("{key:?}"), "ApiKey(…)");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(Zeroizing<String>);
+
+impl ApiKey {
+    /// Wraps a key. It is checked when a client is built with it, or when it is first sent.
+    #[must_use]
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(Zeroizing::new(key.into()))
+    }
+
+    /// Returns the `Authorization` value (RFC 6750, section 2.1), or what makes the key unusable.
+    pub(crate) fn authorization(&self) -> Result<HeaderValue, String> {
+        if self.0.is_empty() {
+            return Err("it is empty".to_owned());
+        }
+        if let Some(position) = self.0.chars().position(|c| !c.is_ascii_graphic()) {
+            return Err(format!(
+                "its character {} is a space, a line break or outside printable ASCII; \
+                 trim what was read with the key",
+                position + 1
+            ));
+        }
+        let text = Zeroizing::new(format!("Bearer {}", self.0.as_str()));
+        let mut value = HeaderValue::from_str(&text)
+            .map_err(|_| "it cannot be written into a header".to_owned())?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}
+
+impl From<&str> for ApiKey {
+    fn from(key: &str) -> Self {
+        Self::new(key)
+    }
+}
+
+impl From<String> for ApiKey {
+    fn from(key: String) -> Self {
+        Self::new(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_a_key_with_a_line_break_without_repeating_it() {
+        let problem = ApiKey::new("abc\n").authorization().unwrap_err();
+        assert!(problem.contains("character 4"), "{problem}");
+        assert!(!problem.contains("abc"), "{problem}");
+    }
+
+    #[test]
+    fn marks_the_header_sensitive() {
+        let header = ApiKey::new("abc").authorization().unwrap();
+        assert!(header.is_sensitive());
+        assert_eq!(header.as_bytes(), b"Bearer abc");
+    }
+}

@@ -1,0 +1,316 @@
+//! For tests of programs that use the client, without a socket (feature `test-util`).
+//!
+//! A function plays the service: [`client`] makes a client of it, and [`FakeService`] records what it
+//! was sent. Values that only the client makes can be made: [`ErrorBuilder`],
+//! [`Page::from_items`], [`Response::from_parts`]. For the whole service with its quotas, bans and
+//! faults, over a real socket, there is the crate `petstore-mock`.
+//!
+//! ```
+//! use petstore_client::{Client, Error, NewPet, Pet, StatusCode, test_util};
+//!
+//! // What is tested.
+//! async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
+//!     Ok(client.pets().create(&NewPet::new(name, 7)).await?.id)
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let client = test_util::client(|request| match (request.method().as_str(), request.uri().path()) {
+//!     ("POST", "/v1/pets") => test_util::json(StatusCode::CREATED, &Pet::new(5, "Rex", 7)),
+//!     _ => test_util::problem(StatusCode::NOT_FOUND, "pet_not_found", "no such pet"),
+//! });
+//! assert_eq!(adopt(&client, "Rex").await.unwrap(), 5);
+//! # });
+//! ```
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response as HttpResponse, StatusCode, header};
+use serde::Serialize;
+use serde_json::json;
+use url::Url;
+
+use crate::builder::ClientBuilder;
+use crate::client::Client;
+use crate::clock;
+use crate::deprecation::Deprecation;
+use crate::error::{CallStats, Error, ErrorKind, ErrorResponse, Failure, TimeoutKind};
+use crate::page::{NextPage, Page};
+use crate::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
+use crate::response::{Response, ResponseMeta};
+use crate::retry::{Backoff, may_have_acted};
+use crate::transport::{Transport, TransportError};
+
+/// The base URL of [`client`].
+const BASE_URL: &str = "http://petstore.test/v1";
+
+/// A service that is a function, as a transport. It records what it was sent; keep it in an `Arc` to
+/// look at that.
+///
+/// ```
+/// use std::sync::Arc;
+/// use petstore_client::test_util::{self, FakeService};
+/// use petstore_client::transport::TransportError;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let down = Arc::new(FakeService::new(|_| Err(TransportError::connect("refused"))));
+/// let client = test_util::builder().transport(Arc::clone(&down)).max_attempts(3).build().unwrap();
+/// assert!(client.pets().list().await.unwrap_err().is_connect());
+/// assert_eq!(down.requests().len(), 3);
+/// # });
+/// ```
+pub struct FakeService<F> {
+    respond: F,
+    requests: Mutex<Vec<Request<Bytes>>>,
+}
+
+impl<F> FakeService<F>
+where
+    F: Fn(&Request<Bytes>) -> Result<HttpResponse<Bytes>, TransportError> + Send + Sync + 'static,
+{
+    /// Makes a service of a function.
+    pub fn new(respond: F) -> Self {
+        Self { respond, requests: Mutex::default() }
+    }
+
+    /// Returns the requests so far, without `Authorization`.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request<Bytes>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl<F> Transport for FakeService<F>
+where
+    F: Fn(&Request<Bytes>) -> Result<HttpResponse<Bytes>, TransportError> + Send + Sync + 'static,
+{
+    async fn send(&self, request: Request<Bytes>) -> Result<HttpResponse<Bytes>, TransportError> {
+        let mut shown = request.clone();
+        shown.headers_mut().remove(header::AUTHORIZATION);
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(shown);
+        (self.respond)(&request)
+    }
+}
+
+impl<F> fmt::Debug for FakeService<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FakeService").finish_non_exhaustive()
+    }
+}
+
+/// Returns a client of a service that is a function. It shares no limits with other clients and does
+/// not pause between attempts; its base URL is `http://petstore.test/v1`.
+///
+/// # Panics
+///
+/// Never: its settings are valid.
+pub fn client<F>(respond: F) -> Client
+where
+    F: Fn(&Request<Bytes>) -> Result<HttpResponse<Bytes>, TransportError> + Send + Sync + 'static,
+{
+    builder().transport(FakeService::new(respond)).build().expect("these settings are valid")
+}
+
+/// Returns the builder that [`client`] uses, without a transport.
+pub fn builder() -> ClientBuilder {
+    Client::builder(BASE_URL)
+        .api_key("test-key")
+        .allow_insecure_http(true)
+        .isolated_limits()
+        .backoff(Backoff::new().max(Duration::ZERO))
+}
+
+/// Responds with JSON.
+///
+/// # Errors
+///
+/// Where the value cannot be written as JSON.
+pub fn json(
+    status: StatusCode,
+    body: &(impl Serialize + ?Sized),
+) -> Result<HttpResponse<Bytes>, TransportError> {
+    let body = serde_json::to_vec(body).map_err(TransportError::interrupted)?;
+    let mut response = HttpResponse::new(body.into());
+    *response.status_mut() = status;
+    let json = header::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    Ok(response)
+}
+
+/// Responds with the service's Error (specification, section 2).
+///
+/// # Errors
+///
+/// Never; the type is that of [`FakeService`].
+pub fn problem(
+    status: StatusCode,
+    code: &str,
+    message: &str,
+) -> Result<HttpResponse<Bytes>, TransportError> {
+    json(status, &json!({"code": code, "message": message, "status": status.as_u16()}))
+}
+
+/// Makes an [`Error`], for code that handles one.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_client::{ErrorKind, test_util::ErrorBuilder};
+///
+/// let error = ErrorBuilder::new(ErrorKind::RateLimited).retry_after(Duration::from_secs(5)).build();
+/// assert!(error.is_rate_limited());
+/// assert_eq!(error.retry_after(), Some(Duration::from_secs(5)));
+/// ```
+#[derive(Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct ErrorBuilder {
+    failure: Failure,
+    stats: CallStats,
+}
+
+impl ErrorBuilder {
+    /// Starts an error of a kind, as a first attempt ends with it.
+    pub fn new(kind: ErrorKind) -> Self {
+        let said = "made for a test";
+        let origin = || "http://petstore.test".to_owned();
+        let timeout =
+            |limit, sent| Failure::Timeout { limit, after: Duration::from_secs(30), sent };
+        Self::of(match kind {
+            ErrorKind::Config => Failure::Config { setting: "setting", problem: said.to_owned() },
+            ErrorKind::InvalidRequest => Failure::InvalidRequest(said.to_owned()),
+            ErrorKind::Credentials => Failure::Credentials(said.into()),
+            ErrorKind::Unauthorized => return Self::response(StatusCode::UNAUTHORIZED, ""),
+            ErrorKind::NotFound => return Self::response(StatusCode::NOT_FOUND, ""),
+            ErrorKind::Gone => return Self::response(StatusCode::GONE, ""),
+            ErrorKind::Rejected => return Self::response(StatusCode::BAD_REQUEST, ""),
+            ErrorKind::Server => return Self::response(StatusCode::INTERNAL_SERVER_ERROR, ""),
+            ErrorKind::RateLimited => return Self::response(StatusCode::TOO_MANY_REQUESTS, ""),
+            ErrorKind::Connect => Failure::Connect { origin: origin(), source: said.into() },
+            ErrorKind::Tls => Failure::Tls { origin: origin(), source: said.into() },
+            ErrorKind::Timeout => timeout(TimeoutKind::Attempt, true),
+            ErrorKind::Interrupted => Failure::Interrupted(said.into()),
+            ErrorKind::Decode => Failure::NoResponse,
+            ErrorKind::BodyTooLarge => {
+                Failure::BodyTooLarge { limit: 10 * 1024 * 1024, status: Some(StatusCode::OK) }
+            }
+            ErrorKind::Paging => Failure::Paging(said.to_owned()),
+            ErrorKind::Runtime => Failure::Runtime(said),
+        })
+    }
+
+    /// Starts the error of a response that is no success; its kind follows from the status.
+    pub fn response(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        let mut response = HttpResponse::new(body.into());
+        *response.status_mut() = status;
+        let response = ErrorResponse::new(response);
+        let blocked = blocked_for(Duration::from_secs(60));
+        Self::of(match status {
+            StatusCode::TOO_MANY_REQUESTS => {
+                Failure::RateLimited { blocked, allowed: None, response: Some(response) }
+            }
+            _ => Failure::Response(response),
+        })
+    }
+
+    fn of(failure: Failure) -> Self {
+        let may_have_acted = match failure.response() {
+            Some(response) => may_have_acted(response.status),
+            None => !failure.not_sent(),
+        };
+        Self { failure, stats: CallStats { attempts: 1, may_have_acted, ..CallStats::default() } }
+    }
+
+    /// Sets [`retry_after`](Error::retry_after) and [`retry_at`](Error::retry_at), of a rate limit or
+    /// of a 5xx.
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        match &mut self.failure {
+            Failure::RateLimited { blocked, .. } => *blocked = blocked_for(wait),
+            Failure::Response(response) => {
+                let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                response.headers.insert("retry-after-ms", millis.into());
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// Sets [`attempts`](Error::attempts).
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.stats.attempts = attempts;
+        self
+    }
+
+    /// Sets [`may_have_been_processed`](Error::may_have_been_processed).
+    pub fn may_have_been_processed(mut self, yes: bool) -> Self {
+        self.stats.may_have_acted = yes;
+        self
+    }
+
+    /// Makes the error.
+    #[must_use]
+    pub fn build(self) -> Error {
+        Error::new(self.failure).with_stats(self.stats)
+    }
+}
+
+fn blocked_for(wait: Duration) -> Blocked {
+    Blocked::new(BlockReason::Unknown, clock::wall() + wait, wait)
+}
+
+impl<T> Response<T> {
+    /// Makes a response, for a test.
+    pub fn from_parts(value: T, meta: ResponseMeta) -> Self {
+        Self::new(value, meta)
+    }
+}
+
+impl Default for ResponseMeta {
+    /// Makes that of a 200 without headers at the first attempt, for a test.
+    fn default() -> Self {
+        Self {
+            operation: "test".into(),
+            url: Url::parse(BASE_URL).expect("it is a URL"),
+            page_size: None,
+            status: StatusCode::OK,
+            headers: HeaderMap::new(),
+            deprecation: None,
+            stats: CallStats { attempts: 1, ..CallStats::default() },
+            redactor: None,
+        }
+    }
+}
+
+impl ResponseMeta {
+    /// Sets the headers, for a test; quota, date and deprecation are read from them.
+    #[must_use]
+    pub fn with_headers(mut self, headers: HeaderMap) -> Self {
+        self.deprecation = Deprecation::read(&headers).map(Box::new);
+        self.headers = headers;
+        self
+    }
+}
+
+impl<T> Page<T> {
+    /// Makes the last page of a list, for a test.
+    #[must_use]
+    pub fn from_items(items: Vec<T>) -> Self {
+        Self::new(items, usize::MAX, NextPage::None)
+    }
+}
+
+impl QuotaWindow {
+    /// Makes a window, for a test.
+    #[must_use]
+    pub fn new(quota: Quota, limit: u64, remaining: u64, reset: SystemTime) -> Self {
+        Self { quota, limit, remaining, reset }
+    }
+}
+
+impl Blocked {
+    /// Makes a block, for a test.
+    #[must_use]
+    pub fn new(reason: BlockReason, until: SystemTime, remaining: Duration) -> Self {
+        Self { reason, until, remaining }
+    }
+}

@@ -1,0 +1,550 @@
+//! The mock's own time: where it comes from, how a test moves it, and how to wait for it.
+//!
+//! Everything that depends on time (quotas, bans, `Date`, delays, the removal of an operation) gets `now`
+//! as an argument; this is the one place that reads it. Inside the crate, an instant is the [`Duration`]
+//! since the Unix epoch, because that is what the service's headers speak.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use tokio::sync::watch;
+
+use crate::real_time;
+
+/// The last second of the year 9999, after which HTTP has no date: no clock goes further.
+pub(crate) const END: Duration = Duration::from_secs(253_402_300_799);
+
+/// The fastest a clock can go: 11 days in a second.
+const FASTEST: f64 = 1_000_000.0;
+
+/// How a clock is set.
+#[derive(Clone, Copy, Debug)]
+struct ClockState {
+    /// When the source read this,
+    read: Duration,
+    /// the clock showed this, counted from the Unix epoch,
+    shown: Duration,
+    /// and from then on it goes this many times as fast as the source: 0 to [`FASTEST`].
+    pace: f64,
+}
+
+impl ClockState {
+    /// Returns what the clock shows when the source reads `now`.
+    fn at(&self, now: Duration) -> Duration {
+        let passed = now.saturating_sub(self.read);
+        // Exactly, where nothing has to be reckoned.
+        let passed = if self.pace == 1.0 { passed } else { times(passed, self.pace) };
+        self.shown.saturating_add(passed).min(END)
+    }
+
+    /// Returns how much of the source's time passes while the clock goes on by `left`; nothing if it
+    /// stands still.
+    fn source_time(&self, left: Duration) -> Option<Duration> {
+        (self.pace > 0.0).then(|| {
+            let exact = if self.pace == 1.0 { left } else { times(left, 1.0 / self.pace) };
+            // Never too early by what was rounded off: that would be a loop without a wait.
+            exact.saturating_add(Duration::from_micros(1))
+        })
+    }
+
+    /// Returns the state set forward by this.
+    fn advanced(&self, now: Duration, by: Duration) -> Self {
+        let shown = self.at(now).saturating_add(by).min(END);
+        Self { read: now, shown, pace: self.pace }
+    }
+
+    /// Returns the state that goes on from here at another pace.
+    fn paced(&self, now: Duration, pace: f64) -> Self {
+        Self { read: now, shown: self.at(now), pace: possible(pace) }
+    }
+}
+
+/// Returns the nearest pace a clock can have; what is no number is none.
+fn possible(pace: f64) -> f64 {
+    if pace.is_nan() { 0.0 } else { pace.clamp(0.0, FASTEST) }
+}
+
+fn times(time: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(time.as_secs_f64() * factor).unwrap_or(Duration::MAX)
+}
+
+/// What passes by itself.
+enum Source {
+    /// The machine's time. The latest reading, in nanoseconds since the Unix epoch (they fit until the
+    /// year 2554), since the machine's clock may be set back and the mock's may not.
+    System(AtomicU64),
+    /// The time of a tokio runtime.
+    Runtime(tokio::time::Instant),
+}
+
+impl Source {
+    const fn system() -> Self {
+        Self::System(AtomicU64::new(0))
+    }
+
+    fn runtime() -> Self {
+        Self::Runtime(tokio::time::Instant::now())
+    }
+
+    /// Returns the time it is, since a moment of the source's own; it never goes back.
+    fn read(&self) -> Duration {
+        match self {
+            Self::System(latest) => {
+                let now = u64::try_from(system_now().as_nanos()).unwrap_or(u64::MAX);
+                Duration::from_nanos(now.max(latest.fetch_max(now, Ordering::Relaxed)))
+            }
+            Self::Runtime(anchor) => tokio::time::Instant::now().saturating_duration_since(*anchor),
+        }
+    }
+
+    /// Waits until this much has passed, or for a few weeks if that is shorter.
+    async fn pass(&self, wait: Duration) {
+        match self {
+            Self::System(_) => real_time::sleep(wait).await,
+            Self::Runtime(_) => tokio::time::sleep(wait).await,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads it")]
+fn system_now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// A clock that can be moved forward, stopped, and made to go faster; its clones share one time.
+///
+/// Quotas, bans, `Date`, `Retry-After`, delays and the removal date of the deprecated operation all
+/// hang on it, so that a test can let a day pass in a moment. It never goes back, and no further than
+/// the end of the year 9999, the last that an HTTP date can name.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use petstore_mock::Clock;
+///
+/// let clock = Clock::frozen(SystemTime::UNIX_EPOCH);
+/// let same = clock.clone();
+/// clock.advance(Duration::from_secs(86_400));
+/// assert_eq!(same.now(), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));
+/// ```
+#[derive(Clone)]
+pub struct Clock(Arc<SharedClock>);
+
+struct SharedClock {
+    source: Source,
+    /// Who waits for the clock watches it, to reckon anew when it is set.
+    state: watch::Sender<ClockState>,
+}
+
+impl Clock {
+    /// Returns a clock that follows the machine's. Where that is set back, it stands still until the
+    /// machine has caught up.
+    #[must_use]
+    pub fn system() -> Self {
+        Self::new(Source::system(), None, 1.0)
+    }
+
+    /// Returns a clock that stands still at `at` until it is advanced, or goes on at
+    /// [`resume`](Self::resume).
+    ///
+    /// An instant before 1970 or after the year 9999 becomes the nearest one in between.
+    #[must_use]
+    pub fn frozen(at: SystemTime) -> Self {
+        Self::new(Source::system(), Some(at), 0.0)
+    }
+
+    /// Returns a clock that reads `start` now and goes `factor` times as fast as real time: at 60, a
+    /// minute's quota is back after a second.
+    ///
+    /// The factor is the nearest one from 0 to 1,000,000, and 0 for what is no number.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use petstore_mock::Clock;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let clock = Clock::scaled(SystemTime::UNIX_EPOCH, 100_000.0);
+    /// clock.sleep(Duration::from_secs(60)).await;
+    /// assert!(clock.now() >= SystemTime::UNIX_EPOCH + Duration::from_secs(60));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn scaled(start: SystemTime, factor: f64) -> Self {
+        Self::new(Source::system(), Some(start), possible(factor))
+    }
+
+    /// Returns a clock that reads `start` now and then follows the time of the tokio runtime,
+    /// paused time (`tokio::time::pause`) included.
+    ///
+    /// Make it on the runtime it is to follow.
+    #[must_use]
+    pub fn runtime(start: SystemTime) -> Self {
+        Self::new(Source::runtime(), Some(start), 1.0)
+    }
+
+    fn new(source: Source, start: Option<SystemTime>, pace: f64) -> Self {
+        let read = source.read();
+        let shown = start.map_or(read, since_epoch);
+        Self(Arc::new(SharedClock {
+            source,
+            state: watch::Sender::new(ClockState { read, shown, pace }),
+        }))
+    }
+
+    /// Returns the time it is, between 1970 and the end of the year 9999.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        UNIX_EPOCH + self.since_epoch()
+    }
+
+    /// Returns how many times as fast as its source the clock goes: 0 while it is frozen, 1 where it
+    /// simply follows the machine or the runtime.
+    #[must_use]
+    pub fn pace(&self) -> f64 {
+        self.0.state.borrow().pace
+    }
+
+    /// Returns what the clock does, in a word.
+    pub(crate) fn mode(&self) -> &'static str {
+        let pace = self.pace();
+        match self.0.source {
+            _ if pace == 0.0 => "frozen",
+            _ if pace != 1.0 => "scaled",
+            Source::System(_) => "system",
+            Source::Runtime(_) => "runtime",
+        }
+    }
+
+    /// Moves the clock forward, for all its clones.
+    pub fn advance(&self, by: Duration) {
+        self.set(|state, now| state.advanced(now, by));
+    }
+
+    /// Moves the clock forward to `at`, if it is not past that already.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use petstore_mock::Clock;
+    ///
+    /// let removal = SystemTime::UNIX_EPOCH + Duration::from_secs(1_922_659_200);
+    /// let clock = Clock::frozen(SystemTime::UNIX_EPOCH);
+    /// clock.advance_to(removal);
+    /// clock.advance_to(SystemTime::UNIX_EPOCH);
+    /// assert_eq!(clock.now(), removal);
+    /// ```
+    pub fn advance_to(&self, at: SystemTime) {
+        let at = since_epoch(at);
+        self.set(|state, now| state.advanced(now, at.saturating_sub(state.at(now))));
+    }
+
+    /// Stops the clock where it is, for all its clones.
+    pub fn freeze(&self) {
+        self.scale(0.0);
+    }
+
+    /// Lets the clock go on from where it is, as fast as the machine's or the runtime's.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use petstore_mock::Clock;
+    ///
+    /// let clock = Clock::system();
+    /// clock.freeze();
+    /// assert_eq!(clock.now(), clock.now());
+    /// clock.resume();
+    /// assert_eq!(clock.pace(), 1.0);
+    /// ```
+    pub fn resume(&self) {
+        self.scale(1.0);
+    }
+
+    /// Lets the clock go on from where it is, `factor` times as fast as its source: see
+    /// [`Clock::scaled`].
+    pub fn scale(&self, factor: f64) {
+        self.set(|state, now| state.paced(now, factor));
+    }
+
+    /// Waits until the clock has gone on by `time`: by itself, or because it was moved.
+    ///
+    /// While it is frozen, that is until someone advances it. A clock that follows the machine's waits
+    /// in real time, also where the time of the runtime is paused.
+    pub async fn sleep(&self, time: Duration) {
+        self.wait_until(self.since_epoch().saturating_add(time).min(END)).await;
+    }
+
+    /// Waits until the clock reads `at`, as [`Clock::sleep`] does; not at all if it is past that.
+    pub async fn sleep_until(&self, at: SystemTime) {
+        self.wait_until(since_epoch(at)).await;
+    }
+
+    /// Waits until the clock reads `at`, counted from the Unix epoch.
+    pub(crate) async fn wait_until(&self, at: Duration) {
+        let mut changes = self.0.state.subscribe();
+        loop {
+            // Marked as seen before it is looked at: what is set from now on ends the wait below.
+            let state = *changes.borrow_and_update();
+            let left = at.saturating_sub(state.at(self.0.source.read()));
+            if left.is_zero() {
+                return;
+            }
+            let pass = async {
+                match state.source_time(left) {
+                    Some(wait) => self.0.source.pass(wait).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = changes.changed() => {}
+                () = pass => {}
+            }
+        }
+    }
+
+    /// Returns the time since the Unix epoch.
+    pub(crate) fn since_epoch(&self) -> Duration {
+        // Held while the source is read: a state that is set in between would show an earlier time.
+        let state = self.0.state.borrow();
+        state.at(self.0.source.read())
+    }
+
+    /// Returns what tells of each time that the clock is set.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch(self.0.state.subscribe())
+    }
+
+    fn set(&self, change: impl FnOnce(&ClockState, Duration) -> ClockState) {
+        self.0.state.send_modify(|state| *state = change(state, self.0.source.read()));
+    }
+}
+
+/// Tells of each time that a clock is set.
+#[derive(Debug)]
+pub(crate) struct Watch(watch::Receiver<ClockState>);
+
+impl Watch {
+    /// Waits until the clock has been set since this was made, or since the last time.
+    pub(crate) async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            // The clock is gone, and nobody can set it.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::system()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clock")
+            .field("mode", &self.mode())
+            .field("pace", &self.pace())
+            .field("now", &httpdate::HttpDate::from(self.now()).to_string())
+            .finish()
+    }
+}
+
+/// Returns the instant that lies so long after the Unix epoch; no later one than a clock can show.
+pub(crate) fn instant(since_epoch: Duration) -> SystemTime {
+    UNIX_EPOCH + since_epoch.min(END)
+}
+
+/// Returns a time of so many seconds, if it is from 0 to the 253,402,300,799 from 1970 to the end of
+/// the year 9999: what goes further is a mistake.
+pub(crate) fn time(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= END)
+}
+
+fn since_epoch(at: SystemTime) -> Duration {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().min(END)
+}
+
+/// Reads an instant: `2030-12-05T00:00:00Z` (RFC 3339; a date alone is its first second), or seconds
+/// since the Unix epoch.
+pub(crate) fn parse_date(text: &str) -> Result<SystemTime, ParseDateError> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let seconds = text.parse().map(Duration::from_secs).map_err(|_| ParseDateError)?;
+        return if seconds <= END { Ok(instant(seconds)) } else { Err(ParseDateError) };
+    }
+    let midnight = format!("{text}T00:00:00Z");
+    let date = if text.len() == "2030-12-05".len() { &midnight } else { text };
+    humantime::parse_rfc3339_weak(date).map_err(|_| ParseDateError)
+}
+
+/// The text is not a date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "give a date such as 2030-12-05, 2030-12-05T00:00:00Z (UTC), or seconds since 1970 such as \
+     1922659200"
+)]
+pub(crate) struct ParseDateError;
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        task::{Context, Waker},
+    };
+
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn goes_on_from_where_it_is_at_another_pace() {
+        let real = ClockState { read: s(100), shown: s(5_000), pace: 1.0 };
+        let slow = real.paced(s(110), 0.5);
+        assert_eq!(slow.at(s(114)), s(5_012));
+        let fast = slow.paced(s(114), 60.0);
+        assert_eq!(fast.at(s(115)), s(5_072));
+        let frozen = fast.paced(s(115), 0.0);
+        assert_eq!(frozen.at(s(1_000_000)), s(5_072));
+        assert_eq!(frozen.paced(s(2_000_000), 1.0).at(s(2_000_001)), s(5_073));
+        assert_eq!(frozen.advanced(s(116), s(8)).at(s(200)), s(5_080));
+    }
+
+    #[test]
+    fn never_goes_back_nor_past_the_end() {
+        let state = ClockState { read: s(100), shown: s(5_000), pace: 1.0 };
+        assert_eq!(state.at(s(50)), s(5_000));
+        assert_eq!(state.paced(s(100), -1.0).at(s(200)), s(5_000));
+        assert_eq!(state.paced(s(100), f64::NAN).at(s(200)), s(5_000));
+        assert_eq!(state.paced(s(100), f64::INFINITY).at(s(101)), s(1_005_000));
+        assert_eq!(state.paced(s(100), f64::INFINITY).at(Duration::MAX), END);
+        assert_eq!(state.advanced(s(100), Duration::MAX).at(s(200)), END);
+    }
+
+    #[test]
+    fn knows_how_long_the_source_takes() {
+        let with = |pace| ClockState { read: s(0), shown: s(0), pace }.source_time(s(60));
+        let micro = Duration::from_micros(1);
+        assert_eq!(with(0.0), None);
+        assert_eq!(with(1.0), Some(s(60) + micro));
+        assert_eq!(with(60.0), Some(s(1) + micro));
+        assert_eq!(with(f64::MIN_POSITIVE), Some(Duration::MAX));
+    }
+
+    #[test]
+    fn stands_still_where_the_machine_is_set_back() {
+        let later = u64::try_from((system_now() + Duration::from_secs(3_600)).as_nanos()).unwrap();
+        let source = Source::System(AtomicU64::new(later));
+        assert_eq!(source.read(), Duration::from_nanos(later));
+        assert!(Source::system().read() < Duration::from_nanos(later));
+    }
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    /// Whether a wait is over, without waiting.
+    fn is_over(wait: std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
+        wait.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn stops_at_the_end_of_the_year_9999() {
+        let clock = Clock::frozen(UNIX_EPOCH);
+        clock.advance(Duration::MAX);
+        clock.advance(Duration::MAX);
+        assert_eq!(clock.since_epoch(), END);
+        assert_eq!(httpdate::fmt_http_date(clock.now()), "Fri, 31 Dec 9999 23:59:59 GMT");
+        assert!(is_over(pin!(clock.sleep(Duration::MAX))));
+    }
+
+    #[test]
+    fn reads_dates_in_three_forms() {
+        for text in ["2030-12-05", "2030-12-05T00:00:00Z", "2030-12-05 00:00:00", "1922659200"] {
+            assert_eq!(parse_date(text), Ok(instant(Duration::from_secs(1_922_659_200))), "{text}");
+        }
+        for text in ["", "tomorrow", "2030-13-05", "-5", "99999999999999999999", "253402300800"] {
+            assert_eq!(parse_date(text), Err(ParseDateError), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_instant_before_the_epoch_becomes_the_epoch() {
+        let clock = Clock::frozen(UNIX_EPOCH - Duration::from_secs(5));
+        assert_eq!(clock.now(), UNIX_EPOCH);
+    }
+
+    #[test]
+    fn a_frozen_wait_ends_when_the_clock_is_moved_past_it_and_not_before() {
+        let clock = Clock::frozen(UNIX_EPOCH);
+        let mut wait = pin!(clock.sleep(DAY));
+        assert!(!is_over(wait.as_mut()));
+        clock.advance(DAY - Duration::from_nanos(1));
+        assert!(!is_over(wait.as_mut()));
+        clock.clone().advance(Duration::from_nanos(1));
+        assert!(is_over(wait));
+        assert!(is_over(pin!(clock.sleep(Duration::ZERO))));
+        assert!(is_over(pin!(clock.sleep_until(UNIX_EPOCH))));
+    }
+
+    #[tokio::test]
+    async fn every_way_to_set_the_clock_wakes_who_waits() {
+        let faster = [
+            |clock: &Clock| clock.advance(DAY),
+            |clock: &Clock| clock.advance_to(UNIX_EPOCH + DAY),
+            |clock: &Clock| clock.scale(f64::MAX),
+        ];
+        for faster in faster {
+            let clock = Clock::frozen(UNIX_EPOCH);
+            let waits = tokio::spawn({
+                let clock = clock.clone();
+                async move { clock.sleep(DAY).await }
+            });
+            tokio::task::yield_now().await;
+            clock.resume();
+            tokio::task::yield_now().await;
+            clock.freeze();
+            tokio::task::yield_now().await;
+            assert!(!waits.is_finished());
+            faster(&clock);
+            waits.await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn follows_the_paused_time_of_the_runtime() {
+        let clock = Clock::runtime(UNIX_EPOCH);
+        tokio::time::sleep(Duration::from_secs(90)).await;
+        clock.advance(Duration::from_secs(10));
+        assert_eq!(clock.now(), UNIX_EPOCH + Duration::from_secs(100));
+        clock.freeze();
+        tokio::time::sleep(DAY).await;
+        assert_eq!(clock.now(), UNIX_EPOCH + Duration::from_secs(100));
+        clock.scale(10.0);
+        let before = tokio::time::Instant::now();
+        clock.sleep(DAY).await;
+        let took = before.elapsed();
+        assert!(took >= DAY / 10 && took < DAY / 10 + Duration::from_secs(1), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn real_time_is_not_shortened_by_the_paused_time_of_the_runtime() {
+        let before = tokio::time::Instant::now();
+        Clock::system().sleep(Duration::from_millis(2)).await;
+        assert_eq!(before.elapsed(), Duration::ZERO);
+        let day = tokio::time::timeout(DAY, async { Clock::system().sleep(DAY).await });
+        assert!(day.await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_is_dropped_leaves_nothing() {
+        let clock = Clock::frozen(UNIX_EPOCH);
+        for _ in 0..10 {
+            assert!(!is_over(pin!(clock.sleep(DAY))));
+        }
+        assert_eq!(clock.0.state.receiver_count(), 0);
+    }
+}

@@ -1,0 +1,203 @@
+//! Takes credentials out of what is shown: every key of the server, wherever and however it was sent, and
+//! whatever stands where a credential is expected, known or not.
+
+use std::{borrow::Cow, collections::HashMap, fmt, sync::Arc};
+
+use http::HeaderName;
+use percent_encoding::percent_decode_str;
+
+use super::KeyLabel;
+
+/// What is shown of a secret.
+pub(super) const MASK: &str = "***";
+
+/// A shorter key is found by chance in other texts, so that it is masked only where it is a whole word.
+const MIN_SUBSTRING_LENGTH: usize = 8;
+
+/// Query parameters whose values are credentials.
+const CREDENTIAL_PARAMETERS: [&str; 12] = [
+    "api_key",
+    "apikey",
+    "api-key",
+    "x-api-key",
+    "key",
+    "token",
+    "access_token",
+    "authorization",
+    "auth",
+    "secret",
+    "client_secret",
+    "password",
+];
+
+/// Parts of the names of header fields whose values are credentials.
+const CREDENTIAL_WORDS: [&str; 8] =
+    ["authorization", "auth", "cookie", "token", "secret", "password", "apikey", "credentials"];
+
+/// Every key that was ever known, also those that were removed.
+#[derive(Default)]
+pub(crate) struct Masker {
+    labels: HashMap<Box<str>, Arc<KeyLabel>>,
+    /// Those that must not be shown, the longest first: of a key that begins with another the end
+    /// would stay.
+    secret: Vec<Box<[u8]>>,
+}
+
+impl Masker {
+    /// Adds a key, or gives it another label. If it is a secret it is never shown.
+    pub(crate) fn add(&mut self, key: &str, label: Arc<KeyLabel>, is_public: bool) {
+        if self.labels.insert(key.into(), label).is_none() && !is_public && !key.is_empty() {
+            self.secret.push(key.as_bytes().into());
+            self.secret.sort_by_key(|key| std::cmp::Reverse(key.len()));
+        }
+    }
+
+    /// Returns how a key may be shown, if it is known.
+    pub(crate) fn label(&self, key: &str) -> Option<&KeyLabel> {
+        self.labels.get(key).map(|label| &**label)
+    }
+
+    /// Returns the bytes without keys, percent-encoded ones included.
+    pub(crate) fn bytes(&self, text: &[u8]) -> Vec<u8> {
+        if self.secret.is_empty() {
+            return text.to_vec();
+        }
+        let mut out = Vec::with_capacity(text.len());
+        let mut at = 0;
+        while let Some(first) = text.get(at) {
+            if let Some(length) = self.secret.iter().find_map(|key| key_at(text, at, key)) {
+                out.extend_from_slice(MASK.as_bytes());
+                at += length;
+            } else {
+                out.push(*first);
+                at += 1;
+            }
+        }
+        out
+    }
+
+    /// Returns the text without keys.
+    pub(crate) fn text(&self, text: &str) -> String {
+        // Masker are ASCII, so no character is cut.
+        String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
+    }
+
+    /// Returns a request target without keys, and without the values of parameters that are credentials.
+    pub(crate) fn target(&self, target: &str) -> String {
+        let Some((path, query)) = target.split_once('?') else { return self.text(target) };
+        let masked = query.split('&').map(|pair| match pair.split_once('=') {
+            Some((name, value)) if !value.is_empty() && is_credential_parameter(name) => {
+                Cow::Owned(format!("{name}={MASK}"))
+            }
+            _ => Cow::Borrowed(pair),
+        });
+        self.text(&format!("{path}?{}", masked.collect::<Vec<_>>().join("&")))
+    }
+}
+
+/// Returns how many bytes a key takes up at this place, if it is there.
+fn key_at(text: &[u8], start: usize, key: &[u8]) -> Option<usize> {
+    let mut at = start;
+    for wanted in key {
+        let (byte, length) = decoded_byte(text, at)?;
+        if byte != *wanted {
+            return None;
+        }
+        at += length;
+    }
+    let is_word = |byte: Option<&u8>| {
+        byte.is_some_and(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-'))
+    };
+    let is_inside =
+        || is_word(start.checked_sub(1).and_then(|it| text.get(it))) || is_word(text.get(at));
+    (key.len() >= MIN_SUBSTRING_LENGTH || !is_inside()).then_some(at - start)
+}
+
+/// Returns the byte at this place, percent-decoded, and how many bytes it takes up.
+fn decoded_byte(text: &[u8], at: usize) -> Option<(u8, usize)> {
+    let first = *text.get(at)?;
+    let digit = |place: usize| char::from(*text.get(place)?).to_digit(16);
+    match (first, digit(at + 1), digit(at + 2)) {
+        (b'%', Some(high), Some(low)) => u8::try_from(high * 16 + low).ok().map(|byte| (byte, 3)),
+        _ => Some((first, 1)),
+    }
+}
+
+fn is_credential_parameter(name: &str) -> bool {
+    let name = percent_decode_str(name).decode_utf8_lossy();
+    CREDENTIAL_PARAMETERS.iter().any(|known| known.eq_ignore_ascii_case(&name))
+}
+
+/// Whether the value of a header field is a credential, such as `Authorization`, `X-Api-Key` or
+/// `X-Auth-Token`.
+pub(super) fn is_credential_field(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name.ends_with("api-key") || name.split(['-', '_']).any(|word| CREDENTIAL_WORDS.contains(&word))
+}
+
+impl fmt::Debug for Masker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Masker").field(&self.labels.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    fn keys() -> Masker {
+        let mut keys = Masker::default();
+        for key in ["long-key", "long-key-2", "short", "long-key", "free-key"] {
+            let is_public = key == "free-key";
+            let label = KeyLabel::new(1, Plan::Free, key, is_public);
+            keys.add(key, Arc::new(label), is_public);
+        }
+        keys
+    }
+
+    #[test]
+    fn takes_every_secret_out_the_longest_first() {
+        let keys = keys();
+        let masked = keys.text("é/long-key-2?a=long-key&b=short&c=free-key…");
+        assert_eq!(masked, "é/***?a=***&b=***&c=free-key…");
+        assert_eq!(keys.text("long-ke"), "long-ke");
+        assert_eq!(format!("{keys:?}"), "Masker(4)");
+        assert!(keys.label("short").is_some() && keys.label("other").is_none());
+    }
+
+    #[test]
+    fn finds_keys_that_are_percent_encoded_and_short_ones_as_words() {
+        let keys = keys();
+        for (sent, shown) in [
+            ("/v1/%6cong%2Dkey/x", "/v1/***/x"),
+            ("%6C%6F%6E%67%2D%6B%65%79", "***"),
+            ("{\"note\":\"short\"}", "{\"note\":\"***\"}"),
+            ("shorts and ashort", "shorts and ashort"),
+            ("%73hort", "***"),
+            ("100%", "100%"),
+        ] {
+            assert_eq!(keys.text(sent), shown);
+        }
+    }
+
+    #[test]
+    fn masks_what_stands_where_a_credential_is_expected() {
+        let keys = keys();
+        for (sent, shown) in [
+            ("/v1/pets?api_key=unknown&limit=5", "/v1/pets?api_key=***&limit=5"),
+            ("/v1/pets?ACCESS%5Ftoken=unknown", "/v1/pets?ACCESS%5Ftoken=***"),
+            ("/v1/pets?limit=5&token=", "/v1/pets?limit=5&token="),
+            ("/v1/pets?q=long-key", "/v1/pets?q=***"),
+            ("/v1/pets", "/v1/pets"),
+        ] {
+            assert_eq!(keys.target(sent), shown);
+        }
+        for name in ["x-api-key", "api-key", "x-auth-token", "proxy-authorization", "set-cookie"] {
+            assert!(is_credential_field(&HeaderName::from_static(name)), "{name}");
+        }
+        for name in ["idempotency-key", "authority", "x-request-id", "accept"] {
+            assert!(!is_credential_field(&HeaderName::from_static(name)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,521 @@
+//! An effect: what a fault does to the requests it hits.
+
+use std::{fmt, num::NonZeroU32, time::Duration};
+
+use http::{HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{
+    response_effects::{FaultTarget, FinalStatus, RateFault, RetryAfter, StatusEffect},
+    socket_effects::{At, How, Pace},
+    trigger::{FieldName, FieldValue, Random},
+};
+use crate::clock;
+
+/// What a fault does to the requests it hits.
+///
+/// In JSON it is an object with one field, its kind: `{"status": 503}`.
+///
+/// ```
+/// use petstore_mock::{Effect, RetryAfter};
+///
+/// let busy = Effect::all([Effect::status(503), Effect::retry_after(RetryAfter::Seconds(2))]);
+/// let json = r#"{"all": [{"status": 503}, {"retryAfter": {"seconds": 2}}]}"#;
+/// assert_eq!(serde_json::from_str::<Effect>(json)?, busy);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Effect(EffectKind);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+enum EffectKind {
+    All(Vec<Effect>),
+    Pass {},
+    Status(StatusEffect),
+    Delay(Delay),
+    Body {
+        text: String,
+    },
+    MalformedJson {},
+    ContentType {
+        value: Option<FieldValue>,
+    },
+    RateHeaders(RateFault),
+    Date {
+        offset_seconds: i64,
+    },
+    RetryAfter(RetryAfter),
+    SetHeader {
+        name: FieldName,
+        value: FieldValue,
+    },
+    AddHeader {
+        name: FieldName,
+        value: FieldValue,
+    },
+    RemoveHeader {
+        name: FieldName,
+    },
+    PetStatus {
+        value: String,
+    },
+    Reset {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_body_bytes: Option<u64>,
+    },
+    EmptyReply {},
+    Cut {
+        after_body_bytes: u64,
+    },
+    Stall {
+        #[serde(default)]
+        after_body_bytes: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seconds: Option<Seconds>,
+    },
+    Hang {},
+    Trickle {
+        bytes: NonZeroU32,
+        every_seconds: Seconds,
+    },
+    Bandwidth {
+        bytes_per_second: NonZeroU32,
+    },
+}
+
+/// What happens on the socket.
+impl Effect {
+    /// Resets the connection (RST) before the status line.
+    #[must_use]
+    pub fn reset() -> Self {
+        Self(EffectKind::Reset { after_body_bytes: None })
+    }
+
+    /// Resets the connection (RST) after so many bytes of the body. A body that is no longer than
+    /// that is left alone, which counts as no hit.
+    #[must_use]
+    pub fn reset_after(body_bytes: u64) -> Self {
+        Self(EffectKind::Reset { after_body_bytes: Some(body_bytes) })
+    }
+
+    /// Closes the connection before the status line.
+    #[must_use]
+    pub fn empty_reply() -> Self {
+        Self(EffectKind::EmptyReply {})
+    }
+
+    /// Closes the connection after so many bytes of the body, whose whole length was promised. A
+    /// body that is no longer than that is left alone, which counts as no hit.
+    #[must_use]
+    pub fn cut_after(body_bytes: u64) -> Self {
+        Self(EffectKind::Cut { after_body_bytes: body_bytes })
+    }
+
+    /// Sends the head and so many bytes of the body, and then nothing until the client leaves. A
+    /// body that is no longer than that is left alone, which counts as no hit.
+    #[must_use]
+    pub fn stall_after(body_bytes: u64) -> Self {
+        Self(EffectKind::Stall { after_body_bytes: body_bytes, seconds: None })
+    }
+
+    /// Sends the head and so many bytes of the body, and the rest after a time on the mock's clock.
+    #[must_use]
+    pub fn stall_for(time: Duration, body_bytes: u64) -> Self {
+        Self(EffectKind::Stall { after_body_bytes: body_bytes, seconds: Some(Seconds(time)) })
+    }
+
+    /// Answers nothing until the client leaves.
+    #[must_use]
+    pub fn hang() -> Self {
+        Self(EffectKind::Hang {})
+    }
+
+    /// Sends so many bytes at once, the head's included, and as many again each time `every` has
+    /// passed on the mock's clock. No bytes means 1.
+    #[must_use]
+    pub fn trickle(bytes: u32, every: Duration) -> Self {
+        let bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
+        Self(EffectKind::Trickle { bytes, every_seconds: Seconds(every) })
+    }
+
+    /// Sends so many bytes a second of the mock's clock, the head's included, in steps of 50 ms. No
+    /// bytes means 1.
+    #[must_use]
+    pub fn bandwidth(bytes_per_second: u32) -> Self {
+        let bytes_per_second = NonZeroU32::new(bytes_per_second).unwrap_or(NonZeroU32::MIN);
+        Self(EffectKind::Bandwidth { bytes_per_second })
+    }
+}
+
+/// What is answered.
+impl Effect {
+    /// Answers this status in the service's Error shape, instead of what the service would.
+    ///
+    /// # Panics
+    ///
+    /// Where the status can't end an exchange: it must be from 200 to 599.
+    #[must_use]
+    #[track_caller]
+    pub fn status(status: u16) -> Self {
+        Self(EffectKind::Status(StatusEffect::new(final_status(status))))
+    }
+
+    /// Answers this status without a body.
+    ///
+    /// # Panics
+    ///
+    /// Where the status can't end an exchange: it must be from 200 to 599.
+    #[must_use]
+    #[track_caller]
+    pub fn bare_status(status: u16) -> Self {
+        let status = StatusEffect::new(final_status(status));
+        Self(EffectKind::Status(StatusEffect { body: false, ..status }))
+    }
+
+    /// Sends another body under the same status and headers.
+    #[must_use]
+    pub fn body(text: impl Into<String>) -> Self {
+        Self(EffectKind::Body { text: text.into() })
+    }
+
+    /// Sends the body without the bracket that closes it, so that it is invalid JSON.
+    #[must_use]
+    pub fn malformed_json() -> Self {
+        Self(EffectKind::MalformedJson {})
+    }
+
+    /// Sends the body as another media type or, where there is no value, without one.
+    #[must_use]
+    pub fn content_type(value: impl Into<Option<HeaderValue>>) -> Self {
+        Self(EffectKind::ContentType { value: value.into().map(FieldValue) })
+    }
+
+    /// Makes the rate-limit headers wrong, missing or garbage.
+    #[must_use]
+    pub fn rate_headers(fault: RateFault) -> Self {
+        Self(EffectKind::RateHeaders(fault))
+    }
+
+    /// Lets `Date` differ from the mock's clock by so many seconds: ahead or, where negative,
+    /// behind.
+    #[must_use]
+    pub fn date_offset(seconds: i64) -> Self {
+        Self(EffectKind::Date { offset_seconds: seconds })
+    }
+
+    /// Sets `Retry-After`, whatever the status.
+    #[must_use]
+    pub fn retry_after(form: RetryAfter) -> Self {
+        Self(EffectKind::RetryAfter(form))
+    }
+
+    /// Sets a header field, in the place of all that have its name.
+    #[must_use]
+    pub fn set_header(name: HeaderName, value: HeaderValue) -> Self {
+        Self(EffectKind::SetHeader { name: FieldName(name), value: FieldValue(value) })
+    }
+
+    /// Adds a header field to those there are.
+    #[must_use]
+    pub fn add_header(name: HeaderName, value: HeaderValue) -> Self {
+        Self(EffectKind::AddHeader { name: FieldName(name), value: FieldValue(value) })
+    }
+
+    /// Removes all header fields of a name.
+    #[must_use]
+    pub fn remove_header(name: HeaderName) -> Self {
+        Self(EffectKind::RemoveHeader { name: FieldName(name) })
+    }
+
+    /// Gives every pet of a response a status that the specification does not know.
+    #[must_use]
+    pub fn pet_status(value: impl Into<String>) -> Self {
+        Self(EffectKind::PetStatus { value: value.into() })
+    }
+}
+
+/// When it is answered, and several effects at once.
+impl Effect {
+    /// Delays the response, on the mock's clock. The request is carried out before that.
+    #[must_use]
+    pub fn delay(delay: impl Into<Delay>) -> Self {
+        Self(EffectKind::Delay(delay.into()))
+    }
+
+    /// Does all of these.
+    #[must_use]
+    pub fn all(effects: impl IntoIterator<Item = Self>) -> Self {
+        Self(EffectKind::All(effects.into_iter().collect()))
+    }
+
+    /// Does nothing: a step of a sequence in which a request is answered as ever.
+    #[must_use]
+    pub fn pass() -> Self {
+        Self(EffectKind::Pass {})
+    }
+}
+
+#[track_caller]
+fn final_status(status: u16) -> FinalStatus {
+    // As with the size of an array: who writes a status down can write the right one.
+    FinalStatus::try_from(status).expect("the status of a response is from 200 to 599")
+}
+
+impl Effect {
+    /// Returns the effects that it is made of.
+    fn parts(&self) -> Vec<&EffectKind> {
+        match &self.0 {
+            EffectKind::All(effects) => effects.iter().flat_map(Self::parts).collect(),
+            EffectKind::Pass {} => Vec::new(),
+            kind => vec![kind],
+        }
+    }
+
+    /// Whether it does nothing at all.
+    pub(super) fn is_pass(&self) -> bool {
+        self.parts().is_empty()
+    }
+
+    /// Whether it replaces the response, and so needs none of the service.
+    pub(super) fn has_status(&self) -> bool {
+        self.parts().into_iter().any(|kind| matches!(kind, EffectKind::Status(_)))
+    }
+
+    /// Draws how much later the response is sent; nothing if it is no delay.
+    pub(super) fn draw_delay(&self, random: &mut Random) -> Option<Duration> {
+        let mut sum = None;
+        for part in self.parts() {
+            if let EffectKind::Delay(delay) = part {
+                let drawn = delay.draw(random);
+                sum = Some(sum.unwrap_or(Duration::ZERO).saturating_add(drawn));
+            }
+        }
+        sum
+    }
+
+    /// Changes a response; false if there was nothing in it to change. A status comes first: it
+    /// replaces everything else.
+    pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
+        let (first, then): (Vec<_>, Vec<_>) =
+            self.parts().into_iter().partition(|kind| matches!(kind, EffectKind::Status(_)));
+        let mut applied = false;
+        for kind in first.into_iter().chain(then) {
+            applied |= kind.apply(target);
+        }
+        applied
+    }
+}
+
+impl EffectKind {
+    fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
+        match self {
+            // Its parts are applied one by one, and a delay is over already.
+            Self::All(_) | Self::Pass {} | Self::Delay(_) => false,
+            Self::Status(status) => status.apply(target),
+            Self::Body { text } => target.set_body(text.clone()),
+            Self::MalformedJson {} => target.malform_json(),
+            Self::ContentType { value } => target.content_type(value.as_ref()),
+            Self::RateHeaders(fault) => fault.apply(target),
+            Self::Date { offset_seconds } => target.offset_date(*offset_seconds),
+            Self::RetryAfter(form) => form.apply(target),
+            Self::SetHeader { name, value } => {
+                target.set_header(name.0.clone(), Some(value.0.clone()))
+            }
+            Self::AddHeader { name, value } => target.add_header(name.0.clone(), value.0.clone()),
+            Self::RemoveHeader { name } => target.set_header(name.0.clone(), None),
+            Self::PetStatus { value } => target.set_pet_status(value),
+            Self::Reset { after_body_bytes: Some(bytes) } => end(target, *bytes, How::Reset),
+            Self::Reset { after_body_bytes: None } => target.plan.end(At::Start, How::Reset),
+            Self::EmptyReply {} => target.plan.end(At::Start, How::Close),
+            Self::Cut { after_body_bytes } => end(target, *after_body_bytes, How::Close),
+            Self::Stall { after_body_bytes, seconds } => {
+                end(target, *after_body_bytes, How::Stall(seconds.map(|seconds| seconds.0)))
+            }
+            Self::Hang {} => target.plan.end(At::Start, How::Stall(None)),
+            Self::Trickle { bytes, every_seconds } => {
+                target.plan.pace(Pace::Trickle { bytes: *bytes, every: every_seconds.0 })
+            }
+            Self::Bandwidth { bytes_per_second } => {
+                target.plan.pace(Pace::Bandwidth { bytes_per_second: *bytes_per_second })
+            }
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::All(_) => "all",
+            Self::Pass {} => "pass",
+            Self::Status(_) => "status",
+            Self::Delay(_) => "delay",
+            Self::Body { .. } => "body",
+            Self::MalformedJson {} => "malformedJson",
+            Self::ContentType { .. } => "contentType",
+            Self::RateHeaders(_) => "rateHeaders",
+            Self::Date { .. } => "date",
+            Self::RetryAfter(_) => "retryAfter",
+            Self::SetHeader { .. } => "setHeader",
+            Self::AddHeader { .. } => "addHeader",
+            Self::RemoveHeader { .. } => "removeHeader",
+            Self::PetStatus { .. } => "petStatus",
+            Self::Reset { .. } => "reset",
+            Self::EmptyReply {} => "emptyReply",
+            Self::Cut { .. } => "cut",
+            Self::Stall { .. } => "stall",
+            Self::Hang {} => "hang",
+            Self::Trickle { .. } => "trickle",
+            Self::Bandwidth { .. } => "bandwidth",
+        }
+    }
+}
+
+/// Ends a response in its body; one that is no longer than that is left alone.
+fn end(target: &mut FaultTarget<'_>, after_body_bytes: u64, how: How) -> bool {
+    after_body_bytes < target.body_length() && target.plan.end(At::Body(after_body_bytes), how)
+}
+
+impl fmt::Display for Effect {
+    /// Writes the kinds as JSON names them, such as `status + retryAfter`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.parts().into_iter().map(EffectKind::name).collect();
+        f.pad(&if names.is_empty() { "pass".to_owned() } else { names.join(" + ") })
+    }
+}
+
+/// A length of time, in JSON a number of seconds, with fractions.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+struct Seconds(Duration);
+
+impl TryFrom<f64> for Seconds {
+    type Error = &'static str;
+
+    fn try_from(seconds: f64) -> Result<Self, Self::Error> {
+        let error = "a time is a number of seconds from 0 to 253402300799, such as 1.5";
+        clock::time(seconds).map(Self).ok_or(error)
+    }
+}
+
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        // Whole seconds are written without a fraction.
+        if self.0.subsec_nanos() == 0 {
+            self.0.as_secs().serialize(to)
+        } else {
+            self.0.as_secs_f64().serialize(to)
+        }
+    }
+}
+
+/// How much later a response is sent, on the mock's clock.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_mock::Delay;
+///
+/// let fixed = Delay::from(Duration::from_secs(2));
+/// let spread = Delay::uniform(Duration::from_millis(20), Duration::from_millis(80));
+/// let long_tail = Delay::log_normal(Duration::from_millis(90), 0.4);
+/// # assert_ne!(fixed, spread);
+/// # assert_ne!(spread, long_tail);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Delay(Spread);
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+enum Spread {
+    Seconds(Seconds),
+    Uniform { from: Seconds, to: Seconds },
+    LogNormal { median: Seconds, sigma: f64 },
+}
+
+impl Delay {
+    /// Returns a delay that is anything between two times, all of them equally likely.
+    #[must_use]
+    pub fn uniform(from: Duration, to: Duration) -> Self {
+        Self(Spread::Uniform { from: Seconds(from), to: Seconds(to) })
+    }
+
+    /// Returns a delay with a long tail, as networks have it: half of all are shorter than `median`,
+    /// and `sigma` is the standard deviation of the logarithm (0.4: one in six is over 1.5 times the
+    /// median; 1: over 2.7 times).
+    #[must_use]
+    pub fn log_normal(median: Duration, sigma: f64) -> Self {
+        Self(Spread::LogNormal { median: Seconds(median), sigma })
+    }
+
+    fn draw(&self, random: &mut Random) -> Duration {
+        match self.0 {
+            Spread::Seconds(time) => time.0,
+            Spread::Uniform { from, to } => {
+                let (from, to) = (from.0.min(to.0), from.0.max(to.0));
+                from.saturating_add(stretched(to.saturating_sub(from), random.unit()))
+            }
+            Spread::LogNormal { median, sigma } => {
+                stretched(median.0, (sigma * random.normal()).exp())
+            }
+        }
+    }
+}
+
+impl From<Duration> for Delay {
+    fn from(time: Duration) -> Self {
+        Self(Spread::Seconds(Seconds(time)))
+    }
+}
+
+/// Multiplies; an impossible product is no time at all, and one that is too long the longest there is.
+fn stretched(time: Duration, by: f64) -> Duration {
+    let seconds = time.as_secs_f64() * by;
+    let beyond = if seconds > 0.0 { Duration::MAX } else { Duration::ZERO };
+    Duration::try_from_secs_f64(seconds).unwrap_or(beyond)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draws(delay: Delay, seed: u64) -> Vec<Duration> {
+        let mut random = Random::new(seed);
+        (0..1_000).map(|_| delay.draw(&mut random)).collect()
+    }
+
+    #[test]
+    fn a_uniform_delay_lies_between_its_ends_and_fills_the_space() {
+        let (from, to) = (Duration::from_secs(1), Duration::from_secs(3));
+        for delay in [Delay::uniform(from, to), Delay::uniform(to, from)] {
+            let draws = draws(delay, 1);
+            assert!(draws.iter().all(|draw| (from..to).contains(draw)));
+            let early = draws.iter().filter(|draw| draw.as_secs() < 2).count();
+            assert!((450..550).contains(&early), "{early}");
+        }
+    }
+
+    #[test]
+    fn half_of_the_log_normal_delays_are_below_the_median_and_some_far_above() {
+        let median = Duration::from_secs(1);
+        let draws = draws(Delay::log_normal(median, 0.4), 1);
+        let below = draws.iter().filter(|draw| **draw < median).count();
+        assert!((450..550).contains(&below), "{below}");
+        let far = draws.iter().filter(|draw| draw.as_secs_f64() > 1.5).count();
+        assert!((110..200).contains(&far), "{far}");
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same() {
+        let delay = Delay::log_normal(Duration::from_secs(1), 1.0);
+        assert_eq!(draws(delay, 5), draws(delay, 5));
+        assert_ne!(draws(delay, 5), draws(delay, 6));
+    }
+
+    #[test]
+    fn a_spread_that_makes_no_sense_makes_no_panic() {
+        for sigma in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
+            draws(Delay::log_normal(Duration::from_secs(1), sigma), 1);
+        }
+        draws(Delay::uniform(Duration::ZERO, Duration::MAX), 1);
+    }
+}

@@ -1,0 +1,391 @@
+//! What faults change in a response: its status, its headers and its body.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER},
+};
+use httpdate::HttpDate;
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
+};
+use serde_json::{Value, json};
+
+use super::{socket_effects::SocketPlan, trigger::FieldValue};
+use crate::clock::END;
+
+/// What the specification promises on every response: limit, remaining and reset.
+const RATE_HEADERS: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+
+/// Values that are not numbers, though a parser might take them for some.
+const GARBAGE: [HeaderValue; 3] = [
+    HeaderValue::from_static("1e999"),
+    HeaderValue::from_static("-1"),
+    HeaderValue::from_static("tomorrow"),
+];
+
+/// A response that faults change before it is sent. The methods return false where there was nothing to
+/// change, so that nothing happened.
+#[derive(Debug)]
+pub(super) struct FaultTarget<'r> {
+    pub(super) response: &'r mut Response<Bytes>,
+    /// Whether only the head is sent (it answers HEAD), so that there is no body to change.
+    pub(super) is_head: bool,
+    /// The mock's time, since the Unix epoch.
+    pub(super) now: Duration,
+    /// What happens on the socket while it is sent.
+    pub(super) plan: SocketPlan,
+}
+
+impl FaultTarget<'_> {
+    fn headers(&mut self) -> &mut HeaderMap {
+        self.response.headers_mut()
+    }
+
+    /// Returns how many bytes of body are sent.
+    pub(super) fn body_length(&self) -> u64 {
+        u64::try_from(self.response.body().len()).unwrap_or(u64::MAX)
+    }
+
+    /// Sets a header, or removes it.
+    pub(super) fn set_header(&mut self, name: HeaderName, value: Option<HeaderValue>) -> bool {
+        match value {
+            Some(value) => {
+                self.headers().insert(name, value);
+                true
+            }
+            None => self.headers().remove(name).is_some(),
+        }
+    }
+
+    pub(super) fn add_header(&mut self, name: HeaderName, value: HeaderValue) -> bool {
+        self.headers().append(name, value);
+        true
+    }
+
+    pub(super) fn content_type(&mut self, value: Option<&FieldValue>) -> bool {
+        self.set_header(CONTENT_TYPE, value.map(|value| value.0.clone()))
+    }
+
+    /// Replaces the body, if one is sent; its length is written anew with the response.
+    pub(super) fn set_body(&mut self, body: impl Into<Bytes>) -> bool {
+        if !self.is_head {
+            self.headers().remove(CONTENT_LENGTH);
+            *self.response.body_mut() = body.into();
+        }
+        !self.is_head
+    }
+
+    /// Cuts off the last byte, the bracket that closes everything: no parser takes the rest for whole.
+    pub(super) fn malform_json(&mut self) -> bool {
+        let Some(length) = self.response.body().len().checked_sub(1) else { return false };
+        let body = self.response.body().slice(..length);
+        self.set_body(body)
+    }
+
+    /// Sets `Date` to a time before or after the mock's.
+    pub(super) fn offset_date(&mut self, seconds: i64) -> bool {
+        let offset = Duration::from_secs(seconds.unsigned_abs());
+        let at = if seconds < 0 {
+            self.now.saturating_sub(offset)
+        } else {
+            self.now.saturating_add(offset)
+        };
+        let date = http_date(at);
+        date.is_some_and(|date| self.set_header(DATE, Some(date)) && seconds != 0)
+    }
+
+    /// Gives every pet of the body this status. The `status` of an error is another thing.
+    pub(super) fn set_pet_status(&mut self, status: &str) -> bool {
+        let mut json = match serde_json::from_slice(self.response.body()) {
+            Ok(json) if self.response.status().is_success() => json,
+            _ => return false,
+        };
+        let pets = match &mut json {
+            Value::Array(pets) => pets.as_mut_slice(),
+            one => std::slice::from_mut(one),
+        };
+        let mut changed = false;
+        for pet in pets.iter_mut().filter_map(Value::as_object_mut) {
+            pet.insert("status".to_owned(), Value::from(status));
+            changed = true;
+        }
+        changed && self.set_body(json.to_string())
+    }
+}
+
+/// What happens to the `X-RateLimit-*` headers of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum RateFault {
+    /// They are missing.
+    Missing,
+    /// They are not numbers.
+    Garbage,
+    /// They are numbers, but not the right ones; a field that is `None` stays as it is.
+    Wrong {
+        /// `X-RateLimit-Limit`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u64>,
+        /// `X-RateLimit-Remaining`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remaining: Option<u64>,
+        /// `X-RateLimit-Reset`, in seconds since the Unix epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reset: Option<u64>,
+    },
+}
+
+impl RateFault {
+    pub(super) fn apply(self, target: &mut FaultTarget<'_>) -> bool {
+        let values = match self {
+            Self::Missing => {
+                return RATE_HEADERS.map(|name| target.set_header(name, None)).contains(&true);
+            }
+            Self::Garbage => GARBAGE.map(Some),
+            Self::Wrong { limit, remaining, reset } => {
+                [limit, remaining, reset].map(|number| number.map(HeaderValue::from))
+            }
+        };
+        let given = RATE_HEADERS.into_iter().zip(values).filter(|(_, value)| value.is_some());
+        given.map(|(name, value)| target.set_header(name, value)).fold(false, |any, one| any | one)
+    }
+}
+
+/// What `Retry-After` says, in any form that RFC 9110, section 10.2.3, knows and in some that it does
+/// not; the numbers are seconds from the mock's now.
+///
+/// ```
+/// use petstore_mock::RetryAfter;
+///
+/// let json = serde_json::to_string(&RetryAfter::Asctime(30))?;
+/// assert_eq!(json, r#"{"asctime":30}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum RetryAfter {
+    /// `30`
+    Seconds(u64),
+    /// `Thu, 01 Jan 2026 00:00:40 GMT`: what RFC 9110, section 5.6.7, prefers.
+    HttpDate(u64),
+    /// `Thursday, 01-Jan-26 00:00:40 GMT`: obsolete, but to be understood.
+    Rfc850(u64),
+    /// `Thu Jan  1 00:00:40 2026`: obsolete, but to be understood.
+    Asctime(u64),
+    /// `1767225640`: a Unix timestamp, which some services send against the rule.
+    Epoch(u64),
+    /// Any text, such as `soon` or an empty one; characters that a header can't hold become `?`.
+    Text(String),
+    /// The header is missing.
+    Missing,
+}
+
+impl RetryAfter {
+    pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
+        let now = target.now;
+        let at = |seconds: &u64| now.saturating_add(Duration::from_secs(*seconds));
+        let value = match self {
+            Self::Missing => return target.set_header(RETRY_AFTER, None),
+            Self::Seconds(seconds) => Some(HeaderValue::from(*seconds)),
+            Self::HttpDate(seconds) => http_date(at(seconds)),
+            Self::Rfc850(seconds) => old_date(at(seconds), rfc_850),
+            Self::Asctime(seconds) => old_date(at(seconds), asctime),
+            Self::Epoch(seconds) => Some(HeaderValue::from(at(seconds).as_secs())),
+            Self::Text(text) => {
+                let fit = |byte: u8| if byte < b' ' || byte == 0x7f { b'?' } else { byte };
+                HeaderValue::from_bytes(&text.bytes().map(fit).collect::<Vec<u8>>()).ok()
+            }
+        };
+        value.is_some_and(|value| target.set_header(RETRY_AFTER, Some(value)))
+    }
+}
+
+/// Writes a time since the Unix epoch; none beyond the year 9999, which HTTP can't name.
+fn http_date(at: Duration) -> Option<HeaderValue> {
+    let text = HttpDate::from(UNIX_EPOCH.checked_add(at.min(END))?).to_string();
+    HeaderValue::try_from(text).ok()
+}
+
+/// Writes a time in one of the old forms, from weekday, day, month, year and time of the new one.
+fn old_date(at: Duration, form: fn([&str; 5]) -> String) -> Option<HeaderValue> {
+    let date = httpdate::fmt_http_date(UNIX_EPOCH.checked_add(at.min(END))?);
+    // "Thu, 01 Jan 2026 00:00:40 GMT": the form is fixed, column by column.
+    let parts = [0..3, 5..7, 8..11, 12..16, 17..25].map(|at| date.get(at).unwrap_or_default());
+    HeaderValue::try_from(form(parts)).ok()
+}
+
+fn rfc_850([weekday, day, month, year, time]: [&str; 5]) -> String {
+    let rest = match weekday {
+        "Tue" => "sday",
+        "Wed" => "nesday",
+        "Thu" => "rsday",
+        "Sat" => "urday",
+        _ => "day",
+    };
+    let year = year.get(2..).unwrap_or_default();
+    format!("{weekday}{rest}, {day}-{month}-{year} {time} GMT")
+}
+
+fn asctime([weekday, day, month, year, time]: [&str; 5]) -> String {
+    let day = day.trim_start_matches('0');
+    format!("{weekday} {month} {day:>2} {time} {year}")
+}
+
+/// A status in the place of the whole response, of which only the common headers stay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub(super) struct StatusEffect {
+    pub(super) status: FinalStatus,
+    /// The `code` of the Error shape; from the status unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) code: Option<String>,
+    /// Whether there is a body in the Error shape.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub(super) body: bool,
+}
+
+/// A status that can end an exchange: from 200 to 599.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
+pub(super) struct FinalStatus(pub(super) StatusCode);
+
+impl TryFrom<u16> for FinalStatus {
+    type Error = &'static str;
+
+    fn try_from(status: u16) -> Result<Self, Self::Error> {
+        let code = StatusCode::from_u16(status).ok().filter(|_| (200..600).contains(&status));
+        code.map(Self).ok_or("the status of a response is from 200 to 599")
+    }
+}
+
+impl From<FinalStatus> for u16 {
+    fn from(FinalStatus(status): FinalStatus) -> Self {
+        status.as_u16()
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Serialize for StatusEffect {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+/// Takes a bare number too.
+impl<'de> Deserialize<'de> for StatusEffect {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StatusVisitor)
+    }
+}
+
+struct StatusVisitor;
+
+impl<'de> Visitor<'de> for StatusVisitor {
+    type Value = StatusEffect;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a status such as 503, or {\"status\": 503, \"body\": false}")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<StatusEffect, E> {
+        let status = u16::try_from(number).unwrap_or(u16::MAX);
+        FinalStatus::try_from(status).map(StatusEffect::new).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StatusEffect, A::Error> {
+        // The derived function: this name is found before that of the trait.
+        StatusEffect::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
+impl StatusEffect {
+    pub(super) fn new(status: FinalStatus) -> Self {
+        Self { status, code: None, body: true }
+    }
+
+    pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
+        let status = self.status.0;
+        let has_no_body =
+            [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED];
+        *target.response.status_mut() = status;
+        let mut old = std::mem::take(target.headers());
+        let [limit, remaining, reset] = RATE_HEADERS;
+        for name in [DATE, limit, remaining, reset] {
+            if let Some(value) = old.remove(&name) {
+                target.headers().insert(name, value);
+            }
+        }
+        if self.body && !has_no_body.contains(&status) {
+            target.set_header(CONTENT_TYPE, Some(HeaderValue::from_static("application/json")));
+            target.set_body(self.error_json());
+        } else {
+            target.set_body("");
+        }
+        true
+    }
+
+    fn error_json(&self) -> String {
+        let status = self.status.0;
+        let reason = status.canonical_reason().unwrap_or("injected fault");
+        let code = reason.to_lowercase().replace([' ', '-'], "_");
+        let code = self.code.as_ref().unwrap_or(&code);
+        let message = "a fault that was set in this mock answers instead of the service";
+        json!({ "code": code, "message": message, "status": status.as_u16() }).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(form: &RetryAfter) -> Option<String> {
+        let now = Duration::from_secs(1_767_225_610);
+        let mut response = Response::new(Bytes::new());
+        let plan = SocketPlan::default();
+        let mut target = FaultTarget { response: &mut response, is_head: false, now, plan };
+        let changed = form.apply(&mut target);
+        changed.then(|| response.headers()[RETRY_AFTER].to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn retry_after_says_the_same_moment_in_every_form() {
+        for (form, text) in [
+            (RetryAfter::Seconds(30), "30"),
+            (RetryAfter::HttpDate(30), "Thu, 01 Jan 2026 00:00:40 GMT"),
+            (RetryAfter::Rfc850(30), "Thursday, 01-Jan-26 00:00:40 GMT"),
+            (RetryAfter::Asctime(30), "Thu Jan  1 00:00:40 2026"),
+            (RetryAfter::Epoch(30), "1767225640"),
+            (RetryAfter::Text(String::new()), ""),
+            (RetryAfter::Text("so\non".to_owned()), "so?on"),
+            (RetryAfter::HttpDate(u64::MAX), "Fri, 31 Dec 9999 23:59:59 GMT"),
+        ] {
+            assert_eq!(said(&form).as_deref(), Some(text), "{form:?}");
+        }
+        assert_eq!(said(&RetryAfter::Missing), None, "there is none to take away");
+    }
+
+    #[test]
+    fn the_old_forms_of_every_weekday_are_read_back() {
+        for day in 0..14 {
+            let seconds = day * 86_400;
+            let expected = UNIX_EPOCH + Duration::from_secs(1_767_225_610 + seconds);
+            for form in [RetryAfter::Rfc850(seconds), RetryAfter::Asctime(seconds)] {
+                let text = said(&form).unwrap();
+                assert_eq!(httpdate::parse_http_date(&text).unwrap(), expected, "{form:?}");
+            }
+        }
+    }
+}

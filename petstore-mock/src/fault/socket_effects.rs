@@ -1,0 +1,163 @@
+//! What faults do on the socket while a response is sent: the pace of its bytes, and where they end.
+//! The server carries it out.
+
+use std::{
+    num::{NonZeroU32, NonZeroU64},
+    time::Duration,
+};
+
+/// The socket's part of a response; nothing unusual unless set.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct SocketPlan {
+    pub(crate) pace: Option<Pace>,
+    pub(crate) end: Option<End>,
+}
+
+impl SocketPlan {
+    /// Sets where the response ends, unless another fault did so before.
+    pub(super) fn end(&mut self, at: At, how: How) -> bool {
+        let is_first = self.end.is_none();
+        self.end.get_or_insert(End { at, how });
+        is_first
+    }
+
+    /// Sets its pace, unless another fault did so before.
+    pub(super) fn pace(&mut self, pace: Pace) -> bool {
+        let is_first = self.pace.is_none();
+        self.pace.get_or_insert(pace);
+        is_first
+    }
+
+    /// Whether the client never gets the whole response.
+    pub(super) fn loses_response(&self) -> bool {
+        self.end.is_some_and(|end| !matches!(end.how, How::Stall(Some(_))))
+    }
+}
+
+/// How a response ends before its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct End {
+    pub(crate) at: At,
+    pub(crate) how: How,
+}
+
+/// Where it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// Before the status line: not one byte is sent.
+    Start,
+    /// After so many bytes of the body, which is longer than that.
+    Body(u64),
+}
+
+/// What happens there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// The connection is reset: the client sees ECONNRESET.
+    Reset,
+    /// The connection is closed: the client sees the end of the stream.
+    Close,
+    /// Nothing more is sent for this long, on the mock's clock; for ever where none is given.
+    Stall(Option<Duration>),
+}
+
+/// How fast the bytes of a response go, its head included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pace {
+    /// The first bytes go at once, and as many again after each pause.
+    Trickle { bytes: NonZeroU32, every: Duration },
+    /// So many bytes a second, in small steps. No byte goes at once: the first step's worth is due after
+    /// the first step.
+    Bandwidth { bytes_per_second: NonZeroU32 },
+}
+
+/// Small enough to look like a line, large enough to cost little.
+const STEP: Duration = Duration::from_millis(50);
+const STEPS_PER_SECOND: u64 = 20;
+
+impl Pace {
+    /// Returns how many bytes may have been sent this long after the first was due.
+    pub(crate) fn allowed(&self, elapsed: Duration) -> u64 {
+        let passed = |step: Duration| {
+            let steps = elapsed.as_nanos().checked_div(step.as_nanos());
+            steps.map_or(u64::MAX, |steps| u64::try_from(steps).unwrap_or(u64::MAX))
+        };
+        match *self {
+            Self::Trickle { bytes, every } => {
+                passed(every).saturating_add(1).saturating_mul(bytes.get().into())
+            }
+            Self::Bandwidth { bytes_per_second } => {
+                passed(STEP).saturating_mul(bytes_per_second.get().into()) / STEPS_PER_SECOND
+            }
+        }
+    }
+
+    /// Returns how long after the first the byte is due that follows the first `sent`.
+    pub(crate) fn due(&self, sent: u64) -> Duration {
+        match *self {
+            Self::Trickle { bytes, every } => times(every, sent / NonZeroU64::from(bytes)),
+            Self::Bandwidth { bytes_per_second } => {
+                // The first step after which one byte more is allowed.
+                let steps = sent.saturating_add(1).saturating_mul(STEPS_PER_SECOND);
+                times(STEP, steps.div_ceil(bytes_per_second.get().into()))
+            }
+        }
+    }
+}
+
+/// Multiplies a step of time, as far as a duration goes.
+fn times(step: Duration, count: u64) -> Duration {
+    let nanoseconds = step.as_nanos().saturating_mul(u128::from(count));
+    let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
+    let rest = u32::try_from(nanoseconds % 1_000_000_000).unwrap_or(0);
+    Duration::new(seconds, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(rate: u32) -> Pace {
+        Pace::Bandwidth { bytes_per_second: NonZeroU32::new(rate).unwrap() }
+    }
+
+    #[test]
+    fn a_second_lets_exactly_its_bytes_go() {
+        for rate in [1, 3, 19, 20, 21, 1_000, u32::MAX] {
+            for seconds in [1, 2, 60] {
+                let allowed = pace(rate).allowed(Duration::from_secs(seconds));
+                assert_eq!(allowed, seconds * u64::from(rate));
+            }
+            assert_eq!(pace(rate).allowed(Duration::ZERO), 0);
+        }
+    }
+
+    #[test]
+    fn a_byte_is_due_when_it_is_allowed_and_not_a_step_before() {
+        for rate in [1, 3, 19, 20, 21, 1_000] {
+            for sent in [0, 1, 7, 100] {
+                let due = pace(rate).due(sent);
+                assert!(pace(rate).allowed(due) > sent, "{rate} {sent}");
+                assert!(pace(rate).allowed(due.saturating_sub(STEP)) <= sent, "{rate} {sent}");
+            }
+        }
+        assert!(pace(1).due(u64::MAX) > Duration::from_secs(86_400));
+    }
+
+    #[test]
+    fn each_pause_lets_as_many_bytes_go_as_the_first_moment() {
+        let every = Duration::from_secs(2);
+        let pace = Pace::Trickle { bytes: NonZeroU32::new(10).unwrap(), every };
+        let allowed = [0, 1_999, 2_000, 4_000].map(|ms| pace.allowed(Duration::from_millis(ms)));
+        assert_eq!(allowed, [10, 10, 20, 30]);
+        let due = [0, 9, 10, 19, 20].map(|sent| pace.due(sent).as_secs());
+        assert_eq!(due, [0, 0, 2, 2, 4]);
+    }
+
+    #[test]
+    fn the_longest_pause_and_none_at_all_do_no_harm() {
+        let pace = |every| Pace::Trickle { bytes: NonZeroU32::MIN, every };
+        assert_eq!(pace(Duration::MAX).due(u64::MAX).as_secs(), u64::MAX);
+        assert_eq!(pace(Duration::ZERO).allowed(Duration::ZERO), u64::MAX);
+    }
+}

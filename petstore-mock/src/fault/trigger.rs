@@ -1,0 +1,250 @@
+//! Which requests a fault hits: by operation, key and header, and of those by count or by a seeded
+//! chance.
+
+use std::fmt;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::operation::Operation;
+
+/// What a request shows to those who choose its faults.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestView<'a> {
+    pub(crate) operation: Option<Operation>,
+    /// The bearer token, whether such a key exists or not.
+    pub(crate) key: Option<&'a str>,
+    pub(crate) headers: &'a HeaderMap,
+}
+
+/// What a request must be like; nothing means any.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Matcher {
+    pub(super) operation: Option<Operation>,
+    pub(super) key: Option<MatchedKey>,
+    pub(super) header: Option<MatchedHeader>,
+}
+
+impl Matcher {
+    pub(super) fn matches(&self, request: RequestView<'_>) -> bool {
+        self.operation.is_none_or(|operation| request.operation == Some(operation))
+            && self.key.as_ref().is_none_or(|key| request.key == Some(&key.0))
+            && self.header.as_ref().is_none_or(|header| header.is_in(request.headers))
+    }
+}
+
+/// A key, which is never shown again.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub(super) struct MatchedKey(pub(super) String);
+
+impl fmt::Debug for MatchedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[hidden]")
+    }
+}
+
+impl Serialize for MatchedKey {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str("[hidden]")
+    }
+}
+
+/// A header field that must be there, with this value if one is given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MatchedHeader {
+    pub(super) name: FieldName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) value: Option<FieldValue>,
+}
+
+impl MatchedHeader {
+    fn is_in(&self, headers: &HeaderMap) -> bool {
+        let mut values = headers.get_all(&self.name.0).iter();
+        values.any(|value| self.value.as_ref().is_none_or(|wanted| wanted.0 == value))
+    }
+}
+
+/// The name of a header field, a text in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct FieldName(pub(super) HeaderName);
+
+impl TryFrom<String> for FieldName {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        HeaderName::try_from(text).map(Self).map_err(|_| "this is not a valid header name")
+    }
+}
+
+impl From<FieldName> for String {
+    fn from(name: FieldName) -> Self {
+        name.0.as_str().to_owned()
+    }
+}
+
+/// The value of a header field. Bytes that are not UTF-8 are written as replacement characters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct FieldValue(pub(super) HeaderValue);
+
+impl TryFrom<String> for FieldValue {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let error = "the value of a header field holds no control characters but tabs";
+        HeaderValue::try_from(text).map(Self).map_err(|_| error)
+    }
+}
+
+impl From<FieldValue> for String {
+    fn from(value: FieldValue) -> Self {
+        Self::from_utf8_lossy(value.0.as_bytes()).into_owned()
+    }
+}
+
+/// Which of the matching requests are hit. They are counted from 1, in order of arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum When {
+    #[default]
+    Always,
+    /// The first so many.
+    First(u64),
+    /// This one alone.
+    Nth(u64),
+    /// All after so many.
+    After(u64),
+    /// Each with this probability, from 0 to 1.
+    Chance(f64),
+}
+
+impl When {
+    /// Whether the fault hits the request with this number. Chance is drawn once for each request,
+    /// so that the draws hang on nothing but their order.
+    pub(super) fn hits(self, number: u64, random: &mut Random) -> bool {
+        match self {
+            Self::Always => true,
+            Self::First(count) => number <= count,
+            Self::Nth(nth) => number == nth,
+            Self::After(count) => number > count,
+            Self::Chance(chance) => random.unit() < chance,
+        }
+    }
+}
+
+/// A seeded generator, after Steele, Lea and Flood's `SplitMix64`: the same seed gives the same draws with
+/// every version of this crate, so it is written out here.
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Draws from 0 (included) to 1 (not included), evenly.
+    pub(super) fn unit(&mut self) -> f64 {
+        // 32 bits are exact in a float, and more than any test can tell apart.
+        let bits = u32::try_from(self.next() >> 32).unwrap_or(0);
+        f64::from(bits) / 4_294_967_296.0
+    }
+
+    /// Draws from the standard normal distribution, by the method of Box and Muller.
+    pub(super) fn normal(&mut self) -> f64 {
+        let (radius, angle) = (1.0 - self.unit(), self.unit());
+        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(when: When) -> Vec<u64> {
+        let mut random = Random::new(3);
+        (1..=6).filter(|number| when.hits(*number, &mut random)).collect()
+    }
+
+    #[test]
+    fn counts_from_one() {
+        assert_eq!(hits(When::Always), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(hits(When::First(2)), [1, 2]);
+        assert_eq!(hits(When::Nth(3)), [3]);
+        assert_eq!(hits(When::After(4)), [5, 6]);
+        assert_eq!(hits(When::First(0)), [0; 0]);
+    }
+
+    #[test]
+    fn chance_has_its_ends_and_can_be_had_again() {
+        assert_eq!(hits(When::Chance(1.0)).len(), 6);
+        assert_eq!(hits(When::Chance(0.0)).len(), 0);
+        assert_eq!(hits(When::Chance(f64::NAN)).len(), 0);
+        assert_eq!(hits(When::Chance(0.5)), hits(When::Chance(0.5)));
+        assert!((1..6).contains(&hits(When::Chance(0.5)).len()));
+    }
+
+    #[test]
+    fn draws_what_the_published_generator_does() {
+        let mut random = Random::new(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn draws_are_spread_as_they_should_be() {
+        let mut random = Random::new(7);
+        let units: Vec<f64> = (0..10_000).map(|_| random.unit()).collect();
+        assert!(units.iter().all(|unit| (0.0..1.0).contains(unit)));
+        let below = units.iter().filter(|unit| **unit < 0.2).count();
+        assert!((1_900..2_100).contains(&below), "{below}");
+        let normals: Vec<f64> = (0..10_000).map(|_| random.normal()).collect();
+        let within = normals.iter().filter(|normal| normal.abs() < 1.0).count();
+        assert!((6_700..6_950).contains(&within), "{within}");
+    }
+
+    #[test]
+    fn every_condition_must_hold() {
+        let name = HeaderName::from_static("x-mock-fault");
+        let mut headers = HeaderMap::new();
+        headers.append(name.clone(), HeaderValue::from_static("other"));
+        headers.append(name.clone(), HeaderValue::from_static("reset"));
+        let request =
+            RequestView { operation: Some(Operation::ListPets), key: Some("k"), headers: &headers };
+        let header = |value| {
+            Some(MatchedHeader {
+                name: FieldName(name.clone()),
+                value: Option::map(value, FieldValue),
+            })
+        };
+        let all = Matcher {
+            operation: Some(Operation::ListPets),
+            key: Some(MatchedKey("k".to_owned())),
+            header: header(Some(HeaderValue::from_static("reset"))),
+        };
+        assert!(Matcher::default().matches(request));
+        assert!(all.matches(request));
+        assert!(Matcher { header: header(None), ..all.clone() }.matches(request));
+        let others = [
+            Matcher { operation: Some(Operation::GetPet), ..all.clone() },
+            Matcher { key: Some(MatchedKey("K".to_owned())), ..all.clone() },
+            Matcher { header: header(Some(HeaderValue::from_static("res"))), ..all.clone() },
+        ];
+        for other in others {
+            assert!(!other.matches(request), "{other:?}");
+        }
+        let strange = RequestView { operation: None, key: None, headers: &HeaderMap::new() };
+        assert!(Matcher::default().matches(strange));
+        assert!(!Matcher { header: None, key: None, ..all }.matches(strange));
+    }
+}

@@ -1,0 +1,72 @@
+//! What is embedded: the inspector at `/_mock/`, one page that shows and moves what the rest of the
+//! administration has, and the OpenAPI documents. Nothing of the mock's state is in these files.
+
+use axum::{body::Body, extract::Path, response::Response};
+use http::{
+    HeaderName, HeaderValue,
+    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE},
+};
+
+use super::input::not_found;
+use crate::{http::error::ApiError, openapi::OpenApi};
+
+/// Nothing from elsewhere, nothing inline, and in nobody's frame.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                      img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const STYLE: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Each file's name, media type and text.
+const FILES: [(&str, &str, &str); 12] = [
+    ("page.css", STYLE, include_str!("inspector/page.css")),
+    ("main.js", SCRIPT, include_str!("inspector/main.js")),
+    ("api.js", SCRIPT, include_str!("inspector/api.js")),
+    ("clock.js", SCRIPT, include_str!("inspector/clock.js")),
+    ("dom.js", SCRIPT, include_str!("inspector/dom.js")),
+    ("faults.js", SCRIPT, include_str!("inspector/faults.js")),
+    ("keys.js", SCRIPT, include_str!("inspector/keys.js")),
+    ("pets.js", SCRIPT, include_str!("inspector/pets.js")),
+    ("report.js", SCRIPT, include_str!("inspector/report.js")),
+    ("requests.js", SCRIPT, include_str!("inspector/requests.js")),
+    ("time.js", SCRIPT, include_str!("inspector/time.js")),
+    ("timeline.js", SCRIPT, include_str!("inspector/timeline.js")),
+];
+
+/// `GET /_mock` and `/_mock/`: the inspector.
+pub(super) async fn inspector() -> Response {
+    let mut response = text("text/html; charset=utf-8", include_str!("inspector/page.html"));
+    set(&mut response, CONTENT_SECURITY_POLICY, POLICY);
+    set(&mut response, CACHE_CONTROL, "no-cache");
+    response
+}
+
+/// `GET /_mock/inspector/{file}`.
+pub(super) async fn inspector_file(Path(name): Path<String>) -> Result<Response, ApiError> {
+    let found = FILES.iter().find(|(known, ..)| *known == name);
+    let (_, media_type, content) = found.ok_or_else(|| not_found("file", "GET /_mock/"))?;
+    let mut response = text(media_type, content);
+    // A newer mock at the same port has newer files.
+    set(&mut response, CACHE_CONTROL, "no-cache");
+    Ok(response)
+}
+
+/// A document as YAML (RFC 9512).
+pub(super) fn yaml(document: OpenApi) -> Response {
+    text("application/yaml", document.yaml())
+}
+
+/// A document as JSON.
+pub(super) fn json(document: OpenApi) -> Response {
+    text("application/json", document.json())
+}
+
+fn text(media_type: &'static str, text: &'static str) -> Response {
+    let mut response = Response::new(Body::from(text));
+    set(&mut response, CONTENT_TYPE, media_type);
+    response
+}
+
+fn set(response: &mut Response, name: HeaderName, value: &'static str) {
+    response.headers_mut().insert(name, HeaderValue::from_static(value));
+}

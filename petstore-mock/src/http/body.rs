@@ -1,0 +1,173 @@
+//! Bodies: reading a request's in bounded length, and writing JSON.
+
+use std::{error::Error, iter::successors};
+
+use axum::{BoxError, body::Body, response};
+use bytes::Bytes;
+use http::{
+    HeaderMap, Response, StatusCode,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as HttpBody;
+use serde::Serialize;
+
+use super::error::{ApiError, ErrorCode, JSON};
+
+/// The longest body that the service takes: 1 MiB.
+pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// As many fields as most responses have, so that they are not moved when more are added.
+const HEADER_FIELDS: usize = 6;
+
+/// Why a body can't be read: it took too long to arrive.
+#[derive(Debug, thiserror::Error)]
+#[error("the body took too long to arrive")]
+pub(crate) struct BodyTimeout;
+
+/// Reads a body of at most `limit` bytes.
+pub(crate) async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, ApiError>
+where
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+{
+    let too_large = || {
+        let message =
+            format!("the body is longer than the {limit} bytes that are taken: send less");
+        ApiError::new(ErrorCode::PayloadTooLarge, message)
+    };
+    // A length that was announced is refused without reading any of it.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large());
+    }
+    match Limited::new(body, limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(error) if is_timeout(&*error) => {
+            let message = "the body of the request took too long to arrive";
+            Err(ApiError::new(ErrorCode::RequestTimeout, message).and_close())
+        }
+        Err(_) => {
+            let message = "the body could not be read to its end: send it whole";
+            Err(ApiError::new(ErrorCode::InvalidBody, message).and_close())
+        }
+    }
+}
+
+fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+    successors(Some(error), |&error| error.source()).any(<dyn Error>::is::<BodyTimeout>)
+}
+
+/// Returns the text of a body, or says where it is not UTF-8.
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, ApiError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let before = &bytes[..at];
+        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = at - line_start + 1;
+        let message = format!("the body is not UTF-8 at line {line} column {column}: JSON must be");
+        ApiError::new(ErrorCode::InvalidBody, message)
+    })
+}
+
+/// Refuses a body that is not said to be JSON.
+pub(crate) fn check_is_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    let unsupported = |message| Err(ApiError::new(ErrorCode::UnsupportedMediaType, message));
+    if headers.contains_key(CONTENT_ENCODING) {
+        return unsupported("the body is compressed or otherwise encoded: send it as plain JSON");
+    }
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    match (types.next(), types.next()) {
+        (Some(one), None) if is_json(one.as_bytes()) => check_charset(one.as_bytes()),
+        (None, _) => {
+            unsupported("the body has no media type: send `Content-Type: application/json`")
+        }
+        _ => unsupported("the body is not said to be JSON: send `Content-Type: application/json`"),
+    }
+}
+
+fn is_json(media_type: &[u8]) -> bool {
+    let essence = media_type.split(|byte| *byte == b';').next();
+    essence.is_some_and(|it| it.trim_ascii().eq_ignore_ascii_case(b"application/json"))
+}
+
+/// JSON is UTF-8 (RFC 8259, section 8.1), of which US-ASCII is a part; parameters other than `charset`
+/// mean nothing.
+fn check_charset(media_type: &[u8]) -> Result<(), ApiError> {
+    let parameters = media_type.split(|byte| *byte == b';').skip(1);
+    for parameter in parameters {
+        let mut parts = parameter.splitn(2, |byte| *byte == b'=').map(<[u8]>::trim_ascii);
+        let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let value =
+            value.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(value);
+        let is_utf8 = [&b"utf-8"[..], b"utf8", b"us-ascii"]
+            .iter()
+            .any(|known| value.eq_ignore_ascii_case(known));
+        if name.eq_ignore_ascii_case(b"charset") && !is_utf8 {
+            let message = "the body is not said to be UTF-8: send `Content-Type: application/json`";
+            return Err(ApiError::new(ErrorCode::UnsupportedMediaType, message));
+        }
+    }
+    Ok(())
+}
+
+/// Returns a value as JSON.
+pub(crate) fn rendered(value: &impl Serialize) -> Result<Bytes, ApiError> {
+    let json = serde_json::to_vec(value)
+        .map_err(|_| ApiError::internal("the response could not be written as JSON"))?;
+    Ok(json.into())
+}
+
+/// Returns a response with this JSON.
+pub(crate) fn json_response(status: StatusCode, json: Bytes) -> response::Response {
+    let mut response = Response::new(Body::from(json));
+    *response.status_mut() = status;
+    *response.headers_mut() = HeaderMap::with_capacity(HEADER_FIELDS);
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// Returns a response with this value as its body.
+pub(crate) fn json(
+    status: StatusCode,
+    value: &impl Serialize,
+) -> Result<response::Response, ApiError> {
+    rendered(value).map(|json| json_response(status, json))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn takes(media_type: &'static str) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        check_is_json(&headers).is_ok()
+    }
+
+    #[test]
+    fn takes_json_with_or_without_parameters_in_utf_8_only() {
+        for media_type in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/json ;x=y",
+            "application/json;charset=\"UTF-8\"",
+            "application/json; charset=us-ascii",
+        ] {
+            assert!(takes(media_type), "{media_type}");
+        }
+        for media_type in [
+            "",
+            "text/json",
+            "application/jsonx",
+            "application/problem+json",
+            ";",
+            "application/json; charset=utf-16",
+            "application/json; charset=",
+        ] {
+            assert!(!takes(media_type), "{media_type}");
+        }
+    }
+}

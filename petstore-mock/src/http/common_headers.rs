@@ -1,0 +1,114 @@
+//! What every response has: the mock's own time, under `/v1` the quota, and on `GET /pets/{petId}` the
+//! announcement of its removal.
+
+use std::{
+    cell::RefCell,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{DATE, LINK},
+};
+use httpdate::HttpDate;
+
+use crate::{operation::Operation, quota::Rate};
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// RFC 9745; 5 December 2025 is an assumption, since the specification does not say when the deprecation
+/// began.
+const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1764892800");
+/// RFC 8594, and the specification's section 9.
+const SUNSET: HeaderName = HeaderName::from_static("sunset");
+const REMOVED_ON: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:00 GMT");
+/// RFC 5829.
+const SUCCESSOR: HeaderValue = HeaderValue::from_static("</v1/pets>; rel=\"successor-version\"");
+
+/// Adds them to a response.
+pub(crate) fn add(
+    headers: &mut HeaderMap,
+    now: Duration,
+    rate: Option<Rate>,
+    operation: Option<Operation>,
+) {
+    if operation == Some(Operation::GetPet) {
+        // Also for those that follow, so that they are moved once.
+        headers.reserve(8);
+        headers.insert(DEPRECATION, DEPRECATED_SINCE);
+        headers.insert(SUNSET, REMOVED_ON);
+        headers.append(LINK, SUCCESSOR);
+    }
+    LATEST.with_borrow_mut(|latest| {
+        headers.insert(DATE, latest.date.of(now.as_secs(), date));
+        if let Some(rate) = rate {
+            headers.insert(RATE_LIMIT, latest.limit.of(rate.limit.into(), HeaderValue::from));
+            headers.insert(RATE_REMAINING, rate.remaining.into());
+            headers.insert(RATE_RESET, latest.reset.of(rate.reset, HeaderValue::from));
+        }
+    });
+}
+
+fn date(second: u64) -> HeaderValue {
+    let date = HttpDate::from(UNIX_EPOCH + Duration::from_secs(second)).to_string();
+    // Letters, digits, commas and colons: a date is a valid header.
+    HeaderValue::try_from(date).unwrap_or(HeaderValue::from_static(""))
+}
+
+thread_local! {
+    /// The values of the last response of this thread: most likely the next one has the same.
+    static LATEST: RefCell<Latest> = RefCell::default();
+}
+
+#[derive(Default)]
+struct Latest {
+    date: Cached,
+    limit: Cached,
+    reset: Cached,
+}
+
+/// A number and its value as a header.
+#[derive(Default)]
+struct Cached(Option<(u64, HeaderValue)>);
+
+impl Cached {
+    fn of(&mut self, number: u64, render: fn(u64) -> HeaderValue) -> HeaderValue {
+        match &self.0 {
+            Some((same, value)) if *same == number => value.clone(),
+            _ => self.0.insert((number, render(number))).1.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::REMOVAL;
+
+    #[test]
+    fn have_the_values_given_each_time() {
+        for (second, date, limit) in
+            [(0, "Thu, 01 Jan 1970 00:00:00 GMT", 7), (1, "Thu, 01 Jan 1970 00:00:01 GMT", 8)]
+        {
+            let rate = Rate { limit, remaining: limit - 1, reset: second + 60 };
+            let mut headers = HeaderMap::new();
+            add(&mut headers, Duration::from_secs(second), Some(rate), None);
+            assert_eq!(headers[DATE], date);
+            let rate = ["limit", "remaining", "reset"].map(|name| {
+                headers[format!("x-ratelimit-{name}")].to_str().unwrap().parse::<u64>().unwrap()
+            });
+            assert_eq!(rate, [limit.into(), (limit - 1).into(), second + 60]);
+        }
+    }
+
+    #[test]
+    fn the_dates_of_the_removal_agree_with_one_another() {
+        assert_eq!(REMOVED_ON.to_str().unwrap(), httpdate::fmt_http_date(UNIX_EPOCH + REMOVAL));
+        let since = DEPRECATED_SINCE.to_str().unwrap().trim_start_matches('@').parse().unwrap();
+        let since = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(since));
+        assert_eq!(since, "Fri, 05 Dec 2025 00:00:00 GMT");
+    }
+}

@@ -1,0 +1,314 @@
+//! Errors in the one shape of the specification's section 7, with the header that belongs to each.
+
+use std::{borrow::Cow, time::Duration};
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use http::{
+    HeaderName, HeaderValue, Method, StatusCode,
+    header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use serde::Serialize;
+
+use crate::{
+    operation::Operation,
+    printable::printable,
+    quota::{Exhausted, Period},
+    state::ChangeError,
+};
+
+/// The media type of every body, errors included.
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A request may have so many header fields.
+pub(crate) const MAX_HEADER_FIELDS: usize = 100;
+/// The request line and the header fields together may be so long: 256 KiB.
+pub(crate) const MAX_HEAD_BYTES: u32 = 256 * 1024;
+
+/// The values that `code` has in the mock's errors.
+///
+/// The specification does not show them, so all of them are assumptions: a client must not expect
+/// these, nor that there are no others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// 400: the request is malformed HTTP.
+    BadRequest,
+    /// 401: the key is missing or not known.
+    Unauthorized,
+    /// 400: the body is not what the operation takes.
+    InvalidBody,
+    /// 400: a query parameter is not what the operation takes.
+    InvalidParameter,
+    /// 404: no pet has that id.
+    PetNotFound,
+    /// 404: the service has nothing at that path.
+    RouteNotFound,
+    /// 405: the path exists, but not for that method.
+    MethodNotAllowed,
+    /// 409: what is sent contradicts itself, or what the mock holds. Only administration answers it.
+    Conflict,
+    /// 408: the request took too long to arrive.
+    RequestTimeout,
+    /// 414: the target of the request is too long.
+    UriTooLong,
+    /// 415: the body is not said to be JSON.
+    UnsupportedMediaType,
+    /// 413: the body is longer than 1 MiB.
+    PayloadTooLarge,
+    /// 431: there are more than 100 header fields, or the head is longer than 256 KiB.
+    HeadersTooLarge,
+    /// 429: a quota of the key is used up.
+    RateLimitExceeded,
+    /// 429: the key is banned for a while.
+    KeyBanned,
+    /// 410: the deprecated operation has been removed.
+    OperationRemoved,
+    /// 500: a fault of the mock itself.
+    InternalError,
+    /// 507: the data file can't be written, most likely because its disk is full.
+    InsufficientStorage,
+    /// 501: the request has a transfer coding other than `chunked`.
+    NotImplemented,
+    /// 503: the connection limit is reached.
+    Overloaded,
+}
+
+impl ErrorCode {
+    /// Returns the HTTP status that goes with the code.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::BadRequest | Self::InvalidBody | Self::InvalidParameter => 400,
+            Self::Unauthorized => 401,
+            Self::PetNotFound | Self::RouteNotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::RequestTimeout => 408,
+            Self::Conflict => 409,
+            Self::OperationRemoved => 410,
+            Self::PayloadTooLarge => 413,
+            Self::UriTooLong => 414,
+            Self::UnsupportedMediaType => 415,
+            Self::RateLimitExceeded | Self::KeyBanned => 429,
+            Self::HeadersTooLarge => 431,
+            Self::InternalError => 500,
+            Self::NotImplemented => 501,
+            Self::Overloaded => 503,
+            Self::InsufficientStorage => 507,
+        }
+    }
+}
+
+/// A response that is an error.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiError {
+    code: ErrorCode,
+    message: Cow<'static, str>,
+    /// The header that this error must carry.
+    header: Option<(HeaderName, HeaderValue)>,
+    /// Whether the connection ends with it.
+    closes: bool,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into(), header: None, closes: false }
+    }
+
+    /// Ends the connection: what else comes on it can't be told apart from the rest of this request
+    /// (RFC 9112, section 9.6). HTTP/2 leaves it out.
+    pub(crate) fn and_close(self) -> Self {
+        Self { closes: true, ..self }
+    }
+
+    /// The key is missing or not known; `challenge` is what RFC 6750, section 3, asks to be told.
+    pub(crate) fn unauthorized(message: &'static str, challenge: &'static str) -> Self {
+        Self {
+            header: Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge))),
+            ..Self::new(ErrorCode::Unauthorized, message)
+        }
+    }
+
+    /// The service has nothing at that path.
+    pub(crate) fn route_not_found(method: &Method, path: &str) -> Self {
+        let slash = if path.len() > 1 && path.ends_with('/') {
+            " (paths take no slash at the end)"
+        } else {
+            ""
+        };
+        let nearest = Operation::nearest(method, path).map_or_else(String::new, |nearest| {
+            format!(" did you mean {} {}?", nearest.method(), nearest.path())
+        });
+        Self::new(
+            ErrorCode::RouteNotFound,
+            format!(
+                "there is no {method} {path}{slash}:{nearest} the operations are GET /v1/pets, POST \
+                 /v1/pets, GET /v1/pets/{{petId}} and GET /v1/store/orders",
+                method = printable(method.as_str()),
+                path = printable(path),
+            ),
+        )
+    }
+
+    /// The path exists, but only for the methods in `allow`.
+    pub(crate) fn method_not_allowed(allow: &'static str) -> Self {
+        Self {
+            header: Some((ALLOW, HeaderValue::from_static(allow))),
+            ..Self::new(
+                ErrorCode::MethodNotAllowed,
+                format!("this path takes {allow}: use one of these methods"),
+            )
+        }
+    }
+
+    /// A quota is used up.
+    pub(crate) fn exhausted(quota: Exhausted, now: Duration) -> Self {
+        let wait = seconds_until(Duration::from_secs(quota.until), now);
+        let period = match quota.period {
+            Period::Minute => "minute",
+            Period::Day => "day",
+        };
+        let limit = quota.limit;
+        Self {
+            header: Some((RETRY_AFTER, HeaderValue::from(wait))),
+            ..Self::new(
+                ErrorCode::RateLimitExceeded,
+                format!("the {limit} requests a {period} of this key are used up: wait {wait} s"),
+            )
+        }
+    }
+
+    /// The key is banned until then, counted from the Unix epoch.
+    pub(crate) fn banned(until: Duration, now: Duration) -> Self {
+        let wait = seconds_until(until, now);
+        Self {
+            header: Some((RETRY_AFTER, HeaderValue::from(wait))),
+            ..Self::new(
+                ErrorCode::KeyBanned,
+                format!(
+                    "this key is banned, because it kept sending while it was told to wait: wait \
+                     {wait} s, and obey Retry-After from then on"
+                ),
+            )
+        }
+    }
+
+    /// There are as many connections as there may be.
+    pub(crate) fn overloaded() -> Self {
+        Self {
+            header: Some((RETRY_AFTER, HeaderValue::from_static("1"))),
+            ..Self::new(
+                ErrorCode::Overloaded,
+                "connection limit reached: close some, or raise `--max-connections`",
+            )
+        }
+    }
+
+    /// What hyper refuses by itself, and what took too long to become a request.
+    pub(crate) fn unreadable(code: ErrorCode) -> Self {
+        let message = match code {
+            ErrorCode::UriTooLong => "the request target is longer than 65534 bytes",
+            ErrorCode::HeadersTooLarge => return Self::headers_too_large(),
+            ErrorCode::RequestTimeout => "the head of the request took too long to arrive",
+            _ => "malformed HTTP request",
+        };
+        Self::new(code, message).and_close()
+    }
+
+    /// The request has too many header fields, or too long ones.
+    pub(crate) fn headers_too_large() -> Self {
+        let message = format!(
+            "the request has more than {MAX_HEADER_FIELDS} header fields, or its head is longer \
+             than {MAX_HEAD_BYTES} bytes: send fewer"
+        );
+        Self::new(ErrorCode::HeadersTooLarge, message).and_close()
+    }
+
+    /// A handler panicked.
+    pub(crate) fn panicked() -> Self {
+        Self::internal("internal error in petstore-mock; please report it")
+    }
+
+    /// An error of the mock itself.
+    pub(crate) fn internal(message: &'static str) -> Self {
+        Self::new(ErrorCode::InternalError, message)
+    }
+}
+
+impl From<ChangeError> for ApiError {
+    fn from(error: ChangeError) -> Self {
+        let code = match error {
+            ChangeError::Unsaved(_) => ErrorCode::InsufficientStorage,
+            ChangeError::OutOfIds => ErrorCode::InternalError,
+            _ => ErrorCode::Conflict,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// Returns the whole seconds from `now` until `until`, rounded up, and at least 1.
+fn seconds_until(until: Duration, now: Duration) -> u64 {
+    // Only the difference is rounded: rounding its ends apart could make it a second longer.
+    let wait = until.saturating_sub(now);
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
+}
+
+#[derive(Serialize)]
+struct Shape<'a> {
+    code: ErrorCode,
+    message: &'a str,
+    status: u16,
+}
+
+impl ApiError {
+    /// Returns the response in the Error shape.
+    pub(crate) fn to_response(&self) -> http::Response<Bytes> {
+        let status = self.code.status();
+        let body = Shape { code: self.code, message: &self.message, status };
+        let mut response = match serde_json::to_vec(&body) {
+            Ok(body) => http::Response::new(Bytes::from(body)),
+            // Texts and a number: there is nothing in it that JSON can't say.
+            Err(_) => http::Response::default(),
+        };
+        *response.status_mut() =
+            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, JSON);
+        if let Some((name, value)) = &self.header {
+            headers.insert(name, value.clone());
+        }
+        if self.closes {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        self.to_response().map(Body::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_to_wait_whole_seconds_rounded_up_and_at_least_one() {
+        let at = |seconds, milliseconds: u32| Duration::new(seconds, milliseconds * 1_000_000);
+        assert_eq!(seconds_until(at(60, 0), at(0, 0)), 60);
+        assert_eq!(seconds_until(at(60, 0), at(10, 1)), 50);
+        assert_eq!(seconds_until(at(60, 0), at(59, 999)), 1);
+        assert_eq!(seconds_until(at(60, 0), at(60, 0)), 1);
+        assert_eq!(seconds_until(at(60, 0), Duration::MAX), 1);
+        assert_eq!(seconds_until(at(301, 500), at(1, 500)), 300);
+        assert_eq!(seconds_until(at(301, 500), at(1, 501)), 300);
+        assert_eq!(seconds_until(at(301, 500), at(1, 499)), 301);
+        assert_eq!(seconds_until(Duration::MAX, at(0, 0)), u64::MAX);
+    }
+}

@@ -1,0 +1,169 @@
+//! The four operations of the service (specification, section 4), and the paths and methods that it
+//! does not have.
+
+use std::{cell::RefCell, fmt::Write as _, sync::Arc};
+
+use axum::{
+    extract::{Extension, Request, State},
+    response::Response,
+};
+use bytes::Bytes;
+use http::{
+    HeaderValue, Method, StatusCode, Uri,
+    header::{LINK, LOCATION},
+};
+
+use super::{
+    auth::{ApiKey, RequestContext},
+    body::{MAX_BODY_BYTES, check_is_json, json_response, read_body, rendered, utf8},
+    error::{ApiError, ErrorCode},
+    new_pet,
+    params::{ListQuery, cursor, pet_id, pet_not_found},
+};
+use crate::{
+    journal::AddedPet,
+    operation::{Operation, REMOVAL},
+    state::{Store, StoredPet},
+    world::World,
+};
+
+type Outcome = Result<Response, ApiError>;
+
+/// `GET /pets`: a page of pets and, where more follow, a link to the next one.
+pub(crate) async fn list_pets(_: ApiKey, State(world): State<Arc<World>>, uri: Uri) -> Outcome {
+    let paging = world.settings().paging;
+    let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
+    let page = LATEST.with_borrow_mut(|latest| {
+        world.read(|store| match latest {
+            Some(page) if page.is_of(store, query, paging) => Ok(page.clone()),
+            _ => CachedPage::new(store, query, paging).inspect(|page| {
+                *latest = (page.json.len() <= MAX_CACHED_BYTES).then(|| page.clone());
+            }),
+        })
+    })?;
+    let mut response = json_response(StatusCode::OK, page.json);
+    if let Some(link) = page.link {
+        response.headers_mut().insert(LINK, link);
+    }
+    Ok(response)
+}
+
+thread_local! {
+    /// The last page of this thread: most likely it is asked for again.
+    static LATEST: RefCell<Option<CachedPage>> = const { RefCell::new(None) };
+}
+
+/// A longer page is not cached.
+const MAX_CACHED_BYTES: usize = 64 * 1024;
+
+/// A page as it is sent.
+#[derive(Clone)]
+struct CachedPage {
+    version: u64,
+    query: ListQuery,
+    paging: bool,
+    json: Bytes,
+    link: Option<HeaderValue>,
+}
+
+impl CachedPage {
+    fn new(store: &Store, query: ListQuery, paging: bool) -> Result<Self, ApiError> {
+        let page = store.page(query.after, query.limit, query.status);
+        let last = page.pets.last().filter(|_| page.more && paging);
+        let link = last.map(|last| HeaderValue::try_from(next_link(&query, last.id)));
+        let link = link.transpose();
+        let link =
+            link.map_err(|_| ApiError::internal("could not build the `Link` to the next page"))?;
+        let json = array(&page.pets);
+        Ok(Self { version: store.version(), query, paging, json, link })
+    }
+
+    fn is_of(&self, store: &Store, query: ListQuery, paging: bool) -> bool {
+        self.version == store.version() && self.query == query && self.paging == paging
+    }
+}
+
+/// Joins pets, each of which is JSON already.
+fn array(pets: &[&StoredPet]) -> Bytes {
+    let length = pets.iter().map(|pet| pet.json().len() + 1).sum::<usize>();
+    let mut json = Vec::with_capacity(length + 2);
+    json.push(b'[');
+    for (place, pet) in pets.iter().enumerate() {
+        if place > 0 {
+            json.push(b',');
+        }
+        json.extend_from_slice(pet.json().as_bytes());
+    }
+    json.push(b']');
+    json.into()
+}
+
+/// The target is relative to the origin, so it is right behind any proxy that keeps the path.
+fn next_link(query: &ListQuery, last: i64) -> String {
+    let mut link = format!("</v1/pets?limit={}", query.limit);
+    if let Some(status) = query.status {
+        // Writing to a string does not fail.
+        let _ = write!(link, "&status={status}");
+    }
+    let _ = write!(link, "&cursor={}>; rel=\"next\"", cursor::encode(last));
+    link
+}
+
+/// `POST /pets`: adds a pet, and answers it with its id and its location.
+pub(crate) async fn create_pet(
+    _: ApiKey,
+    State(world): State<Arc<World>>,
+    request: Request,
+) -> Outcome {
+    check_is_json(request.headers())?;
+    let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
+    let pet = new_pet::read(utf8(&body)?)
+        .map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
+    let (id, json) = world.add(pet).await?;
+    let mut response = json_response(StatusCode::CREATED, json);
+    let location = HeaderValue::try_from(format!("/v1/pets/{id}"))
+        .map_err(|_| ApiError::internal("could not build the `Location` header"))?;
+    response.headers_mut().insert(LOCATION, location);
+    response.extensions_mut().insert(AddedPet(id));
+    Ok(response)
+}
+
+/// `GET /pets/{petId}`: a pet or, from the removal date on, 410.
+pub(crate) async fn get_pet(
+    _: ApiKey,
+    State(world): State<Arc<World>>,
+    Extension(context): Extension<RequestContext>,
+    uri: Uri,
+) -> Outcome {
+    // Before the id is read: an operation that is removed finds nothing wrong with it.
+    if context.now >= REMOVAL {
+        return Err(ApiError::new(
+            ErrorCode::OperationRemoved,
+            "GET /v1/pets/{petId} was removed on 5 December 2030: use GET /v1/pets with its \
+             `status` filter",
+        ));
+    }
+    let id = pet_id(uri.path())?;
+    let found = world.pet_json(id).map(|json| json_response(StatusCode::OK, json));
+    found.ok_or_else(|| pet_not_found(&id.to_string()))
+}
+
+/// `GET /store/orders`: stated to exist, but not shown (specification, section 4.4). So it is an array
+/// of whatever objects were seeded.
+pub(crate) async fn list_orders(_: ApiKey, State(world): State<Arc<World>>) -> Outcome {
+    let json = world.read(|store| rendered(&store.orders()))?;
+    Ok(json_response(StatusCode::OK, json))
+}
+
+/// The path exists, but not for this method.
+pub(crate) async fn method_not_allowed(uri: Uri) -> ApiError {
+    ApiError::method_not_allowed(match Operation::of(&Method::GET, uri.path()) {
+        Some(Operation::ListPets) => "GET, HEAD, POST",
+        _ => "GET, HEAD",
+    })
+}
+
+/// The service has nothing at the path.
+pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
+    ApiError::route_not_found(&method, uri.path())
+}

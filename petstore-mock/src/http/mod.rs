@@ -1,0 +1,19 @@
+//! The HTTP side of the mock: the routes, what every request runs through, and the administration.
+
+pub(crate) mod admin;
+mod auth;
+mod body;
+mod common_headers;
+mod credentials;
+mod error;
+mod handlers;
+mod new_pet;
+mod params;
+mod router;
+
+pub use self::error::ErrorCode;
+pub(crate) use self::{
+    body::BodyTimeout,
+    error::{ApiError, MAX_HEAD_BYTES, MAX_HEADER_FIELDS},
+    router::Service,
+};

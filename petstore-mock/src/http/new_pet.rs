@@ -1,0 +1,268 @@
+//! The body of `POST /pets` (specification, section 2: NewPet). Everything wrong with its fields is
+//! said at once, each by its name.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    model::{NewPet, PetStatus},
+    printable::printable,
+};
+
+/// Reads a pet that is to be added, or says what is wrong with it.
+pub(super) fn read(text: &str) -> Result<NewPet, String> {
+    if text.trim_ascii().is_empty() {
+        return Err(
+            "the body is empty: send a pet such as {\"name\": \"Rex\", \"categoryId\": 7}".into()
+        );
+    }
+    let draft: Draft<'_> = serde_json::from_str(text).map_err(|error| {
+        let what =
+            if error.is_data() { "the body is not a pet" } else { "the body is not valid JSON" };
+        format!("{what}: {error}")
+    })?;
+    draft.check()
+}
+
+/// The fields of a NewPet, of whatever type.
+#[derive(Default)]
+struct Draft<'t> {
+    name: Option<Value>,
+    /// As it was sent: a float would lose digits.
+    category_id: Option<&'t RawValue>,
+    status: Option<Value>,
+}
+
+impl<'de> Deserialize<'de> for Draft<'de> {
+    // Not derived, because a derived struct takes an array too, and turns null into nothing.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(DraftVisitor)
+    }
+}
+
+struct DraftVisitor;
+
+impl<'de> Visitor<'de> for DraftVisitor {
+    type Value = Draft<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one JSON object such as {\"name\": \"Rex\", \"categoryId\": 7}")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Draft<'de>, A::Error> {
+        let mut draft = Draft::default();
+        while let Some(key) = map.next_key::<String>()? {
+            let (is_second, name) = match key.as_str() {
+                "name" => (draft.name.replace(map.next_value()?).is_some(), "name"),
+                "categoryId" => {
+                    (draft.category_id.replace(map.next_value()?).is_some(), "categoryId")
+                }
+                "status" => (draft.status.replace(map.next_value()?).is_some(), "status"),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if is_second {
+                return Err(A::Error::duplicate_field(name));
+            }
+        }
+        Ok(draft)
+    }
+}
+
+impl Draft<'_> {
+    fn check(self) -> Result<NewPet, String> {
+        let is_missing =
+            [("`name`", self.name.is_none()), ("`categoryId`", self.category_id.is_none())];
+        let missing: Vec<_> =
+            is_missing.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+        let mut problems = Vec::new();
+        if !missing.is_empty() {
+            let verb = if missing.len() == 1 { "is" } else { "are" };
+            problems.push(format!("{} {verb} missing", missing.join(" and ")));
+        }
+        let mut wrong = |field, expected, sent: String| {
+            problems.push(format!("`{field}` must be {expected}, not {sent}"));
+        };
+        let name = self.name.and_then(|value| match value {
+            Value::String(name) => Some(name),
+            other => {
+                wrong("name", "a string", shown(&other.to_string()));
+                None
+            }
+        });
+        let category_id = self.category_id.and_then(|raw| {
+            let number = int64(raw.get());
+            if number.is_none() {
+                wrong("categoryId", "an integer that fits into 64 bits", shown(raw.get()));
+            }
+            number
+        });
+        let status = self.status.and_then(|value| {
+            let status = value.as_str().and_then(|text| text.parse::<PetStatus>().ok());
+            if status.is_none() {
+                let expected = "one of \"available\", \"pending\", \"sold\", or left out";
+                wrong("status", expected, shown(&value.to_string()));
+            }
+            status
+        });
+        match (name, category_id) {
+            (Some(name), Some(category_id)) if problems.is_empty() => {
+                Ok(NewPet { name, category_id, status })
+            }
+            _ => Err(format!("the body is not a pet: {}", problems.join("; "))),
+        }
+    }
+}
+
+/// Reads a number that is exactly an int64, be it written as `7`, `7.0` or `70e-1`: to JSON Schema, and
+/// so to an OpenAPI document, these are one integer.
+fn int64(json: &str) -> Option<i64> {
+    if let Ok(number) = json.parse() {
+        return Some(number);
+    }
+    let (sign, rest) = json.strip_prefix('-').map_or(("", json), |rest| ("-", rest));
+    if !rest.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
+    let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    // The zeros that follow the significant digits, or precede the point after them if negative.
+    let trailing = digits.len() - digits.trim_end_matches('0').len();
+    let zeros = exponent.parse::<i64>().ok()?.checked_add(i64::try_from(trailing).ok()?)?;
+    let zeros = usize::try_from(zeros.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
+    // No int64 is as long as that.
+    if significant.len().saturating_add(zeros) > 19 {
+        return None;
+    }
+    format!("{sign}{significant}{}", "0".repeat(zeros)).parse().ok()
+}
+
+/// Says what a JSON value is, and shows it where it is short by nature.
+fn shown(json: &str) -> String {
+    match json.as_bytes().first() {
+        Some(b'"') => {
+            let text = serde_json::from_str::<String>(json);
+            format!("the string \"{}\"", printable(text.as_deref().unwrap_or(json)))
+        }
+        Some(b'[') => "an array".to_owned(),
+        Some(b'{') => "an object".to_owned(),
+        Some(b'-' | b'0'..=b'9') => format!("the number {}", printable(json)),
+        _ => json.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        let error = read(text).unwrap_err();
+        error.strip_prefix("the body is not a pet: ").unwrap_or(&error).to_owned()
+    }
+
+    #[test]
+    fn takes_a_pet_and_ignores_what_it_does_not_know() {
+        let pet = read(r#" {"tag": [{}], "name": "", "categoryId": -1, "status": "sold"} "#);
+        let expected =
+            NewPet { name: String::new(), category_id: -1, status: Some(PetStatus::Sold) };
+        assert_eq!(pet, Ok(expected));
+    }
+
+    #[test]
+    fn names_every_missing_field_and_every_wrong_one() {
+        assert_eq!(fault("{}"), "`name` and `categoryId` are missing");
+        assert_eq!(
+            fault(r#"{"categoryId": "7", "status": null}"#),
+            "`name` is missing; `categoryId` must be an integer that fits into 64 bits, not the \
+             string \"7\"; `status` must be one of \"available\", \"pending\", \"sold\", or left \
+             out, not null"
+        );
+    }
+
+    #[test]
+    fn refuses_numbers_that_are_no_int64() {
+        for number in [
+            "9223372036854775808",
+            "-9223372036854775809",
+            "9223372036854775808.0",
+            "9007199254740993.5",
+            "7.5",
+            "1e-1",
+            "1e-400",
+            "1e19",
+            "1e999",
+            "1e99999999999999999999",
+        ] {
+            let fault = fault(&format!(r#"{{"name": "Rex", "categoryId": {number}}}"#));
+            assert!(fault.starts_with("`categoryId` must be"), "{number}: {fault}");
+            assert!(fault.ends_with(&format!("not the number {number}")), "{fault}");
+        }
+    }
+
+    #[test]
+    fn takes_every_int64_however_it_is_written() {
+        for (number, id) in [
+            ("9223372036854775807", i64::MAX),
+            ("-9223372036854775808", i64::MIN),
+            ("7.0", 7),
+            ("-0.0", 0),
+            ("1.5e3", 1_500),
+            ("-9223372036854774784.0", i64::MIN + 1_024),
+            ("9223372036854775807.0", i64::MAX),
+            ("-9.223372036854775808e18", i64::MIN),
+            ("9007199254740993.0", 9_007_199_254_740_993),
+            ("70e-1", 7),
+            ("0.000e999", 0),
+            ("1000000000000000000000E-3", 1_000_000_000_000_000_000),
+        ] {
+            let pet = read(&format!(r#"{{"name": "Rex", "categoryId": {number}}}"#));
+            assert_eq!(pet.map(|pet| pet.category_id), Ok(id), "{number}");
+        }
+    }
+
+    #[test]
+    fn refuses_null_for_every_field() {
+        for name in ["name", "categoryId", "status"] {
+            let fault = fault(&format!(r#"{{"{name}": null}}"#));
+            assert!(fault.contains(&format!("`{name}` must be")), "{fault}");
+        }
+    }
+
+    #[test]
+    fn says_where_the_json_is_broken() {
+        assert_eq!(
+            fault("{\n  \"name\": Rex}"),
+            "the body is not valid JSON: expected value at line 2 column 11"
+        );
+        assert!(fault(r#"{"name": "a", "categoryId": 1} x"#).contains("trailing characters"));
+        assert!(fault(r#"{"name": "a", "name": "b"}"#).contains("duplicate field `name`"));
+        assert!(fault("  ").contains("empty"));
+    }
+
+    #[test]
+    fn refuses_what_is_no_object() {
+        for text in ["[]", "[\"Rex\", 7]", "null", "7", "\"Rex\"", "true"] {
+            assert!(fault(text).contains("expected one JSON object"), "{text}");
+        }
+    }
+
+    #[test]
+    fn does_not_overflow_the_stack_on_deep_nesting() {
+        let deep = "[".repeat(500_000);
+        assert!(read(&deep).is_err());
+        assert!(read(&format!("{{\"name\": {deep}")).is_err());
+        assert!(read(&format!("{{\"other\": {deep}")).is_err());
+    }
+}

@@ -1,0 +1,349 @@
+//! What a request names in its target: the path in its plain form, the id of a pet, and the parameters
+//! of the query, each at most once and decoded without guessing.
+
+use std::{borrow::Cow, str::FromStr};
+
+use http::{Uri, uri::PathAndQuery};
+use percent_encoding::percent_decode_str;
+
+use super::error::{ApiError, ErrorCode};
+use crate::{model::PetStatus, printable::printable};
+
+const DEFAULT_LIMIT: usize = 20;
+const MAX_LIMIT: usize = 100;
+
+/// Decodes in a path what never needed encoding, so that `/v1/%70ets` is `/v1/pets` (RFC 3986, section
+/// 6.2.2.2). What does need it stays: an encoded slash separates nothing.
+pub(crate) fn normalize_path(target: &mut Uri) {
+    if !target.path().contains('%') {
+        return;
+    }
+    let mut plain = normalized(target.path());
+    if let Some(query) = target.query() {
+        plain.push('?');
+        plain.push_str(query);
+    }
+    let mut parts = target.clone().into_parts();
+    // Decoding makes no target invalid; if it did, the target would stay as it was sent.
+    if let Ok(plain) = PathAndQuery::try_from(plain) {
+        parts.path_and_query = Some(plain);
+        *target = Uri::from_parts(parts).unwrap_or_else(|_| target.clone());
+    }
+}
+
+fn normalized(path: &str) -> String {
+    let mut pieces = path.split('%');
+    let mut out = pieces.next().unwrap_or("").to_owned();
+    for piece in pieces {
+        // The parser takes a plus sign too, so the digits are looked at first.
+        let digits = piece.get(..2).filter(|it| it.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).map(char::from);
+        // RFC 3986, section 2.3.
+        let is_unreserved = |it: &char| it.is_ascii_alphanumeric() || "-._~".contains(*it);
+        match code.filter(is_unreserved) {
+            Some(character) => {
+                out.push(character);
+                out.push_str(&piece[2..]);
+            }
+            None => {
+                out.push('%');
+                out.push_str(piece);
+            }
+        }
+    }
+    out
+}
+
+/// Which pets a list asks for (specification, section 4.1), and the cursor, which is the mock's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListQuery {
+    pub(crate) limit: usize,
+    pub(crate) status: Option<PetStatus>,
+    /// The id of the pet after which to begin.
+    pub(crate) after: Option<i64>,
+}
+
+impl ListQuery {
+    /// Reads a query string; without paging a cursor is ignored.
+    pub(crate) fn read(query: &str, paging: bool) -> Result<Self, ApiError> {
+        let query = Query(query);
+        let limit = query.get_with("limit", "a whole number from 1 to 100", |text| {
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            let number = if digits { text.parse().ok() } else { None };
+            number.filter(|number| (1..=MAX_LIMIT).contains(number))
+        })?;
+        let status = query.get("status", "one of available, pending, sold")?;
+        let expected = "one that this service gave out: follow the link with rel=\"next\" as it is, \
+                        or leave `cursor` out to begin anew";
+        let after = if paging { query.get_with("cursor", expected, cursor::decode)? } else { None };
+        Ok(Self { limit: limit.unwrap_or(DEFAULT_LIMIT), status, after })
+    }
+}
+
+/// A query string.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Query<'q>(pub(crate) &'q str);
+
+impl<'q> Query<'q> {
+    /// Refuses parameters that are not supported.
+    pub(crate) fn only(self, supported: &[&str]) -> Result<Self, ApiError> {
+        let mut names = self.pairs().map(|(name, _)| name).filter(|name| !name.is_empty());
+        match names.find(|name| !supported.contains(name)) {
+            None => Ok(self),
+            Some(name) => Err(invalid(format!(
+                "unknown query parameter `{}`; supported: {}",
+                printable(name),
+                supported.join(", ")
+            ))),
+        }
+    }
+
+    /// Returns a parameter, if it is there; `expected` says what it must be.
+    pub(crate) fn get<T: FromStr>(self, name: &str, expected: &str) -> Result<Option<T>, ApiError> {
+        self.get_with(name, expected, |text| text.parse().ok())
+    }
+
+    fn get_with<T>(
+        self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        let read = |text: Cow<'_, str>| {
+            read(&text).ok_or_else(|| {
+                let text = printable(&text);
+                invalid(format!(
+                    "the query parameter `{name}` is \"{text}\": it must be {expected}"
+                ))
+            })
+        };
+        self.single(name)?.map(read).transpose()
+    }
+
+    /// Returns the decoded value of a parameter. Parameters that nobody asks for are ignored, broken
+    /// or not.
+    fn single(self, name: &str) -> Result<Option<Cow<'q, str>>, ApiError> {
+        let mut values = self.pairs().filter(|(key, _)| decode(key).as_deref() == Some(name));
+        let found = values.next().map(|(_, value)| value);
+        if values.next().is_some() {
+            return Err(invalid(format!(
+                "the query parameter `{name}` is given more than once: give it once"
+            )));
+        }
+        let decoded = found.map(|value| {
+            decode(value).ok_or_else(|| {
+                invalid(format!(
+                    "the query parameter `{name}` is not percent-encoded UTF-8: encode it again"
+                ))
+            })
+        });
+        decoded.transpose()
+    }
+
+    fn pairs(self) -> impl Iterator<Item = (&'q str, &'q str)> {
+        self.0.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+    }
+}
+
+fn invalid(message: String) -> ApiError {
+    ApiError::new(ErrorCode::InvalidParameter, message)
+}
+
+/// Decodes `%XX` and `+`; returns nothing where a `%` is not followed by two hexadecimal digits, or
+/// where the outcome is not UTF-8.
+fn decode(raw: &str) -> Option<Cow<'_, str>> {
+    if !raw.contains(['%', '+']) {
+        return Some(Cow::Borrowed(raw));
+    }
+    let encoded = raw.replace('+', " ");
+    let whole = encoded.split('%').skip(1).all(|after| {
+        let digits = after.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
+    if !whole {
+        return None;
+    }
+    let text = percent_decode_str(&encoded).decode_utf8().ok()?;
+    Some(Cow::Owned(text.into_owned()))
+}
+
+/// Reads the id of `GET /pets/{petId}` (specification, section 4.3) from the last segment of a path.
+pub(crate) fn pet_id(path: &str) -> Result<i64, ApiError> {
+    let sent = path.rsplit('/').next().unwrap_or("");
+    int64(sent).ok_or_else(|| {
+        // What is not percent-encoded UTF-8 is shown as it was sent.
+        let text = percent_decode_str(sent).decode_utf8().unwrap_or(sent.into());
+        let text = printable(&text);
+        pet_not_found(&format!("\"{text}\": an id is a whole number that fits into 64 bits"))
+    })
+}
+
+/// No pet has this id.
+pub(crate) fn pet_not_found(id: &str) -> ApiError {
+    let message = format!("no pet has the id {id}; GET /v1/pets lists those there are");
+    ApiError::new(ErrorCode::PetNotFound, message)
+}
+
+/// Reads an optional minus sign and digits; nothing else, such as the plus sign that Rust takes.
+fn int64(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+/// The place in a list where the next page begins. It names the last pet of a page, so it stays right
+/// while pets are added. It is scrambled and carries a check, not to hide anything, but so that no
+/// client builds one: a real service's cursor can't be built either.
+pub(crate) mod cursor {
+    /// Any odd number far from a pattern will do.
+    const MASK: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// The digits of the id, and of the check.
+    const DIGITS: (usize, usize) = (16, 4);
+
+    /// Returns the cursor of the page that begins after the pet `id`.
+    pub(crate) fn encode(id: i64) -> String {
+        let scrambled = id.cast_unsigned() ^ MASK;
+        format!("{scrambled:016x}{:04x}", check(scrambled))
+    }
+
+    /// Returns the id of the pet a cursor names, or nothing if it was not made here.
+    pub(crate) fn decode(cursor: &str) -> Option<i64> {
+        let lower_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if cursor.len() != DIGITS.0 + DIGITS.1 || !cursor.bytes().all(lower_hex) {
+            return None;
+        }
+        let (scrambled, sum) = cursor.split_at(DIGITS.0);
+        let scrambled = u64::from_str_radix(scrambled, 16).ok()?;
+        let sum = u64::from_str_radix(sum, 16).ok()?;
+        (sum == check(scrambled)).then_some((scrambled ^ MASK).cast_signed())
+    }
+
+    fn check(scrambled: u64) -> u64 {
+        (!scrambled).wrapping_mul(MASK) >> 48
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cursor::encode, *};
+
+    fn read(query: &str) -> Result<ListQuery, String> {
+        ListQuery::read(query, true).map_err(|error| format!("{error:?}"))
+    }
+
+    #[test]
+    fn takes_20_pets_of_any_status_from_the_beginning_unless_told() {
+        let all = ListQuery { limit: 20, status: None, after: None };
+        assert_eq!(read(""), Ok(all));
+        let some = ListQuery { limit: 100, status: Some(PetStatus::Sold), after: Some(7) };
+        let query = format!("limit=100&status=sold&cursor={}", encode(7));
+        assert_eq!(read(&query), Ok(some));
+    }
+
+    #[test]
+    fn refuses_a_limit_that_is_no_number_from_1_to_100() {
+        for limit in [
+            "",
+            "0",
+            "101",
+            "-1",
+            "%2B5",
+            "5.0",
+            "1e1",
+            " 5",
+            "5 ",
+            "٥",
+            "0x5",
+            "99999999999999999999999",
+        ] {
+            let error = read(&format!("limit={limit}")).unwrap_err();
+            assert!(error.contains("from 1 to 100"), "{limit}: {error}");
+        }
+    }
+
+    #[test]
+    fn refuses_a_status_the_specification_does_not_list() {
+        for status in ["", "Sold", "lost", "sold,pending"] {
+            let error = read(&format!("status={status}")).unwrap_err();
+            assert!(error.contains("available, pending, sold"), "{error}");
+        }
+    }
+
+    #[test]
+    fn ignores_the_cursor_where_paging_is_off() {
+        assert!(read("cursor=5").is_err());
+        assert_eq!(ListQuery::read("cursor=5&cursor=6", false).unwrap().after, None);
+    }
+
+    fn limit(query: &str) -> Option<String> {
+        Query(query).single("limit").unwrap().map(Cow::into_owned)
+    }
+
+    #[test]
+    fn finds_a_parameter_among_others() {
+        assert_eq!(limit("a=%zz&limit=5&&b"), Some("5".to_owned()));
+        assert_eq!(limit("%6Cimit=%35+"), Some("5 ".to_owned()));
+        assert_eq!(limit("limit"), Some(String::new()));
+        assert_eq!(limit("Limit=5&limits=6"), None);
+        assert_eq!(limit(""), None);
+    }
+
+    #[test]
+    fn refuses_a_parameter_given_twice_or_broken() {
+        for query in ["limit=5&limit=5", "limit&%6cimit=1", "limit=%", "limit=%1", "limit=%ff"] {
+            assert!(Query(query).single("limit").is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn reads_the_cursors_that_it_wrote_and_no_others() {
+        for id in [0, 1, 25, -1, i64::MAX, i64::MIN] {
+            assert_eq!(cursor::decode(&encode(id)), Some(id));
+        }
+        let cursor = encode(20);
+        for wrong in [
+            "",
+            "20",
+            "1",
+            "é",
+            "zzzzzzzzzzzzzzzzzzzz",
+            "00000000000000000000",
+            &cursor[1..],
+            &format!("{cursor}0"),
+            &cursor.to_uppercase(),
+            &cursor.replace('1', "2"),
+        ] {
+            assert_eq!(cursor::decode(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn reads_every_int64_and_nothing_else() {
+        for id in [0, 1, -1, i64::MAX, i64::MIN] {
+            assert_eq!(int64(&id.to_string()), Some(id));
+        }
+        for text in ["", "-", "+1", "1.0", "1e3", " 1", "٥", "0x1", "9223372036854775808"] {
+            assert_eq!(int64(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn decodes_in_a_path_what_needs_no_encoding_and_nothing_else() {
+        for (sent, plain) in [
+            ("/v1/%70ets", "/v1/pets"),
+            ("/%76%31/p%65t%73/%31?a=%70", "/v1/pets/1?a=%70"),
+            ("/%2D%2e%5F%7e", "/-._~"),
+            ("/a%2fb%3Fc%25%2570", "/a%2fb%3Fc%25%2570"),
+            ("/%ff%c3%a9%00%20", "/%ff%c3%a9%00%20"),
+            ("/%", "/%"),
+            ("/%7", "/%7"),
+            ("/%+1%zz", "/%+1%zz"),
+            ("http://x:1/%70?%70", "http://x:1/p?%70"),
+            ("*", "*"),
+        ] {
+            let mut uri = sent.parse().unwrap();
+            normalize_path(&mut uri);
+            assert_eq!(uri.to_string(), plain);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Waits in real time, also where the time of the caller's runtime is paused. The mock's own time is
+//! `clock`.
+
+use std::{
+    future::pending,
+    sync::LazyLock,
+    thread,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    runtime::{Builder, Handle},
+    time::Sleep,
+};
+
+/// A runtime that does nothing but drive timers: a `Sleep` belongs to the runtime in which it is made,
+/// and a paused runtime jumps to its next timer as soon as it is idle.
+static TIMERS: LazyLock<Option<Handle>> = LazyLock::new(|| {
+    let runtime = Builder::new_current_thread().enable_time().build().ok()?;
+    let handle = runtime.handle().clone();
+    let run = move || runtime.block_on(pending::<()>());
+    thread::Builder::new().name("petstore-mock-timers".to_owned()).spawn(run).ok()?;
+    Some(handle)
+});
+
+/// Sleeps in real time. Where no thread can be started, the caller's runtime is the next best timer.
+pub(crate) fn sleep(duration: Duration) -> Sleep {
+    let _entered = TIMERS.as_ref().map(Handle::enter);
+    tokio::time::sleep(duration)
+}
+
+/// Returns the real time.
+#[expect(clippy::disallowed_methods, reason = "real time is what this module is for")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn sleeps_for_real_under_paused_time_and_does_not_move_it() {
+        let (real, paused) = (now(), tokio::time::Instant::now());
+        sleep(Duration::from_millis(30)).await;
+        assert!(real.elapsed() >= Duration::from_millis(30));
+        assert_eq!(paused.elapsed(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,232 @@
+//! The oracle of the rules: recordings of real clients, honest and guilty, and exchanges written by
+//! hand. Each is judged as it would be on the wire, and compared with what is expected of it.
+//!
+//! A recording begins with `= NAME: RULES`. Each line is one exchange: when it arrived, how long it
+//! took, its connection (and how long before that was opened, if it is the first one there), method,
+//! target and status (`-`: no answer), and what else is of interest, a body last. `! TIME` is a
+//! boundary, such as a reset.
+
+use std::{
+    cell::OnceCell,
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use http::Method;
+
+use super::{
+    Audit, ObservedExchange, Report, Sender, Severities, Severity,
+    observed::{ObservedBody, RetryAfterValue},
+};
+use crate::{
+    exchange::{InFlight, KeyFlaw, KeyLabel, Moment},
+    operation::Operation,
+    plan::Plan,
+    real_time,
+};
+
+const CORPUS: &str = include_str!("../../tests/corpus.txt");
+
+/// 2026-01-01T00:00:00Z, at which every recording begins.
+const START: Duration = Duration::from_secs(1_767_225_600);
+
+/// What happens at one time happens in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Ends,
+    Boundary,
+    Opens,
+    Arrives,
+}
+
+/// One exchange of a recording.
+struct Recorded<'a> {
+    arrived: Duration,
+    took: Duration,
+    connection: u64,
+    opened_before: Option<Duration>,
+    method: &'a str,
+    target: &'a str,
+    status: Option<u16>,
+    more: HashMap<&'a str, &'a str>,
+    body: &'a str,
+}
+
+fn duration(text: &str) -> Duration {
+    Duration::from_secs_f64(text.parse().expect(text))
+}
+
+impl<'a> Recorded<'a> {
+    fn parse(line: &'a str) -> Self {
+        let (line, body) = line.split_once(" body=").unwrap_or((line, ""));
+        let mut fields = line.split(' ');
+        let mut next = || fields.next().expect(line);
+        let (arrived, took) = next().split_once('+').expect(line);
+        let connection = next();
+        let (connection, opened) = connection.split_once('<').unwrap_or((connection, ""));
+        let (method, target, status) = (next(), next(), next());
+        Self {
+            arrived: START + duration(arrived),
+            took: duration(took),
+            connection: connection.parse().expect(line),
+            opened_before: (!opened.is_empty()).then(|| duration(opened)),
+            method,
+            target,
+            status: (status != "-").then(|| status.parse().expect(line)),
+            more: fields.map(|field| field.split_once('=').unwrap_or((field, ""))).collect(),
+            body,
+        }
+    }
+
+    fn sender<'b>(&'b self, key: &'b Arc<KeyLabel>) -> Sender<'b> {
+        let credentials = self.more.get("unknown-key").map(|number| number.parse().unwrap());
+        Sender {
+            scope: self.more.get("scope").map(|scope| scope.as_bytes()),
+            key: credentials.is_none().then_some(key),
+            credentials: credentials.unwrap_or_default(),
+            has_credentials: true,
+            user_agent: Some(self.more.get("agent").copied().unwrap_or("a/1").as_bytes()),
+        }
+    }
+
+    fn observed(
+        &self,
+        number: u64,
+        in_flight: InFlight,
+        moments: [Moment; 3],
+        nth: u64,
+    ) -> ObservedExchange {
+        let more = |name: &str| self.more.get(name).copied();
+        let body = Bytes::copy_from_slice(self.body.as_bytes());
+        let method: Method = self.method.parse().unwrap();
+        let path = self.target.split('?').next().unwrap_or_default();
+        let [opened, arrived, ended] = moments;
+        ObservedExchange {
+            number,
+            connection: self.connection,
+            nth,
+            opened,
+            arrived,
+            ended,
+            is_multiplexed: more("h2").is_some(),
+            width: in_flight.width,
+            is_parallel: in_flight.is_parallel,
+            operation: Operation::of(&method, path),
+            method,
+            target: self.target.into(),
+            body: ObservedBody {
+                media_type: more("type").unwrap_or("application/json").into(),
+                length: body.len() as u64,
+                digest: Some(
+                    self.body.bytes().fold(7, |sum: u64, byte| {
+                        sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+                    }),
+                ),
+                start: body,
+            },
+            status: self.status,
+            lost: self.status.is_none().then(|| "reset".into()),
+            retry_after: match (more("wait"), more("until")) {
+                (Some(seconds), _) => Some(RetryAfterValue::Seconds(seconds.parse().unwrap())),
+                (_, Some(date)) => Some(RetryAfterValue::Date(START + duration(date))),
+                _ => None,
+            },
+            quota: more("remaining").map(|remaining| {
+                let reset = more("reset").map_or(START, |reset| START + duration(reset));
+                (remaining.parse().unwrap(), reset)
+            }),
+            is_banned: more("banned").is_some(),
+            flaw: match (more("key-in"), more("other-scheme")) {
+                (Some(parameter), _) => Some(KeyFlaw::InUrl(parameter.into())),
+                (_, Some(_)) => Some(KeyFlaw::OtherScheme),
+                _ => None,
+            },
+            added: more("added").map(|id| id.parse().unwrap()),
+            reply_body: more("lists")
+                .map_or_else(Bytes::new, |id| format!("[{{\"id\":{id}}}]").into()),
+            has_user_agent: true,
+            was_cut_off: false,
+            fingerprint: OnceCell::new(),
+        }
+    }
+}
+
+/// Judges the exchanges of a recording in the order in which they happened.
+pub(super) fn judge<'a>(lines: impl Iterator<Item = &'a str>) -> Report {
+    let mut events = Vec::new();
+    let mut recorded = Vec::new();
+    for line in lines {
+        if let Some(time) = line.strip_prefix("! ") {
+            events.push((START + duration(time), What::Boundary, usize::MAX));
+            continue;
+        }
+        let exchange = Recorded::parse(line);
+        let place = recorded.len();
+        if let Some(before) = exchange.opened_before {
+            events.push((exchange.arrived.saturating_sub(before), What::Opens, place));
+        }
+        events.push((exchange.arrived, What::Arrives, place));
+        events.push((exchange.arrived + exchange.took, What::Ends, place));
+        recorded.push(exchange);
+    }
+    events.sort();
+    let real: Instant = real_time::now();
+    let key = Arc::new(KeyLabel::new(1, Plan::Free, "free-key", true));
+    let mut audit = Audit::new(Severities::default());
+    let mut boundary = 0;
+    let mut connections: HashMap<u64, (Moment, u64)> = HashMap::new();
+    let mut arrivals = HashMap::new();
+    for (order, (at, what, place)) in (1..).zip(events) {
+        let moment = Moment { order, at, real: real + at.saturating_sub(START) };
+        if what == What::Boundary {
+            boundary += 1;
+            continue;
+        }
+        let exchange = &recorded[place];
+        match what {
+            What::Boundary => {}
+            What::Opens => drop(connections.insert(exchange.connection, (moment, 0))),
+            What::Arrives => {
+                let (opened, nth) = connections.entry(exchange.connection).or_insert((moment, 0));
+                *nth += 1;
+                let in_flight = audit.arrived(&exchange.sender(&key), &moment, (opened, *nth));
+                arrivals.insert(place, (in_flight, *opened, moment, *nth));
+            }
+            What::Ends => {
+                let (in_flight, opened, arrived, nth) = arrivals[&place];
+                let moments = [opened, arrived, moment];
+                let observed = exchange.observed(place as u64 + 1, in_flight, moments, nth);
+                audit.ended(in_flight.client, &observed, boundary);
+            }
+        }
+    }
+    audit.report(str::to_owned)
+}
+
+/// Returns each recording with its name, the rules that it breaks, and its lines.
+fn recordings(corpus: &str) -> impl Iterator<Item = (&str, BTreeSet<&str>, Vec<&str>)> {
+    corpus.split("\n= ").skip(1).map(|recording| {
+        let mut lines = recording.lines().filter(|line| !line.is_empty());
+        let (name, rules) = lines.next().unwrap().split_once(':').unwrap();
+        (name, rules.split_whitespace().collect(), lines.collect())
+    })
+}
+
+#[test]
+fn every_recording_is_judged_as_expected() {
+    let mut wrong = Vec::new();
+    let mut judged = 0;
+    for (name, expected, lines) in recordings(CORPUS) {
+        let report = judge(lines.into_iter());
+        let failing = report.findings().filter(|finding| finding.severity > Severity::Notice);
+        let found: BTreeSet<_> = failing.map(|finding| finding.rule.to_string()).collect();
+        if !found.iter().map(String::as_str).eq(expected.iter().copied()) {
+            wrong.push(format!("{name}: found {found:?}, expected {expected:?}"));
+        }
+        judged += 1;
+    }
+    assert!(wrong.is_empty(), "{} of {judged} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(judged >= 64, "{judged}");
+}

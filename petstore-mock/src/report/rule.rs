@@ -1,0 +1,276 @@
+//! The 12 rules: their names, how severe a breach is, and on what they rest.
+
+use serde::Serialize;
+use strum::{Display, EnumCount, EnumString, VariantArray};
+
+/// How severe a finding is. It is read and written as `notice`, `warning` or `violation`.
+#[derive(
+    Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize,
+)]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase", parse_err_ty = ParseSeverityError, parse_err_fn = unknown_severity)]
+#[non_exhaustive]
+pub enum Severity {
+    /// It could be better. A notice never fails a run.
+    Notice,
+    /// A specification advises against it, or it can't succeed.
+    Warning,
+    /// The specification forbids it, or it does what can't be undone.
+    Violation,
+}
+
+/// No severity has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown severity; severities: notice, warning, violation")]
+pub struct ParseSeverityError;
+
+const fn unknown_severity(_: &str) -> ParseSeverityError {
+    ParseSeverityError
+}
+
+/// A rule of the compliance report.
+///
+/// ```
+/// use petstore_mock::{Rule, Severity};
+///
+/// let rule: Rule = "told-to-wait".parse()?;
+/// assert_eq!(rule, Rule::ToldToWait);
+/// assert_eq!(rule.about().severity, Severity::Violation);
+/// assert_eq!("burst".parse(), Ok(Rule::QuotaIgnored), "names of older versions are accepted");
+/// # Ok::<(), petstore_mock::ParseRuleError>(())
+/// ```
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Display,
+    EnumCount,
+    EnumString,
+    VariantArray,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = ParseRuleError, parse_err_fn = unknown_rule)]
+#[non_exhaustive]
+pub enum Rule {
+    /// A request was sent before the `Retry-After` of a 429 had elapsed.
+    #[strum(to_string = "told-to-wait", serialize = "banned")]
+    ToldToWait,
+    /// A failed request was repeated without exponential back-off.
+    BackOff,
+    /// A `POST` was repeated after an outcome that the client can't know.
+    RepeatedPost,
+    /// A key was sent in the URL.
+    KeyInUrl,
+    /// A request was repeated before the `Retry-After` of its 503 had elapsed.
+    RetryAfter,
+    /// A failed request was repeated at a steady pace.
+    SteadyRetry,
+    /// A request that was refused for its content was sent again unchanged, five times.
+    RepeatedError,
+    /// A valid key was sent otherwise than as a bearer token.
+    KeyScheme,
+    /// Requests were sent although the quota was known to be used up, or many at once beyond it.
+    #[strum(to_string = "quota-ignored", serialize = "remaining-zero", serialize = "burst")]
+    QuotaIgnored,
+    /// The deprecated operation was used.
+    Deprecated,
+    /// Each request opened a connection of its own.
+    KeepAlive,
+    /// Requests had no `User-Agent`.
+    UserAgent,
+}
+
+/// What a rule is about.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[non_exhaustive]
+pub struct About {
+    /// What a client did that breaks the rule, in a few words.
+    pub title: &'static str,
+    /// How severe a breach is unless set otherwise.
+    pub severity: Severity,
+    /// The section of the specification, or of an RFC, that the rule rests on.
+    pub source: &'static str,
+    /// What the rule asks for, and why a breach is as severe as it is.
+    pub reason: &'static str,
+    /// What the client should do instead.
+    pub advice: &'static str,
+}
+
+/// No rule has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown rule; rules: {}", Rule::VARIANTS.iter().map(Rule::to_string).collect::<Vec<_>>().join(", "))]
+pub struct ParseRuleError;
+
+const fn unknown_rule(_: &str) -> ParseRuleError {
+    ParseRuleError
+}
+
+impl Rule {
+    /// Returns all rules, the most severe first.
+    #[must_use]
+    pub const fn all() -> &'static [Self] {
+        Self::VARIANTS
+    }
+
+    /// Returns what the rule is about.
+    #[must_use]
+    pub const fn about(self) -> &'static About {
+        &ABOUT[self as usize]
+    }
+}
+
+/// How severe a breach of each rule is; nothing for the rules that are off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Severities([Option<Severity>; Rule::COUNT]);
+
+impl Severities {
+    pub(crate) fn set(&mut self, rule: Rule, severity: Option<Severity>) {
+        self.0[rule as usize] = severity;
+    }
+
+    pub(crate) const fn of(&self, rule: Rule) -> Option<Severity> {
+        self.0[rule as usize]
+    }
+}
+
+impl Default for Severities {
+    fn default() -> Self {
+        Self(std::array::from_fn(|place| Some(ABOUT[place].severity)))
+    }
+}
+
+/// Of each rule, in the order of [`Rule`].
+static ABOUT: [About; Rule::COUNT] = [
+    About {
+        title: "sent while told to wait",
+        severity: Severity::Violation,
+        source: "specification, section 8, rules 3 and 4",
+        reason: "After a 429 the client is to wait for the time given in Retry-After; repeated requests \
+                 may lead to a ban of the key, which stops every program that uses it.",
+        advice: "After a 429, send nothing with that key until Retry-After has elapsed.",
+    },
+    About {
+        title: "retries without back-off",
+        severity: Severity::Violation,
+        source: "specification, section 8, rule 4; RFC 9110, section 9.2.2",
+        reason: "Clients are told to use exponential backoff. Retries without waits multiply the load on \
+                 a service that is failing already.",
+        advice: "Wait before each retry, twice as long as before the last one, with jitter and a limit.",
+    },
+    About {
+        title: "a POST sent again after an unknown outcome",
+        severity: Severity::Violation,
+        source: "RFC 9110, section 9.2.2",
+        reason: "A request with a non-idempotent method is not to be retried automatically unless the \
+                 first one is known not to have been applied. The specification has no idempotency key, \
+                 and no way to remove an animal that was added twice.",
+        advice: "Look with GET /pets whether the animal was added, or don't repeat the POST.",
+    },
+    About {
+        title: "a key in the URL",
+        severity: Severity::Violation,
+        source: "specification, section 5; RFC 6750, section 2.3",
+        reason: "The key belongs in the Authorization header. URLs are written to the logs of servers and \
+                 proxies, where anyone who reads them has the key.",
+        advice: "Send the key as `Authorization: Bearer KEY`, and nowhere else.",
+    },
+    About {
+        title: "repeated before the Retry-After of a 503",
+        severity: Severity::Warning,
+        source: "RFC 9110, section 10.2.3",
+        reason: "Retry-After says how long the client ought to wait before it repeats the request. That \
+                 is advice, and the specification has no 503: a warning.",
+        advice: "After a 503 with Retry-After, wait that long before the same request is sent again.",
+    },
+    About {
+        title: "retries at a steady pace",
+        severity: Severity::Warning,
+        source: "specification, section 8, rule 4",
+        reason: "Clients are told to use exponential backoff: waits that grow. Even waits keep the load on \
+                 a failing service as high as it was, which does less harm than no waits: a warning.",
+        advice: "Double the wait before each further retry, up to a limit.",
+    },
+    About {
+        title: "a refused request sent again unchanged",
+        severity: Severity::Warning,
+        source: "RFC 9110, section 15.5",
+        reason: "A 4xx says that the client seems to have erred: the same request is refused again. It \
+                 uses quota and does no other harm: a warning, at the fifth time in a row.",
+        advice: "Don't retry a 4xx other than 408, 425 and 429; report it.",
+    },
+    About {
+        title: "a key that is not sent as a bearer token",
+        severity: Severity::Warning,
+        source: "specification, section 5",
+        reason: "The key is sent as a bearer token; sent otherwise, the request is answered 401 though the \
+                 key is valid. Nothing but the request is lost: a warning.",
+        advice: "Send `Authorization: Bearer KEY`.",
+    },
+    About {
+        title: "sent beyond the known quota",
+        severity: Severity::Notice,
+        source: "specification, section 8, rules 1 and 2",
+        reason: "An answer with X-RateLimit-Remaining: 0 says that the next request will be refused until \
+                 X-RateLimit-Reset. The specification asks for a wait only after the 429: a notice.",
+        advice: "Hold requests back once Remaining is 0, and send at most as many at once as are left.",
+    },
+    About {
+        title: "the deprecated operation",
+        severity: Severity::Notice,
+        source: "specification, section 9",
+        reason: "GET /pets/{petId} will be removed on 5 December 2030. Until then it may be used.",
+        advice: "Use GET /pets with its status filter.",
+    },
+    About {
+        title: "a new connection for every request",
+        severity: Severity::Notice,
+        source: "RFC 9112, section 9.3",
+        reason: "Opening a connection costs more time than most requests, and with TLS much more. It is \
+                 allowed. Counted are 10 requests in a row, at most 5 s apart, each on a new connection.",
+        advice: "Make one client and use it for all requests.",
+    },
+    About {
+        title: "no User-Agent",
+        severity: Severity::Notice,
+        source: "RFC 9110, section 10.1.5",
+        reason: "Without a User-Agent, whoever runs the service can't tell whom to ask before a client \
+                 that does harm is blocked. It is not required.",
+        advice: "Send a User-Agent that names the program and its version.",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_names_every_rule_its_source_and_its_severity() {
+        let readme = include_str!("../../README.md");
+        for rule in Rule::all() {
+            let line = readme.lines().find(|line| line.starts_with(&format!("| `{rule}` |")));
+            let line = line.unwrap_or_default();
+            let About { title, source, severity, .. } = rule.about();
+            for part in [*title, *source, &severity.to_string()] {
+                assert!(line.contains(part), "{part}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_is_found_by_its_name_and_by_the_names_of_merged_rules() {
+        for rule in Rule::all() {
+            assert_eq!(rule.to_string().parse(), Ok(*rule));
+            assert_eq!(serde_json::to_value(rule).unwrap(), rule.to_string());
+        }
+        assert_eq!("banned".parse(), Ok(Rule::ToldToWait));
+        assert_eq!("remaining-zero".parse(), Ok(Rule::QuotaIgnored));
+        let error = "told to wait".parse::<Rule>().unwrap_err().to_string();
+        assert!(error.starts_with("unknown rule; rules: told-to-wait, back-off"), "{error}");
+    }
+}

@@ -1,0 +1,359 @@
+//! One connection: HTTP/1.1 or, where the client begins so, HTTP/2 (RFC 9113, section 3.3), until the
+//! client, the server, a limit or a fault ends it.
+
+use std::{
+    future::{pending, poll_fn},
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{BoxError, body::Body};
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, Version, header::CONNECTION, header::EXPECT};
+use hyper::{
+    body::{Body as HttpBody, Frame, Incoming, SizeHint},
+    service::service_fn,
+};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::TcpStream,
+    sync::watch,
+    time::Sleep,
+};
+
+use super::{
+    io::ConnectionIo,
+    limits::Limits,
+    socket_faults::{Cut, ResponseBody},
+    state::{Shared, Transport},
+    throttle::Throttle,
+    tls::Tls,
+};
+use crate::{
+    fault::{At, End, How, SocketPlan},
+    http::{ApiError, BodyTimeout, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
+    journal::Caller,
+    real_time,
+};
+
+/// A longer list of header fields HTTP/2 refuses by itself, without a body.
+const MAX_HTTP2_HEADER_BYTES: u32 = 4 * MAX_HEAD_BYTES;
+
+/// A body as short as this has arrived already when the request is answered: no need to close.
+const MAX_SHORT_BODY: u64 = 8 * 1024;
+
+/// How much of an unwanted request is thrown away before the connection is cut after all.
+const MAX_DRAINED_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The first byte of every TLS connection: a handshake record (RFC 8446, section 5.1).
+#[cfg(feature = "tls")]
+const TLS_HANDSHAKE: u8 = 22;
+
+/// What all connections are served with.
+#[derive(Debug)]
+pub(super) struct ServeContext {
+    pub(super) service: Service,
+    pub(super) limits: Limits,
+    /// Where HTTP is spoken over TLS.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "there is none"))]
+    pub(super) tls: Option<Tls>,
+}
+
+/// Serves a connection to its end; once `stop` says so, it ends after the request in flight.
+pub(super) async fn serve(
+    stream: TcpStream,
+    caller: Caller,
+    server: Arc<ServeContext>,
+    mut stop: watch::Receiver<bool>,
+) {
+    // Responses are written whole, so there is nothing to gain from waiting for more of one. Where it
+    // can't be set the connection is slower, but works.
+    let _ = stream.set_nodelay(true);
+    let state = Shared::new();
+    let limits = server.limits;
+    let Some(stream) = secured(stream, caller, &server, &mut stop).await else { return };
+    speak(ConnectionIo::new(stream, state.clone()), caller, &server, &state, stop).await;
+    let (stream, refused, head) = {
+        let mut state = state.lock();
+        (state.stream.take(), state.refused, std::mem::take(&mut state.head))
+    };
+    let Some(stream) = stream else { return };
+    let (end, is_blocked, must_drain) = {
+        let state = state.lock();
+        (state.end, state.is_blocked(), state.must_drain)
+    };
+    if end == Some(How::Reset) || is_blocked {
+        // The latter so that what the client does not take is not kept for it. Where it can't be set,
+        // it is, and a fault's reset is a close.
+        let _ = stream.socket().set_zero_linger();
+    } else if let Some(code) = refused {
+        refuse(stream, caller, &server, &head, &ApiError::unreadable(code)).await;
+    } else if must_drain {
+        drain(stream, limits.body).await;
+    } else if end.is_none() {
+        close(stream).await;
+    }
+}
+
+/// Waits until the server stops.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Where the sender is gone, so is the server.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Returns the stream that HTTP is spoken on, over TLS where it is asked for; nothing where the client does
+/// not get as far as that.
+#[cfg(feature = "tls")]
+async fn secured(
+    stream: TcpStream,
+    caller: Caller,
+    server: &ServeContext,
+    stop: &mut watch::Receiver<bool>,
+) -> Option<Box<dyn Transport>> {
+    let Some(tls) = &server.tls else { return Some(Box::new(stream)) };
+    let limit = server.limits.head;
+    let handshake = tokio::select! {
+        handshake = handshake(stream, tls) => handshake?,
+        () = real_time::sleep(limit), if !limit.is_zero() => return None,
+        () = stopped(stop) => return None,
+    };
+    match handshake {
+        Ok(stream) => Some(stream),
+        Err(stream) => {
+            let message = "this port speaks TLS: use https";
+            let error = ApiError::new(crate::http::ErrorCode::BadRequest, message).and_close();
+            refuse(stream, caller, server, &[], &error).await;
+            None
+        }
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+#[expect(clippy::unused_async, reason = "as it is where there is TLS")]
+async fn secured(
+    stream: TcpStream,
+    _: Caller,
+    _: &ServeContext,
+    _: &mut watch::Receiver<bool>,
+) -> Option<Box<dyn Transport>> {
+    Some(Box::new(stream))
+}
+
+/// Secures a stream, or returns it where the client does not begin a handshake.
+#[cfg(feature = "tls")]
+async fn handshake(
+    stream: TcpStream,
+    tls: &Tls,
+) -> Option<Result<Box<dyn Transport>, Box<dyn Transport>>> {
+    let mut first = [0];
+    stream.peek(&mut first).await.ok().filter(|read| *read > 0)?;
+    if first[0] != TLS_HANDSHAKE {
+        return Some(Err(Box::new(stream)));
+    }
+    // A client that does not trust the server has been sent an alert, as far as that is possible.
+    Some(Ok(Box::new(tls.accept(stream).await.ok()?)))
+}
+
+/// Speaks HTTP until the client, the server, a limit or a fault ends it.
+async fn speak(
+    io: ConnectionIo,
+    caller: Caller,
+    server: &Arc<ServeContext>,
+    state: &Shared,
+    mut stop: watch::Receiver<bool>,
+) {
+    let requests = AtomicU64::new(0);
+    let service = service_fn(|request| {
+        let nth = requests.fetch_add(1, Relaxed) + 1;
+        answer(request, Caller { nth, ..caller }, Arc::clone(server), state.clone())
+    });
+    let mut protocols = auto::Builder::new(TokioExecutor::new());
+    protocols
+        .http1()
+        .auto_date_header(false)
+        .max_headers(MAX_HEADER_FIELDS)
+        .max_buf_size(MAX_HEAD_BYTES as usize)
+        // Its timer would belong to the caller's runtime, where paused time lets it ring at once.
+        .header_read_timeout(None)
+        // Responses are short: to copy one is cheaper than to gather it.
+        .writev(false);
+    protocols.http2().auto_date_header(false).max_header_list_size(MAX_HTTP2_HEADER_BYTES);
+    let mut connection = pin!(protocols.serve_connection(TokioIo::new(io), service));
+    let mut overdue = pin!(state.overdue(server.limits));
+    let mut ended = pin!(state.ended());
+    let mut is_stopping = false;
+    // How a connection fails is up to the client: it may break off whenever it likes.
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut connection => return,
+            () = &mut ended => return,
+            () = &mut overdue => return,
+            () = stopped(&mut stop), if !is_stopping => {
+                if state.lock().can_be_cut() {
+                    return;
+                }
+                is_stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// A fault ends the connection before the response begins.
+#[derive(Debug, thiserror::Error)]
+#[error("a fault ends the connection")]
+struct EndedByFault;
+
+/// Answers one request.
+async fn answer(
+    request: Request<Incoming>,
+    caller: Caller,
+    server: Arc<ServeContext>,
+    state: Shared,
+) -> Result<Response<ResponseBody>, EndedByFault> {
+    // Dropped with the request where the client leaves.
+    let in_flight = ResponseBody::in_flight(state.clone());
+    let is_http1 = request.version() != Version::HTTP_2;
+    if is_http1 {
+        // A client that sent `Expect` may send the body or not, once it is answered.
+        let is_long = request.headers().contains_key(EXPECT)
+            || request.body().size_hint().upper().is_none_or(|length| length > MAX_SHORT_BODY);
+        state.lock().has_unread_body = is_long && !request.body().is_end_stream();
+    }
+    let request = request.map(|body| {
+        if body.is_end_stream() {
+            return Body::empty();
+        }
+        let state = is_http1.then(|| state.clone());
+        Body::new(RequestBody { body, timeout: server.limits.body, sleep: None, state })
+    });
+    let mut response = server.service.pass(caller, request).await;
+    let plan = response.extensions_mut().remove::<SocketPlan>().unwrap_or_default();
+    let clock = || server.service.world().clock().clone();
+    let closes = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
+    {
+        let mut state = state.lock();
+        state.throttle = plan.pace.map(|pace| Throttle::new(pace, clock()));
+        if is_http1 && (closes || state.has_unread_body) {
+            // What still comes of the body is not a request.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            state.must_drain = true;
+        }
+    }
+    let cut = match plan.end {
+        Some(End { at: At::Start, how }) => {
+            state.end(how);
+            if matches!(how, How::Stall(_)) {
+                pending::<()>().await;
+            }
+            return Err(EndedByFault);
+        }
+        Some(End { at: At::Body(bytes), how }) => Some(Cut::new(bytes, how, clock())),
+        None => None,
+    };
+    Ok(response.map(|body| in_flight.with(body, cut)))
+}
+
+/// The body of a request, which fails with [`BodyTimeout`] when it takes too long.
+struct RequestBody {
+    body: Incoming,
+    timeout: Duration,
+    /// Set as soon as the body has to be waited for: most are there with their head.
+    sleep: Option<Pin<Box<Sleep>>>,
+    /// The state of an HTTP/1 connection, where what is not read is in the way of the next request.
+    state: Option<Shared>,
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
+            if let Some(state) = &this.state {
+                let is_read = match &frame {
+                    Some(Ok(_)) => this.body.is_end_stream(),
+                    Some(Err(_)) => false,
+                    None => true,
+                };
+                let is_broken = matches!(frame, Some(Err(_)));
+                let mut state = state.lock();
+                state.has_unread_body = is_broken || (state.has_unread_body && !is_read);
+            }
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        if this.timeout.is_zero() {
+            return Poll::Pending;
+        }
+        let sleep = this.sleep.get_or_insert_with(|| Box::pin(real_time::sleep(this.timeout)));
+        sleep.as_mut().poll(context).map(|()| Some(Err(BodyTimeout.into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Writes a whole response to what never became a request, and closes the connection.
+async fn refuse(
+    mut stream: Box<dyn Transport>,
+    caller: Caller,
+    server: &ServeContext,
+    head: &[u8],
+    error: &ApiError,
+) {
+    let (parts, body) = server.service.refuse(caller, head, error).into_parts();
+    let mut text = format!("HTTP/1.1 {}\r\n", parts.status).into_bytes();
+    for (name, value) in &parts.headers {
+        text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    text.extend(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    text.extend(body);
+    // The client may have left already, or take nothing.
+    let limit = server.limits.write;
+    let is_written = tokio::select! {
+        written = stream.write_all(&text) => written.is_ok(),
+        () = real_time::sleep(limit), if !limit.is_zero() => false,
+    };
+    if is_written {
+        drain(stream, server.limits.body).await;
+    }
+}
+
+/// Reads what the client still sends and throws it away: closing at once would reset the connection, and
+/// the client might lose the response it has not read yet (RFC 9112, section 9.6).
+async fn drain(mut stream: Box<dyn Transport>, limit: Duration) {
+    // It may be shut down already.
+    let _ = stream.shutdown().await;
+    let mut rest = stream.take(MAX_DRAINED_BYTES);
+    let mut sink = tokio::io::sink();
+    tokio::select! {
+        _ = tokio::io::copy(&mut rest, &mut sink) => {}
+        () = real_time::sleep(limit), if !limit.is_zero() => {}
+    }
+}
+
+/// Says that nothing more comes, where that can be said at once: over TLS the end of the stream alone
+/// could be anybody's (RFC 8446, section 6.1).
+async fn close(mut stream: Box<dyn Transport>) {
+    // hyper may have said it already.
+    let _ = poll_fn(|context| Poll::Ready(Pin::new(&mut stream).poll_shutdown(context))).await;
+}

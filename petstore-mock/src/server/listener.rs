@@ -1,0 +1,142 @@
+//! The listening socket and the accept loop: it takes connections until it is told to stop, then waits
+//! for those there are. Dropping it cuts them all.
+
+use std::{
+    future::poll_fn,
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
+    time::Duration,
+};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+};
+
+use super::connection::{self, ServeContext};
+use crate::{journal::Caller, real_time};
+
+/// How long to wait before accepting again where no connection of the mock's ends meanwhile.
+const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
+
+/// How many connections there may be beyond the limit, to be answered that it is reached.
+const MAX_REFUSED: usize = 64;
+
+/// A listening socket, which can be closed from anywhere and at once: after that the port refuses
+/// connections, whether or not the runtime gets to run another task.
+#[derive(Debug)]
+pub(super) struct Listener(Mutex<Option<TcpListener>>);
+
+impl Listener {
+    pub(super) fn new(listener: TcpListener) -> Self {
+        Self(Mutex::new(Some(listener)))
+    }
+
+    /// Closes the socket. It does not wake who waits in `accept`: `stop` does.
+    pub(super) fn close(&self) {
+        self.lock().take();
+    }
+
+    /// Waits for a connection; returns nothing if the socket is closed.
+    async fn accept(&self) -> Option<io::Result<(TcpStream, SocketAddr)>> {
+        poll_fn(|context| match &*self.lock() {
+            Some(listener) => listener.poll_accept(context).map(Some),
+            None => Poll::Ready(None),
+        })
+        .await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<TcpListener>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Serves until `stop` says so, and then until the last connection has ended.
+pub(super) async fn serve(
+    listener: &Listener,
+    server: Arc<ServeContext>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let limit = server.limits.connections.max(1);
+    let mut connections = JoinSet::new();
+    let mut count = 0;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            // Takes the remains of connections away as they end.
+            Some(_) = connections.join_next() => continue,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        match accepted {
+            // Closed at once: there must be an end to those that are refused, too.
+            Some(Ok(_)) if connections.len() >= limit.saturating_add(MAX_REFUSED) => {}
+            Some(Ok((stream, peer))) => {
+                count += 1;
+                let world = server.service.world();
+                let opened = world.journal().moment(world.clock().since_epoch());
+                let is_over_limit = connections.len() >= limit;
+                let caller =
+                    Caller { peer: peer.ip(), connection: count, opened, nth: 0, is_over_limit };
+                let server = Arc::clone(&server);
+                connections.spawn(connection::serve(stream, caller, server, stop.clone()));
+            }
+            Some(Err(error)) if is_of_one_connection(&error) => {}
+            Some(Err(_)) => tokio::select! {
+                () = room(&mut connections) => {}
+                _ = stop.wait_for(|stop| *stop) => break,
+            },
+            None => break,
+        }
+    }
+    listener.close();
+    while connections.join_next().await.is_some() {}
+}
+
+/// Whether accepting failed because a connection broke while it waited: that is no reason to pause.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}
+
+/// Waits until accepting may succeed again. What it lacks is most likely a file descriptor: one is free
+/// when a connection ends, or when another part of the process gives one back.
+async fn room(connections: &mut JoinSet<()>) {
+    tokio::select! {
+        Some(_) = connections.join_next() => {}
+        () = real_time::sleep(ACCEPT_BACK_OFF) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[test]
+    fn pauses_for_what_concerns_all_connections_only() {
+        assert!(is_of_one_connection(&io::ErrorKind::ConnectionAborted.into()));
+        let too_many_open_files = io::Error::from_raw_os_error(24);
+        assert!(!is_of_one_connection(&too_many_open_files));
+    }
+
+    #[tokio::test]
+    async fn waits_a_while_where_no_connection_can_end_and_not_for_ever() {
+        let mut none = JoinSet::new();
+        assert!(timeout(ACCEPT_BACK_OFF / 4, room(&mut none)).await.is_err(), "it did not wait");
+        assert!(timeout(ACCEPT_BACK_OFF * 100, room(&mut none)).await.is_ok(), "it waits for ever");
+        none.spawn(std::future::pending());
+        assert!(timeout(ACCEPT_BACK_OFF * 100, room(&mut none)).await.is_ok(), "it waits for ever");
+    }
+
+    #[tokio::test]
+    async fn goes_on_as_soon_as_a_connection_ends() {
+        let mut connections = JoinSet::new();
+        connections.spawn(async {});
+        room(&mut connections).await;
+        assert!(connections.is_empty());
+    }
+}

@@ -1,0 +1,269 @@
+//! What the parts of one connection share: what it waits for, since when, and how it ends.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    sync::Notify,
+};
+
+#[cfg(feature = "tls")]
+use super::tls::TlsConnection;
+use super::{limits::Limits, throttle::Throttle};
+use crate::{fault::How, http::ErrorCode, real_time};
+
+/// A stream over a socket.
+pub(super) trait Transport: AsyncRead + AsyncWrite + fmt::Debug + Send + Unpin {
+    fn socket(&self) -> &TcpStream;
+}
+
+impl Transport for TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
+    }
+}
+
+#[cfg(feature = "tls")]
+impl Transport for TlsConnection {
+    fn socket(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
+
+/// How much of the beginning of a head is remembered, for the record of a refusal.
+const MAX_REMEMBERED_BYTES: usize = 256;
+
+/// The state of one connection, shared by its clones.
+#[derive(Clone, Debug)]
+pub(super) struct Shared(Arc<(Mutex<ConnectionState>, Notify)>);
+
+/// The state of one connection.
+#[derive(Debug)]
+pub(super) struct ConnectionState {
+    /// How many requests are in flight: from their head to the end of their response.
+    in_flight: u32,
+    /// While none is: since when, and whether the head of the next one has begun.
+    since: Instant,
+    in_head: bool,
+    /// The beginning of that head.
+    pub(super) head: Vec<u8>,
+    /// Since when the client takes nothing of what is written.
+    blocked_since: Option<Instant>,
+    /// In HTTP/2 bytes need not belong to a request, and requests are tasks of their own.
+    pub(super) is_http2: bool,
+    /// Whether the body of the request in flight is long and has not been read to its end.
+    pub(super) has_unread_body: bool,
+    /// Whether a response was sent before all of its request was read.
+    pub(super) must_drain: bool,
+    /// What hyper refused, or what took too long; the response is still to be written.
+    pub(super) refused: Option<ErrorCode>,
+    /// The pace that a fault gives the bytes that are written.
+    pub(super) throttle: Option<Throttle>,
+    /// How a fault ends the connection, once all that was said before is written.
+    pub(super) end: Option<How>,
+    /// The stream, once hyper is done with it.
+    pub(super) stream: Option<Box<dyn Transport>>,
+}
+
+impl Shared {
+    pub(super) fn new() -> Self {
+        let state = ConnectionState {
+            in_flight: 0,
+            since: real_time::now(),
+            in_head: false,
+            head: Vec::new(),
+            blocked_since: None,
+            is_http2: false,
+            has_unread_body: false,
+            must_drain: false,
+            refused: None,
+            throttle: None,
+            end: None,
+            stream: None,
+        };
+        Self(Arc::new((Mutex::new(state), Notify::new())))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
+        // Every change is a few plain assignments.
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a fault end the connection.
+    pub(super) fn end(&self, how: How) {
+        // A body that stalls asks again whenever it is polled: to notify each time would never end.
+        if self.lock().end.replace(how).is_none() {
+            self.0.1.notify_one();
+        }
+    }
+
+    /// Waits until a fault ends the connection: the requests of HTTP/2 are tasks of their own, so that
+    /// the connection has to be woken.
+    pub(super) async fn ended(&self) {
+        loop {
+            self.0.1.notified().await;
+            let state = self.lock();
+            if state.is_http2 && matches!(state.end, Some(How::Reset | How::Close)) {
+                return;
+            }
+        }
+    }
+
+    /// Waits until a limit is passed, and remembers whether it was that of the head.
+    pub(super) async fn overdue(&self, limits: Limits) {
+        let limits_in_use =
+            [limits.head, limits.idle, limits.write].into_iter().filter(|limit| !limit.is_zero());
+        // What begins after a look is not overdue before the next one.
+        let Some(pause) = limits_in_use.min() else { return std::future::pending().await };
+        loop {
+            let left = self.lock().time_left(limits, real_time::now());
+            if left == Some(Duration::ZERO) {
+                let mut state = self.lock();
+                if state.blocked_since.is_none() && state.in_head {
+                    state.refused = Some(ErrorCode::RequestTimeout);
+                }
+                return;
+            }
+            real_time::sleep(left.unwrap_or(pause).min(pause)).await;
+        }
+    }
+}
+
+impl ConnectionState {
+    /// Records that bytes came.
+    pub(super) fn received(&mut self, bytes: &[u8]) {
+        if self.in_flight > 0 || self.in_head || self.is_http2 || bytes.is_empty() {
+            return;
+        }
+        // No method of HTTP/1.1 is called like this (RFC 9113, section 3.4).
+        if bytes.starts_with(b"PRI ") {
+            self.is_http2 = true;
+            return;
+        }
+        (self.in_head, self.since) = (true, real_time::now());
+        self.head.clear();
+        self.head.extend_from_slice(&bytes[..bytes.len().min(MAX_REMEMBERED_BYTES)]);
+    }
+
+    /// Records that a request begins.
+    pub(super) fn begin(&mut self) {
+        self.in_flight += 1;
+        self.in_head = false;
+        self.head.clear();
+    }
+
+    /// Records that a request has ended.
+    pub(super) fn finish(&mut self) {
+        self.in_flight -= 1;
+        self.since = real_time::now();
+    }
+
+    /// Records whether the client takes what is written.
+    pub(super) fn wrote(&mut self, taken: bool) {
+        if taken {
+            self.blocked_since = None;
+        } else if self.blocked_since.is_none() {
+            self.blocked_since = Some(real_time::now());
+        }
+    }
+
+    /// Whether the client takes nothing of what is written.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked_since.is_some()
+    }
+
+    /// Whether no request is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    /// Whether the server need not wait for anything when it stops.
+    pub(super) fn can_be_cut(&self) -> bool {
+        self.in_head || matches!(self.end, Some(How::Stall(_)))
+    }
+
+    /// Returns how long the connection may go on like this, if there is a limit.
+    fn time_left(&self, limits: Limits, now: Instant) -> Option<Duration> {
+        let is_held_back = self.throttle.as_ref().is_some_and(Throttle::is_waiting);
+        let (since, limit) = match self.blocked_since {
+            Some(since) => (since, limits.write),
+            None if self.in_flight > 0 || is_held_back => return None,
+            None if self.in_head => (self.since, limits.head),
+            None => (self.since, limits.idle),
+        };
+        let passed = now.saturating_duration_since(since);
+        (!limit.is_zero()).then(|| limit.saturating_sub(passed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(state: &ConnectionState) -> Option<u64> {
+        let left = state.time_left(Limits::default(), state.since);
+        left.map(|left| left.as_secs())
+    }
+
+    #[test]
+    fn each_kind_of_wait_has_its_limit() {
+        let shared = Shared::new();
+        let mut state = shared.lock();
+        assert_eq!(left(&state), Some(120), "before the first byte");
+        state.received(b"GE");
+        assert_eq!(left(&state), Some(10), "in the head");
+        assert_eq!(state.head, b"GE");
+        state.begin();
+        assert_eq!(left(&state), None, "while it is being answered");
+        state.wrote(false);
+        assert_eq!(left(&state), Some(30), "while the client takes nothing");
+        state.wrote(true);
+        assert_eq!(left(&state), None);
+        state.finish();
+        assert_eq!(left(&state), Some(120), "between two requests");
+        let unlimited = Limits::default().with_idle(Duration::ZERO);
+        assert_eq!(state.time_left(unlimited, state.since), None);
+    }
+
+    #[test]
+    fn bytes_of_http_2_begin_no_head() {
+        let shared = Shared::new();
+        let mut state = shared.lock();
+        state.received(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        state.received(b"\0\0\x08\x06");
+        assert_eq!(left(&state), Some(120));
+    }
+
+    #[tokio::test]
+    async fn a_limit_that_begins_later_is_kept_as_exactly() {
+        let limits = Limits::default().with_head(Duration::from_millis(30));
+        let shared = Shared::new();
+        let begun = async {
+            real_time::sleep(Duration::from_millis(45)).await;
+            shared.lock().received(b"G");
+            real_time::now()
+        };
+        let ((), begun) = tokio::join!(shared.overdue(limits), begun);
+        assert!(begun.elapsed() >= Duration::from_millis(30));
+        assert_eq!(shared.lock().refused, Some(ErrorCode::RequestTimeout));
+    }
+
+    #[tokio::test]
+    async fn times_of_zero_are_no_limits() {
+        let zero = Duration::ZERO;
+        let limits = Limits::default().with_head(zero).with_idle(zero).with_write(zero);
+        let shared = Shared::new();
+        let steps: [fn(&mut ConnectionState); 3] =
+            [|_| {}, |state| state.received(b"G"), |state| state.wrote(false)];
+        for step in steps {
+            step(&mut shared.lock());
+            assert_eq!(shared.lock().time_left(limits, real_time::now()), None);
+        }
+        assert!(tokio::time::timeout(zero, shared.overdue(limits)).await.is_err());
+    }
+}

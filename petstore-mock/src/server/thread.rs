@@ -1,0 +1,54 @@
+//! A thread with a runtime of its own, for whoever has none: it runs until it is dropped.
+
+use std::{
+    io,
+    sync::mpsc,
+    thread::{self, JoinHandle},
+};
+
+use tokio::sync::oneshot;
+
+/// The thread; dropping it ends its runtime, with all that runs there, and waits for that.
+#[derive(Debug)]
+pub(super) struct ServerThread {
+    thread: Option<JoinHandle<()>>,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl ServerThread {
+    /// Runs `start` to its end on a new thread, and returns what it returns. What it spawned goes on.
+    pub(super) fn run<T: Send + 'static>(
+        start: impl Future<Output = T> + Send + 'static,
+    ) -> io::Result<(T, Self)> {
+        let (tell, told) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = thread::Builder::new().name("petstore-mock".to_owned()).spawn(move || {
+            // Made here: where there is a runtime already, another can't be dropped.
+            match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime.block_on(async {
+                    // Who does not wait for it any more has dropped `stop` too.
+                    let _ = tell.send(Ok(start.await));
+                    let _ = stopped.await;
+                }),
+                Err(error) => drop(tell.send(Err(error))),
+            }
+        })?;
+        let thread = Self { thread: Some(thread), stop: Some(stop) };
+        match told.recv() {
+            Ok(result) => result.map(|value| (value, thread)),
+            Err(_) => Err(io::Error::other("the thread of the server has panicked")),
+        }
+    }
+}
+
+impl Drop for ServerThread {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != thread::current().id()
+        {
+            // It has ended all the same where it panicked.
+            let _ = thread.join();
+        }
+    }
+}

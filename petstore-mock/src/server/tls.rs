@@ -1,0 +1,130 @@
+//! HTTPS: a certificate authority, made when the server starts, and the one certificate that it signs. No
+//! key is written anywhere, so whoever trusts the authority trusts this one server.
+
+use std::{fmt, io, net::IpAddr, sync::Arc, time::Duration};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose,
+};
+use tokio::net::TcpStream;
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        self, ServerConfig,
+        crypto::ring,
+        pki_types::{CertificateDer, PrivateKeyDer},
+    },
+    server::TlsStream,
+};
+#[cfg(feature = "cli")]
+use tokio_rustls::{
+    TlsConnector, client,
+    rustls::{
+        ClientConfig, RootCertStore,
+        pki_types::{ServerName, pem::PemObject as _},
+    },
+};
+
+use crate::clock::Clock;
+
+/// A connection after its handshake.
+pub(super) type TlsConnection = TlsStream<TcpStream>;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Longer than any test, and short enough for those who refuse certificates of more than 398 days.
+const VALID: Duration = DAY.saturating_mul(365);
+
+/// What the server shows to its clients.
+#[derive(Clone)]
+pub(super) struct Tls {
+    authority: Arc<str>,
+    acceptor: TlsAcceptor,
+}
+
+impl Tls {
+    /// Makes an authority, and a certificate for localhost, the loopback addresses and this one.
+    pub(super) fn new(addr: IpAddr) -> io::Result<Self> {
+        let (authority, certificate, key) = certificates(addr).map_err(io::Error::other)?;
+        let config = config(certificate, key).map_err(io::Error::other)?;
+        Ok(Self { authority: authority.into(), acceptor: Arc::new(config).into() })
+    }
+
+    /// Returns the certificate of the authority, as PEM.
+    pub(super) fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    pub(super) async fn accept(&self, stream: TcpStream) -> io::Result<TlsConnection> {
+        self.acceptor.accept(stream).await
+    }
+}
+
+type Certificates = (String, CertificateDer<'static>, PrivateKeyDer<'static>);
+
+fn certificates(addr: IpAddr) -> Result<Certificates, rcgen::Error> {
+    let mut authority = params("petstore-mock authority", &[])?;
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
+
+    let names = ["localhost", "127.0.0.1", "::1", &addr.to_string()].map(str::to_owned);
+    let mut server = params("petstore-mock", &names)?;
+    server.use_authority_key_identifier_extension = true;
+    server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let key = KeyPair::generate()?;
+    let certificate = server.signed_by(&key, &authority)?;
+    Ok((authority.pem(), certificate.der().clone(), key.into()))
+}
+
+fn params(name: &str, names: &[String]) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name.remove(DnType::CommonName);
+    params.distinguished_name.push(DnType::CommonName, name);
+    // The clients' time is the real one, whatever the mock's clock is told.
+    let now = Clock::system().now();
+    params.not_before = (now - DAY).into();
+    params.not_after = (now + VALID).into();
+    Ok(params)
+}
+
+fn config(
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+) -> Result<ServerConfig, rustls::Error> {
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Connects to a server that the authorities of a PEM file vouch for.
+#[cfg(feature = "cli")]
+pub(crate) async fn connect_tls(
+    stream: TcpStream,
+    host: &str,
+    authorities: &[u8],
+) -> io::Result<client::TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(authorities) {
+        roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let host = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+    TlsConnector::from(Arc::new(config)).connect(host, stream).await
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the key.
+        f.debug_struct("Tls").finish_non_exhaustive()
+    }
+}

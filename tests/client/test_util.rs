@@ -1,0 +1,155 @@
+//! The test kit, as a program's own tests use it.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
+use petstore_client::test_util::{self, ErrorBuilder, FakeService, json, problem};
+use petstore_client::transport::TransportError;
+use petstore_client::{
+    Client, Error, ErrorKind, HeaderMap, NewPet, Page, Pet, Response, ResponseMeta, StatusCode,
+};
+use petstore_mock::{Clock, MockServer, Plan};
+use tokio::time::Instant;
+
+async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
+    Ok(client.pets().create(&NewPet::new(name, 7)).await?.id)
+}
+
+#[tokio::test]
+async fn a_function_plays_the_service() {
+    let client =
+        test_util::client(|request| match (request.method().as_str(), request.uri().path()) {
+            ("POST", "/v1/pets") => json(StatusCode::CREATED, &Pet::new(5, "Rex", 7)),
+            _ => problem(StatusCode::NOT_FOUND, "pet_not_found", "no such pet"),
+        });
+    assert_eq!(adopt(&client, "Rex").await.unwrap(), 5);
+    let error = client.pets().list().await.unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::NotFound, Some("pet_not_found")));
+}
+
+#[tokio::test]
+async fn a_fake_service_records_its_requests_without_the_key() {
+    let fake = Arc::new(FakeService::new(|_| Err(TransportError::interrupted("reset by peer"))));
+    let client = test_util::builder().transport(Arc::clone(&fake)).build().unwrap();
+    let error = adopt(&client, "Rex").await.unwrap_err();
+    assert_eq!((error.kind(), error.may_have_been_processed()), (ErrorKind::Interrupted, true));
+    let requests = fake.requests();
+    assert_eq!((requests.len(), requests[0].uri().path()), (1, "/v1/pets"));
+    assert!(!requests[0].headers().contains_key("authorization"));
+    client.pets().list().await.unwrap_err();
+    assert_eq!(fake.requests().len(), 5, "a GET is sent four times");
+}
+
+#[tokio::test]
+async fn two_clients_with_one_key_share_no_limits_where_they_are_isolated() {
+    let banned = || {
+        test_util::client(|_| {
+            let mut response = problem(StatusCode::TOO_MANY_REQUESTS, "key_banned", "")?;
+            response.headers_mut().insert("retry-after", 999.into());
+            Ok(response)
+        })
+    };
+    let (one, two) = (banned(), banned());
+    one.pets().list().await.unwrap_err();
+    assert!(one.rate_limits().blocked.is_some());
+    assert_eq!(two.rate_limits().blocked, None);
+}
+
+#[test]
+fn every_kind_of_error_can_be_made() {
+    use ErrorKind::{
+        BodyTooLarge, Config, Connect, Credentials, Decode, Gone, Interrupted, InvalidRequest,
+        NotFound, Paging, RateLimited, Rejected, Runtime, Server, Timeout, Tls, Unauthorized,
+    };
+    let unsent = [Config, InvalidRequest, Credentials, Connect, Tls];
+    let refused = [Unauthorized, NotFound, Gone, Rejected, RateLimited];
+    let unknown = [Server, Timeout, Interrupted, Decode, BodyTooLarge, Paging, Runtime];
+    for (kinds, may_have_been_processed) in
+        [(&unsent[..], false), (&refused, false), (&unknown, true)]
+    {
+        for kind in kinds {
+            let error = ErrorBuilder::new(*kind).attempts(3).build();
+            assert_eq!((error.kind(), error.attempts()), (*kind, 3));
+            assert_eq!(error.may_have_been_processed(), may_have_been_processed, "{kind:?}");
+            assert!(!error.to_string().is_empty());
+        }
+    }
+    let wait = Duration::from_millis(2_500);
+    for kind in [RateLimited, Server] {
+        let error = ErrorBuilder::new(kind).retry_after(wait).build();
+        assert_eq!(error.retry_after(), Some(wait));
+        assert!(error.retry_at().is_some());
+    }
+    let error = ErrorBuilder::response(StatusCode::CONFLICT, r#"{"code":"taken"}"#);
+    let error = error.may_have_been_processed(true).build();
+    assert_eq!((error.kind(), error.code()), (Rejected, Some("taken")));
+    assert!(error.may_have_been_processed());
+}
+
+#[test]
+fn values_of_a_response_can_be_made() {
+    let mut headers = HeaderMap::new();
+    headers.insert("deprecation", "true".parse().unwrap());
+    let meta = ResponseMeta::default().with_headers(headers);
+    let page = Response::from_parts(Page::from_items(vec![Pet::new(1, "Rex", 7)]), meta);
+    assert_eq!((page[0].name.as_str(), page.meta().attempts()), ("Rex", 1));
+    assert!(page.meta().deprecation().is_some());
+    let reset = SystemTime::UNIX_EPOCH;
+    assert_eq!(QuotaWindow::new(Quota::Minute, 60, 7, reset).remaining, 7);
+    let blocked = Blocked::new(BlockReason::Ban, reset, Duration::from_secs(1));
+    assert_eq!(blocked.reason, BlockReason::Ban);
+}
+
+fn start() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+}
+
+/// The service's clock and the client's waits both follow the runtime's paused time.
+#[tokio::test(start_paused = true)]
+async fn a_minute_of_the_mocks_quota_passes_in_no_time() {
+    let clock = Clock::runtime(start());
+    let server = MockServer::builder().key("test-key", Plan::Free).clock(clock.clone());
+    let server = server.start().await.unwrap();
+    let client =
+        Client::builder(server.url()).api_key("test-key").service_clock(move || clock.now());
+    let client = client.build().unwrap();
+    let began = Instant::now();
+    for _ in 0..61 {
+        client.pets().list().limit(1).await.unwrap();
+    }
+    assert!(began.elapsed() >= Duration::from_secs(59), "{:?}", began.elapsed());
+    assert_eq!(client.rate_limits().throttled, 0);
+    server.clock().advance(Duration::from_secs(4 * 366 * 86_400));
+    #[expect(deprecated, reason = "it is what is tested")]
+    let gone = client.pets().get(1).await.unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::Gone);
+    server.report().assert_compliant();
+}
+
+#[tokio::test]
+async fn a_clock_that_is_moved_ends_a_wait_without_a_request() {
+    let server = MockServer::builder().key("test-key", Plan::Free).clock(Clock::frozen(start()));
+    let server = server.start().await.unwrap();
+    let clock = server.clock().clone();
+    let client =
+        Client::builder(server.url()).api_key("test-key").service_clock(move || clock.now());
+    let client = client.build().unwrap();
+    for _ in 0..60 {
+        client.pets().list().limit(1).await.unwrap();
+    }
+    assert!(client.rate_limits().blocked.is_some());
+    let waiting = tokio::spawn(client.pets().list().limit(1).send());
+    while client.rate_limits().waiting == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!waiting.is_finished());
+    server.clock().advance(Duration::from_secs(61));
+    assert_eq!(client.rate_limits().blocked, None, "it is known at once");
+    waiting.await.unwrap().unwrap();
+    assert_eq!((client.rate_limits().throttled, server.requests(..).len()), (0, 61));
+    let shared = petstore_client::rate_limit::FileStore::new(std::env::temp_dir());
+    let both = Client::builder(server.url()).api_key("test-key").shared_limits(shared);
+    let error = both.service_clock(start).build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+}

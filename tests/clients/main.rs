@@ -1,0 +1,189 @@
+//! The compliance report judges real clients: `cargo test --features real-clients --test clients`, which
+//! needs curl, wget, Python with the packages of `clients.py` and Node with those of `clients.mjs`.
+//! `PETSTORE_TEST_PYTHON` names the interpreter, `PETSTORE_TEST_MODULES` the folder with `node_modules`.
+//!
+//! Each client meets three troubles, each at a server of its own. What is expected of it follows from
+//! its settings.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+use std::{collections::BTreeSet, path::Path, process::Stdio, time::Duration};
+
+use futures_util::future::join_all;
+use petstore_client::{Client, NewPet};
+use petstore_mock::{
+    Effect, FaultGuard, MockServer, Operation, Plan, RetryAfter,
+    Rule::{self, BackOff, RepeatedPost, SteadyRetry, ToldToWait},
+    Severity,
+};
+use reqwest_middleware::ClientBuilder;
+use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
+use tokio::process::Command;
+
+const KEY: &str = "a-key-of-a-real-client";
+const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
+const REX: &str = r#"{"name":"Rex","categoryId":7}"#;
+
+/// What a client meets.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    /// `GET` is answered 503.
+    Outage,
+    /// `GET` is answered 429 with `Retry-After: 2`, once.
+    Limit,
+    /// A `POST` is carried out and answered 500.
+    UnknownOutcome,
+}
+
+impl Trouble {
+    const ALL: [Self; 3] = [Self::Outage, Self::Limit, Self::UnknownOutcome];
+
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Outage | Self::Limit => "GET",
+            Self::UnknownOutcome => "POST",
+        }
+    }
+
+    fn begin(self, server: &MockServer) -> FaultGuard {
+        let faults = server.faults();
+        let limit = [Effect::status(429), Effect::retry_after(RetryAfter::Seconds(2))];
+        match self {
+            Self::Outage => faults.on(Operation::ListPets).status(503),
+            Self::Limit => faults.on(Operation::ListPets).first(1).apply(Effect::all(limit)),
+            Self::UnknownOutcome => {
+                faults.on(Operation::CreatePet).first(1).processed(true).status(500)
+            }
+        }
+    }
+}
+
+/// How a client is run.
+#[derive(Clone, Copy, Debug)]
+enum Run {
+    Python,
+    Node,
+    Curl(&'static [&'static str]),
+    Wget,
+    ReqwestRetry,
+    Ours,
+}
+
+/// The clients, with the rules that each breaks in the three troubles.
+const CLIENTS: [(&str, Run, [&[Rule]; 3]); 15] = [
+    ("urllib3-backoff", Run::Python, [&[], &[], &[]]),
+    ("urllib3-no-backoff", Run::Python, [&[BackOff], &[], &[]]),
+    ("requests-all-methods", Run::Python, [&[], &[], &[RepeatedPost]]),
+    ("httpx", Run::Python, [&[], &[], &[]]),
+    ("httpx-retries", Run::Python, [&[], &[], &[]]),
+    ("tenacity", Run::Python, [&[BackOff], &[ToldToWait], &[RepeatedPost]]),
+    ("tenacity-fixed", Run::Python, [&[SteadyRetry], &[ToldToWait], &[RepeatedPost]]),
+    ("node-fetch", Run::Node, [&[], &[], &[]]),
+    ("ky", Run::Node, [&[], &[], &[]]),
+    ("fetch-retry", Run::Node, [&[SteadyRetry], &[ToldToWait], &[RepeatedPost]]),
+    ("p-retry", Run::Node, [&[BackOff], &[ToldToWait], &[RepeatedPost]]),
+    ("curl-retry", Run::Curl(&["--retry", "3"]), [&[], &[], &[RepeatedPost]]),
+    ("wget", Run::Wget, [&[], &[], &[]]),
+    ("reqwest-retry", Run::ReqwestRetry, [&[], &[ToldToWait], &[RepeatedPost]]),
+    ("petstore-client", Run::Ours, [&[], &[], &[]]),
+];
+
+#[allow(clippy::disallowed_methods, reason = "what is installed where is up to the environment")]
+fn program(variable: &str, default: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| default.to_owned())
+}
+
+/// Runs a client until it has an answer or gives up.
+async fn run(name: &str, how: Run, method: &'static str, server: &MockServer) {
+    let url = format!("{}/pets", server.url());
+    let script = |file: &str| Path::new(HERE).join(file);
+    let authorization = format!("Authorization: Bearer {KEY}");
+    let json = "Content-Type: application/json";
+    let has_body = method == "POST";
+    let mut command = match how {
+        Run::Python => {
+            let mut command = Command::new(program("PETSTORE_TEST_PYTHON", "python3"));
+            command.arg(script("clients.py")).args([name, method, &url]);
+            command
+        }
+        Run::Node => {
+            let mut command = Command::new("node");
+            command.arg(script("clients.mjs")).args([name, method, &url]);
+            command
+        }
+        Run::Curl(flags) => {
+            let mut command = Command::new("curl");
+            command.args(["--silent", "--request", method, "--header", &authorization]).args(flags);
+            if has_body {
+                command.args(["--header", json, "--data", REX]);
+            }
+            command.arg(&url);
+            command
+        }
+        Run::Wget => {
+            let mut command = Command::new("wget");
+            command.args(["--quiet", "--output-document=-", "--header", &authorization]);
+            if has_body {
+                command.args(["--header", json, &format!("--post-data={REX}")]);
+            }
+            command.arg(&url);
+            command
+        }
+        Run::ReqwestRetry => return reqwest_retry(method, &url).await,
+        Run::Ours => return ours(method, server).await,
+    };
+    command.env("PETSTORE_API_KEY", KEY).stdin(Stdio::null()).kill_on_drop(true);
+    let output = command.output().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let is_script = matches!(how, Run::Python | Run::Node);
+    assert!(output.status.success() || !is_script, "{name} can't be run: {said}");
+}
+
+async fn reqwest_retry(method: &str, url: &str) {
+    let bounds = (Duration::from_millis(100), Duration::from_secs(2));
+    let policy = ExponentialBackoff::builder().retry_bounds(bounds.0, bounds.1);
+    let plain =
+        reqwest::Client::builder().no_proxy().user_agent("reqwest-retry/1").build().unwrap();
+    let retries = RetryTransientMiddleware::new_with_policy(policy.build_with_max_retries(4));
+    let client = ClientBuilder::new(plain).with(retries).build();
+    let request = client.request(method.parse().unwrap(), url).bearer_auth(KEY);
+    let json = request.header("content-type", "application/json");
+    let _ = json.body(if method == "POST" { REX } else { "" }).send().await;
+}
+
+async fn ours(method: &str, server: &MockServer) {
+    let client = Client::builder(server.url()).api_key(KEY).build().unwrap();
+    if method == "POST" {
+        let _ = client.pets().create(&NewPet::new("Rex", 7)).await;
+    } else {
+        let _ = client.pets().list().send().await;
+    }
+}
+
+/// Lets a client meet a trouble; returns the rules it broke and the report.
+async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, String) {
+    let server = MockServer::builder().key(KEY, Plan::Pro).start().await.unwrap();
+    let fault = trouble.begin(&server);
+    run(name, how, trouble.method(), &server).await;
+    assert!(fault.hits() > 0, "{name} sent nothing");
+    fault.detach();
+    let report = server.report();
+    let failing = report.findings().filter(|finding| finding.severity > Severity::Notice);
+    (failing.map(|finding| finding.rule).collect(), report.to_text())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn real_clients_are_judged_by_what_they_do() {
+    let judged = CLIENTS.into_iter().map(|(name, how, expected)| async move {
+        let mut wrong = String::new();
+        for (trouble, expected) in Trouble::ALL.into_iter().zip(expected) {
+            let (found, report) = judge(name, how, trouble).await;
+            if found != expected.iter().copied().collect() {
+                wrong += &format!("{name}, {trouble:?}: expected {expected:?}\n{report}\n");
+            }
+        }
+        wrong
+    });
+    let wrong = join_all(judged).await.concat();
+    assert!(wrong.is_empty(), "{wrong}");
+}
