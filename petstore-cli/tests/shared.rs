@@ -48,7 +48,8 @@ async fn together(plan: Plan, limit: usize, processes: usize) {
         .map(|number| {
             let file = home.path().join(format!("pets{number}.ndjson"));
             std::fs::write(&file, &rows).unwrap();
-            let line = format!("pets import {} --max-wait 0", file.display());
+            // Long enough for what is kept for the others, who end as well.
+            let line = format!("pets import {} --max-wait 3", file.display());
             start(&server, home.path(), &line)
         })
         .collect();
