@@ -34,6 +34,8 @@ mod tests {
         let mut json: serde_json::Value = serde_json::from_str(&report().to_json()).unwrap();
         assert_eq!(json["rules"].as_object_mut().unwrap().len(), 12);
         json["rules"] = serde_json::Value::Null;
+        // Another crate of the same build may keep their order.
+        json.sort_all_objects();
         insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap());
     }
 
