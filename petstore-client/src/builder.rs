@@ -16,10 +16,10 @@ use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::http::base_url::BaseUrl;
 use crate::options::{CallLimits, RequestOptions, option_setters};
-#[cfg(feature = "test-util")]
-use crate::rate_limit::TestClock;
 #[cfg(feature = "shared-limits")]
 use crate::rate_limit::LimitStore;
+#[cfg(feature = "test-util")]
+use crate::rate_limit::TestClock;
 use crate::rate_limit::{AnyStore, ClientLimiters, Plan, Policy};
 use crate::retry::{BudgetState, FailedAttempt, RetryAdvice, RetryBudget, RetryPolicy};
 use crate::transport::{Connection, DynTransport, Network, Proxy, Tls, Transport};
