@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::time::SystemTime;
 
 use futures_util::Stream as Events;
+use jiff::tz::TimeZone;
 
 /// Everything that enters and leaves the program.
 pub struct Env {
@@ -18,6 +19,8 @@ pub struct Env {
     pub vars: HashMap<String, OsString>,
     /// Standard input.
     pub stdin: Box<dyn Read + Send>,
+    /// Whether a person types standard input.
+    pub stdin_is_terminal: bool,
     /// Standard output: results, and nothing else.
     pub stdout: Stream,
     /// Standard error: all else.
@@ -28,14 +31,34 @@ pub struct Env {
     pub dirs: Dirs,
     /// The current time.
     pub now: fn() -> SystemTime,
-    /// How many columns the terminal has, where there is one. Help is laid out for it.
+    /// How many columns the terminal has, where there is one.
     pub width: Option<u16>,
-    /// Yields whenever the user asks the program to stop (Ctrl-C).
-    pub interrupts: Interrupts,
+    /// Yields whenever the program is asked to stop.
+    pub signals: Signals,
 }
 
-/// Each Ctrl-C.
-pub type Interrupts = Pin<Box<dyn Events<Item = ()> + Send>>;
+/// A request to stop the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-C (SIGINT).
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+impl Signal {
+    /// Returns the exit code of a program that it stops.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
+}
+
+/// Each signal, as it comes.
+pub type Signals = Pin<Box<dyn Events<Item = Signal> + Send>>;
 
 /// Shows a prompt and reads a line without showing it.
 pub type Prompt = Box<dyn FnOnce(&str) -> io::Result<String> + Send>;
@@ -93,6 +116,28 @@ impl Env {
     /// not Unicode.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.vars.get(name)?.to_str().filter(|value| !value.is_empty())
+    }
+
+    /// Returns how many columns there are: COLUMNS, or what the terminal says.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        let columns = self.var("COLUMNS").and_then(|text| text.parse().ok());
+        columns.or(self.width.map(usize::from)).filter(|columns| *columns > 0)
+    }
+
+    /// Returns a path as messages show it: `~` stands for the home folder.
+    pub(crate) fn shown(&self, path: &std::path::Path) -> String {
+        let home = self.var("HOME").filter(|home| home.len() > 1);
+        match home.and_then(|home| path.strip_prefix(home).ok()) {
+            Some(below) => format!("~/{}", below.display()),
+            None => path.display().to_string(),
+        }
+    }
+
+    /// Returns the local time zone: that of TZ, or the system's.
+    pub(crate) fn time_zone(&self) -> TimeZone {
+        let named =
+            self.var("TZ").map(|name| TimeZone::get(name).or_else(|_| TimeZone::posix(name)));
+        named.and_then(Result::ok).unwrap_or_else(TimeZone::system)
     }
 
     /// Returns whether a variable holds something that is not Unicode.

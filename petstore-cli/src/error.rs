@@ -1,53 +1,118 @@
-//! What ends a command: a kind (its exit code), a cause, and hints on what to do.
+//! What ends a command: a kind, which decides the exit code, what is wrong, and one thing to do.
 
-use std::error::Error as StdError;
+use std::fmt;
 use std::io;
 
-use http::header::RETRY_AFTER;
-use petstore_client::{Error as ClientError, ErrorKind};
+use clap::ValueEnum;
+use petstore_client::Error as ClientError;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::exit::Exit;
+/// The kinds of failure, by the names that programs read (`--error-format json`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Internal,
+    Usage,
+    Input,
+    Config,
+    Key,
+    Refused,
+    Service,
+    Decode,
+    TooLarge,
+    Network,
+    Tls,
+    Timeout,
+    RateLimited,
+    Banned,
+    Partial,
+    NotFound,
+    Interrupted,
+    Terminated,
+}
 
-/// Any cause.
-type Cause = Box<dyn StdError + Send + Sync>;
+impl Kind {
+    /// Returns the exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Internal => 1,
+            Self::Usage | Self::Input => 2,
+            Self::Config | Self::Key => 3,
+            Self::Refused => 4,
+            Self::Service | Self::Decode | Self::TooLarge => 5,
+            Self::Network | Self::Tls | Self::Timeout => 6,
+            Self::RateLimited | Self::Banned => 7,
+            Self::Partial => 8,
+            Self::NotFound => 9,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+}
 
+/// What ends a command.
 #[derive(Debug)]
-pub(crate) struct CliError {
-    pub(crate) exit: Exit,
-    pub(crate) cause: Cause,
-    pub(crate) hints: Vec<String>,
+pub(crate) enum CliError {
+    /// What the program found wrong.
+    Failure(Box<Failure>),
+    /// What a request ended with; it is put into words when it is printed.
+    Client(Box<ClientError>),
+    /// An end that needs no message: the reader of the result went away, or the message was printed.
+    Silent(u8),
+}
+
+/// A failure in words.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+    /// Single findings, shown below the message.
+    pub(crate) list: Vec<String>,
+    pub(crate) hint: Option<String>,
+    /// What else programs may read.
+    pub(crate) fields: Map<String, Value>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { kind, message, list: Vec::new(), hint: None, fields: Map::new() }
+    }
 }
 
 impl CliError {
-    pub(crate) fn new(exit: Exit, cause: impl Into<Cause>) -> Self {
-        Self { exit, cause: cause.into(), hints: Vec::new() }
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self::Failure(Box::new(Failure::new(kind, message)))
     }
 
-    pub(crate) fn usage(problem: impl Into<String>) -> Self {
-        Self::new(Exit::Usage, problem.into())
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    pub(crate) fn internal(problem: impl fmt::Display) -> Self {
+        Self::new(Kind::Internal, format!("internal error: {problem}"))
+            .hint("please report it with the output of `petstore --version`")
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        if let Self::Failure(failure) = &mut self {
+            failure.hint = Some(hint.into());
+        }
         self
     }
 
-    /// Returns the root of the chain of causes, where it says more than the error itself.
-    pub(crate) fn root(&self) -> Option<String> {
-        let mut root = self.cause.source()?;
-        while let Some(deeper) = root.source() {
-            root = deeper;
+    pub(crate) fn list(mut self, list: Vec<String>) -> Self {
+        if let Self::Failure(failure) = &mut self {
+            failure.list = list;
         }
-        let root = root.to_string();
-        (!self.cause.to_string().contains(&root)).then_some(root)
+        self
     }
 }
 
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
-        let exit = exit_of(&error);
-        let hints = hints_for(&error);
-        Self { exit, cause: error.into(), hints }
+        Self::Client(Box::new(error))
     }
 }
 
@@ -55,66 +120,75 @@ impl From<ClientError> for CliError {
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::new(Exit::Done, error);
+            return Self::Silent(0);
         }
-        Self::new(Exit::Internal, format!("could not write the result: {error}"))
+        Self::new(Kind::Internal, format!("cannot write the result: {}", os_text(&error)))
     }
 }
 
-fn exit_of(error: &ClientError) -> Exit {
+/// Returns what the system says of a failure, without its number.
+pub(crate) fn os_text(error: &io::Error) -> String {
     match error.kind() {
-        ErrorKind::Config | ErrorKind::Credentials | ErrorKind::Unauthorized => Exit::Config,
-        ErrorKind::InvalidRequest => Exit::Usage,
-        ErrorKind::NotFound | ErrorKind::Gone => Exit::NotFound,
-        ErrorKind::RateLimited => Exit::RateLimited,
-        ErrorKind::Rejected => match error.status().map_or(0, |status| status.as_u16()) {
-            300..=399 => Exit::Config,
-            400..=499 => Exit::Refused,
-            _ => Exit::Service,
-        },
-        ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout | ErrorKind::Interrupted => {
-            Exit::Network
-        }
-        _ => Exit::Service,
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::StorageFull => "no space left on the disk".to_owned(),
+        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        io::ErrorKind::ConnectionReset => "connection reset".to_owned(),
+        io::ErrorKind::NetworkUnreachable => "network unreachable".to_owned(),
+        io::ErrorKind::HostUnreachable => "host unreachable".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        _ => error.to_string(),
     }
 }
 
-fn hints_for(error: &ClientError) -> Vec<String> {
-    let mut hints = Vec::new();
-    let mut hint = |text: &str| hints.push(text.to_owned());
-    if error.kind() == ErrorKind::Config && error.to_string().contains("allow_insecure_http") {
-        hint("`--allow-insecure-http` allows it");
+/// What is wrong with a value, as it follows the value: `is not a time`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Invalid {
+    pub(crate) problem: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Invalid {
+    pub(crate) fn new(problem: impl Into<String>) -> Self {
+        Self { problem: problem.into(), hint: None }
     }
-    if error.is_unauthorized() {
-        hint(
-            "set PETSTORE_API_KEY to a key that this service accepts, or keep one: `petstore auth login`",
-        );
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
     }
-    if error.kind() == ErrorKind::Tls {
-        hint("`--ca-file FILE` trusts another certificate authority beside the system's");
-    } else if error.is_connect() {
-        hint("`petstore --mock …` runs any command against a server of its own");
+
+    /// Reads one of several names.
+    pub(crate) fn unless_one_of<T: ValueEnum>(text: &str) -> Result<T, Self> {
+        T::from_str(text, false).map_err(|_| {
+            let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+            let names: Vec<_> = values.map(|value| value.get_name().to_owned()).collect();
+            Self::new(format!("is not {}", either(&names)))
+        })
     }
-    if let Some(asked) = error.headers().and_then(|headers| headers.get(RETRY_AFTER))
-        && error.kind() == ErrorKind::Server
-    {
-        let asked = String::from_utf8_lossy(asked.as_bytes());
-        hint(&format!(
-            "the service asks to be left alone (`Retry-After: {asked}`); \
-             `--max-wait SECONDS` waits longer where sending again is safe"
-        ));
+
+    /// Returns the error of a value that was named by something else than a flag.
+    pub(crate) fn of(self, kind: Kind, value: impl fmt::Display) -> CliError {
+        let error = CliError::new(kind, format!("{value} {}", self.problem));
+        match self.hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
     }
-    if error.is_rate_limited() {
-        hint(
-            "`--max-wait SECONDS` waits longer; asking again before the time may get the key banned",
-        );
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)
     }
-    let foreign = error.kind() == ErrorKind::Decode && error.decode_path() == Some(".");
-    if error.code() == Some("route_not_found") || foreign {
-        hint("does the base URL end with the version, such as `/v1`?");
+}
+
+impl std::error::Error for Invalid {}
+
+/// Joins names: `a, b or c`.
+pub(crate) fn either(names: &[String]) -> String {
+    match names {
+        [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        names => names.join(", "),
     }
-    if error.kind() == ErrorKind::Gone {
-        hint("`petstore pets list` replaces `petstore pets get`");
-    }
-    hints
 }

@@ -1,15 +1,17 @@
-//! Files of the program's own: written whole or not at all, and to nobody else's eyes.
+//! The program's files: written whole or not at all, private, and read up to a size.
 
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 
 /// Replaces a file's content in one step. It is made anew with mode 0600, folders included (0700);
-/// where the path is a link, what it leads to is replaced.
+/// where the path is a link, its target is replaced.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
     make_folder(folder)?;
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(content.as_ref())?;
@@ -18,7 +20,7 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a folder that is nobody else's, and those it is in, where they are not there.
+/// Makes a private folder, and those it is in, where they are missing.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -26,13 +28,21 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Reads a file; `None` where there is none.
+/// Reads a file of up to a megabyte; `None` where there is none.
 pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(problem) => Err(problem),
+    const MAX_SIZE: u64 = 1 << 20;
+
+    let file = match File::open(path) {
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(io::Error::other("it is larger than 1 MiB"));
     }
+    let text = String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))?;
+    Ok(Some(text))
 }
 
 /// Removes a file; says whether there was one.
@@ -51,17 +61,12 @@ pub(crate) fn open_to_others(path: &Path) -> io::Result<Option<u32>> {
 
     let data = std::fs::metadata(path)?;
     let mode = data.permissions().mode() & 0o777;
-    // What a shell hands over as a pipe (`<(…)`) is nobody else's.
+    // A pipe that a shell hands over (`<(…)`) is nobody else's.
     Ok((data.is_file() && mode & 0o077 != 0).then_some(mode))
 }
 
-/// Elsewhere files below a person's own folders are that person's.
+/// Elsewhere files below a person's folders are that person's.
 #[cfg(not(unix))]
 pub(crate) fn open_to_others(_: &Path) -> io::Result<Option<u32>> {
     Ok(None)
-}
-
-/// Returns a path as a shell takes it.
-pub(crate) fn quoted(path: &Path) -> String {
-    crate::safe::shell(&path.display().to_string())
 }

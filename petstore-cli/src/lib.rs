@@ -3,175 +3,187 @@
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
-//! use petstore_cli::{Env, Exit, Stream};
+//! use petstore_cli::{Env, Stream};
 //!
-//! let silent = || Stream { writer: Box::new(std::io::sink()), is_terminal: false };
+//! let quiet = || Stream { writer: Box::new(std::io::sink()), is_terminal: false };
 //! let env = Env {
 //!     args: vec!["petstore".into(), "--version".into()],
 //!     vars: Default::default(),
 //!     stdin: Box::new(std::io::empty()),
-//!     stdout: silent(),
-//!     stderr: silent(),
+//!     stdin_is_terminal: false,
+//!     stdout: quiet(),
+//!     stderr: quiet(),
 //!     prompt: None,
 //!     dirs: Default::default(),
 //!     now: || std::time::SystemTime::UNIX_EPOCH,
 //!     width: None,
-//!     interrupts: Box::pin(futures_util::stream::pending()),
+//!     signals: Box::pin(futures_util::stream::pending()),
 //! };
-//! assert_eq!(petstore_cli::run(env).await, Exit::Done);
+//! assert_eq!(petstore_cli::run(env).await, 0);
 //! # }
 //! ```
 
 mod env;
-mod exit;
-mod safe;
+mod error;
+mod escape;
+
+mod files;
+mod screen;
 mod suggest;
 mod time;
 
-mod error;
-mod files;
-mod style;
-
 mod output;
-mod state;
-
-mod report;
-
-mod flags;
-
-mod config;
 
 mod settings;
+mod ui;
 
-mod keyring;
+mod explain;
+mod global;
 
-mod keys;
+mod trace;
 
 mod context;
 
-mod import;
-mod preview;
-
 mod commands;
 
-mod args;
+use futures_util::StreamExt as _;
 
-use std::io::Write as _;
+pub use env::{Dirs, Env, Prompt, Signal, Signals, Stream};
 
-use clap::FromArgMatches as _;
-use clap::error::{ContextKind, ContextValue};
-use futures_util::stream::{self, StreamExt as _};
+use crate::commands::args::{self, Args};
+use crate::commands::help;
+use crate::context::{Context, take_ui};
+use crate::error::{CliError, Failure, Kind};
+use crate::global::GlobalArgs;
+use crate::settings::config_file::ConfigFile;
+use crate::settings::precedence::Settings;
 
-pub use env::{Dirs, Env, Interrupts, Prompt, Stream};
-pub use exit::Exit;
-
-use crate::args::Args;
-use crate::commands::completions;
-use crate::context::Context;
-use crate::error::CliError;
-use crate::report::Report;
-use crate::settings::Settings;
-
-/// How wide help is laid out at the most.
-const WIDTH: u16 = 100;
-
-/// Runs the program to its end, and returns how it ended.
-pub async fn run(mut env: Env) -> Exit {
-    if env.var(completions::VARIABLE).is_some() {
-        // A line that is being typed is no place for an error.
-        return completions::answer(env, commands(None))
-            .map_or_else(|error| error.exit, |()| Exit::Done);
+/// Runs the program to its end, and returns its exit code.
+pub async fn run(mut env: Env) -> u8 {
+    if env.var(help::COMPLETE).is_some() {
+        // An error would disturb the line that is being typed.
+        let _ = help::complete(env, args::tree());
+        return 0;
     }
-    let args = match parse(&env) {
+    let args = match args::parse(&env) {
         Ok(args) => args,
-        Err(usage) => return explain(usage, env),
+        Err(usage) => return explain_usage(&usage, env),
     };
-    let mut interrupts: Interrupts = Box::pin(stream::pending());
-    if !args.command.minds_signals() {
-        std::mem::swap(&mut interrupts, &mut env.interrupts);
-    }
-    let settings = match args.command.reads_settings() {
-        true => Settings::resolve(&args.global, &env),
-        false => Settings::without_file(&args.global, &env),
+    let config = match args.command.needs_settings() && !args.global.wants_mock() {
+        true => ConfigFile::load(&env),
+        false => Ok(ConfigFile::default()),
     };
+    let settings = config.and_then(|config| {
+        Settings::resolve(args.global.profile(), &args.global.values, &env, config)
+    });
     let settings = match settings {
         Ok(settings) => settings,
-        Err(error) => {
-            let style = flags::style_of_what_was_typed(&env, env.stderr.is_terminal);
-            return finish(Err(error), &Report::new(env.stderr, style));
-        }
+        Err(error) => return fail(env, &args.global, error),
     };
-    let deny_deprecated = args.global.deny_deprecated;
-    let mut context = Context::new(args.global, settings, env, commands);
-    let report = context.report.clone();
-    let changes = args.command.changes();
+    let mut signals: Signals = Box::pin(futures_util::stream::pending());
+    if !args.command.handles_signals() {
+        std::mem::swap(&mut signals, &mut env.signals);
+    }
+    run_command(args, settings, env, signals).await
+}
+
+async fn run_command(args: Args, settings: Settings, env: Env, mut signals: Signals) -> u8 {
+    let Args { global, command } = args;
+    let deny_deprecated = global.deny_deprecated;
+    let mut context = Context::new(global, settings, env, args::tree);
+    let changes = command.changes();
     let work = async {
-        args.command.run(&mut context).await?;
+        command.run(&mut context).await?;
         context.flush()?;
-        if deny_deprecated && context.report.was_deprecated() {
-            return Err(CliError::new(Exit::Partial, "a deprecated operation was used"));
+        if deny_deprecated && context.was_deprecated() {
+            return Err(CliError::new(Kind::Partial, "a deprecated operation was used"));
         }
         Ok(())
     };
     let result = tokio::select! {
-        // In this order, so that Ctrl-C is listened for before the work begins.
+        // In this order, so that signals are listened for before the work begins.
         biased;
-        Some(()) = interrupts.next() => Err(interrupted(changes)),
+        Some(signal) = signals.next() => Err(stopped(signal, changes)),
         result = work => result,
     };
     context.share_limits().await;
-    finish(result, &report)
-}
-
-/// Returns all that can be typed, with help laid out for a width.
-fn commands(width: Option<u16>) -> clap::Command {
-    args::tree().term_width(width.unwrap_or(WIDTH).clamp(40, WIDTH).into())
-}
-
-fn parse(env: &Env) -> Result<Args, clap::Error> {
-    let matches = commands(env.width).try_get_matches_from(&env.args)?;
-    Args::from_arg_matches(&matches)
+    let ui = context.ui.clone();
+    match result {
+        Ok(()) => {
+            ui.finish();
+            0
+        }
+        Err(error) => match context.facts.explain(error) {
+            Ok(failure) => {
+                ui.error(&failure);
+                failure.kind.code()
+            }
+            Err(code) => {
+                ui.finish();
+                code
+            }
+        },
+    }
 }
 
 /// Prints help and versions where results go, and mistakes where errors go.
-fn explain(mut usage: clap::Error, mut env: Env) -> Exit {
-    if let Some(tip) = suggest::tip(&usage, &args::tree()) {
-        usage.remove(ContextKind::SuggestedSubcommand);
-        usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+fn explain_usage(usage: &clap::Error, mut env: Env) -> u8 {
+    use clap::error::ErrorKind::{
+        DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand,
+    };
+    let (global, color) = GlobalArgs::of_mistyped(&env.args);
+    let wanted = matches!(usage.kind(), DisplayHelp | DisplayVersion);
+    if wanted
+        || matches!(usage.kind(), DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand)
+    {
+        let screen = screen::Screen::new(&env, color, env.stdout.is_terminal);
+        let text = usage.render();
+        let text = if screen.color { text.ansi().to_string() } else { text.to_string() };
+        let text = if env.args.len() < 2 { help::START.to_owned() } else { text };
+        let text = format!("{}\n", text.trim_end());
+        let stream = if wanted { &mut env.stdout } else { &mut env.stderr };
+        let written = stream.writer.write_all(text.as_bytes()).and_then(|()| stream.writer.flush());
+        return match (written, wanted) {
+            (Ok(()), true) => 0,
+            (Ok(()), false) => Kind::Usage.code(),
+            (Err(problem), _) => fail(env, &global, problem.into()),
+        };
     }
-    let wrong = usage.use_stderr();
-    let stream = if wrong { &env.stderr } else { &env.stdout };
-    let style = flags::style_of_what_was_typed(&env, stream.is_terminal);
-    let text = usage.render();
-    let text = if style.color { text.ansi().to_string() } else { text.to_string() };
-    let report = Report::new(env.stderr, style);
-    if wrong {
-        report.usage(&text);
-        return Exit::Usage;
+    let args: Vec<_> = env.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let error = suggest::usage_error(usage, &args::tree(), &args);
+    let options = global.ui_options(&env, color);
+    let ui = take_ui(&mut env, options);
+    if let CliError::Failure(failure) = error {
+        ui.error(&failure);
     }
-    let written = env.stdout.writer.write_all(text.as_bytes());
-    let written = written.and_then(|()| env.stdout.writer.flush());
-    finish(written.map_err(CliError::from), &report)
+    Kind::Usage.code()
 }
 
-fn finish(result: Result<(), CliError>, report: &Report) -> Exit {
-    report.clear();
-    match result {
-        Ok(()) => Exit::Done,
-        Err(error) => {
-            // A reader that went away is no error, and hears of none; the mock has told its own.
-            if !matches!(error.exit, Exit::Done | Exit::Other(_)) {
-                report.error(&error);
-            }
-            error.exit
+/// Prints an error that came before the settings were known.
+fn fail(mut env: Env, global: &GlobalArgs, error: CliError) -> u8 {
+    let (_, color) = GlobalArgs::of_mistyped(&env.args);
+    let options = global.ui_options(&env, color);
+    let ui = take_ui(&mut env, options);
+    match error {
+        CliError::Failure(failure) => {
+            ui.error(&failure);
+            failure.kind.code()
         }
+        CliError::Client(error) => {
+            ui.error(&Failure::new(Kind::Internal, error.to_string()));
+            Kind::Internal.code()
+        }
+        CliError::Silent(code) => code,
     }
 }
 
-fn interrupted(changes: bool) -> CliError {
-    let error = CliError::new(Exit::Interrupted, "interrupted");
-    if changes {
-        return error.hint("a request that was under way may have been carried out all the same");
+fn stopped(signal: Signal, changes: bool) -> CliError {
+    let error = match signal {
+        Signal::Interrupt => CliError::new(Kind::Interrupted, "interrupted"),
+        Signal::Terminate => CliError::new(Kind::Terminated, "terminated"),
+    };
+    match changes {
+        true => error.hint("a request that was in flight may have been carried out all the same"),
+        false => error,
     }
-    error
 }

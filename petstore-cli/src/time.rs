@@ -1,21 +1,133 @@
-//! Instants as people and programs read them. A server chooses them, so any value must do.
+//! Instants and lengths of time as people and programs read them. A server chooses them, so any
+//! value must do.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime};
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use crate::error::Invalid;
+
+/// A length of time that was typed: `90`, `90s`, `10m` or `24h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seconds(pub(crate) u32);
+
+impl Seconds {
+    pub(crate) fn length(self) -> Duration {
+        Duration::from_secs(self.0.into())
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let (number, unit) = match text.as_bytes().last() {
+            Some(b's') => (&text[..text.len() - 1], 1),
+            Some(b'm') => (&text[..text.len() - 1], 60),
+            Some(b'h') => (&text[..text.len() - 1], 3_600),
+            _ => (text, 1),
+        };
+        let seconds = number.parse::<u32>().ok().and_then(|number| number.checked_mul(unit));
+        let hint = "give seconds, or a number with s, m or h: 90, 10m, 24h";
+        seconds.map(Self).ok_or_else(|| Invalid::new("is not a time").hint(hint))
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            hours if hours > 0 && hours % 3_600 == 0 => write!(f, "{}h", hours / 3_600),
+            minutes if minutes > 0 && minutes % 60 == 0 => write!(f, "{}m", minutes / 60),
+            seconds => write!(f, "{seconds}s"),
+        }
+    }
+}
+
+/// The time now, and how instants are written: for people in the local time zone, else in UTC.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    pub(crate) now: fn() -> SystemTime,
+    /// The local time zone, where a person reads.
+    pub(crate) zone: Option<TimeZone>,
+}
+
+impl Clock {
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.now)()
+    }
+
+    /// Returns a wait and its end, such as `in 41 s (07:45:00)`; what is a week away or more is a
+    /// day alone.
+    pub(crate) fn until(&self, at: SystemTime, remaining: Duration) -> String {
+        if self.zone.is_some() && remaining >= Duration::from_secs(7 * 86_400) {
+            return format!("on {}", day(at));
+        }
+        format!("in {} ({})", duration(remaining), self.instant(at))
+    }
+
+    /// Returns an instant: `07:45:00` today, `Mon 01:00` this week, `5 December 2030` else.
+    pub(crate) fn instant(&self, at: SystemTime) -> String {
+        let (Some(then), Some(now)) = (self.local(at), self.local(self.now())) else {
+            return instant(at);
+        };
+        let week = Duration::from_secs(7 * 86_400);
+        let near = [at.duration_since(self.now()), self.now().duration_since(at)];
+        if then.date() == now.date() {
+            then.strftime("%H:%M:%S").to_string()
+        } else if near.into_iter().flatten().any(|apart| apart < week) {
+            then.strftime("%a %H:%M").to_string()
+        } else {
+            then.strftime("%-d %B %Y").to_string()
+        }
+    }
+
+    /// Returns the day and the minute of an instant, for a forecast.
+    pub(crate) fn minute(&self, at: SystemTime) -> String {
+        let (Some(then), Some(now)) = (self.local(at), self.local(self.now())) else {
+            return instant(at);
+        };
+        let format = if then.date() == now.date() { "%H:%M" } else { "%a %-d %b, %H:%M" };
+        then.strftime(format).to_string()
+    }
+
+    fn local(&self, at: SystemTime) -> Option<Zoned> {
+        Some(Timestamp::try_from(at).ok()?.to_zoned(self.zone.clone()?))
+    }
+}
 
 /// Returns an instant as RFC 3339 writes it, to the second.
 pub(crate) fn instant(at: SystemTime) -> String {
-    // humantime panics outside the years 1970 to 9999.
-    let last = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_799);
-    if at < SystemTime::UNIX_EPOCH || at > last {
-        return "a time outside the calendar".to_owned();
+    match Timestamp::try_from(at) {
+        Ok(at) if at.as_second() >= 0 => at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        _ => "a time outside the calendar".to_owned(),
     }
-    humantime::format_rfc3339_seconds(at).to_string()
 }
 
-/// Returns the day of an instant.
+/// Returns the day of an instant in UTC, as a person writes it.
 pub(crate) fn day(at: SystemTime) -> String {
-    let instant = instant(at);
-    instant.split_once('T').map_or(instant.clone(), |(day, _)| day.to_owned())
+    Timestamp::try_from(at).map_or_else(|_| instant(at), |at| at.strftime("%-d %B %Y").to_string())
+}
+
+/// Returns a length of time in two units at most, rounded up.
+pub(crate) fn duration(length: Duration) -> String {
+    let seconds = seconds(length);
+    let two = |one: u64, unit, rest: u64, smaller| match rest {
+        0 => format!("{one} {unit}"),
+        rest => format!("{one} {unit} {rest} {smaller}"),
+    };
+    let minutes = seconds.div_ceil(60);
+    match seconds {
+        1 if length <= Duration::from_millis(900) => {
+            format!("0.{} s", length.as_millis().div_ceil(100).max(1))
+        }
+        0..60 => format!("{seconds} s"),
+        60..3_600 => two(seconds / 60, "min", seconds % 60, "s"),
+        3_600..172_800 => two(minutes / 60, "h", minutes % 60, "min"),
+        _ => format!("{} days", seconds.div_ceil(86_400)),
+    }
 }
 
 /// Returns a length of time in seconds, rounded up.
@@ -23,21 +135,69 @@ pub(crate) fn seconds(length: Duration) -> u64 {
     length.as_secs() + u64::from(length.subsec_nanos() > 0)
 }
 
-/// Returns the seconds from `now` to `at`, rounded up; 0 where it has passed.
-pub(crate) fn seconds_until(at: SystemTime, now: SystemTime) -> u64 {
-    seconds(at.duration_since(now).unwrap_or(Duration::ZERO))
+/// Returns a number with a comma after each thousand.
+pub(crate) fn count(number: impl TryInto<u64>) -> String {
+    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
     #[test]
     fn writes_any_instant_without_panicking() {
-        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         assert_eq!(instant(at(1_922_659_200)), "2030-12-05T00:00:00Z");
-        assert_eq!(day(at(1_922_659_200)), "2030-12-05");
-        assert_eq!(instant(at(253_402_300_800)), "a time outside the calendar");
-        assert_eq!(seconds_until(at(10), at(12)), 0);
+        assert_eq!(day(at(1_922_659_200)), "5 December 2030");
+        assert_eq!(instant(at(1 << 62)), "a time outside the calendar");
+        assert_eq!(day(at(1 << 62)), "a time outside the calendar");
+    }
+
+    #[test]
+    fn writes_an_instant_by_how_near_it_is() {
+        // Sunday 22 November 2026, 06:44:19 UTC.
+        let now = || at(1_795_329_859);
+        let clock = Clock { now, zone: Some(TimeZone::fixed(jiff::tz::offset(1))) };
+        let until =
+            |seconds| clock.until(at(1_795_329_859 + seconds), Duration::from_secs(seconds));
+        assert_eq!(until(41), "in 41 s (07:45:00)");
+        assert_eq!(until(62_141), "in 17 h 16 min (Mon 01:00)");
+        assert_eq!(until(127_329_341), "on 5 December 2030");
+        let programs = Clock { now, zone: None };
+        let end = at(1_795_329_900);
+        assert_eq!(programs.until(end, Duration::from_secs(41)), "in 41 s (2026-11-22T06:45:00Z)");
+        assert_eq!(clock.minute(at(1_795_590_000)), "Wed 25 Nov, 08:00");
+    }
+
+    #[test]
+    fn writes_lengths_of_time_in_two_units_rounded_up() {
+        let text = |millis| duration(Duration::from_millis(millis));
+        assert_eq!([text(0), text(350), text(999), text(40_001)], ["0 s", "0.4 s", "1 s", "41 s"]);
+        assert_eq!([text(298_000), text(62_141_000)], ["4 min 58 s", "17 h 16 min"]);
+        assert_eq!([text(3_600_000), text(200_000_000)], ["1 h", "3 days"]);
+    }
+
+    #[test]
+    fn reads_times_with_and_without_a_unit() {
+        let read = |text: &str| text.parse::<Seconds>().map(|seconds| seconds.0).ok();
+        assert_eq!([read("90"), read("90s"), read("10m")], [Some(90), Some(90), Some(600)]);
+        assert_eq!(
+            [read("24h"), read("soon"), read("-1"), read("")],
+            [Some(86_400), None, None, None]
+        );
+        let shown = |seconds| Seconds(seconds).to_string();
+        assert_eq!([shown(90), shown(600), shown(0), shown(86_400)], ["90s", "10m", "0s", "24h"]);
+        assert_eq!(count(1_234_567_usize), "1,234,567");
     }
 }

@@ -43,46 +43,49 @@ fn completes(load: &str, typed: &str, becomes: &str) {
 }
 
 #[test]
-fn bash_completes_commands_and_asks_petstore() {
+fn bash_completes_commands_values_profiles_and_files() {
     let home = tempfile::tempdir().unwrap();
-    for (flag, words, expected) in [
-        ("", ["petstore", "pe"].as_slice(), "pets\n"),
-        ("", &["petstore", "pets", "list", "-o", "nd"], "ndjson\n"),
-        (" --dynamic", &["petstore", "pe"], "pets\n"),
-        (" --dynamic", &["petstore", "config", "use", "st"], "staging\n"),
+    std::fs::write(home.path().join("pets.csv"), "").unwrap();
+    for (words, expected) in [
+        (["petstore", "pe"].as_slice(), "pets\n"),
+        (&["petstore", "pets", "list", "-o", "nd"], "ndjson\n"),
+        (&["petstore", "pets", "list", "--fields", "na"], "name\n"),
+        (&["petstore", "config", "use", "st"], "staging\n"),
+        (&["petstore", "pets", "import", "pe"], "pets.csv\n"),
     ] {
         // As bash itself calls what `complete -F` names.
         let [.., before, word] = words else { panic!("{words:?}") };
         let (line, last) = (words.join(" "), words.len() - 1);
         let script = format!(
-            "source <(petstore completions bash{flag}); COMP_WORDS=({line}); COMP_CWORD={last}; \
+            "source <(petstore completions bash); COMP_WORDS=({line}); COMP_CWORD={last}; \
              COMP_TYPE=9; [[ $(complete -p petstore) =~ -F\\ ([^ ]+) ]]; \
              ${{BASH_REMATCH[1]}} petstore {word} {before}; echo \"${{COMPREPLY[@]}}\""
         );
         let Some(mut bash) = shell("bash", &["--norc", "-c", &script], home.path()) else { return };
-        let output = bash.output().unwrap();
+        let output = bash.current_dir(home.path()).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{script}: {output:?}");
     }
 }
 
 #[test]
-fn zsh_completes_commands_and_asks_petstore() {
+fn zsh_completes_commands_and_profiles() {
     completes("source <(petstore completions zsh)", "petstore pe", "ts");
-    completes("source <(petstore completions zsh --dynamic)", "petstore config use st", "aging");
+    completes("source <(petstore completions zsh)", "petstore config use st", "aging");
 }
 
 #[test]
-fn fish_completes_commands_and_asks_petstore() {
+fn fish_completes_commands_values_profiles_and_files() {
     let home = tempfile::tempdir().unwrap();
-    for (flag, line, expected) in [
-        ("", "petstore pe", "pets\t"),
-        ("", "petstore pets list -o nd", "ndjson\t"),
-        (" --dynamic", "petstore pe", "pets\t"),
-        (" --dynamic", "petstore config use st", "staging"),
+    std::fs::write(home.path().join("pets.csv"), "").unwrap();
+    for (line, expected) in [
+        ("petstore pe", "pets"),
+        ("petstore pets list -o nd", "ndjson"),
+        ("petstore config use st", "staging"),
+        ("petstore pets import pe", "pets.csv"),
     ] {
-        let script = format!("petstore completions fish{flag} | source; complete -C '{line}'");
+        let script = format!("petstore completions fish | source; complete -C '{line}'");
         let Some(mut fish) = shell("fish", &["-c", &script], home.path()) else { return };
-        let output = fish.output().unwrap();
+        let output = fish.current_dir(home.path()).output().unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
         assert!(stdout.starts_with(expected), "{script}: {stdout}");
     }

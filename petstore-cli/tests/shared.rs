@@ -141,7 +141,7 @@ async fn what_is_known_can_be_forgotten() {
     let (server, home) = (mock(Plan::enterprise(1, 1_000)).await, tempfile::tempdir().unwrap());
     assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(0));
     assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
-    for forget in ["limits --forget", "limits --forget=all"] {
+    for forget in ["limits --forget", "limits --forget --all"] {
         let before = server.requests(..).len();
         assert_eq!(run(&server, home.path(), forget), Some(0));
         // Now it asks, and is refused.

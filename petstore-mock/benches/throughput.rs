@@ -20,7 +20,7 @@ use std::{
 
 use axum::{Router, response::Response, routing::get};
 use bytes::Bytes;
-use petstore_mock::{MockServer, Plan};
+use petstore_mock::{MockServer, Plan, Seed, SeedPet};
 
 /// How many connections ask at once.
 const CONNECTIONS: usize = 16;
@@ -31,8 +31,8 @@ fn main() {
     let given = |flag: &str| std::env::args().any(|arg| arg == flag);
     let brief = given("--test");
     let (rounds, requests) = if brief { (1, 100) } else { (31, 4_000) };
-    for path in ["/v1/pets", "/v1/pets/1"] {
-        compare(path, rounds, requests);
+    for (method, path) in [("GET", "/v1/pets"), ("GET", "/v1/pets/1"), ("POST", "/v1/pets")] {
+        compare(method, path, rounds, requests);
     }
     beside_slow_clients(if brief { 8 } else { 1_000 }, rounds, requests);
     ready(if brief { 1 } else { 300 });
@@ -78,11 +78,13 @@ impl Server {
     }
 
     /// A bare axum handler that answers what `like` does.
-    fn bare(path: &'static str, like: &Self) -> Self {
-        let (head, body) = like.answer(path);
+    fn bare(method: &'static str, path: &'static str, like: &Self) -> Self {
+        let (head, body) = like.answer(method, path);
         Self::start("bare axum", async move |tell| {
-            let handler = move || std::future::ready(copy(&head, &body));
-            let routes = Router::new().route(path, get(handler));
+            let handler = move |_: Bytes| std::future::ready(copy(&head, &body));
+            let posted = handler.clone();
+            let handler = move || handler(Bytes::new());
+            let routes = Router::new().route(path, get(handler).post(posted));
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             tell.send(listener.local_addr().unwrap()).unwrap();
             axum::serve(
@@ -97,9 +99,9 @@ impl Server {
     }
 
     /// Returns the head of an answer, and its body.
-    fn answer(&self, path: &str) -> (String, Bytes) {
+    fn answer(&self, method: &str, path: &str) -> (String, Bytes) {
         let mut connection = connect(self.addr);
-        connection.write_all(request(path).as_bytes()).unwrap();
+        connection.write_all(request(method, path).as_bytes()).unwrap();
         let mut answer = vec![0; 64 * 1024];
         let length = connection.read(&mut answer).unwrap();
         answer.truncate(length);
@@ -109,9 +111,9 @@ impl Server {
     }
 
     /// Asks so often, and returns the time it took and the CPU time of the server.
-    fn run(&mut self, path: &str, requests: usize) -> (Duration, Option<Duration>) {
-        let request = request(path);
-        let (head, body) = self.answer(path);
+    fn run(&mut self, method: &str, path: &str, requests: usize) -> (Duration, Option<Duration>) {
+        let request = request(method, path);
+        let (head, body) = self.answer(method, path);
         let length = head.len() + 4 + body.len();
         let mut answer = vec![0; length];
         let (begun, used) = (Instant::now(), self.used());
@@ -121,7 +123,7 @@ impl Server {
             }
             for connection in &mut self.connections {
                 connection.read_exact(&mut answer).unwrap();
-                assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", self.name);
+                assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", self.name);
             }
         }
         let took = begun.elapsed();
@@ -136,7 +138,10 @@ impl Server {
 
 /// A mock whose answers have the same length throughout.
 fn builder() -> petstore_mock::Builder {
-    MockServer::builder().key(KEY, Plan::enterprise(2_000_000_000, 4_000_000_000))
+    // The ids of pets that are added have the same length, too.
+    let pet = |id| SeedPet::new("Captain Plume", 7).with_id(id);
+    let seed = (1..=25).chain([1_000_000]).fold(Seed::new(), |seed, id| seed.pet(pet(id)));
+    MockServer::builder().key(KEY, Plan::enterprise(2_000_000_000, 4_000_000_000)).seed(seed)
 }
 
 fn connect(addr: SocketAddr) -> TcpStream {
@@ -145,7 +150,16 @@ fn connect(addr: SocketAddr) -> TcpStream {
     connection
 }
 
-fn request(path: &str) -> String {
+fn request(method: &str, path: &str) -> String {
+    if method == "POST" {
+        let body = r#"{"name":"Rex","categoryId":7,"status":"available"}"#;
+        let length = body.len();
+        return format!(
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench/1.0\r\nAccept: */*\r\n\
+             Authorization: Bearer {KEY}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        );
+    }
     format!(
         "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench/1.0\r\nAccept: */*\r\n\
          Authorization: Bearer {KEY}\r\n\r\n"
@@ -155,6 +169,7 @@ fn request(path: &str) -> String {
 /// Answers with these fields, but those that the server adds by itself.
 fn copy(head: &str, body: &Bytes) -> Response {
     let mut response = Response::new(axum::body::Body::from(body.clone()));
+    *response.status_mut() = head.split(' ').nth(1).unwrap().parse().unwrap();
     for line in head.lines().skip(1) {
         let (name, value) = line.split_once(": ").unwrap();
         if name != "date" && name != "content-length" {
@@ -166,25 +181,25 @@ fn copy(head: &str, body: &Bytes) -> Response {
 }
 
 /// Runs three servers in turn, and prints the medians.
-fn compare(path: &'static str, rounds: usize, requests: usize) {
+fn compare(method: &'static str, path: &'static str, rounds: usize, requests: usize) {
     let mock = Server::mock("mock", 1_000);
-    let bare = Server::bare(path, &mock);
+    let bare = Server::bare(method, path, &mock);
     let silent = Server::mock("mock, no journal", 0);
     let mut servers = [bare, mock, silent];
     let lengths = servers.each_ref().map(|server| {
-        let (head, body) = server.answer(path);
+        let (head, body) = server.answer(method, path);
         head.len() + body.len()
     });
     assert!(lengths.iter().all(|length| *length == lengths[0]), "{path}: {lengths:?}");
     let mut measured = [const { (Vec::new(), Vec::new()) }; 3];
     for _ in 0..rounds {
         for (server, (took, used)) in servers.iter_mut().zip(&mut measured) {
-            let (time, cpu) = server.run(path, requests);
+            let (time, cpu) = server.run(method, path, requests);
             took.push(micros(time, requests));
             used.push(cpu.map_or(f64::NAN, |cpu| micros(cpu, requests)));
         }
     }
-    println!("GET {path}, {CONNECTIONS} connections, {} bytes each", lengths[0]);
+    println!("{method} {path}, {CONNECTIONS} connections, {} bytes each", lengths[0]);
     let base = (median(&measured[0].0), median(&measured[0].1));
     for (server, (took, used)) in servers.iter().zip(&measured) {
         let (took, used) = (median(took), median(used));
@@ -221,7 +236,7 @@ fn beside_slow_clients(slow: usize, rounds: usize, requests: usize) {
     let mut measured = [const { Vec::new() }; 2];
     for _ in 0..rounds {
         for (server, took) in servers.iter_mut().zip(&mut measured) {
-            took.push(micros(server.run("/v1/pets", requests).0, requests));
+            took.push(micros(server.run("GET", "/v1/pets", requests).0, requests));
         }
     }
     let [alone, beside] = measured.map(|took| median(&took));
@@ -255,9 +270,9 @@ fn memory(requests: usize) {
     let connections = (0..CONNECTIONS).map(|_| connect(process.addr)).collect();
     let name = "memory";
     let mut server = Server { name, addr: process.addr, usage: PathBuf::new(), connections };
-    server.run("/v1/pets", 10_000.min(requests));
+    server.run("GET", "/v1/pets", 10_000.min(requests));
     let early = process.memory();
-    server.run("/v1/pets", requests);
+    server.run("GET", "/v1/pets", requests);
     println!("memory             {early} after the first, {} after {requests}", process.memory());
 }
 

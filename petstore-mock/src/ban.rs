@@ -64,7 +64,7 @@ impl BanPolicy {
 /// What is held against one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Record {
+pub(crate) struct BanRecord {
     /// The key was told to wait until then: a `Retry-After` still runs before it.
     told_until: Duration,
     /// When it sent nevertheless, oldest first: never more than the policy's `after` + 1.
@@ -72,7 +72,7 @@ pub(crate) struct Record {
     banned_until: Duration,
 }
 
-impl Record {
+impl BanRecord {
     /// Notes that a request arrived, and returns until when the key is banned, if it is.
     pub(crate) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> Option<Duration> {
         if now < self.banned_until {
@@ -140,8 +140,8 @@ mod tests {
         Duration::from_secs(1_000) + Duration::from_secs_f64(seconds)
     }
 
-    fn told_to_wait_a_minute() -> Record {
-        let mut record = Record::default();
+    fn told_to_wait_a_minute() -> BanRecord {
+        let mut record = BanRecord::default();
         record.told(1_060);
         record
     }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn forgets_what_lies_further_back_than_the_policy_looks() {
-        let mut record = Record::default();
+        let mut record = BanRecord::default();
         for minute in 0..30_u32 {
             record.told(1_000_000);
             for _ in 0..10 {

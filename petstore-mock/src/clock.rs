@@ -133,9 +133,9 @@ fn system_now() -> Duration {
 /// assert_eq!(same.now(), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));
 /// ```
 #[derive(Clone)]
-pub struct Clock(Arc<Inner>);
+pub struct Clock(Arc<SharedClock>);
 
-struct Inner {
+struct SharedClock {
     source: Source,
     /// Who waits for the clock watches it, to reckon anew when it is set.
     state: watch::Sender<ClockState>,
@@ -191,7 +191,7 @@ impl Clock {
     fn new(source: Source, start: Option<SystemTime>, pace: f64) -> Self {
         let read = source.read();
         let shown = start.map_or(read, since_epoch);
-        Self(Arc::new(Inner {
+        Self(Arc::new(SharedClock {
             source,
             state: watch::Sender::new(ClockState { read, shown, pace }),
         }))

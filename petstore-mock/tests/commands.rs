@@ -243,7 +243,37 @@ fn health_ends_with_1_where_none_does() {
     let (status, _, err) = run(&["health", &url]);
     assert_eq!(status, 1);
     assert!(err.starts_with("petstore-mock: no healthy mock at 127.0.0.1:"), "{err}");
-    assert_eq!(run(&["health", "https://localhost"]).0, 2);
+    assert_eq!(run(&["health", "ftp://localhost"]).0, 2);
+}
+
+#[test]
+fn health_over_tls_trusts_the_authority_it_is_given() {
+    let script = "$MOCK health $PETSTORE_BASE_URL && $MOCK health --tls-ca-file $PETSTORE_CA_FILE \
+                  $PETSTORE_MOCK_URL && env -u SSL_CERT_FILE $MOCK health $PETSTORE_MOCK_URL";
+    let (status, out, err) = exec(&["--tls"], script);
+    assert_eq!((status, &*out), (1, "ok\nok\n"), "{err}");
+    assert!(err.contains("https needs --tls-ca-file"), "{err}");
+}
+
+#[test]
+fn the_clock_starts_where_it_is_told_and_faults_come_from_a_file() {
+    let answer = exec_asking(&["--start-at", "2030-12-05"], "ask /v1/pets/1");
+    assert!(answer.starts_with("HTTP/1.1 410 "), "{answer}");
+    assert!(answer.contains("\r\ndate: Thu, 05 Dec 2030 00:00:0"), "{answer}");
+    let (status, _, err) = run(&["--start-at", "soon"]);
+    assert!(status == 2 && err.contains("2030-12-05"), "{err}");
+    let file = scratch("faults.json");
+    let path = file.to_str().unwrap();
+    fs::write(&file, r#"[{"operation": "listPets", "effect": {"status": 503}}]"#).unwrap();
+    let answer = exec_asking(&["--faults", path], "ask /v1/pets");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    fs::write(&file, "[{\"effect\": {\"status\": 99}}]").unwrap();
+    let (status, _, err) = run(&["--port", "0", "--faults", path]);
+    assert_eq!(status, 1);
+    for part in [path, "[0]", "from 200 to 599", "line 1"] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
+    fs::remove_file(file).unwrap();
 }
 
 #[test]

@@ -13,15 +13,19 @@ async fn shows_the_request_without_a_key_or_a_service() {
     assert_snapshot!(ran.transcript(), @r#"
     --- stdout
     POST $PETSTORE_BASE_URL/pets
+    Accept: application/json
     Authorization: Bearer $PETSTORE_API_KEY
     Content-Type: application/json
 
     {"name":"Rex","categoryId":7}
 
-    curl -sS -X POST "$PETSTORE_BASE_URL"/pets \
+    curl -X POST "$PETSTORE_BASE_URL"/pets \
+      -H 'Accept: application/json' \
       -H "Authorization: Bearer $PETSTORE_API_KEY" \
       -H 'Content-Type: application/json' \
       --data-raw '{"name":"Rex","categoryId":7}'
+    --- stderr
+    note: not sent
     --- exit 0
     "#);
 }
@@ -38,11 +42,14 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
       "method": "GET",
       "url": "https://petstore.example/v1/pets?a=b&q=it%27s",
       "headers": {
+        "Accept": "application/json",
         "Authorization": "Bearer $PETSTORE_API_KEY",
         "X-Trace": "$x"
       },
-      "curl": "curl -sS -X GET 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'X-Trace: $x'"
+      "curl": "curl 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H 'Accept: application/json' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'X-Trace: $x'"
     }
+    --- stderr
+    note: not sent
     --- exit 0
     "#);
     assert!(!ran.stdout.contains("sentinel"));
@@ -57,7 +64,7 @@ async fn the_curl_that_is_shown_sends_just_that() {
         Petstore::bare().run_words(&[&words[..], &["--jq", ".curl", "-o", "tsv"]].concat()).await;
     let pipe = Petstore::bare().run_words(&words).await.stdout;
     let (_, curl) = pipe.split_once("\n\ncurl ").unwrap();
-    assert!(ran.stdout.starts_with("curl -sS -X POST"), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("curl -X POST"), "{}", ran.stdout);
     let Ok(sent) = Command::new("sh")
         .args(["-c", &format!("command -v curl >/dev/null || exit 99; curl {curl}")])
         .env("PETSTORE_BASE_URL", server.url())

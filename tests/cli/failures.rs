@@ -30,25 +30,23 @@ async fn a_bad_key_exits_with_3() {
     let ran = Petstore::at(&server, "bad-key").run("pets list").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: listPets failed: the service answered 401 Unauthorized (unauthorized): the API key is not known: check it for a typing error, or give it to the mock with --key KEY=PLAN
-    hint: set PETSTORE_API_KEY to a key that this service accepts, or keep one: `petstore auth login`
+    error: the service refused the key (401 unauthorized; from PETSTORE_API_KEY)
+    hint: set PETSTORE_API_KEY to a valid key
     --- exit 3
     ");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_connection_exits_with_6() {
-    // Nothing listens on a port that only the system may take.
-    let base_url = "http://127.0.0.1:1/v1";
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
     let petstore = Petstore::bare().var("PETSTORE_API_KEY", "k");
     let text = petstore.run(&format!("--base-url {base_url} pets list")).await.transcript();
-    // How long was waited in between is left to chance.
-    let text = text.replace(" and 1 s of waiting", "");
     assert_snapshot!(text, @"
     --- stderr
-    error: listPets failed: no connection to http://127.0.0.1:PORT; check the base URL, the network, and that the service runs (after 4 attempts)
-    cause: Connection refused (os error 111)
-    hint: `petstore --mock …` runs any command against a server of its own
+    error: cannot connect to 127.0.0.1:PORT: connection refused
+    hint: start the service, or correct the base URL
     --- exit 6
     ");
 }
@@ -61,8 +59,8 @@ async fn a_rate_limit_that_is_not_waited_out_exits_with_7() {
     let ran = Petstore::at(&server, "good-key").run("--max-wait 5 pets list").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: listPets failed: the minute's quota blocks requests until Sat, 21 Nov 2026 10:01:00 GMT (another 60 s), which is longer than this call may still wait (5 s); call again then, or allow a longer `max_wait` and `timeout`
-    hint: `--max-wait SECONDS` waits longer; asking again before the time may get the key banned
+    error: minute quota used up, resets in 1 min (2026-11-21T10:01:00Z)
+    hint: `--max-wait 1m` waits for it
     --- exit 7
     ");
 }
@@ -73,13 +71,13 @@ async fn a_wait_for_a_rate_limit_is_announced() {
     let builder = MockServer::builder().key("good-key", Plan::enterprise(1, 10)).clock(clock);
     let server = builder.start().await.unwrap();
     let first = Petstore::at(&server, "good-key").run("pets list --limit 1").await;
-    assert_eq!(first.stderr, "note: there are more pets; `--all` lists them all\n");
+    assert_eq!(first.stderr, "note: there are more pets; `--max N` or `--all` lists them\n");
     let ran = Petstore::at(&server, "good-key").run("pets create Rex --category-id 7").await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
     26	Rex	7
     --- stderr
-    note: the minute's quota: waiting 60 s, until 2026-11-21T10:01:00Z
+    note: minute quota used up; continues in 1 min (2026-11-21T10:01:00Z)
     --- exit 0
     ");
 }
@@ -91,10 +89,10 @@ async fn the_limits_are_shown_when_they_are_used_up_too() {
     let ran = Petstore::at(&server, "good-key").terminal().run("limits").await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
-    ␛[1mQUOTA   LIMIT  REMAINING  RESET                 SECONDS TO RESET  LEFT␛[0m
-    minute  1      0          2026-11-21T10:01:00Z  60                ░░░░░░░░░░░░░░░░░░░░   0%
-    --- stderr
-    note: the minute's quota blocks requests until 2026-11-21T10:01:00Z (another 60 s)
+    ␛[1mQUOTA   LEFT  LIMIT                        RESETS␛[0m
+    minute     ␛[33m0␛[0m      1  ░░░░░░░░░░░░░░░░░░░░  in 1 min (10:01:00)
+    day        ␛[2m–␛[0m      ␛[2m–␛[0m                        not reported yet
+    Requests wait for the minute quota, in 1 min (10:01:00).
     --- exit 0
     ");
 }
@@ -108,8 +106,7 @@ async fn the_limits_are_asked_for_once_even_where_a_quota_is_used_up() {
     --- stdout
     minute	1	0	2026-11-21T10:01:00Z	60
     --- stderr
-    error: listPets failed: the minute's quota blocks requests until Sat, 21 Nov 2026 10:01:00 GMT (another 60 s); call again then, or allow more attempts
-    hint: asking again before the time may get the key banned
+    error: minute quota used up, resets in 1 min (2026-11-21T10:01:00Z)
     --- exit 7
     ");
     assert_eq!(server.requests(..).len(), 2);
@@ -126,7 +123,7 @@ async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
     --- stdout
     minute	60	59	2026-11-21T10:01:00Z	60
     --- stderr
-    note: a rate limit blocks requests until 2026-11-21T10:00:30Z (another 30 s)
+    note: Requests wait for a rate limit, in 30 s (2026-11-21T10:00:30Z)
     --- exit 0
     ");
     assert_eq!(server.requests(..).len(), 1);
@@ -147,8 +144,8 @@ async fn a_failing_service_that_asks_for_too_long_a_pause_is_told_of() {
     assert_eq!(busy.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: listPets failed: the service answered 503 Service Unavailable (service_unavailable): a fault that was set in this mock answers instead of the service
-    hint: the service asks to be left alone (`Retry-After: 30`); `--max-wait SECONDS` waits longer where sending again is safe
+    error: the service failed (503 service_unavailable): a fault that was set in this mock answers instead of the service
+    hint: try again in a few minutes
     --- exit 5
     ");
 }
@@ -162,7 +159,7 @@ async fn a_pause_that_a_failing_service_asks_for_is_announced() {
     let busy = server.faults().on(Operation::ListPets).first(1).apply(Effect::all(effects));
     let ran = Petstore::at(&server, "good-key").run("pets list --all").await;
     assert_eq!((ran.code, busy.hits()), (0, 1), "{}", ran.stderr);
-    assert_eq!(ran.stderr, "note: the service answered 503: waiting 31 s\n");
+    assert_eq!(ran.stderr, "");
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,7 +171,7 @@ async fn a_wait_for_the_first_response_with_a_key_is_announced() {
     let run = || Petstore::at(&server, "good-key").run("pets list --all");
     let (first, second) = tokio::join!(run(), run());
     assert_eq!((first.code, second.code, slow.hits()), (0, 0, 1));
-    let told = "note: waiting for a first response that tells how many requests may follow\n";
+    let told = "note: waiting for the first response with this key\n";
     assert_eq!(first.stderr + &second.stderr, told);
 }
 
@@ -185,8 +182,8 @@ async fn a_removed_operation_exits_with_9() {
     let ran = Petstore::at(&server, "good-key").run("pets get 1").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: getPet failed: the service answered 410 Gone (operation_removed): GET /v1/pets/{petId} was removed on 5 December 2030: use GET /v1/pets with its `status` filter
-    hint: `petstore pets list` replaces `petstore pets get`
+    error: the service has removed `pets get` (410 operation_removed)
+    hint: use `petstore pets list --all --jq 'map(select(.id == 1))'`
     --- exit 9
     ");
 }
@@ -194,9 +191,10 @@ async fn a_removed_operation_exits_with_9() {
 #[tokio::test]
 async fn a_failing_service_exits_with_5() {
     let html = "<html><body>Bad Gateway\u{1b}[2J</body></html>";
-    assert_snapshot!(answered(502, html, "pets create Rex --category-id 7").await, @r"
+    assert_snapshot!(answered(502, html, "pets create Rex --category-id 7").await, @"
     --- stderr
-    error: createPet failed: the service answered 502 Bad Gateway: <html><body>Bad Gateway\u{1b}[2J</body></html>; try again later; the request may have been processed: look before you send it again
+    error: the service failed (502 Bad Gateway); the pet may have been created
+    hint: look in `petstore pets list --all` before you try again
     --- exit 5
     ");
 }
@@ -204,11 +202,12 @@ async fn a_failing_service_exits_with_5() {
 #[tokio::test]
 async fn an_answer_that_makes_no_sense_exits_with_5() {
     let pets = r#"[{"id":1,"name":"Rex","categoryId":"seven"}]"#;
-    assert_snapshot!(answered(200, pets, "pets list").await, @r#"
+    assert_snapshot!(answered(200, pets, "pets list").await, @"
     --- stderr
-    error: listPets failed: the response 200 could not be read: at `[0].categoryId`: invalid type: string "seven", expected i64 at line 1 column 42
+    error: the response makes no sense at `[0].categoryId`
+    hint: check that the base URL is the service's (from PETSTORE_BASE_URL)
     --- exit 5
-    "#);
+    ");
 }
 
 #[tokio::test]
@@ -216,7 +215,7 @@ async fn other_refusals_exit_with_4() {
     let error = r#"{"code":"forbidden","message":"not with this key","status":403}"#;
     assert_snapshot!(answered(403, error, "store orders").await, @"
     --- stderr
-    error: GET /store/orders failed: the service answered 403 Forbidden (forbidden): not with this key
+    error: the service refused the request (403 forbidden): not with this key
     --- exit 4
     ");
 }
@@ -225,8 +224,9 @@ async fn other_refusals_exit_with_4() {
 async fn a_redirect_is_a_wrong_configuration() {
     assert_snapshot!(answered(301, "", "pets list").await, @"
     --- stderr
-    error: listPets failed: the service answered 301 Moved Permanently; redirects are not followed; check the base URL
-    --- exit 3
+    error: the service redirects to another address; not followed
+    hint: if you trust it, set it as the base URL
+    --- exit 4
     ");
 }
 
@@ -238,7 +238,7 @@ async fn ctrl_c_exits_with_130_and_says_what_may_have_happened() {
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     error: interrupted
-    hint: a request that was under way may have been carried out all the same
+    hint: a request that was in flight may have been carried out all the same
     --- exit 130
     ");
 }

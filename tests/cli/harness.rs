@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use petstore_cli::{Dirs, Env, Stream};
+use petstore_cli::{Dirs, Env, Signal, Stream};
 use petstore_mock::MockServer;
 
 /// The time on every clock of these tests: 2026-11-21, 10:00:00 UTC.
@@ -39,7 +39,9 @@ impl Petstore {
     /// A command with nothing configured, its streams piped.
     pub(super) fn bare() -> Self {
         Self {
-            vars: vec![],
+            vars: [("LANG", "C.UTF-8"), ("TZ", "UTC")]
+                .map(|(name, value)| (name.to_owned(), value.into()))
+                .into(),
             width: None,
             stdin: vec![],
             terminal: false,
@@ -132,19 +134,21 @@ impl Petstore {
                 .collect(),
             vars: self.vars.into_iter().collect(),
             stdin: Box::new(io::Cursor::new(self.stdin)),
+            stdin_is_terminal: false,
             stdout: Stream { writer, is_terminal: self.terminal },
             stderr: Stream { writer: Box::new(err.clone()), is_terminal: self.stderr_terminal },
             prompt: self.answer.map(|answer| Box::new(move |_: &str| Ok(answer)) as _),
             dirs: dirs.unwrap_or_default(),
             now: noon,
             width: self.width,
-            interrupts: Box::pin(futures_util::stream::once(async move {
+            signals: Box::pin(futures_util::stream::once(async move {
                 if !interrupted {
                     std::future::pending::<()>().await;
                 }
+                Signal::Interrupt
             })),
         };
-        let code = petstore_cli::run(env).await.code();
+        let code = petstore_cli::run(env).await;
         let shown = |sink: &Sink| match &self.home {
             Some(home) => sink.text().replace(home, "HOME"),
             None => sink.text(),
@@ -154,6 +158,12 @@ impl Petstore {
 }
 
 impl Ran {
+    /// Of an import in a pipe: all rows, and how many are created, rejected, unknown and left.
+    pub(super) fn summary(&self) -> [usize; 5] {
+        let mut cells = self.stdout.split('\t').map(|cell| cell.trim().parse().unwrap_or(0));
+        std::array::from_fn(|_| cells.next().unwrap_or(usize::MAX))
+    }
+
     /// Everything in one block; ports are made the same in every run, and escapes visible.
     pub(super) fn transcript(&self) -> String {
         let mut text = String::new();

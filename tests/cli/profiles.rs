@@ -43,16 +43,19 @@ async fn shows_where_each_value_comes_from() {
     let ran = petstore.var("PETSTORE_API_KEY", "sentinel").run("config list -o table").await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
-    SETTING              VALUE                                ORIGIN
+    SETTING              VALUE                                FROM
     profile              staging                              config.toml
     base_url             https://staging.petstore.example/v1  profile staging
+    api_key              set                                  PETSTORE_API_KEY
     allow_insecure_http  false                                default
-    ca_file
+    ca_file              –                                    default
     output               table                                --output
     color                auto                                 default
-    max_wait             7                                    PETSTORE_MAX_WAIT
+    timeout              30s                                  default
+    retries              3                                    default
+    max_wait             7s                                   PETSTORE_MAX_WAIT
+    max_response_size    10MiB                                default
     limits_store         file                                 default
-    api_key              (hidden)                             PETSTORE_API_KEY
     --- exit 0
     ");
     let ran = run(&home, "config list --profile production --color never -o tsv").await;
@@ -60,13 +63,16 @@ async fn shows_where_each_value_comes_from() {
     --- stdout
     profile	production	--profile
     base_url	https://petstore.example/v1	profile production
+    api_key		
     allow_insecure_http	false	default
     ca_file		
     output	tsv	--output
     color	never	--color
-    max_wait	5	profile production
+    timeout	30s	default
+    retries	3	default
+    max_wait	5s	profile production
+    max_response_size	10MiB	default
     limits_store	file	default
-    api_key
     --- exit 0
     ");
 }
@@ -81,10 +87,10 @@ async fn a_flag_goes_before_a_variable_and_that_before_the_profile() {
         petstore.run(&format!("{line} -o tsv")).await.stdout
     };
     let (var, profile) = (("PETSTORE_MAX_WAIT", "7"), ("PETSTORE_PROFILE", "production"));
-    assert_eq!(get(&[], "config get max_wait").await, "120\n");
-    assert_eq!(get(&[profile], "config get max_wait").await, "5\n");
-    assert_eq!(get(&[profile, var], "config get max_wait").await, "7\n");
-    assert_eq!(get(&[profile, var], "config get max_wait --max-wait 9").await, "9\n");
+    assert_eq!(get(&[], "config get max_wait").await, "2m\n");
+    assert_eq!(get(&[profile], "config get max_wait").await, "5s\n");
+    assert_eq!(get(&[profile, var], "config get max_wait").await, "7s\n");
+    assert_eq!(get(&[profile, var], "config get max_wait --max-wait 9").await, "9s\n");
     let url = get(&[profile], "config get base_url --profile staging").await;
     assert_eq!(url, "https://staging.petstore.example/v1\n");
 }
@@ -146,19 +152,25 @@ async fn says_where_the_file_is_wrong() {
         ran.stderr
     };
     assert_snapshot!(wrong("[profiles.a]\n  base_ulr = \"x\"\n").await, @"
-    error: HOME/config/config.toml:2:3: there is no setting `base_ulr`
+    error: HOME/config/config.toml line 2: no setting `base_ulr`
     hint: did you mean `base_url`?
     ");
     assert_snapshot!(wrong("profil = \"a\"\n").await, @"
-    error: HOME/config/config.toml:1:1: there is no setting `profil`
+    error: HOME/config/config.toml line 1: no setting `profil`
     hint: did you mean `profile`?
     ");
-    assert_snapshot!(wrong("[profiles.a]\noutput = \"jsn\"\n").await, @"error: HOME/config/config.toml:2:10: output cannot be that: it is one of table, json, ndjson, yaml, csv, tsv, id");
-    assert_snapshot!(wrong("[profiles.a]\nmax_wait = [1]\n").await, @"error: HOME/config/config.toml:2:12: max_wait cannot be that");
-    assert_snapshot!(wrong("[profiles.\"../a\"]\n").await, @"error: HOME/config/config.toml:1:11: a profile's name is up to 64 letters, digits, `-` and `_`");
-    assert_snapshot!(wrong("profile = \n").await, @"error: HOME/config/config.toml:1:11: string values must be quoted, expected literal string");
+    assert_snapshot!(wrong("[profiles.a]\noutput = \"jsn\"\n").await, @"error: HOME/config/config.toml line 2: output `jsn` is not table, json, ndjson, csv, tsv or id");
+    assert_snapshot!(wrong("[profiles.a]\nmax_wait = [1]\n").await, @"
+    error: HOME/config/config.toml line 2: max_wait `` is not a time
+    hint: give seconds, or a number with s, m or h: 90, 10m, 24h
+    ");
+    assert_snapshot!(wrong("[profiles.\"../a\"]\n").await, @"
+    error: HOME/config/config.toml line 1: `../a` is not the name of a profile
+    hint: a profile has up to 64 letters, digits, `-` and `_`
+    ");
+    assert_snapshot!(wrong("profile = \n").await, @"error: HOME/config/config.toml line 1: string values must be quoted, expected literal string");
     assert_snapshot!(wrong("profile = \"stagin\"\n[profiles.staging]\n").await, @"
-    error: there is no profile `stagin`, which config.toml asks for
+    error: no profile `stagin`
     hint: did you mean `staging`?
     ");
 }
@@ -199,7 +211,7 @@ async fn a_home_that_cannot_be_written_is_told_of_only_where_it_must_be() {
     let petstore = || Petstore::at(&server, "k").home(Path::new("/proc/petstore"));
     assert_eq!(petstore().run("pets get 1").await.code, 0);
     let ran = petstore().run("config set max_wait 1").await;
-    assert!(ran.stderr.starts_with("error: could not write "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: cannot write "), "{}", ran.stderr);
     assert_eq!(ran.code, 1);
     assert_eq!(Petstore::bare().home(home.path()).run("--version").await.code, 0);
 }
@@ -208,19 +220,19 @@ async fn a_home_that_cannot_be_written_is_told_of_only_where_it_must_be() {
 async fn mistyped_settings_and_profiles_get_a_suggestion() {
     let home = home(CONFIG);
     let ran = run(&home, "config get base_ulr").await;
-    assert!(ran.stderr.contains("a similar value exists: 'base_url'"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("did you mean `base_url`?"), "{}", ran.stderr);
     assert_eq!(ran.code, 2);
     let ran = run(&home, "config use prodution").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: there is no profile `prodution`
+    error: no profile `prodution`
     hint: did you mean `production`?
     --- exit 9
     ");
     let ran = run(&home, "config set output jsn").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: output cannot be `jsn`: it is one of table, json, ndjson, yaml, csv, tsv, id
+    error: output `jsn` is not table, json, ndjson, csv, tsv or id
     --- exit 2
     ");
     let ran = run(&home, "config set base_url petstore").await;
@@ -232,16 +244,33 @@ async fn mistyped_settings_and_profiles_get_a_suggestion() {
 }
 
 #[tokio::test]
-async fn tells_of_a_deprecated_operation_once_a_day() {
-    let server = MockServer::builder().key("k", Plan::Free).start().await.unwrap();
-    let home = tempfile::tempdir().unwrap();
-    let get = async |flags: &str| {
-        let petstore = Petstore::at(&server, "k").home(home.path());
-        petstore.run(&format!("pets get 1 {flags}")).await
-    };
-    assert!(get("").await.stderr.starts_with("warning: getPet is deprecated"));
-    assert_eq!(get("").await.stderr, "");
-    let denied = get("--deny-deprecated").await;
-    assert!(denied.stderr.contains("warning: getPet is deprecated"), "{}", denied.stderr);
-    assert_eq!(denied.code, 8);
+async fn lists_the_profiles() {
+    let home = home(CONFIG);
+    let ran = run(&home, "config profiles -o table").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+       PROFILE     BASE URL                             KEY
+       production  https://petstore.example/v1          –
+    *  staging     https://staging.petstore.example/v1  –
+    --- exit 0
+    ");
+    let ran = run(&home, "config profiles").await;
+    assert_snapshot!(ran.transcript(), @r#"
+    --- stdout
+    [
+      {
+        "profile": "production",
+        "baseUrl": "https://petstore.example/v1",
+        "key": false,
+        "inUse": false
+      },
+      {
+        "profile": "staging",
+        "baseUrl": "https://staging.petstore.example/v1",
+        "key": false,
+        "inUse": true
+      }
+    ]
+    --- exit 0
+    "#);
 }

@@ -41,7 +41,7 @@ async fn a_full_disk_is_an_error() {
     for line in COMMANDS {
         let full = Petstore::bare().stdout(Broken(io::ErrorKind::StorageFull));
         let ran = full.run(line).await;
-        assert!(ran.stderr.contains("error: could not write the result: "), "{}", ran.stderr);
+        assert!(ran.stderr.contains("error: cannot write the result: "), "{}", ran.stderr);
         assert_eq!(ran.code, 1, "{line}");
     }
 }

@@ -24,8 +24,8 @@ async fn a_hostile_name_acts_on_no_terminal_and_no_line_based_tool() {
     let ran = Petstore::at(&server, "k").run("pets list -o table").await;
     assert_snapshot!(ran.stdout, @r"
     ID  NAME                                                                                CATEGORY ID  STATUS
-    1   \u{1b}]0;owned\u{7}a\tb\r\nc\\n\u{7f}\u{9b}2J\u{202e}evil\u{200b}\u{feff}\u{e0041}  1
-    2   犬                                                                                  2
+    1   \u{1b}]0;owned\u{7}a\tb\r\nc\\n\u{7f}\u{9b}2J\u{202e}evil\u{200b}\u{feff}\u{e0041}  1            –
+    2   犬                                                                                  2            –
     ");
     let ran = Petstore::at(&server, "k").run("pets list -o tsv").await;
     assert_eq!(ran.stdout.lines().next().unwrap().split('\t').count(), 4);

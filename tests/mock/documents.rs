@@ -97,3 +97,15 @@ fn every_assumption_of_the_contract_is_marked_as_one() {
         );
     }
 }
+
+#[test]
+fn the_documents_have_nothing_that_generators_stop_at() {
+    for document in [Service, Administration] {
+        let text = document.json();
+        assert!(!text.contains("prefixItems") && !text.contains("\"items\":false"), "{document:?}");
+        for reference in text.split("\"$ref\":\"").skip(1) {
+            let reference = reference.split('"').next().unwrap();
+            assert_eq!(reference.split('/').count(), 4, "{reference} is not a component");
+        }
+    }
+}

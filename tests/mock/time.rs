@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_mock::{Clock, MockServer};
+use petstore_mock::{Clock, MockServer, Operation};
+use reqwest::Method;
 
 use super::support::{NOW, client, reply, start};
 
@@ -75,4 +76,18 @@ async fn a_running_server_can_be_made_to_go_faster_stopped_and_let_go_on() {
     let frozen_at = clock.now();
     clock.sleep(Duration::from_millis(1)).await;
     assert!(clock.now() > frozen_at);
+}
+
+#[tokio::test]
+async fn a_delay_on_a_frozen_clock_says_so_in_the_journal() {
+    let mock = start().await;
+    let _late = mock.server.faults().on(Operation::ListPets).delay(Duration::from_secs(5));
+    let waits = tokio::spawn(reply(mock.request(Method::GET, "/v1/pets").bearer_auth("pro-key")));
+    while mock.server.faults().list()[0].hits == 0 {
+        tokio::task::yield_now().await;
+    }
+    mock.advance(5);
+    assert_eq!(waits.await.unwrap().status, 200);
+    let note = mock.server.requests(Operation::ListPets)[0].note();
+    assert!(note.is_some_and(|note| note.contains("frozen")), "{note:?}");
 }

@@ -2,192 +2,186 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::rate_limit::{QuotaWindow, SharedStatus};
+use petstore_client::rate_limit::{Quota, QuotaWindow, SharedStatus};
 use petstore_client::{Client, Error as ClientError, RequestOptions};
 use serde::Serialize;
 
-use crate::config::{Config, Setting};
-use crate::context::Context;
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::output::Output;
-use crate::settings::Settings;
-use crate::style::{self, paint};
-use crate::{keys, safe, time};
+use crate::context::{Context, READS};
+use crate::error::{CliError, Failure, Kind};
+use crate::escape;
+use crate::output::Shape;
+use crate::screen::{CYAN, DIM, GREEN, RED, YELLOW};
+use crate::settings::config_file::ConfigFile;
+use crate::settings::credentials;
+use crate::settings::precedence::Settings;
+use crate::time::{self, count};
 
 /// A `Date` is cut to the second, and takes its time.
-const TOLERATED: u64 = 5;
+const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
 
-/// Checks the configuration, the key, the service, the clock and the rate limit
-///
-/// Tells of each what was found, and what to do where it is not right. Asks the service for one
-/// pet. Ends with the exit code of the first check that fails.
+/// Find out what is wrong: configuration, key, service, clock and rate limits.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  petstore doctor
-  petstore --mock doctor -o json")]
 pub(crate) struct Doctor {}
 
-const FIELDS: [&str; 4] = ["check", "result", "found", "advice"];
+const CHECKS: Shape = Shape { noun: "checks", fields: &["check", "result", "found", "hint"] };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Verdict {
+enum Outcome {
     Ok,
     Warning,
     Failed,
+    /// It could not be checked.
+    Skipped,
 }
 
 #[derive(Serialize)]
 struct Check {
     check: &'static str,
-    result: Verdict,
+    result: Outcome,
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    advice: Option<String>,
+    hint: Option<String>,
     #[serde(skip)]
-    exit: Exit,
+    kind: Option<Kind>,
 }
 
 impl Check {
+    fn new(check: &'static str, result: Outcome, found: impl Into<String>) -> Self {
+        Self { check, result, found: found.into(), hint: None, kind: None }
+    }
+
     fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        Self { check, result: Verdict::Ok, found: found.into(), advice: None, exit: Exit::Done }
+        Self::new(check, Outcome::Ok, found)
     }
 
-    fn warning(check: &'static str, found: impl Into<String>, advice: &str) -> Self {
-        let advice = Some(advice.to_owned());
-        Self { result: Verdict::Warning, advice, ..Self::ok(check, found) }
+    fn warning(check: &'static str, found: impl Into<String>, hint: &str) -> Self {
+        Self { hint: Some(hint.to_owned()), ..Self::new(check, Outcome::Warning, found) }
     }
 
-    fn failed(check: &'static str, error: &CliError) -> Self {
-        let found = match error.root() {
-            Some(root) => format!("{}: {root}", error.cause),
-            None => error.cause.to_string(),
-        };
-        let advice = (!error.hints.is_empty()).then(|| error.hints.join("; "));
-        Self { result: Verdict::Failed, advice, exit: error.exit, ..Self::ok(check, found) }
+    fn failed(check: &'static str, failure: Failure) -> Self {
+        let Failure { message, hint, kind, .. } = failure;
+        Self { hint, kind: Some(kind), ..Self::new(check, Outcome::Failed, message) }
     }
 }
 
 impl Doctor {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let output = context.output(Some(&FIELDS))?;
+        let mut output = context.output(CHECKS)?;
         let checks = checks(context).await;
-        let failed = checks.iter().find(|check| check.result == Verdict::Failed);
-        let failed = failed.map(|check| (check.exit, check.check));
-        show(context, output, &checks).await?;
-        match failed {
+        if context.options.is_table()
+            || context.options.format.is_none() && context.options.jq.is_none()
+        {
+            show(context, &checks)?;
+        } else {
+            output.rows(&checks)?;
+            context.finish(output)?;
+        }
+        match checks.iter().find_map(|check| check.kind) {
+            Some(kind) => Err(CliError::Silent(kind.code())),
             None => Ok(()),
-            Some((exit, check)) => Err(CliError::new(exit, format!("{check} is not right"))),
         }
     }
 }
 
 async fn checks(context: &mut Context) -> Vec<Check> {
     let mut checks = Vec::new();
-    match Settings::resolve(&context.args, &context.env) {
-        Ok(settings) => context.settings = settings,
-        Err(error) => return vec![Check::failed("configuration", &error)],
-    }
-    checks.push(configuration(context));
-    checks.extend(context.settings.check_profile().err().map(|e| Check::failed("profile", &e)));
-    if !context.wants_mock() {
-        checks.push(match context.settings.base_url() {
-            Ok(url) => {
-                let origin = context.settings.get(Setting::BaseUrl).map(|(_, origin)| origin);
-                let origin = origin.map(ToString::to_string).unwrap_or_default();
-                Check::ok("base URL", format!("{url}, from {origin}"))
-            }
-            Err(error) => Check::failed("base URL", &error),
+    checks.push(config(context));
+    if !context.args.wants_mock() {
+        let url = context.settings.base_url();
+        checks.push(match url {
+            Ok(url) => Check::ok("base URL", url + &context.settings.source("base_url")),
+            Err(error) => failed(context, "base URL", error),
         });
-        checks.push(match keys::need(&context.settings, &context.env) {
-            Ok(key) => Check::ok("API key", format!("from {}", key.source)),
-            Err(error) => Check::failed("API key", &error),
+        checks.push(match credentials::require(&context.settings, &context.env) {
+            Ok(key) => Check::ok("API key", key.source.shown(&context.env)),
+            Err(error) => failed(context, "API key", error),
         });
     }
-    match context.client().await {
+    match context.client(READS).await {
         Ok(client) => checks.extend(service(context, &client).await),
-        // What stands in the way of asking has been told.
-        Err(_) if checks.iter().any(|check| check.result == Verdict::Failed) => {}
-        Err(error) => checks.push(Check::failed("service", &error)),
+        // What prevents the request has been listed.
+        Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
+            checks.push(Check::new("service", Outcome::Skipped, "not asked"));
+        }
+        Err(error) => checks.push(failed(context, "service", error)),
     }
     checks
 }
 
-fn configuration(context: &Context) -> Check {
-    const NAME: &str = "configuration";
-
-    let profile = &context.settings.profile.0;
-    if context.wants_mock() {
-        return Check::ok(NAME, "a mock of its own needs none");
+fn failed(context: &Context, check: &'static str, error: CliError) -> Check {
+    match context.facts.explain(error) {
+        Ok(failure) => Check::failed(check, failure),
+        Err(_) => Check::new(check, Outcome::Skipped, "not checked"),
     }
-    match Config::path(&context.env.dirs) {
+}
+
+/// Reads the configuration, and takes its settings over.
+fn config(context: &mut Context) -> Check {
+    const NAME: &str = "config";
+
+    if context.args.wants_mock() {
+        return Check::ok(NAME, "none needed for a built-in mock server");
+    }
+    let (profile, values) = (context.args.profile(), &context.args.values);
+    let settings = ConfigFile::load(&context.env)
+        .and_then(|config| Settings::resolve(profile, values, &context.env, config));
+    match settings.and_then(|settings| settings.require_profile().map(|()| settings)) {
+        Ok(settings) => context.replace_settings(settings),
+        Err(error) => return failed(context, NAME, error),
+    }
+    let profile = &context.settings.profile.0;
+    match ConfigFile::path(&context.env.dirs) {
         Some(path) if path.exists() => {
-            Check::ok(NAME, format!("{}, profile {profile}", path.display()))
+            Check::ok(NAME, format!("{}, profile {profile}", context.env.shown(&path)))
         }
-        Some(path) => Check::ok(NAME, format!("no file {}", path.display())),
+        Some(path) => Check::ok(NAME, format!("no file {}", context.env.shown(&path))),
         None => Check::warning(
             NAME,
-            "there is no folder for it",
-            "set HOME or XDG_CONFIG_HOME, if profiles or keys are to be kept",
+            "no folder for it",
+            "set HOME or XDG_CONFIG_HOME to keep profiles and keys",
         ),
     }
 }
 
-/// Asks for one pet, and judges what comes of it.
+/// Asks for one pet, and checks what comes of it.
 async fn service(context: &Context, client: &Client) -> Vec<Check> {
     const NAME: &str = "service";
 
-    let options = RequestOptions::new()
-        .max_wait(Duration::ZERO)
-        .max_attempts(1)
-        .timeout(Duration::from_secs(30));
+    let options = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
+    let started = tokio::time::Instant::now();
     let asked = client.pets().list().limit(1).options(&options).send().await;
+    let elapsed = started.elapsed().as_millis();
     let now = context.now();
     let (first, date, quota) = match asked {
         Ok(page) => {
-            let found = format!("{} answers {}", client.base_url(), page.meta().status());
+            let found = format!("{} in {elapsed} ms, key accepted", page.meta().status().as_u16());
             (Check::ok(NAME, found), page.meta().date(), page.meta().quota())
         }
-        // A refusal is an answer, and tells the clock and the limit too.
+        // A refusal is a response, and shows the clock and the limit too.
         Err(error) => {
             let (date, quota) = (error.date(), error.quota());
-            (refusal(NAME, error), date, quota)
+            (refusal(context, NAME, &error), date, quota)
         }
     };
     let mut checks = vec![first];
     checks.extend(date.map(|date| clock(date, now)));
-    // Where nothing was sent, it is known why.
+    // Where nothing was sent, the reason is known.
     let limits = client.rate_limits();
     let known = limits.windows.iter().min_by_key(|window| window.remaining).copied();
     let now = date.or(limits.service_time).unwrap_or(now);
-    checks.extend(quota.or(known).map(|quota| rate_limit(quota, now)));
-    checks.extend(limits.shared.as_ref().map(shared_limits));
+    checks.extend(quota.or(known).map(|quota| rate_limit(context, quota, now)));
+    checks.extend(limits.shared.as_ref().map(|store| shared_limits(context, store)));
     checks
 }
 
-fn shared_limits(store: &SharedStatus) -> Check {
-    const NAME: &str = "shared limits";
-
-    let SharedStatus { location, members, problem, .. } = store;
-    match problem {
-        None if *members == 1 => Check::ok(NAME, format!("{location}, used by this process")),
-        None => Check::ok(NAME, format!("{location}, shared by {members} processes")),
-        Some(problem) => Check::warning(
-            NAME,
-            format!("{location}: {problem}"),
-            "this process goes on alone; see to the store, or set --limits-store off",
-        ),
+fn refusal(context: &Context, name: &'static str, error: &ClientError) -> Check {
+    let failure = context.facts.client(error);
+    if error.is_rate_limited() {
+        let hint = failure.hint.unwrap_or_default();
+        return Check::warning(name, format!("not asked: {}", failure.message), &hint);
     }
-}
-
-fn refusal(name: &'static str, error: ClientError) -> Check {
-    if !error.is_rate_limited() {
-        return Check::failed(name, &error.into());
-    }
-    let found = format!("it holds requests back: {error}");
-    Check::warning(name, found, "wait until then; asking again before may get the key banned")
+    Check::failed(name, failure)
 }
 
 fn clock(service: SystemTime, own: SystemTime) -> Check {
@@ -197,48 +191,76 @@ fn clock(service: SystemTime, own: SystemTime) -> Check {
         Ok(ahead) => (ahead, "ahead of"),
         Err(behind) => (behind.duration(), "behind"),
     };
-    let found = format!("{} s {side} the service's", apart.as_secs());
-    if apart.as_secs() <= TOLERATED {
+    let found = format!("{} {side} the service", time::duration(apart));
+    if apart <= MAX_CLOCK_ERROR {
         return Check::ok(NAME, found);
     }
-    // The client goes by the service's own clock.
-    Check::warning(NAME, found, "set this machine's clock; waits are right all the same")
+    Check::warning(NAME, format!("{found}; times shown may be off"), "set this machine's clock")
 }
 
-fn rate_limit(quota: QuotaWindow, now: SystemTime) -> Check {
-    const NAME: &str = "rate limit";
+fn rate_limit(context: &Context, quota: QuotaWindow, now: SystemTime) -> Check {
+    const NAME: &str = "rate limits";
 
-    let found = format!(
-        "{} of {} requests left, whole again in {} s",
-        quota.remaining,
-        quota.limit,
-        time::seconds_until(quota.reset, now)
-    );
+    let period = match quota.quota {
+        Quota::Minute => " this minute",
+        Quota::Day => " today",
+        _ => "",
+    };
+    let (remaining, limit) = (count(quota.remaining), count(quota.limit));
+    let left = quota.reset.duration_since(now).unwrap_or_default();
+    let resets = context.facts.clock.until(quota.reset, left);
+    let found = format!("{remaining} of {limit} left{period}, resets {resets}");
     if quota.remaining == 0 {
-        return Check::warning(NAME, found, "wait until then, or let commands wait: --max-wait");
+        return Check::warning(NAME, found, "wait until then, or let commands wait: `--max-wait`");
     }
     Check::ok(NAME, found)
 }
 
-/// Writes the checks: as lines for people, or in the format that was asked for.
-async fn show(context: &mut Context, mut output: Output, checks: &[Check]) -> Result<(), CliError> {
-    if context.look().format.is_some() || context.look().jq.is_some() {
-        output.rows(checks)?;
-        return output.done().await;
+fn shared_limits(context: &Context, store: &SharedStatus) -> Check {
+    const NAME: &str = "limits file";
+
+    let SharedStatus { location, members, problem, .. } = store;
+    let place = context.env.shown(std::path::Path::new(location));
+    match problem {
+        None if *members <= 1 => Check::ok(NAME, place),
+        None => Check::ok(NAME, format!("{place}, shared by {members} processes")),
+        Some(problem) => Check::warning(
+            NAME,
+            format!("{place}: {problem}; limits are not shared"),
+            "make it usable, or set `--limits-store off`",
+        ),
     }
-    let color = context.look().color;
-    for Check { check, result, found, advice, .. } in checks {
-        let (label, style) = match result {
-            Verdict::Ok => ("ok     ", style::HINT),
-            Verdict::Warning => ("warning", style::WARNING),
-            Verdict::Failed => ("failed ", style::ERROR),
+}
+
+/// Writes the checks for people.
+fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
+    let screen = context.options.screen.clone();
+    let width = checks.iter().map(|check| check.check.len()).max().unwrap_or(0);
+    for Check { check, result, found, hint, .. } in checks {
+        let (mark, style) = match result {
+            Outcome::Ok => ("✓", GREEN),
+            Outcome::Warning => ("!", YELLOW),
+            Outcome::Failed => ("✗", RED),
+            Outcome::Skipped => ("–", DIM),
         };
-        let label = paint(style, label, color);
-        let mut text = format!("{label}  {check:<13}  {}\n", safe::line(found));
-        if let Some(advice) = advice {
-            text += &format!("{:9}{:13}  → {}\n", "", "", safe::line(advice));
+        let mark = screen.symbol(mark);
+        let space = if screen.unicode { 0 } else { 4 - mark.len() };
+        let indent = width + 4 + if screen.unicode { 0 } else { 3 };
+        let found = screen.wrap(&escape::line(found), indent);
+        let mark = screen.paint(style, mark) + &" ".repeat(space);
+        context.print(&format!("{mark} {check:<width$}  {found}\n"))?;
+        if let Some(hint) = hint {
+            let label = screen.paint(CYAN, "hint:");
+            let hint = screen.wrap(&escape::line(hint), indent + 6);
+            context.print(&format!("{}{label} {hint}\n", " ".repeat(indent)))?;
         }
-        context.stdout().write_all(text.as_bytes())?;
     }
-    Ok(())
+    let failed: Vec<_> = checks.iter().filter(|check| check.kind.is_some()).collect();
+    match failed.as_slice() {
+        [] => Ok(()),
+        [one] => context.print(&format!("1 problem: {}\n", one.check)),
+        [first, ..] => {
+            context.print(&format!("{} problems; first: {}\n", failed.len(), first.check))
+        }
+    }
 }

@@ -3,83 +3,65 @@
 use std::time::{Duration, SystemTime};
 
 use petstore_client::RequestOptions;
-use petstore_client::rate_limit::{Blocked, Quota, QuotaWindow, SharedStatus};
+use petstore_client::rate_limit::{BlockReason, Quota, QuotaWindow, RateLimits};
 use serde::Serialize;
 
-use crate::context::Context;
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::output::OutputFormat;
-use crate::time;
+use crate::context::{Context, READS};
+use crate::error::{CliError, Kind};
+use crate::output::{Cell, Head, Shape, Table};
+use crate::screen::YELLOW;
+use crate::time::{self, Clock, count};
+use crate::trace;
 
-/// Shows what is left of the rate limits
-///
-/// What earlier runs were told, as long as it goes; where nothing is known, the service is asked
-/// for one pet, which itself uses one request. Where several quotas are in force, such as the
-/// minute's and the day's, each answer tells of one of them. Ends with exit code 7 where the
-/// service was asked and answered 429; what is known is shown all the same.
+/// Show what is left of the rate limits, without a request.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  petstore limits
-  petstore limits --refresh -o json
-  petstore limits --forget")]
 pub(crate) struct Limits {
-    /// Asks the service with one request, whatever is known, and even while it says to wait
-    #[arg(long)]
+    /// send one request first, even while told to wait
+    #[arg(long, conflicts_with = "forget")]
     refresh: bool,
 
-    /// Removes what is known of this key, or of all keys; the next request asks anew
-    #[arg(long, value_name = "WHICH", conflicts_with = "refresh")]
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "key")]
-    forget: Option<Forget>,
+    /// forget what is known about this key, waits included
+    #[arg(long)]
+    forget: bool,
+
+    /// with --forget: all keys
+    #[arg(long, requires = "forget")]
+    all: bool,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Forget {
-    Key,
-    All,
-}
-
-const FIELDS: [&str; 6] = ["quota", "limit", "remaining", "reset", "secondsToReset", "left"];
-
-/// How many characters a bar has.
-const BAR: u64 = 20;
+const LIMITS: Shape =
+    Shape { noun: "limits", fields: &["quota", "limit", "remaining", "reset", "secondsToReset"] };
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
+struct LimitRow {
     quota: Quota,
     limit: u64,
     remaining: u64,
     reset: String,
     seconds_to_reset: u64,
-    /// What is left as a bar, where people look.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left: Option<String>,
 }
 
 impl Limits {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let is_table = context.look().format() == OutputFormat::Table;
-        let fields = if is_table { &FIELDS[..] } else { &FIELDS[..5] };
-        let output = context.output(Some(fields))?;
-        // One request, which neither waits for a limit nor is repeated.
-        let once = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
-        if matches!(self.forget, Some(Forget::All)) {
+        let output = context.output(LIMITS)?;
+        if self.all {
             context.forget_all_limits().await?;
-            context.report.note("forgot what was known about all keys");
+            context.ui.note("forgot what was known about all keys");
             return Ok(());
         }
-        let client = context.client_set_to(&once).await?;
-        if self.forget.is_some() {
+        // One request, which neither waits for a limit nor is repeated.
+        let once = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
+        let client = context.client_with(READS, &once).await?;
+        if self.forget {
             client.forget_rate_limits().await?;
-            context.report.note("forgot what was known about this key");
+            context.ui.note("forgot what was known about this key");
             return Ok(());
         }
         let mut limits = client.synchronize_rate_limits().await;
         let mut throttled = None;
-        if self.refresh || (limits.windows.is_empty() && limits.blocked.is_none()) {
+        // A server that was started just now has told nothing yet.
+        if self.refresh || context.args.wants_mock() {
             throttled = match client.refresh_rate_limits().await {
                 Ok(_) => None,
                 // A 429 tells as much as a success.
@@ -87,78 +69,113 @@ impl Limits {
                 Err(error) => return Err(error.into()),
             };
             limits = client.rate_limits();
-            if throttled.is_none() && limits.windows.is_empty() && limits.blocked.is_none() {
-                return Err(CliError::new(
-                    Exit::Service,
-                    "the service did not tell its rate limit",
-                ));
-            }
+        }
+        let is_known = !limits.windows.is_empty() || limits.blocked.is_some();
+        if self.refresh && throttled.is_none() && !is_known {
+            return Err(CliError::new(Kind::Service, "the service does not show its rate limits"));
         }
         let now = limits.service_time.unwrap_or_else(|| context.now());
-        let shown = limits.windows.iter().map(|window| show(window, now, is_table));
-        output.document(&shown.collect::<Vec<_>>()).await?;
-        match &limits.shared {
-            Some(SharedStatus { problem: Some(_), .. }) => {
-                limits.shared.iter().for_each(|store| context.report.store(store));
-            }
-            Some(SharedStatus { members: members @ 2.., location, .. }) if is_table => {
-                context.report.note(&format!("shared by {members} processes through {location}"));
-            }
-            _ => {}
+        if context.options.is_table() {
+            let text = layout(&limits, now, context);
+            context.print(&text)?;
+        } else {
+            let rows: Vec<_> = limits.windows.iter().map(|window| row(window, now)).collect();
+            output.document(&rows)?;
+        }
+        if let Some(store) = &limits.shared {
+            trace::shared_store(&context.ui, store);
         }
         match (throttled, &limits.blocked) {
-            (Some(error), _) => {
-                let hints = vec!["asking again before the time may get the key banned".to_owned()];
-                Err(CliError { hints, ..error.into() })
-            }
-            (None, Some(blocked)) => {
-                context.report.note(&blocks(blocked));
+            (Some(error), _) => Err(error.into()),
+            (None, Some(_)) if !context.options.is_table() => {
+                context.ui.note(&waits(&limits, &context.facts.clock).unwrap_or_default());
                 Ok(())
             }
-            (None, None) => Ok(()),
+            (None, None) if !is_known => {
+                let hint = "`petstore limits --refresh` sends a request";
+                context.ui.note_with_hint("no response yet with this key", Some(hint));
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 }
 
-/// Says what blocks requests, until when and for how much longer.
-fn blocks(blocked: &Blocked) -> String {
-    let (until, seconds) = (time::instant(blocked.until), time::seconds(blocked.remaining));
-    format!("{} blocks requests until {until} (another {seconds} s)", blocked.reason)
-}
-
-fn show(window: &QuotaWindow, now: SystemTime, with_bar: bool) -> Shown {
+fn row(window: &QuotaWindow, now: SystemTime) -> LimitRow {
     let QuotaWindow { quota, limit, remaining, reset, .. } = *window;
-    Shown {
+    let left = reset.duration_since(now).unwrap_or_default();
+    LimitRow {
         quota,
         limit,
         remaining,
         reset: time::instant(reset),
-        seconds_to_reset: time::seconds_until(reset, now),
-        left: with_bar.then(|| bar(remaining, limit)),
+        seconds_to_reset: time::seconds(left),
     }
 }
 
-/// Draws how much is left: a full bar only where all is, an empty one only where nothing is.
-fn bar(remaining: u64, limit: u64) -> String {
-    let part = |of: u64| {
-        let whole = u128::from(limit.max(1));
-        u64::try_from(u128::from(remaining) * u128::from(of) / whole).unwrap_or(of).min(of)
+/// Lays the limits out for people.
+fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
+    let screen = &context.options.screen;
+    let clock = Clock { zone: Some(context.env.time_zone()), ..context.facts.clock.clone() };
+    let row = |(quota, name): (Quota, &str)| {
+        let Some(window) = limits.windows.iter().find(|window| window.quota == quota) else {
+            let none = Cell::none;
+            return vec![
+                Cell::new(name),
+                none(),
+                none(),
+                Cell::new(""),
+                Cell::new("not reported yet"),
+            ];
+        };
+        let QuotaWindow { limit, remaining, reset, .. } = *window;
+        let left = reset.duration_since(now).unwrap_or_default();
+        let amount = Cell::new(count(remaining));
+        vec![
+            Cell::new(name),
+            if remaining == 0 { amount.styled(YELLOW) } else { amount },
+            Cell::new(count(limit)),
+            Cell::new(screen.bar(remaining, limit)),
+            Cell::new(clock.until(reset, left)).or_short(format!("in {}", time::duration(left))),
+        ]
     };
-    let full = part(BAR).max(u64::from(remaining > 0));
-    let drawn = (0..BAR).map(|at| if at < full { '█' } else { '░' });
-    format!("{} {:>3}%", drawn.collect::<String>(), part(100))
+    let head = vec![
+        Head::new("QUOTA"),
+        Head::new("LEFT").amount(),
+        Head::new("LIMIT").amount().dropped(1),
+        Head::new("").dropped(2),
+        Head::new("RESETS"),
+    ];
+    let known = |quota| limits.windows.iter().any(|window| window.quota == quota);
+    let mut quotas = vec![(Quota::Minute, "minute"), (Quota::Day, "day")];
+    quotas.extend(known(Quota::Unknown).then_some((Quota::Unknown, "other")));
+    let rows = quotas.into_iter().map(row).collect();
+    if limits.windows.is_empty() && limits.blocked.is_none() {
+        return String::new();
+    }
+    let mut text = Table { head, rows }.render(screen);
+    let mut last = waits(limits, &clock).map(|waits| waits + ".").into_iter().collect::<Vec<_>>();
+    if let Some(shared) = limits.shared.as_ref().filter(|shared| shared.members > 1) {
+        let (in_flight, waiting) = (limits.in_flight, limits.waiting);
+        let members = shared.members;
+        last.push(format!(
+            "Shared by {members} processes: {in_flight} in flight, {waiting} waiting."
+        ));
+    }
+    if !last.is_empty() {
+        text += &format!("{}\n", screen.wrap(&last.join(" "), 0));
+    }
+    text
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn draws_a_full_bar_for_all_and_an_empty_one_for_nothing() {
-        assert_eq!(bar(60, 60), "████████████████████ 100%");
-        assert_eq!(bar(59, 60), "███████████████████░  98%");
-        assert_eq!(bar(1, 1_000), "█░░░░░░░░░░░░░░░░░░░   0%");
-        assert_eq!(bar(0, 60), "░░░░░░░░░░░░░░░░░░░░   0%");
-        assert_eq!(bar(9, 0), bar(60, 60));
-    }
+/// Says what requests wait for.
+fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
+    let blocked = limits.blocked.as_ref()?;
+    let until = clock.until(blocked.until, blocked.remaining);
+    Some(match blocked.reason {
+        BlockReason::Quota(Quota::Minute) => format!("Requests wait for the minute quota, {until}"),
+        BlockReason::Quota(Quota::Day) => format!("Requests wait for the day quota, {until}"),
+        BlockReason::Ban => format!("Requests wait for the end of a ban, {until}"),
+        _ => format!("Requests wait for a rate limit, {until}"),
+    })
 }

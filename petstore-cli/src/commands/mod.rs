@@ -1,25 +1,14 @@
-//! The commands: each is one file, its arguments (whose docs are the help) and its run.
+//! The commands: the arguments of each, whose documentation is its help, and its run.
 
-mod api;
+pub(crate) mod api;
+pub(crate) mod args;
 pub(crate) mod auth;
-pub(crate) mod completions;
 pub(crate) mod config;
-mod docs;
-mod doctor;
-mod help;
-mod limits;
-mod man;
+pub(crate) mod data;
+pub(crate) mod doctor;
+mod dry_run;
+pub(crate) mod help;
+mod import;
+pub(crate) mod limits;
 #[cfg(feature = "mock")]
-mod mock;
-pub(crate) mod pets;
-pub(crate) mod store;
-
-pub(crate) use api::Api;
-pub(crate) use completions::Completions;
-pub(crate) use docs::Docs;
-pub(crate) use doctor::Doctor;
-pub(crate) use help::Help;
-pub(crate) use limits::Limits;
-pub(crate) use man::Man;
-#[cfg(feature = "mock")]
-pub(crate) use mock::Mock;
+pub(crate) mod mock;

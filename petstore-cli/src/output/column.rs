@@ -4,34 +4,30 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::json::to_text;
+use super::table::{Cell, Head, Table};
+use crate::escape::{self, to_text};
+use crate::screen::{DIM, GREEN, PLAIN, Screen, YELLOW};
 
 /// A field: its name, or a path of names with dots in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Column(String);
+pub(super) struct Column(String);
 
 impl Column {
-    pub(crate) fn new(name: impl Into<String>) -> Self {
+    pub(super) fn new(name: impl Into<String>) -> Self {
         Self(name.into())
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.0
     }
 
     /// Returns the name of the outermost field.
-    pub(crate) fn first(&self) -> &str {
+    pub(super) fn first(&self) -> &str {
         self.0.split('.').next().unwrap_or(&self.0)
     }
 
-    /// Returns whether the field identifies something, so that a part of it would be useless.
-    pub(crate) fn is_id(&self) -> bool {
-        let name = self.0.rsplit('.').next().unwrap_or(&self.0);
-        name == "id" || name.ends_with("Id") || name.ends_with("_id")
-    }
-
     /// Returns the field of a record. A name that holds dots itself goes before a path.
-    pub(crate) fn of<'v>(&self, record: &'v Value) -> Option<&'v Value> {
+    pub(super) fn of<'v>(&self, record: &'v Value) -> Option<&'v Value> {
         record.get(&self.0).or_else(|| {
             self.0.split('.').try_fold(record, |inside, name| match inside {
                 Value::Array(list) => list.get(name.parse::<usize>().ok()?),
@@ -40,15 +36,25 @@ impl Column {
         })
     }
 
-    /// Returns the columns of records whose shape is not known: each field that occurs.
-    pub(super) fn found_in(records: &[Value]) -> Vec<Self> {
-        let mut found: Vec<Self> = Vec::new();
+    /// Adds each field that records have to the columns.
+    pub(super) fn add_found(columns: &mut Vec<Self>, records: &[Value]) {
         for name in records.iter().filter_map(Value::as_object).flat_map(Map::keys) {
-            if !found.iter().any(|column| column.0 == *name) {
-                found.push(Self::new(name));
+            if !columns.iter().any(|column| column.0 == *name) {
+                columns.push(Self::new(name));
             }
         }
-        found
+    }
+
+    /// Turns `categoryId` into `CATEGORY ID`.
+    fn title(&self) -> String {
+        let mut title = String::with_capacity(self.0.len() + 2);
+        for c in self.0.chars() {
+            if c.is_ascii_uppercase() && !title.is_empty() {
+                title.push(' ');
+            }
+            title.extend(c.to_uppercase());
+        }
+        escape::line(&title).into_owned()
     }
 }
 
@@ -87,12 +93,57 @@ pub(super) fn cells<'v>(record: &'v Value, columns: &[Column]) -> Vec<Cow<'v, st
     }
 }
 
-fn cell(value: Option<&Value>) -> Cow<'_, str> {
+pub(super) fn cell(value: Option<&Value>) -> Cow<'_, str> {
     match value {
         None | Some(Value::Null) => Cow::Borrowed(""),
         Some(Value::String(text)) => Cow::Borrowed(text),
         Some(other) => Cow::Owned(to_text(other)),
     }
+}
+
+/// Returns a field for people: escaped, and styled by what it says.
+fn styled(column: &Column, value: Option<&Value>) -> Cell {
+    let style = match (column.name(), value) {
+        (_, None | Some(Value::Null)) => return Cell::none(),
+        ("status", Some(Value::String(status))) => match status.as_str() {
+            "available" => GREEN,
+            "pending" => YELLOW,
+            "sold" => DIM,
+            _ => PLAIN,
+        },
+        _ => PLAIN,
+    };
+    Cell::new(escape::line(&cell(value))).styled(style)
+}
+
+/// Lays records out as a table. Pets lose unknown fields first when it is too wide, then the
+/// category and the status; other records lose their last columns.
+pub(super) fn table(columns: &[Column], rows: &[Value], noun: &str) -> Table {
+    let head = columns.iter().enumerate().map(|(at, column)| {
+        let head = Head::new(column.title());
+        match (noun, column.name()) {
+            ("pets", "id") => head,
+            ("pets", "name") => head.shrinks(12),
+            ("pets", "status") => head.dropped(1),
+            ("pets", "categoryId") => head.dropped(2),
+            _ if at == 0 => head,
+            _ => head.shrinks(12).dropped(3 + at),
+        }
+    });
+    let row = |row: &Value| match row {
+        Value::Object(_) => columns.iter().map(|column| styled(column, column.of(row))).collect(),
+        other => cells(other, columns).iter().map(|text| Cell::new(escape::line(text))).collect(),
+    };
+    Table { head: head.collect(), rows: rows.iter().map(row).collect() }
+}
+
+/// Lays one record out as names and values.
+pub(super) fn pairs(columns: &[Column], record: &Value, screen: &Screen) -> Vec<(String, String)> {
+    let pair = |column: &Column| {
+        let cell = styled(column, column.of(record));
+        (escape::line(column.name()).into_owned(), cell.paint(screen))
+    };
+    columns.iter().map(pair).collect()
 }
 
 #[cfg(test)]

@@ -1,144 +1,228 @@
-//! Aligned columns with a header, for people. On a terminal the table fits its width: the widest
-//! columns are cut, identifiers never.
+//! Aligned columns with a header, for people. On a terminal the table fits its width: cells take a
+//! shorter form first, then whole columns go.
 
-use std::io::Write;
-
+use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::column::{Column, cells};
-use super::format::{Format, Kind, Records};
-use super::writer::Look;
-use crate::error::CliError;
-use crate::{safe, style};
+use crate::screen::{BOLD, DIM, PLAIN, Screen};
 
 /// Between two columns.
 const GAP: usize = 2;
-/// No column is made narrower.
-const NARROWEST: usize = 6;
 
-pub(super) struct Table {
-    width: Option<usize>,
-    color: bool,
+/// A column's header, and what happens to the column when the table is too wide.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Head {
+    title: String,
+    is_amount: bool,
+    /// The width to which cells may be cut.
+    least: Option<usize>,
+    /// The column with the highest number goes first; one with 0 never goes.
+    dropped: usize,
+}
+
+impl Head {
+    pub(crate) fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// Aligns the column to the right.
+    pub(crate) fn amount(self) -> Self {
+        Self { is_amount: true, ..self }
+    }
+
+    /// Lets cells be cut to a width.
+    pub(crate) fn shrinks(self, least: usize) -> Self {
+        Self { least: Some(least), ..self }
+    }
+
+    /// Lets the column be dropped; a higher number goes first.
+    pub(crate) fn dropped(self, order: usize) -> Self {
+        Self { dropped: order, ..self }
+    }
+}
+
+/// A cell: its text, a shorter form of it if there is one, and its style.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    text: String,
+    short: Option<String>,
+    style: Style,
+    is_none: bool,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), short: None, style: PLAIN, is_none: false }
+    }
+
+    /// A cell without a value.
+    pub(crate) fn none() -> Self {
+        Self { is_none: true, ..Self::new("").styled(DIM) }
+    }
+
+    pub(crate) fn styled(self, style: Style) -> Self {
+        Self { style, ..self }
+    }
+
+    pub(crate) fn or_short(self, short: impl Into<String>) -> Self {
+        Self { short: Some(short.into()), ..self }
+    }
+
+    fn text<'c>(&'c self, screen: &Screen, short: bool) -> &'c str {
+        match &self.short {
+            Some(text) if short => text,
+            _ if self.is_none => screen.symbol("–"),
+            _ => &self.text,
+        }
+    }
+
+    pub(crate) fn paint(&self, screen: &Screen) -> String {
+        screen.paint(self.style, self.text(screen, false))
+    }
+}
+
+/// Rows below a header.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    pub(crate) head: Vec<Head>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+/// What is shown of a table.
+struct Layout {
+    /// The columns that are left, with their widths.
+    columns: Vec<(usize, usize)>,
+    short: bool,
 }
 
 impl Table {
-    pub(super) fn new(look: &Look) -> Self {
-        let width = look.width.filter(|_| look.is_terminal).map(usize::from);
-        Self { width, color: look.color }
+    pub(crate) fn render(&self, screen: &Screen) -> String {
+        let Layout { columns, short } = self.fit(screen);
+        let hidden = self.width() - columns.len();
+        let mut out = String::new();
+        if !self.head.is_empty() {
+            let titles = |at: usize| self.head.get(at).map_or("", |head| &head.title);
+            let mut line = self.line(screen, &columns, |at| (titles(at), PLAIN));
+            if hidden > 0 {
+                line += &format!("  +{hidden}");
+            }
+            out += &screen.paint(BOLD, line);
+            out.push('\n');
+        }
+        for row in &self.rows {
+            let cell = |at: usize| match row.get(at) {
+                Some(cell) => (cell.text(screen, short), cell.style),
+                None => ("", PLAIN),
+            };
+            out += &self.line(screen, &columns, cell);
+            out.push('\n');
+        }
+        out
+    }
+
+    fn width(&self) -> usize {
+        self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0)
+    }
+
+    fn line<'c>(
+        &self,
+        screen: &Screen,
+        columns: &[(usize, usize)],
+        cell: impl Fn(usize) -> (&'c str, Style),
+    ) -> String {
+        let mut line = String::new();
+        for (place, &(at, width)) in columns.iter().enumerate() {
+            let (text, style) = cell(at);
+            let text = screen.cut(text, width);
+            let space = " ".repeat(width.saturating_sub(text.width()));
+            let is_last = place + 1 == columns.len();
+            let text = if text.is_empty() { text } else { screen.paint(style, text) };
+            line += &match self.head.get(at).is_some_and(|head| head.is_amount) {
+                true => space + &text,
+                false if is_last => text,
+                false => text + &space,
+            };
+            if !is_last {
+                line.push_str(&" ".repeat(GAP));
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+
+    /// Finds the columns and widths that fit.
+    fn fit(&self, screen: &Screen) -> Layout {
+        let all = |short| {
+            let widest = |at: usize| {
+                let cells = self.rows.iter().filter_map(|row| row.get(at));
+                let cells = cells.map(|cell| cell.text(screen, short).width());
+                let title = self.head.get(at).map_or(0, |head| head.title.width());
+                (at, cells.max().unwrap_or(0).max(title))
+            };
+            (0..self.width()).map(widest).collect::<Vec<_>>()
+        };
+        let columns = all(false);
+        let Some(room) = screen.width else { return Layout { columns, short: false } };
+        if total(&columns) <= room {
+            return Layout { columns, short: false };
+        }
+        let mut columns = all(true);
+        loop {
+            let mark = if columns.len() < self.width() { 4 } else { 0 };
+            if let Some(columns) = self.shrunk(&columns, room.saturating_sub(mark)) {
+                return Layout { columns, short: true };
+            }
+            let order = |at: usize| self.head.get(at).map_or(0, |head| head.dropped);
+            let first = columns.iter().map(|(at, _)| order(*at)).max().unwrap_or(0);
+            if first == 0 {
+                return Layout { columns, short: true };
+            }
+            columns.retain(|(at, _)| order(*at) != first);
+        }
+    }
+
+    /// Cuts the widest cells that may be cut until the columns fit; `None` where they can't.
+    fn shrunk(&self, columns: &[(usize, usize)], room: usize) -> Option<Vec<(usize, usize)>> {
+        let mut columns = columns.to_vec();
+        while total(&columns) > room {
+            let least = |at: usize| self.head.get(at).map_or(Some(12), |head| head.least);
+            let cut =
+                columns.iter_mut().filter(|(at, width)| least(*at).is_some_and(|l| *width > l));
+            cut.max_by_key(|(_, width)| *width)?.1 -= 1;
+        }
+        Some(columns)
     }
 }
 
-impl Format for Table {
-    fn kind(&self) -> Kind {
-        Kind::Whole
-    }
-
-    fn write(&mut self, records: &Records<'_>, out: &mut dyn Write) -> Result<(), CliError> {
-        let head: Vec<_> = records.columns.iter().map(|column| title(column.name())).collect();
-        let body = records.rows.iter().map(|row| {
-            let cells = cells(row, records.columns);
-            cells.iter().map(|cell| safe::line(cell).into_owned()).collect()
-        });
-        let mut lines: Vec<Vec<String>> = Vec::new();
-        lines.extend((!head.is_empty()).then_some(head));
-        lines.extend(body);
-        let mut widths = widest(&lines);
-        if let Some(room) = self.width {
-            fit(&mut widths, room, records.columns);
-        }
-        for (at, cells) in lines.iter().enumerate() {
-            let line = line(cells, &widths);
-            let is_head = at == 0 && !records.columns.is_empty();
-            writeln!(out, "{}", style::paint(style::HEAD, line, self.color && is_head))?;
-        }
-        Ok(())
-    }
-}
-
-fn widest(lines: &[Vec<String>]) -> Vec<usize> {
-    let mut widths = Vec::new();
-    for cells in lines {
-        widths.resize(widths.len().max(cells.len()), 0);
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = (*width).max(cell.width());
-        }
-    }
-    widths
-}
-
-/// Makes the widest columns narrower until the table fits, or nothing is left to cut.
-fn fit(widths: &mut [usize], room: usize, columns: &[Column]) {
-    let gaps = GAP * widths.len().saturating_sub(1);
-    while widths.iter().sum::<usize>() + gaps > room {
-        let may_be_cut = |at: usize| columns.get(at).is_none_or(|column| !column.is_id());
-        let cut = widths.iter_mut().enumerate().filter(|(at, _)| may_be_cut(*at));
-        match cut.map(|(_, width)| width).max() {
-            Some(width) if *width > NARROWEST => *width -= 1,
-            _ => return,
-        }
-    }
-}
-
-fn line(cells: &[String], widths: &[usize]) -> String {
-    let mut line = String::new();
-    for (at, (cell, &width)) in cells.iter().zip(widths).enumerate() {
-        let shown = cut(cell, width);
-        line += &shown;
-        if at + 1 < cells.len() {
-            line.extend(std::iter::repeat_n(' ', width.saturating_sub(shown.width()) + GAP));
-        }
-    }
-    line.truncate(line.trim_end().len());
-    line
-}
-
-/// Returns as much of a text as has room; `…` stands for the rest.
-pub(crate) fn cut(text: &str, room: usize) -> String {
-    if text.width() <= room {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    for c in text.chars() {
-        kept.push(c);
-        if kept.width() >= room {
-            kept.pop();
-            break;
-        }
-    }
-    kept + "…"
-}
-
-/// Turns `categoryId` into `CATEGORY ID`.
-fn title(name: &str) -> String {
-    let mut title = String::with_capacity(name.len() + 2);
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !title.is_empty() {
-            title.push(' ');
-        }
-        title.extend(c.to_uppercase());
-    }
-    safe::line(&title).into_owned()
+fn total(columns: &[(usize, usize)]) -> usize {
+    columns.iter().map(|(_, width)| width + GAP).sum::<usize>().saturating_sub(GAP)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn cuts_by_the_columns_that_a_text_takes() {
-        assert_eq!(cut("abcdef", 6), "abcdef");
-        assert_eq!(cut("abcdefg", 6), "abcde…");
-        assert_eq!(cut("犬犬犬犬", 6), "犬犬…");
-        assert_eq!(cut("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+    fn rendered(width: usize) -> String {
+        let head = vec![
+            Head::new("ID"),
+            Head::new("NAME").shrinks(12),
+            Head::new("CATEGORY ID").dropped(2),
+            Head::new("STATUS").dropped(1),
+        ];
+        let row = ["100001", "Bramble the Third of Thornhill", "1", "available"].map(Cell::new);
+        let table = Table { head, rows: vec![row.to_vec()] };
+        let screen = Screen { is_terminal: true, width: Some(width), color: false, unicode: true };
+        table.render(&screen)
     }
 
     #[test]
-    fn never_cuts_an_identifier() {
-        let columns = ["id", "name", "categoryId"].map(Column::new);
-        let mut widths = vec![20, 30, 20];
-        fit(&mut widths, 60, &columns);
-        assert_eq!(widths, [20, 16, 20]);
-        fit(&mut widths, 10, &columns);
-        assert_eq!(widths, [20, NARROWEST, 20]);
+    fn cells_take_a_shorter_form_before_whole_columns_go() {
+        assert!(rendered(80).contains("of Thornhill  1            available"));
+        assert!(rendered(50).contains("Bramble the Thi…  1 "), "{}", rendered(50));
+        let narrow = "ID      NAME              STATUS  +1\n100001  Bramble the Thi…  available\n";
+        assert_eq!(rendered(40).lines().count(), narrow.lines().count());
+        assert!(rendered(40).starts_with("ID      NAME "), "{}", rendered(40));
+        assert!(rendered(40).lines().all(|line| line.width() <= 40), "{}", rendered(40));
+        assert!(rendered(24).starts_with("ID      NAME") && rendered(24).contains("+2"));
     }
 }

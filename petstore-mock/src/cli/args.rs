@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum, value_parser};
 use super::{ServeError, limits::LimitArgs, report::ReportArgs};
 use crate::{
     ban::BanPolicy,
+    clock::{self, Clock},
     cors::Cors,
     model::PetStatus,
     plan::Plan,
@@ -76,6 +77,16 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Service")]
     data: Option<PathBuf>,
 
+    /// JSON file with an array of faults that are there from the start.
+    ///
+    /// Each is what POST /_mock/faults takes, such as {"operation": "listPets", "effect": {"status": 503}}.
+    #[arg(long, value_name = "FILE", help_heading = "Service")]
+    pub(super) faults: Option<PathBuf>,
+
+    /// Date at which the mock's clock starts, such as 2030-12-04 or 2030-12-04T23:59:00Z (default: now).
+    #[arg(long, value_name = "DATE", value_parser = clock::parse_date, help_heading = "Service")]
+    start_at: Option<std::time::SystemTime>,
+
     /// Status of a pet that is added without one (assumption: it has none).
     #[arg(long, value_name = "STATUS", help_heading = "Assumptions")]
     default_status: Option<Status>,
@@ -89,7 +100,7 @@ pub(super) struct ServeArgs {
     /// Fixed windows are aligned to the clock's minute and to the UTC day; sliding ones are the last
     /// 60 and 86400 seconds.
     #[arg(long, value_name = "KIND", default_value = "fixed", help_heading = "Assumptions")]
-    window: Kind,
+    window: WindowKind,
 
     /// Origin whose pages may use the service from a browser; `off` for none (assumption: all may).
     #[arg(long, value_name = "ORIGIN|*|off", default_value_t, help_heading = "Assumptions")]
@@ -159,6 +170,9 @@ impl ServeArgs {
             .ban(ban)
             .limits(self.limits.limits())
             .admin_body(self.limits.max_admin_body);
+        if let Some(start) = self.start_at {
+            builder = builder.clock(Clock::scaled(start, 1.0));
+        }
         if let Some(status) = self.default_status {
             builder = builder.default_status(status.into());
         }
@@ -215,16 +229,16 @@ enum Switch {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
+enum WindowKind {
     Fixed,
     Sliding,
 }
 
-impl From<Kind> for Window {
-    fn from(kind: Kind) -> Self {
+impl From<WindowKind> for Window {
+    fn from(kind: WindowKind) -> Self {
         match kind {
-            Kind::Fixed => Self::Fixed,
-            Kind::Sliding => Self::Sliding,
+            WindowKind::Fixed => Self::Fixed,
+            WindowKind::Sliding => Self::Sliding,
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum Command {
     /// if it can't be run or is not there; and where it ended with 0, 3 if the report has what --fail-on
     /// names.
     Exec(Box<ExecArgs>),
-    /// Asks a mock whether it serves: exit status 0 if it does.
+    /// Asks a mock whether it is ready: exit status 0 if it is.
     Health(HealthArgs),
     /// Prints the OpenAPI document of the service.
     #[command(name = "openapi")]
@@ -56,9 +56,15 @@ pub(super) struct ExecArgs {
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct HealthArgs {
-    /// Where the mock is, with or without http://; only its address and port count.
+    /// Where the mock is, with or without http://; only its scheme, address and port count.
     #[arg(value_name = "URL", default_value = "http://127.0.0.1:4010")]
     pub(super) url: String,
+
+    /// File with the certificate of the authority that is trusted (PEM), for https.
+    ///
+    /// It is what the mock's own flag of this name has written; SSL_CERT_FILE does the same.
+    #[arg(long, value_name = "FILE")]
+    pub(super) tls_ca_file: Option<std::path::PathBuf>,
 }
 
 #[derive(Args, Clone, Debug)]

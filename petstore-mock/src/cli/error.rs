@@ -1,7 +1,10 @@
 //! Why serving can't begin, each with what can be done about it, and with which exit status the
 //! process ends.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use super::exit;
 use crate::{plan::ParsePlanError, seed::SeedError, server::StartError};
@@ -18,22 +21,17 @@ pub(super) enum ServeError {
     /// Two `--key` name the same key.
     #[error("a --key names a key that another one names already: give each key once")]
     RepeatedKey,
-    /// The seed file can't be read.
-    #[error("can't read the seed {path}: {source}", path = path.display())]
-    ReadSeed {
-        /// The file.
+    /// A file can't be read or written.
+    #[error("can't {action} {path}: {source}", path = path.display())]
+    File {
+        /// What was to be done with it.
+        action: &'static str,
         path: PathBuf,
-        /// What the operating system says.
         source: io::Error,
     },
-    /// The file with the admin token can't be read.
-    #[error("can't read the admin token {path}: {source}", path = path.display())]
-    ReadToken {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system says.
-        source: io::Error,
-    },
+    /// The file with the faults is wrong.
+    #[error("{path}: {message}; give an array of faults, such as [{{\"effect\": {{\"status\": 503}}}}]", path = path.display())]
+    Faults { path: PathBuf, message: String },
     /// The seed file is no seed.
     #[error("{path}{place}: {source}", path = path.display(), place = place(source))]
     Seed {
@@ -48,40 +46,19 @@ pub(super) enum ServeError {
          .md or .html, or add --report-format"
     )]
     ReportFormat,
-    /// The report can't be written.
-    #[error("can't write the report {path}: {source}", path = path.display())]
-    WriteReport {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system says.
-        source: io::Error,
-    },
     /// The server can't be started.
     #[error("{0}{hint}", hint = hint(.0))]
     Start(StartError),
-    /// The port file can't be written.
-    #[error("can't write the port file {path}: {source}", path = path.display())]
-    PortFile {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system says.
-        source: io::Error,
-    },
-    /// The certificate of the authority can't be written.
-    #[cfg(feature = "tls")]
-    #[error("can't write the CA certificate {path}: {source}", path = path.display())]
-    CaFile {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system says.
-        source: io::Error,
-    },
     /// The process can't be made ready to serve.
     #[error("can't prepare to serve: {0}")]
     Prepare(#[from] io::Error),
 }
 
 impl ServeError {
+    pub(super) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File { action, path: path.to_owned(), source }
+    }
+
     /// Returns the exit status that goes with it: 2 for what was typed wrong, else 1.
     pub(super) const fn exit_status(&self) -> u8 {
         match self {

@@ -1,10 +1,10 @@
-//! `health`: asks a mock whether it serves, for containers and scripts that have no other client.
+//! `health`: asks a mock whether it is ready, for containers and scripts that have no other client.
 
-use std::time::Duration;
+use std::{io, path::Path, time::Duration};
 
 use http::Uri;
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::TcpStream,
     time::timeout,
 };
@@ -14,50 +14,90 @@ use super::{Io, command::HealthArgs, exit};
 /// For everything together.
 const LIMIT: Duration = Duration::from_secs(5);
 
+const REQUEST: &[u8] = b"GET /_mock/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+/// Far more than the response is long.
+const MAX_RESPONSE: u64 = 16 * 1024;
+
 pub(super) async fn run(args: &HealthArgs, io: &mut Io<'_>) -> u8 {
-    let Some((host, port)) = address(&args.url) else {
-        let _ = writeln!(
-            io.err,
-            "petstore-mock: the URL must be such as http://127.0.0.1:4010; https is not spoken here"
-        );
+    let Some(address) = Address::parse(&args.url) else {
+        let _ = writeln!(io.err, "petstore-mock: the URL must be such as http://127.0.0.1:4010");
         return exit::USAGE;
     };
-    let answer = match timeout(LIMIT, ask(&host, port)).await {
+    let trusted = args.tls_ca_file.as_deref().or(io.trusted.as_deref());
+    let answer = match timeout(LIMIT, ask(&address, trusted)).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => return unhealthy(io, &host, port, &error.to_string()),
-        Err(_) => return unhealthy(io, &host, port, "no answer within 5 seconds"),
+        Ok(Err(error)) => return unhealthy(io, &address, &error.to_string()),
+        Err(_) => return unhealthy(io, &address, "no answer within 5 seconds"),
     };
     if answer.starts_with(b"HTTP/1.1 200 ") && answer.ends_with(br#"{"status":"ok"}"#) {
         let _ = writeln!(io.out, "ok");
         return exit::DONE;
     }
-    unhealthy(io, &host, port, "the answer is not that of a mock that serves")
+    unhealthy(io, &address, "the answer is not that of a mock that is ready")
 }
 
-fn unhealthy(io: &mut Io<'_>, host: &str, port: u16, why: &str) -> u8 {
+fn unhealthy(io: &mut Io<'_>, Address { host, port, .. }: &Address, why: &str) -> u8 {
     let _ = writeln!(io.err, "petstore-mock: no healthy mock at {host}:{port}: {why}");
     exit::FAILED
 }
 
-/// Returns what to connect to; the path does not matter, so that a base URL will do.
-fn address(url: &str) -> Option<(String, u16)> {
-    let uri: Uri =
-        if url.contains("://") { url.parse() } else { format!("http://{url}").parse() }.ok()?;
-    if uri.scheme_str() != Some("http") {
-        return None;
-    }
-    let host = uri.host()?.trim_start_matches('[').trim_end_matches(']');
-    Some((host.to_owned(), uri.port_u16().unwrap_or(80)))
+/// What to connect to.
+#[derive(Debug, PartialEq, Eq)]
+struct Address {
+    is_tls: bool,
+    host: String,
+    port: u16,
 }
 
-async fn ask(host: &str, port: u16) -> std::io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect((host, port)).await?;
-    let request = "GET /_mock/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    stream.write_all(request.as_bytes()).await?;
+impl Address {
+    /// Reads a URL; its path does not matter, so that a base URL will do.
+    fn parse(url: &str) -> Option<Self> {
+        let uri: Uri =
+            if url.contains("://") { url.parse() } else { format!("http://{url}").parse() }.ok()?;
+        let is_tls = match uri.scheme_str()? {
+            "http" => false,
+            "https" => true,
+            _ => return None,
+        };
+        let host = uri.host()?.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        Some(Self { is_tls, host, port })
+    }
+}
+
+async fn ask(address: &Address, trusted: Option<&Path>) -> io::Result<Vec<u8>> {
+    let stream = TcpStream::connect((&*address.host, address.port)).await?;
+    if address.is_tls {
+        return exchange(secure(stream, &address.host, trusted).await?).await;
+    }
+    exchange(stream).await
+}
+
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<Vec<u8>> {
+    stream.write_all(REQUEST).await?;
     let mut answer = Vec::new();
-    // Far more than the answer is long.
-    stream.take(16 * 1024).read_to_end(&mut answer).await?;
+    stream.take(MAX_RESPONSE).read_to_end(&mut answer).await?;
     Ok(answer)
+}
+
+#[cfg(feature = "tls")]
+async fn secure(
+    stream: TcpStream,
+    host: &str,
+    trusted: Option<&Path>,
+) -> io::Result<impl AsyncRead + AsyncWrite + Unpin> {
+    let trusted = trusted.ok_or_else(|| {
+        io::Error::other(
+            "https needs --tls-ca-file, with the file that the mock's flag has written",
+        )
+    })?;
+    crate::server::connect_tls(stream, host, &std::fs::read(trusted)?).await
+}
+
+#[cfg(not(feature = "tls"))]
+async fn secure(_: TcpStream, _: &str, _: Option<&Path>) -> io::Result<TcpStream> {
+    Err(io::Error::other("this petstore-mock was built without TLS"))
 }
 
 #[cfg(test)]
@@ -66,18 +106,21 @@ mod tests {
 
     #[test]
     fn takes_any_url_of_the_mock() {
-        for (url, host, port) in [
-            ("http://127.0.0.1:4010", "127.0.0.1", 4010),
-            ("http://[::1]:4010/v1", "::1", 4010),
-            ("http://localhost/_mock/health", "localhost", 80),
-            ("127.0.0.1:4010", "127.0.0.1", 4010),
-            ("[::1]:4010", "::1", 4010),
-            ("localhost/v1", "localhost", 80),
+        for (url, is_tls, host, port) in [
+            ("http://127.0.0.1:4010", false, "127.0.0.1", 4010),
+            ("http://[::1]:4010/v1", false, "::1", 4010),
+            ("http://localhost/_mock/health", false, "localhost", 80),
+            ("127.0.0.1:4010", false, "127.0.0.1", 4010),
+            ("[::1]:4010", false, "::1", 4010),
+            ("localhost/v1", false, "localhost", 80),
+            ("https://localhost:4010/v1", true, "localhost", 4010),
+            ("https://localhost", true, "localhost", 443),
         ] {
-            assert_eq!(address(url), Some((host.to_owned(), port)));
+            let host = host.to_owned();
+            assert_eq!(Address::parse(url), Some(Address { is_tls, host, port }), "{url}");
         }
-        for url in ["", "https://localhost:4010", "/v1", "http://"] {
-            assert_eq!(address(url), None, "{url}");
+        for url in ["", "ftp://localhost:4010", "/v1", "http://"] {
+            assert_eq!(Address::parse(url), None, "{url}");
         }
     }
 }

@@ -64,7 +64,7 @@ impl ReportArgs {
         let _ = writeln!(io.err, "petstore-mock: {}", report.summary_line());
         if let (Some(path), Some(format)) = (&self.report, self.format()?) {
             fs::write(path, format.write(report))
-                .map_err(|source| ServeError::WriteReport { path: path.clone(), source })?;
+                .map_err(|source| ServeError::file("write the report", path, source))?;
         }
         let is_free = match self.fail_on {
             None => true,

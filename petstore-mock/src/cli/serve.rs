@@ -5,7 +5,7 @@ use std::fs;
 use tokio::sync::Notify;
 
 use super::{Io, ServeArgs, ServeError, signals::Signals, whole_file};
-use crate::{seed::Seed, server::Builder, server::MockServer};
+use crate::{fault::Fault, seed::Seed, server::Builder, server::MockServer};
 
 /// Where the mock listens unless it is told.
 const PORT: u16 = 4010;
@@ -45,15 +45,18 @@ pub(super) async fn start(
     if let Some(token) = admin_token(args, io)? {
         builder = builder.admin_token(token);
     }
+    for fault in faults(args)? {
+        builder = builder.fault(fault);
+    }
     let server = builder.seed(seed(args)?).start().await.map_err(ServeError::Start)?;
     if let Some(path) = &args.port_file {
         whole_file::write(path, &format!("{}\n", server.addr().port()))
-            .map_err(|source| ServeError::PortFile { path: path.clone(), source })?;
+            .map_err(|source| ServeError::file("write the port file", path, source))?;
     }
     #[cfg(feature = "tls")]
     if let (Some(path), Some(authority)) = (&args.tls_ca_file, server.ca_certificate()) {
         whole_file::write(path, authority)
-            .map_err(|source| ServeError::CaFile { path: path.clone(), source })?;
+            .map_err(|source| ServeError::file("write the CA certificate", path, source))?;
     }
     Ok(server)
 }
@@ -68,8 +71,22 @@ fn seed(args: &ServeArgs) -> Result<Seed, ServeError> {
     let path = path.clone();
     match fs::read(&path) {
         Ok(text) => Seed::from_json(&text).map_err(|source| ServeError::Seed { path, source }),
-        Err(source) => Err(ServeError::ReadSeed { path, source }),
+        Err(source) => Err(ServeError::file("read the seed", &path, source)),
     }
+}
+
+/// Reads the faults of a file.
+fn faults(args: &ServeArgs) -> Result<Vec<Fault>, ServeError> {
+    let Some(path) = &args.faults else { return Ok(Vec::new()) };
+    let text =
+        fs::read(path).map_err(|source| ServeError::file("read the faults", path, source))?;
+    let mut deserializer = serde_json::Deserializer::from_slice(&text);
+    let faults: Vec<Fault> = serde_path_to_error::deserialize(&mut deserializer)
+        .map_err(|error| ServeError::Faults { path: path.clone(), message: error.to_string() })?;
+    deserializer
+        .end()
+        .map_err(|error| ServeError::Faults { path: path.clone(), message: error.to_string() })?;
+    Ok(faults)
 }
 
 fn admin_token(args: &ServeArgs, io: &Io<'_>) -> Result<Option<String>, ServeError> {
@@ -77,6 +94,6 @@ fn admin_token(args: &ServeArgs, io: &Io<'_>) -> Result<Option<String>, ServeErr
         return Ok(io.admin_token.clone());
     };
     let text = fs::read_to_string(path)
-        .map_err(|source| ServeError::ReadToken { path: path.clone(), source })?;
+        .map_err(|source| ServeError::file("read the admin token", path, source))?;
     Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
 }

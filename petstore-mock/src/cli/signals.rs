@@ -10,10 +10,12 @@ pub(super) enum Signal {
     Terminate,
 }
 
-/// SIGINT and SIGTERM, caught from the moment this is made, whether or not it is waited for yet.
-#[cfg(unix)]
+/// SIGINT and SIGTERM, caught from the moment this is made, whether or not it is waited for yet; where
+/// there are no such signals, Ctrl-C.
 pub(super) struct Signals {
+    #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
 }
 
@@ -36,14 +38,10 @@ impl Signals {
     }
 }
 
-/// Ctrl-C.
-#[cfg(not(unix))]
-pub(super) struct Signals;
-
 #[cfg(not(unix))]
 impl Signals {
     pub(super) fn listen() -> io::Result<Self> {
-        Ok(Self)
+        Ok(Self {})
     }
 
     /// Waits until it is pressed.

@@ -36,14 +36,14 @@ const CREDENTIAL_WORDS: [&str; 8] =
 
 /// Every key that was ever known, also those that were removed.
 #[derive(Default)]
-pub(crate) struct Keys {
+pub(crate) struct Masker {
     labels: HashMap<Box<str>, Arc<KeyLabel>>,
     /// Those that must not be shown, the longest first: of a key that begins with another the end
     /// would stay.
     secret: Vec<Box<[u8]>>,
 }
 
-impl Keys {
+impl Masker {
     /// Adds a key, or gives it another label. If it is a secret it is never shown.
     pub(crate) fn add(&mut self, key: &str, label: Arc<KeyLabel>, is_public: bool) {
         if self.labels.insert(key.into(), label).is_none() && !is_public && !key.is_empty() {
@@ -78,7 +78,7 @@ impl Keys {
 
     /// Returns the text without keys.
     pub(crate) fn text(&self, text: &str) -> String {
-        // Keys are ASCII, so no character is cut.
+        // Masker are ASCII, so no character is cut.
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
@@ -135,9 +135,9 @@ pub(super) fn is_credential_field(name: &HeaderName) -> bool {
     name.ends_with("api-key") || name.split(['-', '_']).any(|word| CREDENTIAL_WORDS.contains(&word))
 }
 
-impl fmt::Debug for Keys {
+impl fmt::Debug for Masker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Keys").field(&self.labels.len()).finish()
+        f.debug_tuple("Masker").field(&self.labels.len()).finish()
     }
 }
 
@@ -146,8 +146,8 @@ mod tests {
     use super::*;
     use crate::plan::Plan;
 
-    fn keys() -> Keys {
-        let mut keys = Keys::default();
+    fn keys() -> Masker {
+        let mut keys = Masker::default();
         for key in ["long-key", "long-key-2", "short", "long-key", "free-key"] {
             let is_public = key == "free-key";
             let label = KeyLabel::new(1, Plan::Free, key, is_public);
@@ -162,7 +162,7 @@ mod tests {
         let masked = keys.text("é/long-key-2?a=long-key&b=short&c=free-key…");
         assert_eq!(masked, "é/***?a=***&b=***&c=free-key…");
         assert_eq!(keys.text("long-ke"), "long-ke");
-        assert_eq!(format!("{keys:?}"), "Keys(4)");
+        assert_eq!(format!("{keys:?}"), "Masker(4)");
         assert!(keys.label("short").is_some() && keys.label("other").is_none());
     }
 

@@ -11,7 +11,7 @@ mod shown;
 pub(crate) use self::{
     captured::Captured,
     fields::Fields,
-    masking::Keys,
+    masking::Masker,
     record::{InFlight, KeyFlaw, Moment, Record},
 };
 pub use self::{key::KeyLabel, record::Admission, shown::Exchange};

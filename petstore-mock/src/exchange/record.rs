@@ -106,6 +106,8 @@ pub(crate) struct Record {
     pub(crate) reply_body: Captured,
     /// The id of the pet that it added, whatever the client was answered.
     pub(crate) added: Option<i64>,
+    /// What else there is to know of it.
+    pub(crate) note: Option<&'static str>,
     /// The names of the faults that hit.
     pub(crate) faults: Vec<Cow<'static, str>>,
     /// Whether the client can't have had all of the answer.

@@ -8,7 +8,7 @@ use std::{
 use http::{HeaderMap, HeaderValue, Method};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{Admission, Fields, KeyLabel, Keys, Record};
+use super::{Admission, Fields, KeyLabel, Masker, Record};
 use crate::operation::Operation;
 
 /// A request and its answer, as the journal shows them.
@@ -53,11 +53,12 @@ pub struct Exchange {
     reply_body: Vec<u8>,
     reply_body_length: u64,
     faults: Vec<Cow<'static, str>>,
+    note: Option<&'static str>,
 }
 
 impl Exchange {
     /// Shows a record; `keys` takes the keys out of a text.
-    pub(crate) fn new(record: &Record, keys: &Keys) -> Self {
+    pub(crate) fn new(record: &Record, keys: &Masker) -> Self {
         Self {
             number: record.number,
             connection: record.connection,
@@ -78,6 +79,7 @@ impl Exchange {
             reply_body: keys.bytes(&record.reply_body.start),
             reply_body_length: record.reply_body.length,
             faults: record.faults.clone(),
+            note: record.note,
         }
     }
 
@@ -202,13 +204,19 @@ impl Exchange {
         self.reply_body_length
     }
 
+    /// Returns what else there is to know of it: that its delay waited for a frozen clock, say.
+    #[must_use]
+    pub const fn note(&self) -> Option<&'static str> {
+        self.note
+    }
+
     /// Returns the names of the faults that hit.
     pub fn faults(&self) -> impl Iterator<Item = &str> {
         self.faults.iter().map(AsRef::as_ref)
     }
 }
 
-fn headers(fields: &Fields, keys: &Keys) -> HeaderMap {
+fn headers(fields: &Fields, keys: &Masker) -> HeaderMap {
     let mut headers = fields.to_map();
     for value in headers.values_mut() {
         // What was a value is one without its keys, too.
@@ -242,6 +250,7 @@ impl Serialize for Exchange {
         map.serialize_entry("replyBody", &String::from_utf8_lossy(&self.reply_body))?;
         map.serialize_entry("replyBodyLength", &self.reply_body_length)?;
         map.serialize_entry("faults", &self.faults)?;
+        map.serialize_entry("note", &self.note)?;
         map.end()
     }
 }

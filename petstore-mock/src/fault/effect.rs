@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{
-    response_effects::{FinalStatus, RateFault, RetryAfter, StatusEffect, Target},
+    response_effects::{FaultTarget, FinalStatus, RateFault, RetryAfter, StatusEffect},
     socket_effects::{At, How, Pace},
     trigger::{FieldName, FieldValue, Random},
 };
@@ -26,11 +26,11 @@ use crate::clock;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Effect(Kind);
+pub struct Effect(EffectKind);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
-enum Kind {
+enum EffectKind {
     All(Vec<Effect>),
     Pass {},
     Status(StatusEffect),
@@ -90,46 +90,46 @@ impl Effect {
     /// Resets the connection (RST) before the status line.
     #[must_use]
     pub fn reset() -> Self {
-        Self(Kind::Reset { after_body_bytes: None })
+        Self(EffectKind::Reset { after_body_bytes: None })
     }
 
     /// Resets the connection (RST) after so many bytes of the body. A body that is no longer than
     /// that is left alone, which counts as no hit.
     #[must_use]
     pub fn reset_after(body_bytes: u64) -> Self {
-        Self(Kind::Reset { after_body_bytes: Some(body_bytes) })
+        Self(EffectKind::Reset { after_body_bytes: Some(body_bytes) })
     }
 
     /// Closes the connection before the status line.
     #[must_use]
     pub fn empty_reply() -> Self {
-        Self(Kind::EmptyReply {})
+        Self(EffectKind::EmptyReply {})
     }
 
     /// Closes the connection after so many bytes of the body, whose whole length was promised. A
     /// body that is no longer than that is left alone, which counts as no hit.
     #[must_use]
     pub fn cut_after(body_bytes: u64) -> Self {
-        Self(Kind::Cut { after_body_bytes: body_bytes })
+        Self(EffectKind::Cut { after_body_bytes: body_bytes })
     }
 
     /// Sends the head and so many bytes of the body, and then nothing until the client leaves. A
     /// body that is no longer than that is left alone, which counts as no hit.
     #[must_use]
     pub fn stall_after(body_bytes: u64) -> Self {
-        Self(Kind::Stall { after_body_bytes: body_bytes, seconds: None })
+        Self(EffectKind::Stall { after_body_bytes: body_bytes, seconds: None })
     }
 
     /// Sends the head and so many bytes of the body, and the rest after a time on the mock's clock.
     #[must_use]
     pub fn stall_for(time: Duration, body_bytes: u64) -> Self {
-        Self(Kind::Stall { after_body_bytes: body_bytes, seconds: Some(Seconds(time)) })
+        Self(EffectKind::Stall { after_body_bytes: body_bytes, seconds: Some(Seconds(time)) })
     }
 
     /// Answers nothing until the client leaves.
     #[must_use]
     pub fn hang() -> Self {
-        Self(Kind::Hang {})
+        Self(EffectKind::Hang {})
     }
 
     /// Sends so many bytes at once, the head's included, and as many again each time `every` has
@@ -137,7 +137,7 @@ impl Effect {
     #[must_use]
     pub fn trickle(bytes: u32, every: Duration) -> Self {
         let bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
-        Self(Kind::Trickle { bytes, every_seconds: Seconds(every) })
+        Self(EffectKind::Trickle { bytes, every_seconds: Seconds(every) })
     }
 
     /// Sends so many bytes a second of the mock's clock, the head's included, in steps of 50 ms. No
@@ -145,7 +145,7 @@ impl Effect {
     #[must_use]
     pub fn bandwidth(bytes_per_second: u32) -> Self {
         let bytes_per_second = NonZeroU32::new(bytes_per_second).unwrap_or(NonZeroU32::MIN);
-        Self(Kind::Bandwidth { bytes_per_second })
+        Self(EffectKind::Bandwidth { bytes_per_second })
     }
 }
 
@@ -159,7 +159,7 @@ impl Effect {
     #[must_use]
     #[track_caller]
     pub fn status(status: u16) -> Self {
-        Self(Kind::Status(StatusEffect::new(final_status(status))))
+        Self(EffectKind::Status(StatusEffect::new(final_status(status))))
     }
 
     /// Answers this status without a body.
@@ -171,68 +171,68 @@ impl Effect {
     #[track_caller]
     pub fn bare_status(status: u16) -> Self {
         let status = StatusEffect::new(final_status(status));
-        Self(Kind::Status(StatusEffect { body: false, ..status }))
+        Self(EffectKind::Status(StatusEffect { body: false, ..status }))
     }
 
     /// Sends another body under the same status and headers.
     #[must_use]
     pub fn body(text: impl Into<String>) -> Self {
-        Self(Kind::Body { text: text.into() })
+        Self(EffectKind::Body { text: text.into() })
     }
 
     /// Sends the body without the bracket that closes it, so that it is invalid JSON.
     #[must_use]
     pub fn malformed_json() -> Self {
-        Self(Kind::MalformedJson {})
+        Self(EffectKind::MalformedJson {})
     }
 
     /// Sends the body as another media type or, where there is no value, without one.
     #[must_use]
     pub fn content_type(value: impl Into<Option<HeaderValue>>) -> Self {
-        Self(Kind::ContentType { value: value.into().map(FieldValue) })
+        Self(EffectKind::ContentType { value: value.into().map(FieldValue) })
     }
 
     /// Makes the rate-limit headers wrong, missing or garbage.
     #[must_use]
     pub fn rate_headers(fault: RateFault) -> Self {
-        Self(Kind::RateHeaders(fault))
+        Self(EffectKind::RateHeaders(fault))
     }
 
     /// Lets `Date` differ from the mock's clock by so many seconds: ahead or, where negative,
     /// behind.
     #[must_use]
     pub fn date_offset(seconds: i64) -> Self {
-        Self(Kind::Date { offset_seconds: seconds })
+        Self(EffectKind::Date { offset_seconds: seconds })
     }
 
     /// Sets `Retry-After`, whatever the status.
     #[must_use]
     pub fn retry_after(form: RetryAfter) -> Self {
-        Self(Kind::RetryAfter(form))
+        Self(EffectKind::RetryAfter(form))
     }
 
     /// Sets a header field, in the place of all that have its name.
     #[must_use]
     pub fn set_header(name: HeaderName, value: HeaderValue) -> Self {
-        Self(Kind::SetHeader { name: FieldName(name), value: FieldValue(value) })
+        Self(EffectKind::SetHeader { name: FieldName(name), value: FieldValue(value) })
     }
 
     /// Adds a header field to those there are.
     #[must_use]
     pub fn add_header(name: HeaderName, value: HeaderValue) -> Self {
-        Self(Kind::AddHeader { name: FieldName(name), value: FieldValue(value) })
+        Self(EffectKind::AddHeader { name: FieldName(name), value: FieldValue(value) })
     }
 
     /// Removes all header fields of a name.
     #[must_use]
     pub fn remove_header(name: HeaderName) -> Self {
-        Self(Kind::RemoveHeader { name: FieldName(name) })
+        Self(EffectKind::RemoveHeader { name: FieldName(name) })
     }
 
     /// Gives every pet of a response a status that the specification does not know.
     #[must_use]
     pub fn pet_status(value: impl Into<String>) -> Self {
-        Self(Kind::PetStatus { value: value.into() })
+        Self(EffectKind::PetStatus { value: value.into() })
     }
 }
 
@@ -241,19 +241,19 @@ impl Effect {
     /// Delays the response, on the mock's clock. The request is carried out before that.
     #[must_use]
     pub fn delay(delay: impl Into<Delay>) -> Self {
-        Self(Kind::Delay(delay.into()))
+        Self(EffectKind::Delay(delay.into()))
     }
 
     /// Does all of these.
     #[must_use]
     pub fn all(effects: impl IntoIterator<Item = Self>) -> Self {
-        Self(Kind::All(effects.into_iter().collect()))
+        Self(EffectKind::All(effects.into_iter().collect()))
     }
 
     /// Does nothing: a step of a sequence in which a request is answered as ever.
     #[must_use]
     pub fn pass() -> Self {
-        Self(Kind::Pass {})
+        Self(EffectKind::Pass {})
     }
 }
 
@@ -265,10 +265,10 @@ fn final_status(status: u16) -> FinalStatus {
 
 impl Effect {
     /// Returns the effects that it is made of.
-    fn parts(&self) -> Vec<&Kind> {
+    fn parts(&self) -> Vec<&EffectKind> {
         match &self.0 {
-            Kind::All(effects) => effects.iter().flat_map(Self::parts).collect(),
-            Kind::Pass {} => Vec::new(),
+            EffectKind::All(effects) => effects.iter().flat_map(Self::parts).collect(),
+            EffectKind::Pass {} => Vec::new(),
             kind => vec![kind],
         }
     }
@@ -280,14 +280,14 @@ impl Effect {
 
     /// Whether it replaces the response, and so needs none of the service.
     pub(super) fn has_status(&self) -> bool {
-        self.parts().into_iter().any(|kind| matches!(kind, Kind::Status(_)))
+        self.parts().into_iter().any(|kind| matches!(kind, EffectKind::Status(_)))
     }
 
     /// Draws how much later the response is sent; nothing if it is no delay.
     pub(super) fn draw_delay(&self, random: &mut Random) -> Option<Duration> {
         let mut sum = None;
         for part in self.parts() {
-            if let Kind::Delay(delay) = part {
+            if let EffectKind::Delay(delay) = part {
                 let drawn = delay.draw(random);
                 sum = Some(sum.unwrap_or(Duration::ZERO).saturating_add(drawn));
             }
@@ -297,9 +297,9 @@ impl Effect {
 
     /// Changes a response; false if there was nothing in it to change. A status comes first: it
     /// replaces everything else.
-    pub(super) fn apply(&self, target: &mut Target<'_>) -> bool {
+    pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
         let (first, then): (Vec<_>, Vec<_>) =
-            self.parts().into_iter().partition(|kind| matches!(kind, Kind::Status(_)));
+            self.parts().into_iter().partition(|kind| matches!(kind, EffectKind::Status(_)));
         let mut applied = false;
         for kind in first.into_iter().chain(then) {
             applied |= kind.apply(target);
@@ -308,8 +308,8 @@ impl Effect {
     }
 }
 
-impl Kind {
-    fn apply(&self, target: &mut Target<'_>) -> bool {
+impl EffectKind {
+    fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
         match self {
             // Its parts are applied one by one, and a delay is over already.
             Self::All(_) | Self::Pass {} | Self::Delay(_) => false,
@@ -371,14 +371,14 @@ impl Kind {
 }
 
 /// Ends a response in its body; one that is no longer than that is left alone.
-fn end(target: &mut Target<'_>, after_body_bytes: u64, how: How) -> bool {
+fn end(target: &mut FaultTarget<'_>, after_body_bytes: u64, how: How) -> bool {
     after_body_bytes < target.body_length() && target.plan.end(At::Body(after_body_bytes), how)
 }
 
 impl fmt::Display for Effect {
     /// Writes the kinds as JSON names them, such as `status + retryAfter`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.parts().into_iter().map(Kind::name).collect();
+        let names: Vec<_> = self.parts().into_iter().map(EffectKind::name).collect();
         f.pad(&if names.is_empty() { "pass".to_owned() } else { names.join(" + ") })
     }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::{
     effect::Effect,
-    response_effects::{FinalStatus, StatusEffect, Target},
+    response_effects::{FaultTarget, FinalStatus, StatusEffect},
     socket_effects::SocketPlan,
     spec::Fault,
     trigger::{Random, RequestView},
@@ -26,10 +26,10 @@ use crate::changes::{Changes, What};
 
 /// All faults of a server, shared by its clones.
 #[derive(Clone, Default)]
-pub(super) struct Registry(Arc<Inner>);
+pub(super) struct Registry(Arc<SharedRegistry>);
 
 #[derive(Default)]
-struct Inner {
+struct SharedRegistry {
     changes: Changes,
     /// Whether there is any: all that a request without faults looks at.
     any: AtomicBool,
@@ -81,7 +81,7 @@ pub struct FaultStatus {
 
 impl Registry {
     pub(super) fn new(changes: Changes) -> Self {
-        Self(Arc::new(Inner { changes, ..Inner::default() }))
+        Self(Arc::new(SharedRegistry { changes, ..SharedRegistry::default() }))
     }
 
     pub(super) fn add(&self, fault: Fault) -> (u64, Arc<Fault>, Arc<Counts>) {
@@ -234,7 +234,7 @@ impl ActiveFaults {
         let mut response = Response::new(Bytes::new());
         let plan = SocketPlan::default();
         let mut target =
-            Target { response: &mut response, is_head: false, now: Duration::ZERO, plan };
+            FaultTarget { response: &mut response, is_head: false, now: Duration::ZERO, plan };
         StatusEffect::new(FinalStatus(StatusCode::SERVICE_UNAVAILABLE)).apply(&mut target);
         response
     }
@@ -254,7 +254,7 @@ impl ActiveFaults {
         now: Duration,
         is_head: bool,
     ) -> Vec<String> {
-        let mut target = Target { response, is_head, now, plan: SocketPlan::default() };
+        let mut target = FaultTarget { response, is_head, now, plan: SocketPlan::default() };
         let mut names = Vec::new();
         // A status replaces the whole response, so it comes before what changes a part.
         let (first, then): (Vec<_>, Vec<_>) =

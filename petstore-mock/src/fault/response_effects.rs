@@ -34,7 +34,7 @@ const GARBAGE: [HeaderValue; 3] = [
 /// A response that faults change before it is sent. The methods return false where there was nothing to
 /// change, so that nothing happened.
 #[derive(Debug)]
-pub(super) struct Target<'r> {
+pub(super) struct FaultTarget<'r> {
     pub(super) response: &'r mut Response<Bytes>,
     /// Whether only the head is sent (it answers HEAD), so that there is no body to change.
     pub(super) is_head: bool,
@@ -44,7 +44,7 @@ pub(super) struct Target<'r> {
     pub(super) plan: SocketPlan,
 }
 
-impl Target<'_> {
+impl FaultTarget<'_> {
     fn headers(&mut self) -> &mut HeaderMap {
         self.response.headers_mut()
     }
@@ -145,7 +145,7 @@ pub enum RateFault {
 }
 
 impl RateFault {
-    pub(super) fn apply(self, target: &mut Target<'_>) -> bool {
+    pub(super) fn apply(self, target: &mut FaultTarget<'_>) -> bool {
         let values = match self {
             Self::Missing => {
                 return RATE_HEADERS.map(|name| target.set_header(name, None)).contains(&true);
@@ -191,7 +191,7 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    pub(super) fn apply(&self, target: &mut Target<'_>) -> bool {
+    pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
         let now = target.now;
         let at = |seconds: &u64| now.saturating_add(Duration::from_secs(*seconds));
         let value = match self {
@@ -316,7 +316,7 @@ impl StatusEffect {
         Self { status, code: None, body: true }
     }
 
-    pub(super) fn apply(&self, target: &mut Target<'_>) -> bool {
+    pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
         let status = self.status.0;
         let has_no_body =
             [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED];
@@ -355,7 +355,7 @@ mod tests {
         let now = Duration::from_secs(1_767_225_610);
         let mut response = Response::new(Bytes::new());
         let plan = SocketPlan::default();
-        let mut target = Target { response: &mut response, is_head: false, now, plan };
+        let mut target = FaultTarget { response: &mut response, is_head: false, now, plan };
         let changed = form.apply(&mut target);
         changed.then(|| response.headers()[RETRY_AFTER].to_str().unwrap().to_owned())
     }

@@ -6,13 +6,13 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use axum::extract::{FromRequestParts, Request};
 use http::{
     HeaderMap, HeaderValue, Version,
-    header::{AUTHORIZATION, HOST, TRANSFER_ENCODING},
+    header::{HOST, TRANSFER_ENCODING},
     request::Parts,
 };
 
 use super::{
+    credentials::{CredentialError, bearer, credentials, key_flaw},
     error::{ApiError, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS},
-    key_flaw::{credentials, key_flaw},
 };
 use crate::{
     exchange::{Admission, KeyFlaw, KeyLabel},
@@ -21,11 +21,6 @@ use crate::{
     quota::Rate,
     world::{Verdict, World},
 };
-
-/// The challenge of RFC 6750, section 3, to a request without a key.
-const CHALLENGE: &str = "Bearer realm=\"petstore\"";
-/// The same to a request with a bad key.
-const INVALID_TOKEN: &str = "Bearer realm=\"petstore\", error=\"invalid_token\"";
 
 /// What is known of a request before it is routed.
 #[derive(Clone, Debug)]
@@ -163,114 +158,5 @@ impl<S: Sync> FromRequestParts<S> for ApiKey {
             None => Err(CredentialError::Missing.into()),
             Some(error) => Err(error.clone()),
         }
-    }
-}
-
-/// What is wrong with the key of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CredentialError {
-    Missing,
-    Repeated,
-    NotBearer,
-    Empty,
-    /// Spaces, or bytes beyond ASCII.
-    Malformed,
-    Unknown,
-}
-
-impl From<CredentialError> for ApiError {
-    /// No message repeats what was sent: it may be a key after all.
-    fn from(error: CredentialError) -> Self {
-        match error {
-            CredentialError::Missing => Self::unauthorized(
-                "the API key is missing: send it as `Authorization: Bearer KEY`",
-                CHALLENGE,
-            ),
-            CredentialError::Repeated => Self::unauthorized(
-                "there is more than one Authorization header: send exactly one",
-                CHALLENGE,
-            ),
-            CredentialError::NotBearer => Self::unauthorized(
-                "the Authorization header has another scheme: send `Authorization: Bearer KEY`",
-                CHALLENGE,
-            ),
-            CredentialError::Empty => Self::unauthorized(
-                "the API key is empty: send it after `Authorization: Bearer `",
-                CHALLENGE,
-            ),
-            CredentialError::Malformed => Self::unauthorized(
-                "the API key holds a space or a character beyond ASCII, which no key does",
-                INVALID_TOKEN,
-            ),
-            CredentialError::Unknown => Self::unauthorized(
-                "the API key is not known: check it for a typing error, or give it to the mock \
-                 with --key KEY=PLAN",
-                INVALID_TOKEN,
-            ),
-        }
-    }
-}
-
-/// Returns the key that a request was sent with.
-pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let value = values.next().ok_or(CredentialError::Missing)?;
-    if values.next().is_some() {
-        return Err(CredentialError::Repeated);
-    }
-    let bytes = value.as_bytes();
-    let (scheme, rest) = match bytes.iter().position(|byte| *byte == b' ') {
-        Some(space) => bytes.split_at(space),
-        None => (bytes, &b""[..]),
-    };
-    if scheme.is_empty() {
-        return Err(CredentialError::Missing);
-    }
-    if !scheme.eq_ignore_ascii_case(b"bearer") {
-        return Err(CredentialError::NotBearer);
-    }
-    let token = rest.trim_ascii();
-    if token.is_empty() {
-        return Err(CredentialError::Empty);
-    }
-    if !token.iter().all(u8::is_ascii_graphic) {
-        return Err(CredentialError::Malformed);
-    }
-    // All of it is ASCII, so this can't fail.
-    std::str::from_utf8(token).map_err(|_| CredentialError::Malformed)
-}
-
-#[cfg(test)]
-mod tests {
-    use http::HeaderValue;
-
-    use super::*;
-
-    fn of(values: &[&'static [u8]]) -> Result<String, CredentialError> {
-        let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
-        }
-        bearer(&headers).map(str::to_owned)
-    }
-
-    #[test]
-    fn finds_the_key_whatever_the_case_of_the_scheme() {
-        for value in [&b"Bearer k=1/2"[..], b"bearer k=1/2", b"BEARER   k=1/2"] {
-            assert_eq!(of(&[value]).as_deref(), Ok("k=1/2"));
-        }
-    }
-
-    #[test]
-    fn says_what_is_wrong() {
-        assert_eq!(of(&[]), Err(CredentialError::Missing));
-        assert_eq!(of(&[b""]), Err(CredentialError::Missing));
-        assert_eq!(of(&[b"Bearer a", b"Bearer a"]), Err(CredentialError::Repeated));
-        assert_eq!(of(&[b"Basic abc"]), Err(CredentialError::NotBearer));
-        assert_eq!(of(&[b"free-key"]), Err(CredentialError::NotBearer));
-        assert_eq!(of(&[b"Bearer"]), Err(CredentialError::Empty));
-        assert_eq!(of(&[b"Bearer  "]), Err(CredentialError::Empty));
-        assert_eq!(of(&[b"Bearer a b"]), Err(CredentialError::Malformed));
-        assert_eq!(of(&[b"Bearer \xff"]), Err(CredentialError::Malformed));
     }
 }

@@ -36,7 +36,7 @@ pub(crate) async fn list_pets(_: ApiKey, State(world): State<Arc<World>>, uri: U
     let page = LATEST.with_borrow_mut(|latest| {
         world.read(|store| match latest {
             Some(page) if page.is_of(store, query, paging) => Ok(page.clone()),
-            _ => Page::new(store, query, paging).inspect(|page| {
+            _ => CachedPage::new(store, query, paging).inspect(|page| {
                 *latest = (page.json.len() <= MAX_CACHED_BYTES).then(|| page.clone());
             }),
         })
@@ -50,7 +50,7 @@ pub(crate) async fn list_pets(_: ApiKey, State(world): State<Arc<World>>, uri: U
 
 thread_local! {
     /// The last page of this thread: most likely it is asked for again.
-    static LATEST: RefCell<Option<Page>> = const { RefCell::new(None) };
+    static LATEST: RefCell<Option<CachedPage>> = const { RefCell::new(None) };
 }
 
 /// A longer page is not cached.
@@ -58,7 +58,7 @@ const MAX_CACHED_BYTES: usize = 64 * 1024;
 
 /// A page as it is sent.
 #[derive(Clone)]
-struct Page {
+struct CachedPage {
     version: u64,
     query: ListQuery,
     paging: bool,
@@ -66,7 +66,7 @@ struct Page {
     link: Option<HeaderValue>,
 }
 
-impl Page {
+impl CachedPage {
     fn new(store: &Store, query: ListQuery, paging: bool) -> Result<Self, ApiError> {
         let page = store.page(query.after, query.limit, query.status);
         let last = page.pets.last().filter(|_| page.more && paging);

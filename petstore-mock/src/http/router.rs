@@ -21,8 +21,9 @@ use tower_service::Service as _;
 
 use super::{
     admin,
-    auth::{RequestContext, admit, bearer},
+    auth::{RequestContext, admit},
     common_headers,
+    credentials::bearer,
     error::ApiError,
     handlers::{create_pet, get_pet, list_orders, list_pets, method_not_allowed, not_found},
     params::normalize_path,
@@ -37,6 +38,9 @@ use crate::{
 
 /// How much is read of a request that a fault keeps from the service: more than that takes.
 const MAX_SKIPPED_BYTES: usize = 2 * 1024 * 1024;
+
+/// What the journal says of a delay that can't pass by itself.
+const FROZEN_NOTE: &str = "its delay waited for the clock, which was frozen";
 
 /// Answers requests; its clones share one state.
 #[derive(Clone, Debug)]
@@ -106,6 +110,10 @@ impl Service {
             let (delay, names) = faults.delay();
             names.into_iter().for_each(|name| recording.hit_by(name));
             if !delay.is_zero() {
+                if world.clock().pace() == 0.0 {
+                    recording.note(FROZEN_NOTE);
+                    warn_of_frozen_clock();
+                }
                 world.clock().sleep(delay).await;
             }
             // The time at which the response leaves: after the delay.
@@ -171,6 +179,13 @@ impl Service {
         let (operation, headers) = (context.operation, request.headers());
         self.world.faults().choose(|| RequestView { operation, key: bearer(headers).ok(), headers })
     }
+}
+
+#[expect(clippy::print_stderr, reason = "a test that hangs in silence is hard to find out about")]
+fn warn_of_frozen_clock() {
+    eprintln!(
+        "petstore-mock: a delay waits for the clock, which is frozen: advance it, or let it run"
+    );
 }
 
 fn is_administration(request: &Request) -> bool {

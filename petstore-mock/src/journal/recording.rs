@@ -117,6 +117,7 @@ impl Recording {
             reply_fields: Fields::default(),
             reply_body: Captured::default(),
             added: None,
+            note: None,
             faults: Vec::new(),
             lost: AtomicBool::new(false),
         };
@@ -156,6 +157,13 @@ impl Recording {
         let mut request = Request::new(Body::empty());
         *request.method_mut() = method.unwrap_or_else(unknown);
         Self::begin(journal, clock, caller, arrival, request).0
+    }
+
+    /// Adds what else there is to know of this exchange.
+    pub(crate) fn note(&mut self, note: &'static str) {
+        if let Some(record) = &mut self.record {
+            record.note = Some(note);
+        }
     }
 
     /// Records that a fault hits this exchange.

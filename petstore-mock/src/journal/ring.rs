@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::{
     changes::Changes,
     clock::Clock,
-    exchange::{Admission, Exchange, InFlight, KeyLabel, Keys, Moment, Record},
+    exchange::{Admission, Exchange, InFlight, KeyLabel, Masker, Moment, Record},
     operation::Operation,
     pattern::Pattern,
     real_time,
@@ -39,7 +39,7 @@ pub(crate) struct Journal {
     /// Counts arrivals and ends.
     order: AtomicU64,
     ring: Mutex<Ring>,
-    keys: Mutex<Keys>,
+    keys: Mutex<Masker>,
     audit: Mutex<Audit>,
     clock: Clock,
     changes: Changes,
@@ -192,7 +192,7 @@ impl Journal {
 
     /// Looks at what is kept, in the order it ended; the last argument is the highest number among
     /// the exchanges that the ring has forgotten.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Keys, u64) -> T) -> T {
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Masker, u64) -> T) -> T {
         let (records, forgotten) = {
             let ring = lock(&self.ring);
             (ring.records.iter().cloned().collect::<Vec<_>>(), ring.forgotten)

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::json;
 use crate::{
-    exchange::{Admission, Captured, KeyLabel, Keys, Record},
+    exchange::{Admission, Captured, KeyLabel, Masker, Record},
     operation::Operation,
     printable::printable,
 };
@@ -31,7 +31,7 @@ pub(super) enum Condition {
 
 impl Condition {
     /// Returns what a record has instead; nothing if the condition holds.
-    pub(super) fn mismatch(&self, record: &Record, keys: &Keys) -> Option<String> {
+    pub(super) fn mismatch(&self, record: &Record, keys: &Masker) -> Option<String> {
         let target = || record.target.split_once('?').unwrap_or((&*record.target, ""));
         let shown = |text: &str| printable(&keys.text(text));
         match self {
@@ -84,7 +84,7 @@ impl Condition {
     }
 
     /// Writes the condition; a key by its label.
-    pub(super) fn describe(&self, keys: &Keys) -> String {
+    pub(super) fn describe(&self, keys: &Masker) -> String {
         match self {
             Self::Key(key) => match keys.label(key) {
                 Some(label) => format!("key {label}"),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::condition::Condition;
 use crate::{
-    exchange::{Admission, Keys, Record},
+    exchange::{Admission, Masker, Record},
     operation::Operation,
 };
 
@@ -93,17 +93,17 @@ impl Pattern {
         self.and(Condition::JsonIncluding(part))
     }
 
-    pub(crate) fn matches(&self, record: &Record, keys: &Keys) -> bool {
+    pub(crate) fn matches(&self, record: &Record, keys: &Masker) -> bool {
         self.0.iter().all(|condition| condition.mismatch(record, keys).is_none())
     }
 
     /// Returns what a record has instead of what was said.
-    pub(crate) fn mismatches(&self, record: &Record, keys: &Keys) -> Vec<String> {
+    pub(crate) fn mismatches(&self, record: &Record, keys: &Masker) -> Vec<String> {
         self.0.iter().filter_map(|condition| condition.mismatch(record, keys)).collect()
     }
 
     /// Writes the pattern, without a key in it.
-    pub(crate) fn describe(&self, keys: &Keys) -> String {
+    pub(crate) fn describe(&self, keys: &Masker) -> String {
         if self.0.is_empty() {
             return "any request".to_owned();
         }

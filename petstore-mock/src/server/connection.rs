@@ -31,15 +31,16 @@ use tokio::{
 };
 
 use super::{
-    io::{Io, Transport},
+    io::ConnectionIo,
     limits::Limits,
-    socket_faults::{Cut, ResponseBody, Throttle},
-    state::Shared,
+    socket_faults::{Cut, ResponseBody},
+    state::{Shared, Transport},
+    throttle::Throttle,
     tls::Tls,
 };
 use crate::{
     fault::{At, End, How, SocketPlan},
-    http::{ApiError, BodyTimeout, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
+    http::{ApiError, BodyTimeout, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
     journal::Caller,
     real_time,
 };
@@ -54,6 +55,7 @@ const MAX_SHORT_BODY: u64 = 8 * 1024;
 const MAX_DRAINED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The first byte of every TLS connection: a handshake record (RFC 8446, section 5.1).
+#[cfg(feature = "tls")]
 const TLS_HANDSHAKE: u8 = 22;
 
 /// What all connections are served with.
@@ -62,6 +64,7 @@ pub(super) struct ServeContext {
     pub(super) service: Service,
     pub(super) limits: Limits,
     /// Where HTTP is spoken over TLS.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "there is none"))]
     pub(super) tls: Option<Tls>,
 }
 
@@ -77,23 +80,8 @@ pub(super) async fn serve(
     let _ = stream.set_nodelay(true);
     let state = Shared::new();
     let limits = server.limits;
-    let stream: Box<dyn Transport> = match &server.tls {
-        None => Box::new(stream),
-        Some(tls) => tokio::select! {
-            secured = handshake(stream, tls) => match secured {
-                Some(Ok(stream)) => stream,
-                Some(Err(stream)) => {
-                    let message = "this port speaks TLS: use https";
-                    let error = ApiError::new(ErrorCode::BadRequest, message).and_close();
-                    return refuse(stream, caller, &server, &[], &error).await;
-                }
-                None => return,
-            },
-            () = real_time::sleep(limits.head), if !limits.head.is_zero() => return,
-            () = stopped(&mut stop) => return,
-        },
-    };
-    speak(Io::new(stream, state.clone()), caller, &server, &state, stop).await;
+    let Some(stream) = secured(stream, caller, &server, &mut stop).await else { return };
+    speak(ConnectionIo::new(stream, state.clone()), caller, &server, &state, stop).await;
     let (stream, refused, head) = {
         let mut state = state.lock();
         (state.stream.take(), state.refused, std::mem::take(&mut state.head))
@@ -122,7 +110,46 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
+/// Returns the stream that HTTP is spoken on, over TLS where it is asked for; nothing where the client does
+/// not get as far as that.
+#[cfg(feature = "tls")]
+async fn secured(
+    stream: TcpStream,
+    caller: Caller,
+    server: &ServeContext,
+    stop: &mut watch::Receiver<bool>,
+) -> Option<Box<dyn Transport>> {
+    let Some(tls) = &server.tls else { return Some(Box::new(stream)) };
+    let limit = server.limits.head;
+    let handshake = tokio::select! {
+        handshake = handshake(stream, tls) => handshake?,
+        () = real_time::sleep(limit), if !limit.is_zero() => return None,
+        () = stopped(stop) => return None,
+    };
+    match handshake {
+        Ok(stream) => Some(stream),
+        Err(stream) => {
+            let message = "this port speaks TLS: use https";
+            let error = ApiError::new(crate::http::ErrorCode::BadRequest, message).and_close();
+            refuse(stream, caller, server, &[], &error).await;
+            None
+        }
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+#[expect(clippy::unused_async, reason = "as it is where there is TLS")]
+async fn secured(
+    stream: TcpStream,
+    _: Caller,
+    _: &ServeContext,
+    _: &mut watch::Receiver<bool>,
+) -> Option<Box<dyn Transport>> {
+    Some(Box::new(stream))
+}
+
 /// Secures a stream, or returns it where the client does not begin a handshake.
+#[cfg(feature = "tls")]
 async fn handshake(
     stream: TcpStream,
     tls: &Tls,
@@ -138,7 +165,7 @@ async fn handshake(
 
 /// Speaks HTTP until the client, the server, a limit or a fault ends it.
 async fn speak(
-    io: Io,
+    io: ConnectionIo,
     caller: Caller,
     server: &Arc<ServeContext>,
     state: &Shared,

@@ -2,48 +2,25 @@
 //! and swallows hyper's own refusals, which have no body.
 
 use std::{
-    fmt, io,
+    io,
     pin::Pin,
     task::{Context, Poll, ready},
 };
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::state::Shared;
-#[cfg(feature = "tls")]
-use super::tls::TlsConnection;
+use super::state::{Shared, Transport};
 use crate::{fault::How, http::ErrorCode};
-
-/// A stream over a socket.
-pub(super) trait Transport: AsyncRead + AsyncWrite + fmt::Debug + Send + Unpin {
-    fn socket(&self) -> &TcpStream;
-}
-
-impl Transport for TcpStream {
-    fn socket(&self) -> &TcpStream {
-        self
-    }
-}
-
-#[cfg(feature = "tls")]
-impl Transport for TlsConnection {
-    fn socket(&self) -> &TcpStream {
-        self.get_ref().0
-    }
-}
 
 /// A stream on its way through hyper; dropped, it leaves the stream in the state of the connection.
 #[derive(Debug)]
-pub(super) struct Io {
+pub(super) struct ConnectionIo {
     /// Always there: only dropping takes it.
     stream: Option<Box<dyn Transport>>,
     state: Shared,
 }
 
-impl Io {
+impl ConnectionIo {
     pub(super) fn new(stream: Box<dyn Transport>, state: Shared) -> Self {
         Self { stream: Some(stream), state }
     }
@@ -53,7 +30,7 @@ impl Io {
     }
 }
 
-impl AsyncRead for Io {
+impl AsyncRead for ConnectionIo {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -66,7 +43,7 @@ impl AsyncRead for Io {
     }
 }
 
-impl AsyncWrite for Io {
+impl AsyncWrite for ConnectionIo {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -122,7 +99,7 @@ impl AsyncWrite for Io {
     }
 }
 
-impl Drop for Io {
+impl Drop for ConnectionIo {
     fn drop(&mut self) {
         self.state.lock().stream = self.stream.take();
     }

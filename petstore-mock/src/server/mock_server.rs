@@ -75,6 +75,7 @@ impl MockServer {
         let listener = Arc::new(Listener::new(listener));
         let (stop, stopped) = watch::channel(false);
         let scheme = if tls.is_some() { "https" } else { "http" };
+        #[cfg_attr(not(feature = "tls"), expect(clippy::clone_on_copy, reason = "there is none"))]
         let context = Arc::new(ServeContext { service, limits, tls: tls.clone() });
         let task = tokio::spawn({
             let listener = Arc::clone(&listener);

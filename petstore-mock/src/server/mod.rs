@@ -10,9 +10,18 @@ mod mock_server;
 mod socket_faults;
 mod state;
 mod thread;
-#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
+mod throttle;
+#[cfg(feature = "tls")]
 mod tls;
 
+/// What stands for TLS where the feature `tls` is off: nothing that could be made.
+#[cfg(not(feature = "tls"))]
+mod tls {
+    pub(super) type Tls = std::convert::Infallible;
+}
+
+#[cfg(all(feature = "tls", feature = "cli"))]
+pub(crate) use self::tls::connect_tls;
 pub use self::{
     builder::{Builder, StartError},
     limits::Limits,

@@ -1,14 +1,39 @@
 //! What the parts of one connection share: what it waits for, since when, and how it ends.
 
 use std::{
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use tokio::sync::Notify;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    sync::Notify,
+};
 
-use super::{io::Transport, limits::Limits, socket_faults::Throttle};
+#[cfg(feature = "tls")]
+use super::tls::TlsConnection;
+use super::{limits::Limits, throttle::Throttle};
 use crate::{fault::How, http::ErrorCode, real_time};
+
+/// A stream over a socket.
+pub(super) trait Transport: AsyncRead + AsyncWrite + fmt::Debug + Send + Unpin {
+    fn socket(&self) -> &TcpStream;
+}
+
+impl Transport for TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
+    }
+}
+
+#[cfg(feature = "tls")]
+impl Transport for TlsConnection {
+    fn socket(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
 
 /// How much of the beginning of a head is remembered, for the record of a refusal.
 const MAX_REMEMBERED_BYTES: usize = 256;

@@ -80,8 +80,8 @@ impl Log {
         let mut bytes = Vec::new();
         found.read_to_end(&mut bytes)?;
         let is_new = bytes.is_empty();
-        let Content { store, end, commits } =
-            if is_new { Content { store: first, end: 0, commits: 0 } } else { read(&bytes)? };
+        let LogContent { store, end, commits } =
+            if is_new { LogContent { store: first, end: 0, commits: 0 } } else { read(&bytes)? };
         drop(bytes);
         if commits == 1 {
             let file = found.try_clone()?;
@@ -171,19 +171,19 @@ fn line(edits: &[Edit]) -> io::Result<Vec<u8>> {
 }
 
 /// What a file holds, and where its last whole line ends.
-struct Content {
+struct LogContent {
     store: Store,
     end: u64,
     commits: usize,
 }
 
-fn read(bytes: &[u8]) -> Result<Content, DataError> {
+fn read(bytes: &[u8]) -> Result<LogContent, DataError> {
     let Some(mut rest) = bytes.strip_prefix(FORMAT.as_bytes()) else {
         let version = bytes.strip_prefix(FORMAT_NAME.as_bytes()).ok_or(DataError::Foreign)?;
         let version = version.split(|byte| *byte == b'\n').next().unwrap_or_default();
         return Err(DataError::Later(String::from_utf8_lossy(version).into_owned()));
     };
-    let mut content = Content { store: Store::default(), end: FORMAT.len() as u64, commits: 0 };
+    let mut content = LogContent { store: Store::default(), end: FORMAT.len() as u64, commits: 0 };
     while !rest.is_empty() {
         let damaged =
             |what: &str| DataError::Damaged(format!("line {}: {what}", content.commits + 2));

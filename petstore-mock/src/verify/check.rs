@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use super::Times;
 use crate::{
-    exchange::{Keys, Record},
+    exchange::{Masker, Record},
     journal::Journal,
     pattern::Pattern,
     printable::printable,
@@ -89,7 +89,7 @@ fn show(
     text: &mut String,
     pattern: &Pattern,
     records: &[Arc<Record>],
-    keys: &Keys,
+    keys: &Masker,
     matching: bool,
 ) {
     let mut near: Vec<_> =

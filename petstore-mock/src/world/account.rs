@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{KeyUsage, QuotaUsage};
 use crate::{
-    ban::Record,
+    ban::BanRecord,
     clock::instant,
     exchange::KeyLabel,
     plan::Plan,
@@ -38,14 +38,14 @@ pub(crate) struct Account {
     /// Number and plan of the key, and how it may be shown.
     pub(super) label: Arc<KeyLabel>,
     pub(super) allowance: Allowance,
-    pub(super) record: Record,
+    pub(super) record: BanRecord,
 }
 
 impl Account {
     pub(super) fn new(label: KeyLabel, settings: &Settings) -> Self {
         let plan = label.plan();
         let allowance = Allowance::new(plan.per_minute(), plan.per_day(), settings.window);
-        Self { label: Arc::new(label), allowance, record: Record::default() }
+        Self { label: Arc::new(label), allowance, record: BanRecord::default() }
     }
 
     /// Lets a request in or refuses it.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::accounts::Accounts;
 use crate::{
-    ban::Record,
+    ban::BanRecord,
     plan::Plan,
     quota::{Allowance, Used},
     state::{ChangeError, Content, Order, PetList, Store, StoredPet},
@@ -52,7 +52,7 @@ struct KeyState {
     plan: Plan,
     minute: Used,
     day: Used,
-    record: Record,
+    record: BanRecord,
 }
 
 impl Snapshot {
@@ -140,7 +140,7 @@ pub(super) struct Restored {
     number: u32,
     plan: Plan,
     allowance: Allowance,
-    record: Record,
+    record: BanRecord,
 }
 
 impl Restored {

@@ -47,6 +47,7 @@ pub(crate) struct World {
     accounts: Mutex<Accounts>,
     /// Shared with who writes it to a file.
     store: Arc<Mutex<Store>>,
+    #[cfg_attr(not(feature = "data"), expect(dead_code, reason = "there is none"))]
     data: Option<Data>,
     /// What `reset` goes back to.
     first: First,
@@ -183,28 +184,28 @@ impl World {
 
     /// Returns whether changes can be made: not while the data file can't be written.
     pub(crate) async fn is_ready(&self) -> bool {
-        match &self.data {
-            Some(data) => data.is_ready().await,
-            None => true,
+        #[cfg(feature = "data")]
+        if let Some(data) = &self.data {
+            return data.is_ready().await;
         }
+        true
     }
 
     /// Makes a change of the store; it is there when this returns. Returns the id of the pet it is
     /// about.
     pub(crate) async fn change(&self, change: Change) -> Result<Option<i64>, ChangeError> {
-        match &self.data {
-            Some(data) => data.change(change).await,
-            None => {
-                let applied = self.store().change(change)?;
-                let Applied { id, old } = applied;
-                free(old);
-                Ok(id)
-            }
+        #[cfg(feature = "data")]
+        if let Some(data) = &self.data {
+            return data.change(change).await;
         }
+        let Applied { id, old } = self.store().change(change)?;
+        free(old);
+        Ok(id)
     }
 
     /// Stops keeping the store in a file, if it is kept there; from now on it can't be changed.
     pub(crate) fn close(&self) {
+        #[cfg(feature = "data")]
         if let Some(data) = &self.data {
             data.close();
         }

@@ -35,7 +35,7 @@ fn the_help_names_its_commands_and_flags() {
     Commands:
       serve        Serves until SIGINT or SIGTERM; so does the mock without a command
       exec         Serves while another command runs, and ends as that ends
-      health       Asks a mock whether it serves: exit status 0 if it does
+      health       Asks a mock whether it is ready: exit status 0 if it is
       openapi      Prints the OpenAPI document of the service
       completions  Prints a script by which a shell completes the commands and flags of petstore-mock
       help         Print this message or the help of the given subcommand(s)
@@ -96,6 +96,16 @@ fn the_help_names_its_commands_and_flags() {
 
               A pet that was answered 201 is there after the process was killed. The seed is for a new
               or empty file only. One petstore-mock at a time can use a file.
+
+          --faults <FILE>
+              JSON file with an array of faults that are there from the start.
+
+              Each is what POST /_mock/faults takes, such as {"operation": "listPets", "effect":
+              {"status": 503}}.
+
+          --start-at <DATE>
+              Date at which the mock's clock starts, such as 2030-12-04 or 2030-12-04T23:59:00Z
+              (default: now)
     "#);
 }
 

@@ -94,7 +94,7 @@ pub(super) async fn scale(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Target {
+struct NewTime {
     now: String,
 }
 
@@ -103,7 +103,7 @@ pub(super) async fn set(
     State(world): State<Arc<World>>,
     body: AdminBody,
 ) -> Result<Response, ApiError> {
-    let Target { now } = input::read(&body, "{\"now\": \"2030-12-05T00:00:00Z\"}")?;
+    let NewTime { now } = input::read(&body, "{\"now\": \"2030-12-05T00:00:00Z\"}")?;
     let at = clock::parse_date(&now).map_err(|error| input::invalid(format!("`now`: {error}")))?;
     if at < world.clock().now() {
         let date = HttpDate::from(world.clock().now());

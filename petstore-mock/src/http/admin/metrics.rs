@@ -22,7 +22,7 @@ pub(super) async fn metrics(State(world): State<Arc<World>>) -> Response {
 }
 
 fn text(world: &World) -> String {
-    let mut page = Page::default();
+    let mut page = MetricsText::default();
     page.family("requests_total", "counter", "Requests to the service, by operation and status.");
     for ((operation, status), count) in world.journal().tally() {
         let operation = operation.map_or("none", |operation| operation.name());
@@ -51,7 +51,7 @@ fn text(world: &World) -> String {
     page.0
 }
 
-fn quotas(world: &World, page: &mut Page) {
+fn quotas(world: &World, page: &mut MetricsText) {
     let keys = world.usage();
     let quotas = || {
         let of =
@@ -76,9 +76,9 @@ fn quotas(world: &World, page: &mut Page) {
 
 /// The page as it grows. Writing to a string does not fail.
 #[derive(Default)]
-struct Page(String);
+struct MetricsText(String);
 
-impl Page {
+impl MetricsText {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP petstore_mock_{name} {help}");
         let _ = writeln!(self.0, "# TYPE petstore_mock_{name} {kind}");
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn writes_what_prometheus_reads() {
-        let mut page = Page::default();
+        let mut page = MetricsText::default();
         page.family("x_total", "counter", "What it is.");
         page.sample("x_total", &[], 1);
         page.sample("x_total", &[("a", "b\\\"c\nd"), ("e", "f")], 2.5);

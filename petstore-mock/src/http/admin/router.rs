@@ -18,7 +18,8 @@ use http::{
 use super::{assets, clock, events, keys, metrics, reports, requests, state};
 use crate::{
     http::{
-        auth::{RequestContext, bearer},
+        auth::RequestContext,
+        credentials::bearer,
         error::{ApiError, ErrorCode},
     },
     openapi::OpenApi,

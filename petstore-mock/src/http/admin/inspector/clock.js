@@ -34,6 +34,10 @@ export function start() {
   }
   find("#advance").addEventListener("submit", attempt((event) =>
     advance(Number(new FormData(event.target).get("seconds")))));
+  find("#set-clock").addEventListener("submit", attempt(async (event) => {
+    await post("/clock/set", { now: `${new FormData(event.target).get("now")}Z` });
+    await refresh();
+  }));
   find("#freeze").addEventListener("click", attempt(async () => {
     await post(frozen ? "/clock/resume" : "/clock/freeze");
     await refresh();

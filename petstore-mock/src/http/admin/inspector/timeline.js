@@ -9,7 +9,7 @@ const [HEIGHT, LEFT, BOTTOM, TOP] = [180, 40, 160, 14];
 
 let keys = [];
 let exchanges = [];
-/** Until the reader chooses a key, it is the one that was used last. */
+/** Until the reader chooses a key, it is one that is banned, or else the busiest. */
 let chosen = "";
 
 export function learnKeys(known) {
@@ -25,8 +25,7 @@ export function learnExchanges(known) {
 }
 
 export function render() {
-  const used = exchanges.findLast(({ key }) => keys.some(({ label }) => label === key));
-  const key = keys.find(({ id }) => String(id) === chosen) ?? keys.find(({ label }) => label === used?.key) ?? keys[0];
+  const key = keys.find(({ id }) => String(id) === chosen) ?? keys.find(isBanned) ?? busiest();
   if (!key) return;
   find("#timeline-key").value = key.id;
   const now = time.now();
@@ -53,6 +52,13 @@ export function render() {
   find("#chart-text").textContent =
     `${key.label}: ${own.length} requests in the last five minutes, ${refused} refused; ` +
     `at most ${counted.length === 0 ? 0 : most} of ${limit} in one minute.`;
+}
+
+const isBanned = ({ bannedUntil }) => bannedUntil > time.now();
+
+function busiest() {
+  const requests = ({ label }) => exchanges.filter(({ key }) => key === label).length;
+  return keys.reduce((most, key) => (most && requests(most) >= requests(key) ? most : key), undefined);
 }
 
 /** Counts the requests that were let in, within each of the clock's minutes. */

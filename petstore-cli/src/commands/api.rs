@@ -1,0 +1,242 @@
+//! `petstore api`: any request.
+
+use std::path::{Path, PathBuf};
+
+use http::{HeaderMap, StatusCode};
+use petstore_client::operations::RawRequest;
+use petstore_client::{Client, Method};
+use serde_json::{Map, Value};
+
+use super::dry_run;
+use crate::context::{Context, Purpose};
+use crate::error::{CliError, Invalid, Kind};
+use crate::escape::{self, to_text};
+use crate::output::{ANY, Output, OutputFormat};
+
+/// Send any request.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Api {
+    /// the path, relative to the base URL; it may hold a query
+    path: String,
+
+    /// [default: GET, or POST with fields or an input]
+    #[arg(short = 'X', long, value_name = "METHOD")]
+    method: Option<Method>,
+
+    /// add a query parameter; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    query: Vec<(String, String)>,
+
+    /// add a text field; may be repeated
+    #[arg(short = 'f', long = "raw-field", value_name = "NAME=VALUE", value_parser = pair)]
+    raw_fields: Vec<(String, String)>,
+
+    /// add a field: number, true, false, null, text, or @FILE; may be repeated
+    #[arg(short = 'F', long = "field", value_name = "NAME=VALUE", value_parser = pair)]
+    typed_fields: Vec<(String, String)>,
+
+    /// send a file as the body; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["raw_fields", "typed_fields"])]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    input: Option<PathBuf>,
+
+    /// add a header; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    headers: Vec<(String, String)>,
+
+    /// show the status and the headers of the response too
+    #[arg(short, long)]
+    include: bool,
+
+    /// follow the links to the next page, and make one list of all
+    #[arg(long, conflicts_with_all = ["include", "input"])]
+    paginate: bool,
+
+    /// show the request and send nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Splits `NAME=VALUE`.
+fn pair(text: &str) -> Result<(String, String), Invalid> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Invalid::new("is not NAME=VALUE")),
+    }
+}
+
+/// Splits `NAME: VALUE`.
+fn header(text: &str) -> Result<(String, String), Invalid> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(Invalid::new("is not `NAME: VALUE`")),
+    }
+}
+
+impl Api {
+    /// Returns whether it may change something at the service.
+    pub(crate) fn changes(&self) -> bool {
+        let sends = self.input.is_some() || !self.raw_fields.is_empty();
+        match &self.method {
+            Some(method) => !method.is_safe(),
+            None => sends || !self.typed_fields.is_empty(),
+        }
+    }
+
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let output = context.output_or(OutputFormat::Json, ANY)?;
+        let (dry_run, paginate, include) = (self.dry_run, self.paginate, self.include);
+        let purpose = Purpose { noun: "request", changes: self.changes() };
+        let body = self.body(context)?;
+        if dry_run {
+            let client = dry_run::client(context)?;
+            let request = self.request(&client, body).build()?;
+            return dry_run::show(context, output, &request);
+        }
+        let client = context.client(purpose).await?;
+        let request = self.request(&client, body);
+        if paginate {
+            return all_pages(context, output, request).await;
+        }
+        let response = match request.send().await {
+            Ok(response) => response,
+            Err(error) => {
+                if let (true, Some(status), Some(headers)) =
+                    (include, error.status(), error.headers())
+                {
+                    let body = error.body().map(|body| String::from_utf8_lossy(body));
+                    let body = body.as_deref().map(escape::lines).unwrap_or_default();
+                    context.ui.text(&format!("{}{body}\n", head(status, headers)));
+                }
+                return Err(error.into());
+            }
+        };
+        if include {
+            context.print(&head(response.meta().status(), response.meta().headers()))?;
+        }
+        write_body(context, output, &response)
+    }
+
+    /// Puts the request together; `-f` and `-F` are the query of a `GET`.
+    fn request(self, client: &Client, body: Body) -> RawRequest {
+        let sends = !matches!(body, Body::None);
+        let method = self.method.unwrap_or(if sends { Method::POST } else { Method::GET });
+        let reads = method == Method::GET || method == Method::HEAD;
+        let mut request = client.request(method, &self.path);
+        for (name, value) in &self.headers {
+            request = request.header(name, value.as_str());
+        }
+        request = request.queries(self.query);
+        match body {
+            Body::None => request,
+            Body::Bytes(bytes) => request.body("application/json", bytes),
+            Body::Fields(fields) if reads => {
+                request.queries(fields.into_iter().map(|(name, value)| match value {
+                    Value::String(text) => (name, text),
+                    other => (name, to_text(&other)),
+                }))
+            }
+            Body::Fields(fields) => request.json(&fields),
+        }
+    }
+
+    /// Reads what is sent along.
+    fn body(&self, context: &mut Context) -> Result<Body, CliError> {
+        if let Some(file) = &self.input {
+            return Ok(Body::Bytes(context.read(file, "the body")?));
+        }
+        let mut fields = Map::new();
+        for (name, text) in &self.raw_fields {
+            fields.insert(name.clone(), Value::String(text.clone()));
+        }
+        for (name, text) in &self.typed_fields {
+            let value = match text.strip_prefix('@') {
+                Some(file) => {
+                    let bytes = context.read(Path::new(file), "a field")?;
+                    let text = String::from_utf8(bytes);
+                    text.map_err(|_| CliError::new(Kind::Input, format!("{file} is not UTF-8")))?
+                        .into()
+                }
+                None => typed(text),
+            };
+            fields.insert(name.clone(), value);
+        }
+        Ok(if fields.is_empty() { Body::None } else { Body::Fields(fields) })
+    }
+}
+
+/// What is sent along with a request.
+enum Body {
+    None,
+    Bytes(Vec<u8>),
+    Fields(Map<String, Value>),
+}
+
+/// Makes one list of all pages.
+async fn all_pages(
+    context: &Context,
+    mut output: Output,
+    request: RawRequest,
+) -> Result<(), CliError> {
+    let mut pages = request.pages();
+    while let Some(page) = pages.try_next().await? {
+        let rows = serde_json::from_slice::<Vec<Value>>(&page).map_err(|_| {
+            CliError::new(
+                Kind::Decode,
+                "the response is not a JSON array, which `--paginate` needs",
+            )
+        })?;
+        output.rows(&rows)?;
+    }
+    context.finish(output)
+}
+
+/// Returns the value that a text looks like: a whole number, a truth value, `null`, or text.
+fn typed(text: &str) -> Value {
+    match text {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        "null" => Value::Null,
+        number => number.parse::<i64>().map_or_else(|_| text.into(), Value::from),
+    }
+}
+
+fn write_body(context: &mut Context, output: Output, body: &[u8]) -> Result<(), CliError> {
+    match serde_json::from_slice::<Value>(body) {
+        Ok(document) => output.document(&document),
+        Err(_) if context.options.jq.is_some() => {
+            Err(CliError::new(Kind::Decode, "the response is not JSON, which `--jq` needs"))
+        }
+        Err(_) if context.options.screen.is_terminal => {
+            context.print(&escape::lines(&String::from_utf8_lossy(body)))
+        }
+        Err(_) => context.write(body),
+    }
+}
+
+fn head(status: StatusCode, headers: &HeaderMap) -> String {
+    let mut head = format!("HTTP {status}\n");
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        head += &format!("{name}: {}\n", escape::line(&value));
+    }
+    head + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn takes_a_text_for_what_it_looks_like() {
+        assert_eq!([typed("7"), typed("-7"), typed("7.5")], [json!(7), json!(-7), json!("7.5")]);
+        assert_eq!(
+            [typed("true"), typed("null"), typed("Rex")],
+            [json!(true), json!(null), json!("Rex")]
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! The command line: what can be typed, and which command it starts.
+
+use clap::{ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use super::import::Import;
+use super::{api, auth, config, data, doctor, help, limits};
+use crate::context::Context;
+use crate::env::Env;
+use crate::error::CliError;
+use crate::global::GlobalArgs;
+
+/// The columns of the help.
+const WIDTH: usize = 80;
+
+#[derive(Debug, Parser)]
+#[command(name = "petstore", version, subcommand_required = true)]
+/// List, create and import pets of a Pet Store service.
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Cmd,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cmd {
+    /// List, create, import and export pets.
+    #[command(subcommand, alias = "pet")]
+    Pets(Pets),
+    /// Show the store.
+    #[command(subcommand)]
+    Store(Store),
+    Api(Box<api::Api>),
+    #[command(aliases = ["rate-limit", "rate-limits"])]
+    Limits(limits::Limits),
+    /// Log in, log out, check the API key.
+    #[command(subcommand)]
+    Auth(Auth),
+    /// Show and change settings and profiles.
+    #[command(subcommand)]
+    Config(config::Config),
+    Doctor(doctor::Doctor),
+    #[cfg(feature = "mock")]
+    Mock(Box<crate::commands::mock::Mock>),
+    #[command(alias = "completion")]
+    Completions(help::Completions),
+    Man(help::Man),
+    Help(help::Help),
+    /// Print the version.
+    #[command(hide = true)]
+    Version,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Pets {
+    #[command(visible_alias = "ls")]
+    List(data::List),
+    #[command(visible_alias = "add")]
+    Create(data::Create),
+    #[command(visible_alias = "show")]
+    Get(data::Get),
+    Import(Import),
+    Export(data::Export),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Store {
+    Orders(data::Orders),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Auth {
+    Login(auth::Login),
+    Status(auth::Status),
+    Logout(auth::Logout),
+}
+
+/// Returns all that can be typed, with the texts of the help.
+pub(crate) fn tree() -> Command {
+    lay_out(Args::command().term_width(WIDTH), "")
+}
+
+/// Reads the arguments.
+pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
+    let width = env.columns().unwrap_or(WIDTH).clamp(40, WIDTH);
+    let matches = tree().term_width(width).try_get_matches_from(&env.args)?;
+    Args::from_arg_matches(&matches)
+}
+
+/// Gives a command and those below it the layout of the help: examples first, then the options, then
+/// notes.
+fn lay_out(command: Command, path: &str) -> Command {
+    let help = clap::Arg::new("help").short('h').long("help");
+    let help = help.action(ArgAction::Help).help("print this help");
+    let is_leaf = command.get_subcommands().next().is_none();
+    let words = command.get_positionals().map(|arg| match arg.is_required_set() {
+        true => format!(" {}", arg.get_id().as_str().to_uppercase()),
+        false => format!(" [{}]", arg.get_id().as_str().to_uppercase()),
+    });
+    let words: String = words.collect();
+    let own =
+        if is_leaf { format!(" [options]{words}") } else { " <command> [options]".to_owned() };
+    let usage = format!("petstore{path}{own}");
+    let text = help::text(path.trim_start());
+    let text = match (text, is_leaf) {
+        (Some(text), _) => text.to_owned(),
+        (None, true) => "{all-args}{after-help}".to_owned(),
+        (None, false) => format!(
+            "Commands:\n{{subcommands}}\n\nExamples and options: petstore{path} <command> --help\n"
+        ),
+    };
+    let command = command
+        .disable_help_flag(true)
+        .disable_help_subcommand(true)
+        .arg(help)
+        .override_usage(usage)
+        .help_template(format!("{{about-with-newline}}\nUsage: {{usage}}\n\n{text}"));
+    if path.trim() == "mock" {
+        return command;
+    }
+    command.mut_subcommands(|inner| {
+        let path = format!("{path} {}", inner.get_name());
+        lay_out(inner, &path)
+    })
+}
+
+impl Cmd {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        match self {
+            Self::Pets(Pets::List(list)) => list.run(context).await,
+            Self::Pets(Pets::Create(create)) => create.run(context).await,
+            Self::Pets(Pets::Get(get)) => get.run(context).await,
+            Self::Pets(Pets::Import(import)) => import.run(context).await,
+            Self::Pets(Pets::Export(export)) => export.run(context).await,
+            Self::Store(Store::Orders(orders)) => orders.run(context).await,
+            Self::Api(api) => api.run(context).await,
+            Self::Limits(limits) => limits.run(context).await,
+            Self::Auth(Auth::Login(login)) => login.run(context).await,
+            Self::Auth(Auth::Status(status)) => status.run(context).await,
+            Self::Auth(Auth::Logout(logout)) => logout.run(context),
+            Self::Config(config) => config.run(context),
+            Self::Doctor(doctor) => doctor.run(context).await,
+            #[cfg(feature = "mock")]
+            Self::Mock(mock) => mock.run(context).await,
+            Self::Completions(completions) => completions.run(context),
+            Self::Man(man) => man.run(context),
+            Self::Help(help) => help.run(context),
+            Self::Version => context.print(concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n")),
+        }
+    }
+
+    /// Returns whether the command needs the configuration; others work with a broken one too.
+    pub(crate) fn needs_settings(&self) -> bool {
+        match self {
+            Self::Config(config) => config.needs_settings(),
+            #[cfg(feature = "mock")]
+            Self::Mock(_) => false,
+            Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Help(_)
+            | Self::Version => false,
+            _ => true,
+        }
+    }
+
+    /// Returns whether the command handles signals itself.
+    pub(crate) fn handles_signals(&self) -> bool {
+        #[cfg(feature = "mock")]
+        if matches!(self, Self::Mock(_)) {
+            return true;
+        }
+        matches!(self, Self::Pets(Pets::Import(_)))
+    }
+
+    /// Returns whether the command may change something at the service.
+    pub(crate) fn changes(&self) -> bool {
+        match self {
+            Self::Pets(Pets::Create(_)) => true,
+            Self::Api(api) => api.changes(),
+            _ => false,
+        }
+    }
+}

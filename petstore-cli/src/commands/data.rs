@@ -1,0 +1,253 @@
+//! `petstore pets …` and `petstore store …`: the service's data.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use petstore_client::operations::ListPets;
+use petstore_client::{Client, ErrorKind, More, NewPet, PetStatus};
+
+use super::dry_run;
+use crate::context::{Context, Purpose, READS, input_name};
+use crate::error::{CliError, Invalid, Kind};
+use crate::output::{ANY, OutputFormat, Shape};
+
+/// The most pets that a page may have.
+const MAX_PAGE: u32 = 100;
+
+pub(crate) const PETS: Shape =
+    Shape { noun: "pets", fields: &["id", "name", "categoryId", "status"] };
+
+/// Parses a status: the service's three.
+fn status() -> impl TypedValueParser<Value = PetStatus> {
+    PossibleValuesParser::new(["available", "pending", "sold"]).map(PetStatus::from)
+}
+
+fn identifier(text: &str) -> Result<i64, Invalid> {
+    text.parse().map_err(|_| Invalid::new("is not a whole number of 64 bits"))
+}
+
+fn page_size(text: &str) -> Result<u32, Invalid> {
+    let size: u32 = text.parse().map_err(|_| Invalid::new("is not a whole number"))?;
+    if (1..=MAX_PAGE).contains(&size) {
+        return Ok(size);
+    }
+    let invalid = Invalid::new(": a page has 1 to 100 pets");
+    Err(match size {
+        0 => invalid,
+        size => invalid.hint(format!("`--max {size}` lists {size} pets over several pages")),
+    })
+}
+
+fn at_least_one(text: &str) -> Result<usize, Invalid> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| Invalid::new("is not a number of at least 1"))
+}
+
+fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> ListPets {
+    let mut list = client.pets().list();
+    if let Some(limit) = limit {
+        list = list.limit(limit);
+    }
+    match status {
+        Some(status) => list.status(status),
+        None => list,
+    }
+}
+
+/// List pets: the first page, unless --max or --all is given.
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    /// only available, pending or sold pets
+    #[arg(long, value_parser = status(), hide_possible_values = true)]
+    status: Option<PetStatus>,
+
+    /// at most N pets, over as many pages as needed
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least_one)]
+    max: Option<usize>,
+
+    /// all pages
+    #[arg(long, conflicts_with = "max")]
+    all: bool,
+
+    /// pets per page, 1 to 100 [default: 20; with --max or --all 100]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = page_size)]
+    limit: Option<u32>,
+
+    /// exit with 8 if there may be more pets
+    #[arg(long)]
+    fail_if_truncated: bool,
+}
+
+impl List {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let mut output = context.output(PETS)?;
+        let client = context.client(READS).await?;
+        let fewest = |max: usize| u32::try_from(max).unwrap_or(MAX_PAGE).min(MAX_PAGE);
+        let limit = self.limit.or(self.max.map(fewest)).or(self.all.then_some(MAX_PAGE));
+        let mut pages = select(&client, limit, self.status).pages();
+        let (mut more, mut count) = (More::No, 0);
+        while let Some(page) = pages.try_next().await? {
+            more = page.more();
+            let wanted = self.max.map_or(page.len(), |max| page.len().min(max - count));
+            if wanted < page.len() {
+                more = More::Yes;
+            }
+            output.rows(page.get(..wanted).unwrap_or_default())?;
+            count += wanted;
+            if !self.all && self.max.is_none_or(|max| count >= max) {
+                break;
+            }
+        }
+        context.finish(output)?;
+        let missing = match more {
+            More::Yes => "there are more pets; `--max N` or `--all` lists them",
+            More::Maybe => "there may be more pets",
+            _ => return Ok(()),
+        };
+        if self.fail_if_truncated {
+            return Err(CliError::new(Kind::Partial, missing));
+        }
+        context.ui.note(missing);
+        Ok(())
+    }
+}
+
+/// Show a pet. The service removes this on 5 December 2030.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Get {
+    /// the pet's identifier
+    #[arg(allow_negative_numbers = true, value_parser = identifier)]
+    id: i64,
+}
+
+impl Get {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let output = context.output(PETS)?;
+        let client = context.client(READS).await?;
+        #[expect(deprecated, reason = "offered as long as the service offers it")]
+        let pet = client.pets().get(self.id).await;
+        let pet = pet.map_err(|error| match error {
+            error if error.kind() == ErrorKind::Gone => {
+                let other =
+                    format!("petstore pets list --all --jq 'map(select(.id == {}))'", self.id);
+                CliError::new(
+                    Kind::NotFound,
+                    "the service has removed `pets get` (410 operation_removed)",
+                )
+                .hint(format!("use `{other}`"))
+            }
+            error if error.is_not_found() && error.code() != Some("route_not_found") => {
+                CliError::new(Kind::NotFound, format!("no pet {}", self.id))
+                    .hint("`petstore pets list` shows the pets there are")
+            }
+            error => error.into(),
+        })?;
+        output.document(&*pet)
+    }
+}
+
+/// Create a pet.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Create {
+    /// the animal's name
+    #[arg(required_unless_present = "file")]
+    name: Option<String>,
+
+    /// the identifier of its category
+    #[arg(long, value_name = "N", allow_negative_numbers = true, required_unless_present = "file")]
+    #[arg(value_parser = identifier)]
+    category_id: Option<i64>,
+
+    /// available, pending or sold; the service decides without one
+    #[arg(long, value_parser = status(), hide_possible_values = true)]
+    status: Option<PetStatus>,
+
+    /// read the pet from a JSON file; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "category_id", "status"])]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    file: Option<PathBuf>,
+
+    /// show the request and send nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Create {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let dry_run = self.dry_run;
+        let output = context.output(if dry_run { ANY } else { PETS })?;
+        let pet = self.pet(context)?;
+        if dry_run {
+            let request = dry_run::client(context)?.pets().create(&pet).build()?;
+            return dry_run::show(context, output, &request);
+        }
+        let client = context.client(Purpose { noun: "pet", changes: true }).await?;
+        let created = client.pets().create(&pet).await?;
+        context.ui.done("created");
+        output.document(&*created)
+    }
+
+    fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {
+        if let Some(file) = self.file {
+            let bytes = context.read(&file, "a pet")?;
+            let invalid = |problem: serde_json::Error| {
+                let problem = format!("{} holds no pet: {problem}", input_name(&file));
+                CliError::new(Kind::Input, problem)
+                    .hint(r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#)
+            };
+            return serde_json::from_slice(&bytes).map_err(invalid);
+        }
+        let (Some(name), Some(category)) = (self.name, self.category_id) else {
+            return Err(CliError::usage("`pets create` needs a name and --category-id"));
+        };
+        let pet = NewPet::new(name, category);
+        Ok(match self.status {
+            Some(status) => pet.with_status(status),
+            None => pet,
+        })
+    }
+}
+
+/// Write all pets.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Export {
+    /// only available, pending or sold pets
+    #[arg(long, value_parser = status(), hide_possible_values = true)]
+    status: Option<PetStatus>,
+}
+
+impl Export {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let mut output = context.output_or(OutputFormat::Ndjson, PETS)?;
+        let client = context.client(READS).await?;
+        let list = select(&client, Some(MAX_PAGE), self.status);
+        let first = list.clone().limit(1);
+        let mut pages = list.pages();
+        let (mut more, mut count) = (More::No, 0);
+        while let Some(page) = pages.try_next().await? {
+            more = page.more();
+            count += 1;
+            output.rows(&page)?;
+        }
+        context.finish(output)?;
+        // The last page is full, and the service offers no next one. That is the end where the
+        // service does offer next pages: it did before, or does for a page of one.
+        if more == More::No || count > 1 || first.send().await?.more() == More::Yes {
+            return Ok(());
+        }
+        Err(CliError::new(Kind::Partial, "there may be more pets: the last page is full"))
+    }
+}
+
+/// List orders.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Orders {}
+
+impl Orders {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let output = context.output(Shape { noun: "orders", fields: &[] })?;
+        let client = context.client(READS).await?;
+        let orders = client.store().orders().await?;
+        output.document(&*orders)
+    }
+}

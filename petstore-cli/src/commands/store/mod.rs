@@ -1,5 +1,0 @@
-//! `petstore store …`: the store.
-
-mod orders;
-
-pub(crate) use orders::Orders;

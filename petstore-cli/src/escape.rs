@@ -1,0 +1,108 @@
+//! Escapes text from the service before it meets a terminal.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// Returns whether a character can move the cursor, hide text or change its order: C0, DEL, C1,
+/// the bidirectional controls, zero-width characters, line separators and tags.
+pub(crate) fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Returns text for one line: what is harmful, and a backslash, becomes an escape such as `\n`,
+/// `\\` or `\u{202e}`, so that no two texts look the same.
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
+    escape(text, |c| c == '\\' || is_harmful(c), readable)
+}
+
+/// Returns text for several lines: the same, with backslashes, line breaks and tabs left as they are.
+pub(crate) fn lines(text: &str) -> Cow<'_, str> {
+    escape(text, |c| !matches!(c, '\n' | '\t') && is_harmful(c), readable)
+}
+
+/// Returns a JSON document in which every harmful character is written as `\uXXXX`.
+fn json(text: &str) -> Cow<'_, str> {
+    escape(text, is_harmful, |c, out| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    })
+}
+
+/// Returns a document on one line.
+pub(crate) fn to_text(document: &Value) -> String {
+    json(&document.to_string()).into_owned()
+}
+
+/// Returns text as one word of a POSIX shell.
+pub(crate) fn shell(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn readable(c: char, out: &mut String) {
+    match c {
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        c => drop(write!(out, "\\u{{{:x}}}", u32::from(c))),
+    }
+}
+
+fn escape(
+    text: &str,
+    needs: impl Fn(char) -> bool,
+    replace: impl Fn(char, &mut String),
+) -> Cow<'_, str> {
+    if !text.chars().any(&needs) {
+        return Cow::Borrowed(text);
+    }
+    // A zero-width joiner between two symbols makes one emoji of them.
+    let is_symbol = |c: char| c >= '\u{2190}' && !is_harmful(c);
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut chars = text.chars().peekable();
+    let mut before = ' ';
+    while let Some(c) = chars.next() {
+        let joins =
+            c == '\u{200d}' && is_symbol(before) && chars.peek().copied().is_some_and(is_symbol);
+        if joins || !needs(c) {
+            out.push(c);
+        } else {
+            replace(c, &mut out);
+        }
+        before = c;
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_every_kind_of_harmful_character() {
+        assert_eq!(line("a\u{1b}[31m\u{7f}\u{9b}2J"), "a\\u{1b}[31m\\u{7f}\\u{9b}2J");
+        assert_eq!(line("\u{202e}evil\u{200b}"), "\\u{202e}evil\\u{200b}");
+        assert_eq!(line("a\tb\nc\\n"), "a\\tb\\nc\\\\n");
+        assert_eq!(lines("a\tb\nc\\n\r"), "a\tb\nc\\n\\r");
+        assert_eq!(json("\u{9b}\u{e0041}"), "\\u009b\\udb40\\udc41");
+    }
+
+    #[test]
+    fn leaves_ordinary_text_alone() {
+        for text in ["Rex", "Žofka", "犬", "🐕", "a b", "👨\u{200d}👩\u{200d}👧"] {
+            assert_eq!(line(text), text);
+        }
+        assert_eq!(line("a\u{200d}b👩\u{200d}"), "a\\u{200d}b👩\\u{200d}");
+    }
+}

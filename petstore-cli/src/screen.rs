@@ -1,0 +1,186 @@
+//! What a stream's terminal can show: its width, colours and symbols, and text laid out for it.
+
+use std::fmt::Display;
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::env::Env;
+
+pub(crate) const PLAIN: Style = Style::new();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
+pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
+pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
+
+/// When colour is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR or TERM=dumb says otherwise
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Color {
+    /// Returns whether a stream gets colour: the choice over `NO_COLOR` over `CLICOLOR_FORCE`
+    /// over `CLICOLOR=0` and `TERM=dumb` over whether it is a terminal.
+    fn applies(self, env: &Env, is_terminal: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto if env.var("NO_COLOR").is_some() => false,
+            Self::Auto if env.var("CLICOLOR_FORCE").is_some_and(|force| force != "0") => true,
+            Self::Auto => {
+                let plain = env.var("TERM") == Some("dumb") || env.var("CLICOLOR") == Some("0");
+                is_terminal && !plain
+            }
+        }
+    }
+}
+
+/// How a stream is shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Screen {
+    pub(crate) is_terminal: bool,
+    /// The columns of the terminal; a file has no limit.
+    pub(crate) width: Option<usize>,
+    pub(crate) color: bool,
+    pub(crate) unicode: bool,
+}
+
+impl Screen {
+    pub(crate) fn new(env: &Env, color: Color, is_terminal: bool) -> Self {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env.var(name));
+        let utf8 = |locale: &str| locale.to_ascii_lowercase().replace('-', "").contains("utf8");
+        Self {
+            is_terminal,
+            width: env.columns().filter(|_| is_terminal),
+            color: color.applies(env, is_terminal),
+            unicode: locale.is_some_and(utf8) && !matches!(env.var("TERM"), Some("dumb" | "linux")),
+        }
+    }
+
+    /// Returns text in a style, or plain.
+    pub(crate) fn paint(&self, style: Style, text: impl Display) -> String {
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+
+    /// Returns a symbol, or what stands for it where the locale is not UTF-8.
+    pub(crate) fn symbol(&self, symbol: &'static str) -> &'static str {
+        match symbol {
+            symbol if self.unicode => symbol,
+            "✓" => "ok",
+            "✗" => "FAIL",
+            "!" => "WARN",
+            "–" => "-",
+            "█" => "#",
+            "░" => ".",
+            "…" => "...",
+            symbol => symbol,
+        }
+    }
+
+    /// Draws how much of a whole there is: a full bar only where all is, an empty one only where
+    /// nothing is.
+    pub(crate) fn bar(&self, part: u64, whole: u64) -> String {
+        const LENGTH: usize = 20;
+        let full = u128::from(part) * 20 / u128::from(whole.max(1));
+        let full = usize::try_from(full).unwrap_or(LENGTH).min(LENGTH);
+        let full = full.max(usize::from(part > 0));
+        let draw = |symbol, times| self.symbol(symbol).repeat(times);
+        draw("█", full) + &draw("░", LENGTH - full)
+    }
+
+    /// Breaks text at words to fit the width; lines after the first are indented.
+    pub(crate) fn wrap(&self, text: &str, indent: usize) -> String {
+        let Some(width) = self.width else { return text.to_owned() };
+        let room = width.saturating_sub(indent).max(20);
+        let mut out = String::with_capacity(text.len());
+        for (number, line) in text.lines().enumerate() {
+            if number > 0 {
+                out.push('\n');
+            }
+            let mut used = 0;
+            for word in line.split_inclusive(' ') {
+                let columns = word.trim_end().width();
+                if used > 0 && used + columns > room {
+                    out.truncate(out.trim_end().len());
+                    out.push('\n');
+                    out.extend(std::iter::repeat_n(' ', indent));
+                    used = 0;
+                }
+                out += word;
+                used += word.width();
+            }
+        }
+        out
+    }
+
+    /// Returns as much of a text as has room; `…` stands for the rest.
+    pub(crate) fn cut(&self, text: &str, room: usize) -> String {
+        if text.width() <= room {
+            return text.to_owned();
+        }
+        let rest = self.symbol("…");
+        let mut kept = String::new();
+        let mut used = rest.width();
+        for c in text.chars() {
+            used += c.width().unwrap_or(0);
+            if used > room {
+                break;
+            }
+            kept.push(c);
+        }
+        kept + rest
+    }
+
+    /// Lays out names and values, one pair on a line.
+    pub(crate) fn pairs(&self, pairs: &[(&str, String)]) -> String {
+        let width = pairs.iter().map(|(name, _)| name.width()).max().unwrap_or(0) + 2;
+        let line = |(name, value): &(&str, String)| {
+            let padding = " ".repeat(width - name.width());
+            format!("{name}{padding}{}\n", self.wrap(value, width))
+        };
+        pairs.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screen(width: usize, unicode: bool) -> Screen {
+        Screen { is_terminal: true, width: Some(width), color: false, unicode }
+    }
+
+    #[test]
+    fn cuts_by_the_columns_that_a_text_takes() {
+        let screen = screen(80, true);
+        assert_eq!(screen.cut("abcdef", 6), "abcdef");
+        assert_eq!(screen.cut("abcdefg", 6), "abcde…");
+        assert_eq!(screen.cut("犬犬犬犬", 6), "犬犬…");
+        assert_eq!(screen.cut("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+    }
+
+    #[test]
+    fn wraps_at_words_and_indents() {
+        let text = "one two three four five six";
+        assert_eq!(screen(27, true).wrap(text, 7), "one two three four\n       five six");
+        assert_eq!(Screen { width: None, ..screen(0, true) }.wrap(text, 7), text);
+    }
+
+    #[test]
+    fn draws_a_full_bar_for_all_and_an_empty_one_for_nothing() {
+        let bar = |part, whole| screen(80, false).bar(part, whole);
+        assert_eq!([bar(60, 60), bar(59, 60)], ["#".repeat(20), "#".repeat(19) + "."]);
+        assert_eq!([bar(1, 1_000), bar(0, 60)], ["#".to_owned() + &".".repeat(19), ".".repeat(20)]);
+    }
+}
