@@ -3,7 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
@@ -90,6 +90,43 @@ fn ctrl_c_stops_a_call_that_is_under_way() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted\n");
     assert_eq!(output.status.code(), Some(130));
+}
+
+#[test]
+fn signals_stop_a_command_whose_reader_does_not_read() {
+    // More than a pipe holds, and nobody reads it.
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let mut command = petstore();
+        command.args(["--mock", "pets", "list", "--all", "-o", "json", "--jq", "range(200000)"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0; 1]).unwrap();
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+    }
+}
+
+#[test]
+fn a_signal_stops_an_import_in_order_and_says_how_to_continue() {
+    let builder = MockServer::builder().key("sentinel", Plan::enterprise(5, 100));
+    let (server, folder) = (builder.start_blocking().unwrap(), tempfile::tempdir().unwrap());
+    let rows: String = (0..9).map(|row| format!("pet {row},{row}\n")).collect();
+    std::fs::write(folder.path().join("pets.csv"), format!("name,categoryId\n{rows}")).unwrap();
+    let mut import = petstore();
+    import.args(["pets", "import", "pets.csv", "-o", "table"]).current_dir(folder.path());
+    import.env("PETSTORE_BASE_URL", server.url()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = import.spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    // It waits for the next minute.
+    assert!(said.by_ref().any(|line| line.unwrap().contains("minute quota used up; continues in")));
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let stderr: String = said.map(|line| line.unwrap() + "\n").collect();
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("created          5      5\n"), "{stdout}{stderr}");
+    let end = "error: terminated after 5 of 9 rows\nhint: `petstore pets import pets.csv -o table` continues\n";
+    assert!(stderr.ends_with(end), "{stderr}");
+    assert_eq!(output.status.code(), Some(143));
 }
 
 #[test]

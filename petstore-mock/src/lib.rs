@@ -1,20 +1,19 @@
 #![doc = include_str!("../README.md")]
 
-mod changes;
 mod printable;
 mod real_time;
 
+mod changes;
 mod clock;
 mod model;
 mod openapi;
 mod operation;
+mod plan;
 
 mod ban;
 mod cors;
 mod fault;
-mod plan;
 mod quota;
-mod state;
 
 mod exchange;
 
@@ -23,12 +22,8 @@ mod report;
 
 mod journal;
 
+mod state;
 mod verify;
-
-mod seed;
-mod settings;
-
-mod world;
 
 mod handle;
 mod http;
@@ -60,9 +55,8 @@ pub use crate::{
         About, Evidence, EvidenceRequest, Finding, ParseRuleError, ParseSeverityError, Report,
         ReportedClient, Role, Rule, Severity,
     },
-    seed::{Seed, SeedError, SeedPet},
     server::{Builder, Limits, MockServer, StartError},
-    state::ChangeError,
+    state::{ChangeError, Seed, SeedError, SeedPet},
+    state::{KeyError, KeyUsage, QuotaUsage, Snapshot},
     verify::{Expectation, Times},
-    world::{KeyError, KeyUsage, QuotaUsage, Snapshot},
 };

@@ -155,3 +155,45 @@ async fn tells_what_a_call_went_through_where_asked() {
     let told = ran.stderr.split("; ").next().unwrap();
     assert!(told.starts_with("POST /v1/pets  201 in ") && told.ends_with(" ms"), "{told}");
 }
+
+#[tokio::test]
+async fn fields_that_the_service_sends_besides_are_shown() {
+    let service = wiremock::MockServer::start().await;
+    let pet = |id| serde_json::json!({ "id": id, "name": "Rex", "categoryId": 7, "owner": { "name": "Ada" } });
+    let page = wiremock::ResponseTemplate::new(200).set_body_json([pet(1), pet(2)]);
+    wiremock::Mock::given(wiremock::matchers::any()).respond_with(page).mount(&service).await;
+    let run = async |line: &str| {
+        let petstore = Petstore::bare().var("PETSTORE_BASE_URL", &service.uri());
+        petstore.var("PETSTORE_API_KEY", "k").terminal().run(line).await.stdout
+    };
+    let plain = "--color never";
+    assert_snapshot!(run(&format!("pets list {plain}")).await, @r#"
+    ID  NAME  CATEGORY ID  STATUS  OWNER
+    1   Rex   7            –       {"name":"Ada"}
+    2   Rex   7            –       {"name":"Ada"}
+    "#);
+    assert_snapshot!(run(&format!("pets list -o csv {plain}")).await, @r#"
+    id,name,categoryId,status,owner
+    1,Rex,7,,"{""name"":""Ada""}"
+    2,Rex,7,,"{""name"":""Ada""}"
+    "#);
+    assert_snapshot!(run(&format!("pets export {plain}")).await, @r#"
+    {"id":1,"name":"Rex","categoryId":7,"owner":{"name":"Ada"}}
+    {"id":2,"name":"Rex","categoryId":7,"owner":{"name":"Ada"}}
+    "#);
+    assert_snapshot!(run(&format!("pets list --fields id,owner.name {plain}")).await, @"
+    ID  OWNER.NAME
+    1   Ada
+    2   Ada
+    ");
+}
+
+#[tokio::test]
+async fn lists_at_most_so_many_pets_over_several_pages() {
+    for (line, count) in [("--max 3", 3), ("--max 30", 25), ("--max 12 --limit 5", 12)] {
+        let ran = Petstore::bare().run(&format!("--mock pets list -o id {line}")).await;
+        assert_eq!((ran.stdout.lines().count(), ran.code), (count, 0), "{line}");
+        let more = ran.stderr.contains("there are more pets");
+        assert_eq!(more, count < 25, "{line}: {}", ran.stderr);
+    }
+}

@@ -63,7 +63,7 @@ async fn knows_how_each_request_was_met() {
             (Admission::Admitted, Some(200)),
             (Admission::Refused, Some(429)),
             (Admission::Banned, Some(429)),
-            (Admission::Stranger, Some(401)),
+            (Admission::Anonymous, Some(401)),
             (Admission::Outside, Some(404)),
         ]
     );

@@ -1,7 +1,7 @@
 //! `petstore help`, `completions` and `man`: what there is to know about the commands.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Command, ValueEnum as _};
 use clap_complete::Shell;
@@ -143,7 +143,8 @@ pub(crate) fn complete(mut env: Env, tree: Command) -> Result<(), CliError> {
     let line: Vec<_> = env.args.iter().skip_while(|arg| *arg != "--").skip(1).cloned().collect();
     if let (Some(shell), false) = (shell, line.is_empty()) {
         let mut text = Vec::new();
-        shell.write_complete(&mut with_values(tree, &env), line, None, &mut text)?;
+        let folder = Some(Path::new("."));
+        shell.write_complete(&mut with_values(tree, &env), line, folder, &mut text)?;
         env.stdout.writer.write_all(&text)?;
         env.stdout.writer.flush()?;
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::exit;
-use crate::{plan::ParsePlanError, seed::SeedError, server::StartError};
+use crate::{plan::ParsePlanError, server::StartError, state::SeedError};
 
 /// Why `serve` or `exec` failed; the message is one line, and repeats no key.
 #[derive(Debug, thiserror::Error)]

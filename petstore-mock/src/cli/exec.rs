@@ -18,7 +18,7 @@ use super::{
     serve::start,
     signals::{Signals, forward},
 };
-use crate::{server::Builder, server::MockServer, settings::DEFAULT_KEYS};
+use crate::{server::Builder, server::MockServer, state::DEFAULT_KEYS};
 
 /// Where the command finds the service.
 const BASE_URL: &str = "PETSTORE_BASE_URL";

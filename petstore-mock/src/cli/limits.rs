@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, builder::RangedU64ValueParser, value_parser};
 
-use crate::{server::Limits, settings::Settings};
+use crate::{server::Limits, state::Settings};
 
 const TEN_YEARS: u64 = 10 * 366 * 86_400;
 

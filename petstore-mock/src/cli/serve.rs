@@ -5,7 +5,7 @@ use std::fs;
 use tokio::sync::Notify;
 
 use super::{Io, ServeArgs, ServeError, signals::Signals, whole_file};
-use crate::{fault::Fault, seed::Seed, server::Builder, server::MockServer};
+use crate::{fault::Fault, server::Builder, server::MockServer, state::Seed};
 
 /// Where the mock listens unless it is told.
 const PORT: u16 = 4010;

@@ -78,7 +78,7 @@ impl Masker {
 
     /// Returns the text without keys.
     pub(crate) fn text(&self, text: &str) -> String {
-        // Masker are ASCII, so no character is cut.
+        // Keys are ASCII, so no character is cut.
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 

@@ -19,7 +19,7 @@ use crate::{
     journal::Caller,
     operation::Operation,
     quota::Rate,
-    world::{Verdict, World},
+    state::{AppState, Verdict},
 };
 
 /// What is known of a request before it is routed.
@@ -42,14 +42,14 @@ pub(crate) struct RequestContext {
 impl RequestContext {
     /// Returns the error that comes before routing.
     pub(crate) fn refused(&self) -> Option<&ApiError> {
-        self.error.as_ref().filter(|_| self.admission != Admission::Stranger)
+        self.error.as_ref().filter(|_| self.admission != Admission::Anonymous)
     }
 }
 
 /// Finds out who sends a request and counts it against the quota of its key, whatever happens to it
 /// next. This is the one place that decides the operation of a request.
 pub(crate) fn admit(
-    world: &World,
+    app: &AppState,
     caller: &Caller,
     request: &Request,
     now: Duration,
@@ -67,7 +67,7 @@ pub(crate) fn admit(
         error: None,
     };
     if let Some(error) = malformed(request, caller) {
-        context.rate = Some(world.rate_of_strangers(now));
+        context.rate = Some(app.anonymous_rate(now));
         (context.admission, context.error) = (Admission::Rejected, Some(error));
         return context;
     }
@@ -75,7 +75,7 @@ pub(crate) fn admit(
         return context;
     }
     let bearer = bearer(request.headers());
-    let admitted = bearer.and_then(|key| world.admit(key, now).ok_or(CredentialError::Unknown));
+    let admitted = bearer.and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown));
     let wrong = admitted.as_ref().err().copied();
     match admitted {
         Ok(admitted) => {
@@ -89,12 +89,12 @@ pub(crate) fn admit(
             (context.rate, context.key) = (Some(admitted.rate), Some(admitted.label));
         }
         Err(wrong) => {
-            context.admission = Admission::Stranger;
-            context.rate = Some(world.rate_of_strangers(now));
+            context.admission = Admission::Anonymous;
+            context.rate = Some(app.anonymous_rate(now));
             context.error = Some(wrong.into());
         }
     }
-    context.flaw = key_flaw(request, wrong, world);
+    context.flaw = key_flaw(request, wrong, app);
     context.credentials = credentials(request.headers(), wrong);
     context
 }

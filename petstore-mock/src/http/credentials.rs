@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Request, header::AUTHORIZATION};
 use percent_encoding::percent_decode_str;
 
 use super::error::ApiError;
-use crate::{exchange::KeyFlaw, world::World};
+use crate::{exchange::KeyFlaw, state::AppState};
 
 /// The challenge of RFC 6750, section 3, to a request without a key.
 const CHALLENGE: &str = "Bearer realm=\"petstore\"";
@@ -99,9 +99,9 @@ const NAMES: [&str; 4] = ["api_key", "apikey", "api-key", "access_token"];
 pub(crate) fn key_flaw<B>(
     request: &Request<B>,
     wrong: Option<CredentialError>,
-    world: &World,
+    app: &AppState,
 ) -> Option<KeyFlaw> {
-    let holds_key = |text: &str| world.holds_key(text);
+    let holds_key = |text: &str| app.holds_key(text);
     let uri = request.uri();
     if let Some(parameter) = uri.query().and_then(|query| in_query(query, holds_key)) {
         return Some(KeyFlaw::InUrl(parameter));
@@ -112,7 +112,7 @@ pub(crate) fn key_flaw<B>(
         return Some(KeyFlaw::InUrl("".into()));
     }
     let is_other = matches!(wrong, Some(CredentialError::NotBearer | CredentialError::Missing))
-        && has_other_credentials(request.headers(), |key| world.has_key(key));
+        && has_other_credentials(request.headers(), |key| app.has_key(key));
     is_other.then_some(KeyFlaw::OtherScheme)
 }
 
@@ -148,7 +148,7 @@ fn has_other_credentials(headers: &HeaderMap, is_key: impl Fn(&str) -> bool) -> 
     parts.into_iter().any(is_key)
 }
 
-/// Returns a number that differs where the credentials of strangers do.
+/// Returns a number that differs where unknown credentials do.
 pub(crate) fn credentials(headers: &HeaderMap, wrong: Option<CredentialError>) -> u64 {
     if wrong.is_none() {
         return 0;

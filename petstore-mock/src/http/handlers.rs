@@ -23,18 +23,18 @@ use super::{
 use crate::{
     journal::AddedPet,
     operation::{Operation, REMOVAL},
+    state::AppState,
     state::{Store, StoredPet},
-    world::World,
 };
 
 type Outcome = Result<Response, ApiError>;
 
 /// `GET /pets`: a page of pets and, where more follow, a link to the next one.
-pub(crate) async fn list_pets(_: ApiKey, State(world): State<Arc<World>>, uri: Uri) -> Outcome {
-    let paging = world.settings().paging;
+pub(crate) async fn list_pets(_: ApiKey, State(app): State<Arc<AppState>>, uri: Uri) -> Outcome {
+    let paging = app.settings().paging;
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
     let page = LATEST.with_borrow_mut(|latest| {
-        world.read(|store| match latest {
+        app.read(|store| match latest {
             Some(page) if page.is_of(store, query, paging) => Ok(page.clone()),
             _ => CachedPage::new(store, query, paging).inspect(|page| {
                 *latest = (page.json.len() <= MAX_CACHED_BYTES).then(|| page.clone());
@@ -112,14 +112,14 @@ fn next_link(query: &ListQuery, last: i64) -> String {
 /// `POST /pets`: adds a pet, and answers it with its id and its location.
 pub(crate) async fn create_pet(
     _: ApiKey,
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     request: Request,
 ) -> Outcome {
     check_is_json(request.headers())?;
     let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     let pet = new_pet::read(utf8(&body)?)
         .map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
-    let (id, json) = world.add(pet).await?;
+    let (id, json) = app.add(pet).await?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}"))
         .map_err(|_| ApiError::internal("could not build the `Location` header"))?;
@@ -131,7 +131,7 @@ pub(crate) async fn create_pet(
 /// `GET /pets/{petId}`: a pet or, from the removal date on, 410.
 pub(crate) async fn get_pet(
     _: ApiKey,
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     Extension(context): Extension<RequestContext>,
     uri: Uri,
 ) -> Outcome {
@@ -144,14 +144,14 @@ pub(crate) async fn get_pet(
         ));
     }
     let id = pet_id(uri.path())?;
-    let found = world.pet_json(id).map(|json| json_response(StatusCode::OK, json));
+    let found = app.pet_json(id).map(|json| json_response(StatusCode::OK, json));
     found.ok_or_else(|| pet_not_found(&id.to_string()))
 }
 
 /// `GET /store/orders`: stated to exist, but not shown (specification, section 4.4). So it is an array
 /// of whatever objects were seeded.
-pub(crate) async fn list_orders(_: ApiKey, State(world): State<Arc<World>>) -> Outcome {
-    let json = world.read(|store| rendered(&store.orders()))?;
+pub(crate) async fn list_orders(_: ApiKey, State(app): State<Arc<AppState>>) -> Outcome {
+    let json = app.read(|store| rendered(&store.orders()))?;
     Ok(json_response(StatusCode::OK, json))
 }
 

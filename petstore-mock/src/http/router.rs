@@ -33,7 +33,7 @@ use crate::{
     fault::{ActiveFaults, RequestView},
     journal::{Arrival, Caller, Observed, Recording},
     operation::Operation,
-    world::World,
+    state::AppState,
 };
 
 /// How much is read of a request that a fault keeps from the service: more than that takes.
@@ -45,26 +45,26 @@ const FROZEN_NOTE: &str = "its delay waited for the clock, which was frozen";
 /// Answers requests; its clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
-    world: Arc<World>,
+    app: Arc<AppState>,
     service: Router,
     administration: Router,
 }
 
 impl Service {
-    pub(crate) fn new(world: Arc<World>) -> Self {
+    pub(crate) fn new(app: Arc<AppState>) -> Self {
         let service = Router::new()
             .route(Operation::ListPets.path(), get(list_pets).post(create_pet))
             .route(Operation::GetPet.path(), get(get_pet))
             .route(Operation::ListOrders.path(), get(list_orders))
             .method_not_allowed_fallback(method_not_allowed)
             .fallback(not_found)
-            .with_state(Arc::clone(&world));
-        let administration = admin::router(&world);
-        Self { world, service, administration }
+            .with_state(Arc::clone(&app));
+        let administration = admin::router(&app);
+        Self { app, service, administration }
     }
 
-    pub(crate) fn world(&self) -> &World {
-        &self.world
+    pub(crate) fn app(&self) -> &AppState {
+        &self.app
     }
 
     /// Runs a request through everything that concerns all requests, in this order; each step says
@@ -74,23 +74,23 @@ impl Service {
         caller: Caller,
         mut request: Request,
     ) -> http::Response<Observed> {
-        let world = &self.world;
+        let app = &self.app;
         let sent = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
         normalize_path(request.uri_mut());
         // Counts the request against its quota, whatever happens to it next.
-        let context = admit(world, &caller, &request, world.clock().since_epoch());
+        let context = admit(app, &caller, &request, app.clock().since_epoch());
         request.extensions_mut().insert(context.clone());
         if context.admission != Admission::Rejected && is_administration(&request) {
             return self.administer(&context, request).await;
         }
-        let cors = &world.settings().cors;
+        let cors = &app.settings().cors;
         let is_preflight = context.rate.is_some() && cors.is_preflight(&request);
         let is_from_a_page = context.rate.is_some() && request.headers().contains_key(ORIGIN);
         let mut faults = self.choose_faults(&context, &request, is_preflight);
         let method = request.method().clone();
         // A client that waits for `100 Continue` has not sent its body yet.
         let expects_continue = request.headers().contains_key(EXPECT);
-        let (journal, clock) = (Arc::clone(world.journal()), world.clock().clone());
+        let (journal, clock) = (Arc::clone(app.journal()), app.clock().clone());
         let arrival = arrival(&context, sent);
         let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
         // A refused request gets its error before there is a 404; a fault that skips the service does
@@ -110,14 +110,14 @@ impl Service {
             let (delay, names) = faults.delay();
             names.into_iter().for_each(|name| recording.hit_by(name));
             if !delay.is_zero() {
-                if world.clock().pace() == 0.0 {
+                if app.clock().pace() == 0.0 {
                     recording.note(FROZEN_NOTE);
                     warn_of_frozen_clock();
                 }
-                world.clock().sleep(delay).await;
+                app.clock().sleep(delay).await;
             }
             // The time at which the response leaves: after the delay.
-            now = world.clock().since_epoch();
+            now = app.clock().since_epoch();
         }
         common_headers::add(response.headers_mut(), now, context.rate, context.operation);
         if is_from_a_page {
@@ -142,11 +142,11 @@ impl Service {
         head: &[u8],
         error: &ApiError,
     ) -> http::Response<Bytes> {
-        let now = self.world.clock().since_epoch();
+        let now = self.app.clock().since_epoch();
         let mut response = error.to_response();
-        let rate = self.world.rate_of_strangers(now);
+        let rate = self.app.anonymous_rate(now);
         common_headers::add(response.headers_mut(), now, Some(rate), None);
-        let (journal, clock) = (Arc::clone(self.world.journal()), self.world.clock().clone());
+        let (journal, clock) = (Arc::clone(self.app.journal()), self.app.clock().clone());
         Recording::refusal(journal, clock, caller, rate, head).end(response.clone());
         response
     }
@@ -177,7 +177,7 @@ impl Service {
             return None;
         }
         let (operation, headers) = (context.operation, request.headers());
-        self.world.faults().choose(|| RequestView { operation, key: bearer(headers).ok(), headers })
+        self.app.faults().choose(|| RequestView { operation, key: bearer(headers).ok(), headers })
     }
 }
 

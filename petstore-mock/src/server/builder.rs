@@ -22,9 +22,9 @@ use crate::{
     plan::Plan,
     quota::{RateHeaders, Window},
     report::{Rule, Severity},
-    seed::{Seed, SeedError},
-    settings::{DEFAULT_KEYS, Settings, Token},
-    world::{FirstKey, KeyError, World, is_sendable},
+    state::{AppState, FirstKey, KeyError, is_sendable},
+    state::{DEFAULT_KEYS, Settings, Token},
+    state::{Seed, SeedError},
 };
 #[cfg(feature = "data")]
 use std::path::PathBuf;
@@ -333,7 +333,7 @@ impl Builder {
             return Err(StartError::AdminToken);
         }
         let store = self.seed.into_store()?;
-        let world = World::new(self.clock, self.settings, keys, store).map_err(StartError::Key)?;
+        let app = AppState::new(self.clock, self.settings, keys, store).map_err(StartError::Key)?;
         #[cfg(feature = "tls")]
         let tls = {
             let identity = self.tls.then(|| Tls::new(self.addr.ip()));
@@ -345,16 +345,16 @@ impl Builder {
         let listener = TcpListener::bind(self.addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         #[cfg(feature = "data")]
-        let world = match self.data {
+        let app = match self.data {
             // Last of what can fail: a server that can't start makes no file.
             Some(path) => {
                 let data_error = |source| StartError::Data { path: path.clone(), source };
-                world.with_data(path.clone()).await.map_err(data_error)?
+                app.with_data(path.clone()).await.map_err(data_error)?
             }
-            None => world,
+            None => app,
         };
-        let world = Arc::new(world.with_faults(self.faults));
-        Ok(MockServer::serve(listener, addr, world, self.limits, tls))
+        let app = Arc::new(app.with_faults(self.faults));
+        Ok(MockServer::serve(listener, addr, app, self.limits, tls))
     }
 }
 

@@ -75,8 +75,8 @@ pub(super) async fn serve(
             Some(Ok(_)) if connections.len() >= limit.saturating_add(MAX_REFUSED) => {}
             Some(Ok((stream, peer))) => {
                 count += 1;
-                let world = server.service.world();
-                let opened = world.journal().moment(world.clock().since_epoch());
+                let app = server.service.app();
+                let opened = app.journal().moment(app.clock().since_epoch());
                 let is_over_limit = connections.len() >= limit;
                 let caller =
                     Caller { peer: peer.ip(), connection: count, opened, nth: 0, is_over_limit };

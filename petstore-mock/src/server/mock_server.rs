@@ -25,9 +25,8 @@ use crate::{
     plan::Plan,
     real_time,
     report::Report,
-    state::ChangeError,
+    state::{AppState, ChangeError, Snapshot},
     verify::{Expectation, Times, check_order, check_times},
-    world::{Snapshot, World},
 };
 
 /// A running mock of the Pet Store service.
@@ -53,7 +52,7 @@ pub struct MockServer {
     grace: Duration,
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "there is none"))]
     tls: Option<Tls>,
-    world: Arc<World>,
+    app: Arc<AppState>,
     /// Shared with the accept loop, so that dropping closes the port without the loop's help.
     listener: Arc<Listener>,
     stop: watch::Sender<bool>,
@@ -67,11 +66,11 @@ impl MockServer {
     pub(super) fn serve(
         listener: TcpListener,
         addr: SocketAddr,
-        world: Arc<World>,
+        app: Arc<AppState>,
         limits: Limits,
         tls: Option<Tls>,
     ) -> Self {
-        let service = Service::new(Arc::clone(&world));
+        let service = Service::new(Arc::clone(&app));
         let listener = Arc::new(Listener::new(listener));
         let (stop, stopped) = watch::channel(false);
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -84,7 +83,7 @@ impl MockServer {
         let origin = format!("{scheme}://{}", reachable(addr));
         let url = format!("{origin}/v1");
         let grace = limits.grace;
-        Self { url, origin, addr, grace, tls, world, listener, stop, task, thread: None }
+        Self { url, origin, addr, grace, tls, app, listener, stop, task, thread: None }
     }
 
     /// Returns the server with the runtime it runs on.
@@ -137,31 +136,31 @@ impl MockServer {
     /// ```
     #[must_use]
     pub fn clock(&self) -> &Clock {
-        self.world.clock()
+        self.app.clock()
     }
 
     /// Returns the server's pets, to add, look at and remove.
     #[must_use]
     pub fn pets(&self) -> Pets<'_> {
-        Pets::new(&self.world)
+        Pets::new(&self.app)
     }
 
     /// Returns the server's orders, to add, look at and remove.
     #[must_use]
     pub fn orders(&self) -> Orders<'_> {
-        Orders::new(&self.world)
+        Orders::new(&self.app)
     }
 
     /// Makes a key of its own, with quotas that no other test uses.
     #[must_use]
     pub fn key(&self, plan: Plan) -> Key {
-        Key::fresh(&self.world, plan)
+        Key::fresh(&self.app, plan)
     }
 
     /// Returns the server's keys, to add, look at and ban.
     #[must_use]
     pub fn keys(&self) -> Keys<'_> {
-        Keys::new(&self.world)
+        Keys::new(&self.app)
     }
 
     /// Goes back to how the server started: its pets, orders and keys, with nothing used and no one
@@ -171,13 +170,13 @@ impl MockServer {
     ///
     /// Where the file that keeps the data can't be written.
     pub fn reset(&self) -> Result<(), ChangeError> {
-        self.world.reset_now()
+        self.app.reset_now()
     }
 
     /// Returns the pets and orders, and what the keys have used, to be put back later.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.world.snapshot()
+        self.app.snapshot()
     }
 
     /// Puts back what a snapshot holds, all of it or nothing. Keys that it does not know stay as they
@@ -188,7 +187,7 @@ impl MockServer {
     /// Where the snapshot contradicts itself or counts in another kind of window than this server, or
     /// the file that keeps the data can't be written.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        self.world.restore_now(snapshot)
+        self.app.restore_now(snapshot)
     }
 
     /// Begins a scope, such as a test: returns a guard that puts pets, orders, and what the keys have used
@@ -211,7 +210,7 @@ impl MockServer {
     /// # }
     /// ```
     pub fn scope(&self, name: &str) -> Scope {
-        Scope::new(&self.world, name)
+        Scope::new(&self.app, name)
     }
 
     /// Returns the server's faults, by which a test lets things go wrong.
@@ -229,7 +228,7 @@ impl MockServer {
     /// ```
     #[must_use]
     pub fn faults(&self) -> &Faults {
-        self.world.faults()
+        self.app.faults()
     }
 
     /// Returns the exchanges that the journal still has and that the pattern means, by number.
@@ -238,7 +237,7 @@ impl MockServer {
     /// not in the journal.
     #[must_use]
     pub fn requests(&self, pattern: impl Into<Pattern>) -> Vec<Exchange> {
-        self.world.journal().matching(&pattern.into())
+        self.app.journal().matching(&pattern.into())
     }
 
     /// Checks that so many of the requests that the journal has are as the pattern says.
@@ -263,7 +262,7 @@ impl MockServer {
     #[track_caller]
     #[expect(clippy::panic, reason = "that is what an assertion does")]
     pub fn verify(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) {
-        if let Err(text) = check_times(self.world.journal(), &pattern.into(), times.into(), 0) {
+        if let Err(text) = check_times(self.app.journal(), &pattern.into(), times.into(), 0) {
             panic!("{text}");
         }
     }
@@ -278,7 +277,7 @@ impl MockServer {
     #[expect(clippy::panic, reason = "that is what an assertion does")]
     pub fn verify_order<P: Into<Pattern>>(&self, patterns: impl IntoIterator<Item = P>) {
         let patterns: Vec<Pattern> = patterns.into_iter().map(Into::into).collect();
-        if let Err(text) = check_order(self.world.journal(), &patterns) {
+        if let Err(text) = check_order(self.app.journal(), &patterns) {
             panic!("{text}");
         }
     }
@@ -286,7 +285,7 @@ impl MockServer {
     /// Expects so many requests from now on that are as the pattern says: it is checked at the end of
     /// the scope.
     pub fn expect(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) -> Expectation {
-        Expectation::new(Arc::clone(self.world.journal()), pattern.into(), times.into())
+        Expectation::new(Arc::clone(self.app.journal()), pattern.into(), times.into())
     }
 
     /// Returns what the server's clients did, since it was started, that the specification forbids,
@@ -302,20 +301,20 @@ impl MockServer {
     /// # }
     /// ```
     pub fn report(&self) -> Report {
-        self.world.journal().report()
+        self.app.journal().report()
     }
 
     /// Returns the journal, which outlives the server.
     #[cfg(feature = "cli")]
     pub(crate) fn journal(&self) -> Arc<crate::journal::Journal> {
-        Arc::clone(self.world.journal())
+        Arc::clone(self.app.journal())
     }
 
     /// Stops the server: closes the port, closes idle connections, and waits for requests at
     /// hand, as long as [`Limits::grace`] says: in real time, also where the time of the runtime is paused.
     pub async fn stop(mut self) {
         self.listener.close();
-        self.world.journal().close();
+        self.app.journal().close();
         // Nobody listening means that the server has ended already.
         let _ = self.stop.send(true);
         // What is still there after that is cut when `self` is dropped.
@@ -330,7 +329,7 @@ impl Drop for MockServer {
     fn drop(&mut self) {
         self.listener.close();
         self.task.abort();
-        self.world.close();
+        self.app.close();
     }
 }
 

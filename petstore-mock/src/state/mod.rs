@@ -1,8 +1,15 @@
-//! What the service holds: the pets and orders, and the file that keeps them.
+//! The state of the service: the store and the file that keeps it, the keys and what each has used, and
+//! what holds all of it together. It contains no HTTP.
 
+mod app_state;
+mod block_on;
+mod keys;
 #[cfg(feature = "data")]
 mod persistence;
 mod pet_list;
+mod seed;
+mod settings;
+mod snapshot;
 mod store;
 
 /// What stands for the data file where the feature `data` is off: nothing that could be opened.
@@ -13,9 +20,16 @@ mod persistence {
 
 #[cfg(feature = "data")]
 pub use self::persistence::DataError;
-pub use self::store::ChangeError;
 pub(crate) use self::{
-    persistence::Data,
-    pet_list::{PetList, StoredPet},
-    store::{Applied, Change, Content, Order, Store},
+    app_state::AppState,
+    keys::{FirstKey, Verdict, is_sendable},
+    pet_list::StoredPet,
+    settings::{DEFAULT_KEYS, Settings, Token},
+    store::{Change, Store},
+};
+pub use self::{
+    keys::{KeyError, KeyUsage, QuotaUsage},
+    seed::{Seed, SeedError, SeedPet},
+    snapshot::Snapshot,
+    store::ChangeError,
 };

@@ -6,20 +6,97 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use petstore_client::{Client, NewPet, Pet, PetStatus};
 
 use super::input::Row;
-use super::journal::{Record, RowState, State};
+use super::journal::{Journal, Record, RowState, State};
+use super::{Import, Prepared, unwritable};
+use crate::context::Context;
 use crate::error::CliError;
 use crate::time::count;
-use crate::ui::{Progress, Ui};
+use crate::ui::{Activity, Progress, Ui};
+
+impl Import {
+    /// Finds out which unknown rows were created, and returns how many were.
+    pub(super) async fn check(
+        &self,
+        context: &Context,
+        prepared: &Prepared,
+        client: &Client,
+        journal: &mut Journal,
+        unknown: usize,
+    ) -> Result<usize, CliError> {
+        let ui = &context.ui;
+        let highest = journal.state.rows.iter().filter_map(|row| match row {
+            RowState::Created(id) => Some(*id),
+            _ => None,
+        });
+        let price = highest.max().map(|id| match id / 100 {
+            0 => ", about 1 request".to_owned(),
+            pages => format!(", about {} requests", count(pages + 1)),
+        });
+        let rows = if unknown == 1 { "row" } else { "rows" };
+        let price = price.unwrap_or_default();
+        ui.note_now(&format!(
+            "checking {} unknown {rows}: listing all pets{price}",
+            count(unknown)
+        ));
+        self.await_stragglers(context, journal).await;
+        let pets = list(client, &prepared.rows.rows, &journal.state, ui).await?;
+        let found = matched(&prepared.rows.rows, &journal.state, pets);
+        journal.write(found.entries).map_err(|error| unwritable(&error))?;
+        let left = unknown - found.found;
+        let were = if found.found == 1 { "row was" } else { "rows were" };
+        ui.note_now(&format!(
+            "{} of {} {were} created, by content and count; {} were not, sent now",
+            count(found.found),
+            count(unknown),
+            count(left)
+        ));
+        let is_shared = client.rate_limits().shared.is_some_and(|shared| shared.members > 1);
+        if (is_shared || journal.state.first_id.is_none()) && found.found > 0 {
+            let n = count(found.found);
+            ui.warning(&format!("{n} matches are by content, not proved"), None);
+        }
+        if let Some((pet, more)) = found.surplus {
+            let (name, category) = (&pet.name, pet.category_id);
+            let text = format!(
+                "{} more pets than rows read `{name}`, category {category}; they were not claimed",
+                count(more)
+            );
+            ui.warning(&text, None);
+        }
+        Ok(found.found)
+    }
+
+    /// Waits until no request of an earlier run can still arrive.
+    async fn await_stragglers(&self, context: &Context, journal: &Journal) {
+        let since = journal.opened_after;
+        let limit = context.facts.timeout;
+        let Some(rest) =
+            since.and_then(|since| limit.checked_sub(since)).filter(|rest| !rest.is_zero())
+        else {
+            return;
+        };
+        let rows = journal.state.count(|row| *row == RowState::Unknown);
+        let text = format!("{} rows may still arrive; listing begins", count(rows));
+        let end = tokio::time::Instant::now() + rest;
+        context.ui.set_activity(Some(Activity {
+            short: text.clone(),
+            text,
+            end: Some((end, None)),
+        }));
+        tokio::time::sleep_until(end).await;
+        context.ui.set_activity(None);
+    }
+}
 
 /// What was found out.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+struct Found {
     /// What goes into the journal.
-    pub(crate) entries: Vec<Record>,
+    entries: Vec<Record>,
     /// How many rows were created.
-    pub(crate) found: usize,
+    found: usize,
     /// A content that more pets have than rows, and how many more there are.
-    pub(crate) surplus: Option<(NewPet, usize)>,
+    surplus: Option<(NewPet, usize)>,
 }
 
 /// The content of a pet as it is sent.
@@ -30,7 +107,7 @@ fn content(name: &str, category: i64, status: Option<&PetStatus>) -> Content {
 }
 
 /// Lists the pets that rows of unknown state may have become.
-pub(crate) async fn list(
+async fn list(
     client: &Client,
     rows: &[Row],
     state: &State,
@@ -66,7 +143,7 @@ fn unknown<'r>(rows: &'r [Row], state: &'r State) -> impl Iterator<Item = (usize
 }
 
 /// Matches rows of unknown state with pets, by content and count.
-pub(crate) fn matched(rows: &[Row], state: &State, pets: Vec<(i64, NewPet)>) -> Found {
+fn matched(rows: &[Row], state: &State, pets: Vec<(i64, NewPet)>) -> Found {
     let claimed: HashSet<i64> = state
         .rows
         .iter()

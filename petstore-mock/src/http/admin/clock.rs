@@ -11,7 +11,7 @@ use super::input::{self, AdminBody};
 use crate::{
     clock::{self, Clock},
     http::{body::json, error::ApiError},
-    world::World,
+    state::AppState,
 };
 
 /// What the clock shows.
@@ -27,8 +27,8 @@ struct ClockView {
 }
 
 /// `GET /_mock/clock`.
-pub(super) async fn show(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
-    view(world.clock())
+pub(super) async fn show(State(app): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    view(app.clock())
 }
 
 fn view(clock: &Clock) -> Result<Response, ApiError> {
@@ -53,24 +53,24 @@ struct Step {
 
 /// `POST /_mock/clock/advance`.
 pub(super) async fn advance(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     body: AdminBody,
 ) -> Result<Response, ApiError> {
     let Step { seconds } = input::read(&body, "{\"seconds\": 60}")?;
-    world.clock().advance(input::time(seconds)?);
-    view(world.clock())
+    app.clock().advance(input::time(seconds)?);
+    view(app.clock())
 }
 
 /// `POST /_mock/clock/freeze`.
-pub(super) async fn freeze(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
-    world.clock().freeze();
-    view(world.clock())
+pub(super) async fn freeze(State(app): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    app.clock().freeze();
+    view(app.clock())
 }
 
 /// `POST /_mock/clock/resume`.
-pub(super) async fn resume(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
-    world.clock().resume();
-    view(world.clock())
+pub(super) async fn resume(State(app): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    app.clock().resume();
+    view(app.clock())
 }
 
 #[derive(Deserialize)]
@@ -81,15 +81,15 @@ struct Scale {
 
 /// `POST /_mock/clock/scale`.
 pub(super) async fn scale(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     body: AdminBody,
 ) -> Result<Response, ApiError> {
     let Scale { rate } = input::read(&body, "{\"rate\": 10}")?;
     if !(0.0..=1e6).contains(&rate) {
         return Err(input::invalid("`rate` must be a number from 0 to 1000000".to_owned()));
     }
-    world.clock().scale(rate);
-    view(world.clock())
+    app.clock().scale(rate);
+    view(app.clock())
 }
 
 #[derive(Deserialize)]
@@ -100,17 +100,17 @@ struct NewTime {
 
 /// `POST /_mock/clock/set`.
 pub(super) async fn set(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     body: AdminBody,
 ) -> Result<Response, ApiError> {
     let NewTime { now } = input::read(&body, "{\"now\": \"2030-12-05T00:00:00Z\"}")?;
     let at = clock::parse_date(&now).map_err(|error| input::invalid(format!("`now`: {error}")))?;
-    if at < world.clock().now() {
-        let date = HttpDate::from(world.clock().now());
+    if at < app.clock().now() {
+        let date = HttpDate::from(app.clock().now());
         return Err(input::conflict(format!(
             "the clock never goes back, and it is {date} already: start the mock with --start-at"
         )));
     }
-    world.clock().advance_to(at);
-    view(world.clock())
+    app.clock().advance_to(at);
+    view(app.clock())
 }

@@ -15,7 +15,9 @@ use tokio::sync::{
     watch,
 };
 
-use crate::{changes::What, clock, exchange::Exchange, journal::Journal, real_time, world::World};
+use crate::{
+    changes::What, clock, exchange::Exchange, journal::Journal, real_time, state::AppState,
+};
 
 /// How often something is sent to a reader that hears of nothing, so that neither it nor what lies
 /// between takes the connection for dead. Real time: it is about the connection.
@@ -23,11 +25,11 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Answers a stream that begins with what was missed since `Last-Event-ID`, if that is sent.
 pub(super) async fn events(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     headers: HeaderMap,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    let feed = Feed::new(&world, last);
+    let feed = Feed::new(&app, last);
     Sse::new(stream::unfold(feed, |mut feed| async {
         let event = feed.next().await?;
         Some((Ok(event), feed))
@@ -45,14 +47,14 @@ struct Feed {
 }
 
 impl Feed {
-    fn new(world: &World, last: Option<u64>) -> Self {
-        let journal = Arc::clone(world.journal());
+    fn new(app: &AppState, last: Option<u64>) -> Self {
+        let journal = Arc::clone(app.journal());
         // From now on it is woken; what came before is looked for only then.
         let kept = journal.watch();
         let (missed, seen) = journal.since(last.map_or(u64::MAX, |_| 0));
         let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number() > last);
         let ready = missed.iter().filter(is_missed).map(of_exchange).collect();
-        let (changes, clock) = (world.listen(), world.clock().watch());
+        let (changes, clock) = (app.listen(), app.clock().watch());
         Self { journal, kept, seen, changes, clock, ready }
     }
 

@@ -17,7 +17,7 @@ use crate::{
         body::{read_body, utf8},
         error::{ApiError, ErrorCode},
     },
-    world::World,
+    state::AppState,
 };
 
 /// A body of whatever media type.
@@ -30,11 +30,11 @@ impl AdminBody {
     }
 }
 
-impl FromRequest<Arc<World>> for AdminBody {
+impl FromRequest<Arc<AppState>> for AdminBody {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, world: &Arc<World>) -> Result<Self, ApiError> {
-        read_body(request.into_body(), world.settings().admin_body).await.map(Self)
+    async fn from_request(request: Request, app: &Arc<AppState>) -> Result<Self, ApiError> {
+        read_body(request.into_body(), app.settings().admin_body).await.map(Self)
     }
 }
 

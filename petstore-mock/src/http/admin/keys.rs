@@ -18,7 +18,7 @@ use crate::{
     exchange::KeyLabel,
     http::{body::json, error::ApiError},
     plan::Plan,
-    world::{KeyError, KeyUsage, QuotaUsage, World},
+    state::{AppState, KeyError, KeyUsage, QuotaUsage},
 };
 
 /// A key as it is listed.
@@ -68,8 +68,8 @@ fn seconds(at: SystemTime) -> f64 {
 }
 
 /// `GET /_mock/keys`.
-pub(super) async fn list(State(world): State<Arc<World>>) -> Result<Response, ApiError> {
-    let keys: Vec<KeyView> = world.usage().into_iter().map(KeyView::from).collect();
+pub(super) async fn list(State(app): State<Arc<AppState>>) -> Result<Response, ApiError> {
+    let keys: Vec<KeyView> = app.usage().into_iter().map(KeyView::from).collect();
     json(StatusCode::OK, &keys)
 }
 
@@ -102,11 +102,11 @@ struct Added {
 
 /// `POST /_mock/keys`: adds one, or makes one.
 pub(super) async fn add(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     body: AdminBody,
 ) -> Result<Response, ApiError> {
     let NewKey { key, plan } = input::read(&body, "{\"plan\": \"free\"}")?;
-    let (made, id) = world.add_key(key.as_deref(), plan).map_err(|error| match error {
+    let (made, id) = app.add_key(key.as_deref(), plan).map_err(|error| match error {
         KeyError::Taken => input::conflict(error.to_string()),
         KeyError::Unsendable => input::invalid(error.to_string()),
     })?;
@@ -115,20 +115,20 @@ pub(super) async fn add(
 
 /// `PATCH /_mock/keys/{id}`: gives one another plan.
 pub(super) async fn change(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     Path(id): Path<String>,
     body: AdminBody,
 ) -> Result<Response, ApiError> {
     let NewPlan { plan } = input::read(&body, "{\"plan\": \"pro\"}")?;
-    done(number(&id).is_some_and(|id| world.set_plan(id, plan)))
+    done(number(&id).is_some_and(|id| app.set_plan(id, plan)))
 }
 
 /// `DELETE /_mock/keys/{id}`.
 pub(super) async fn remove(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    done(number(&id).is_some_and(|id| world.remove_key(id)))
+    done(number(&id).is_some_and(|id| app.remove_key(id)))
 }
 
 #[derive(Deserialize)]
@@ -139,21 +139,21 @@ struct Ban {
 
 /// `PUT /_mock/keys/{id}/ban`: bans one from now on.
 pub(super) async fn ban(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     Path(id): Path<String>,
     body: AdminBody,
 ) -> Result<Response, ApiError> {
     let Ban { seconds } = input::read(&body, "{\"seconds\": 300}")?;
     let length = input::time(seconds)?;
-    done(number(&id).is_some_and(|id| world.ban(id, length)))
+    done(number(&id).is_some_and(|id| app.ban(id, length)))
 }
 
 /// `DELETE /_mock/keys/{id}/ban`: ends its ban.
 pub(super) async fn unban(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    done(number(&id).is_some_and(|id| world.unban(id)))
+    done(number(&id).is_some_and(|id| app.unban(id)))
 }
 
 fn number(id: &str) -> Option<u32> {

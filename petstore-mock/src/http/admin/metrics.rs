@@ -8,29 +8,29 @@ use http::{HeaderValue, header::CONTENT_TYPE};
 use crate::{
     report::Severity,
     state::Store,
-    world::{KeyUsage, World},
+    state::{AppState, KeyUsage},
 };
 
 /// The text format of Prometheus, version 0.0.4.
 const FORMAT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 /// Answers all metrics.
-pub(super) async fn metrics(State(world): State<Arc<World>>) -> Response {
-    let mut response = Response::new(Body::from(text(&world)));
+pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
+    let mut response = Response::new(Body::from(text(&app)));
     response.headers_mut().insert(CONTENT_TYPE, FORMAT);
     response
 }
 
-fn text(world: &World) -> String {
+fn text(app: &AppState) -> String {
     let mut page = MetricsText::default();
     page.family("requests_total", "counter", "Requests to the service, by operation and status.");
-    for ((operation, status), count) in world.journal().tally() {
+    for ((operation, status), count) in app.journal().tally() {
         let operation = operation.map_or("none", |operation| operation.name());
         let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
         page.sample("requests_total", &[("operation", operation), ("status", &status)], count);
     }
     page.family("report_findings", "gauge", "Rules that clients have broken, by severity.");
-    let report = world.journal().report();
+    let report = app.journal().report();
     for (severity, name) in [
         (Severity::Violation, "violation"),
         (Severity::Warning, "warning"),
@@ -40,19 +40,19 @@ fn text(world: &World) -> String {
         page.sample("report_findings", &[("severity", name)], broken.count());
     }
     page.family("fault_hits_total", "counter", "Requests that faults have changed, by fault.");
-    for (name, hits) in world.faults().total_hits() {
+    for (name, hits) in app.faults().total_hits() {
         page.sample("fault_hits_total", &[("fault", &name)], hits);
     }
     page.family("clock_seconds", "gauge", "The mock's clock, in seconds since the Unix epoch.");
-    page.sample("clock_seconds", &[], world.clock().since_epoch().as_secs_f64());
+    page.sample("clock_seconds", &[], app.clock().since_epoch().as_secs_f64());
     page.family("pets", "gauge", "Pets in the store.");
-    page.sample("pets", &[], world.read(Store::len));
-    quotas(world, &mut page);
+    page.sample("pets", &[], app.read(Store::len));
+    quotas(app, &mut page);
     page.0
 }
 
-fn quotas(world: &World, page: &mut MetricsText) {
-    let keys = world.usage();
+fn quotas(app: &AppState, page: &mut MetricsText) {
+    let keys = app.usage();
     let quotas = || {
         let of =
             |key: &KeyUsage| [("minute", key.minute), ("day", key.day)].map(|it| (key.number, it));

@@ -13,7 +13,7 @@ use crate::{
     http::{body::json, error::ApiError, params::Query},
     operation::Operation,
     pattern::Pattern,
-    world::World,
+    state::AppState,
 };
 
 /// How many exchanges are shown unless told.
@@ -21,7 +21,7 @@ const LIMIT: usize = 200;
 
 /// `GET /_mock/requests`: the latest exchanges that the journal still has, by number.
 pub(super) async fn list(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let known = ["after", "key", "limit", "method", "operation", "path", "status"];
@@ -43,7 +43,7 @@ pub(super) async fn list(
     let key = query.get::<u32>("key", "the number of a key")?;
     let limit = query.get::<u32>("limit", whole)?;
     let limit = limit.map_or(LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let latest = world.journal().latest(&pattern, limit, |record| {
+    let latest = app.journal().latest(&pattern, limit, |record| {
         record.number > after
             && key.is_none_or(|key| record.key.as_ref().is_some_and(|it| it.number() == key))
     });
@@ -51,7 +51,7 @@ pub(super) async fn list(
 }
 
 /// `DELETE /_mock/requests`: forgets them all.
-pub(super) async fn clear(State(world): State<Arc<World>>) -> Response {
-    world.forget();
+pub(super) async fn clear(State(app): State<Arc<AppState>>) -> Response {
+    app.forget();
     no_content()
 }

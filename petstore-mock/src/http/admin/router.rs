@@ -24,7 +24,7 @@ use crate::{
     },
     openapi::OpenApi,
     printable::{nearest, printable},
-    world::World,
+    state::AppState,
 };
 
 /// RFC 6750, section 3.
@@ -34,33 +34,33 @@ const CHALLENGE: &str = "Bearer realm=\"petstore-mock\"";
 const MAX_TYPOS: usize = 3;
 
 /// Returns the routes.
-pub(crate) fn router(world: &Arc<World>) -> Router {
-    Table::new(Arc::clone(world)).into_router()
+pub(crate) fn router(app: &Arc<AppState>) -> Router {
+    Table::new(Arc::clone(app)).into_router()
 }
 
 /// The routes, and beside them the list of their paths, which a test compares with the document.
 struct Table {
-    router: Router<Arc<World>>,
+    router: Router<Arc<AppState>>,
     /// Each path, with the methods it takes.
     paths: Vec<(&'static str, &'static str)>,
-    world: Arc<World>,
+    app: Arc<AppState>,
 }
 
 impl Table {
-    fn new(world: Arc<World>) -> Self {
-        let empty = Self { router: Router::new(), paths: Vec::new(), world };
+    fn new(app: Arc<AppState>) -> Self {
+        let empty = Self { router: Router::new(), paths: Vec::new(), app };
         empty.assets().health().clock().watching().faults().keys().store()
     }
 
     /// Returns the router; an unknown path is answered with the most similar one.
     fn into_router(self) -> Router {
-        let Self { router, paths, world } = self;
+        let Self { router, paths, app } = self;
         let unknown = move |method: Method, uri: Uri| {
             let known = paths.iter().map(|(path, _)| *path);
             ready(unknown(&method, uri.path(), known))
         };
         let page = with_allow("GET, HEAD", get(assets::inspector));
-        router.route("/_mock/", page).fallback(unknown).with_state(world)
+        router.route("/_mock/", page).fallback(unknown).with_state(app)
     }
 
     fn assets(self) -> Self {
@@ -90,7 +90,7 @@ impl Table {
         let requests = get(requests::list).delete(requests::clear);
         let formats = reports::FORMATS.into_iter().fold(self, |table, format| {
             let answer =
-                async move |State(world): State<Arc<World>>| reports::answer(&world, &format);
+                async move |State(app): State<Arc<AppState>>| reports::answer(&app, &format);
             table.guarded(format.0, "GET, HEAD", get(answer))
         });
         formats
@@ -129,7 +129,7 @@ impl Table {
     }
 
     /// Adds a path that anyone may get: it shows nothing of the mock's state.
-    fn open(self, path: &'static str, methods: MethodRouter<Arc<World>>) -> Self {
+    fn open(self, path: &'static str, methods: MethodRouter<Arc<AppState>>) -> Self {
         self.add(path, "GET, HEAD", with_allow("GET, HEAD", methods))
     }
 
@@ -138,9 +138,9 @@ impl Table {
         self,
         path: &'static str,
         allow: &'static str,
-        methods: MethodRouter<Arc<World>>,
+        methods: MethodRouter<Arc<AppState>>,
     ) -> Self {
-        let guard = from_fn_with_state(Arc::clone(&self.world), guard);
+        let guard = from_fn_with_state(Arc::clone(&self.app), guard);
         // Which methods it takes is shown to nobody else either.
         self.add(path, allow, with_allow(allow, methods).layer(guard))
     }
@@ -149,7 +149,7 @@ impl Table {
         mut self,
         path: &'static str,
         allow: &'static str,
-        methods: MethodRouter<Arc<World>>,
+        methods: MethodRouter<Arc<AppState>>,
     ) -> Self {
         self.paths.push((path, allow));
         self.router = self.router.route(path, methods);
@@ -157,19 +157,22 @@ impl Table {
     }
 }
 
-fn with_allow(allow: &'static str, methods: MethodRouter<Arc<World>>) -> MethodRouter<Arc<World>> {
+fn with_allow(
+    allow: &'static str,
+    methods: MethodRouter<Arc<AppState>>,
+) -> MethodRouter<Arc<AppState>> {
     methods.fallback(move || ready(ApiError::method_not_allowed(allow)))
 }
 
 /// Lets a request through to its handler, or refuses it.
 async fn guard(
     Extension(context): Extension<RequestContext>,
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     let headers = request.headers();
-    let token = world.settings().admin_token.as_ref();
+    let token = app.settings().admin_token.as_ref();
     let has_token = |token| bearer(headers).is_ok_and(|sent| token_matches(token, sent));
     let is_local = context.peer.to_canonical().is_loopback();
     if (is_local && names_this_machine(headers) && is_same_origin(headers))
@@ -248,12 +251,12 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{clock::Clock, settings::Settings, state::Store};
+    use crate::{clock::Clock, state::Settings, state::Store};
 
     #[test]
     fn the_document_describes_every_path_and_no_other() {
-        let world = World::new(Clock::system(), Settings::default(), [], Store::default());
-        let table = Table::new(Arc::new(world.unwrap()));
+        let app = AppState::new(Clock::system(), Settings::default(), [], Store::default());
+        let table = Table::new(Arc::new(app.unwrap()));
         let document: Value = serde_json::from_str(OpenApi::Administration.json()).unwrap();
         let described: Vec<_> = document["paths"].as_object().unwrap().iter().collect();
         let methods = |item: &Value| {

@@ -21,9 +21,8 @@ use crate::{
         params::Query,
     },
     model::PetStatus,
-    seed::{Seed, SeedError},
-    state::ChangeError,
-    world::{Snapshot, World},
+    state::{AppState, ChangeError, Snapshot},
+    state::{Seed, SeedError},
 };
 
 /// How many pets are listed unless set.
@@ -37,8 +36,8 @@ pub(super) async fn health() -> Outcome {
 }
 
 /// `GET /_mock/ready`: it can make changes, too.
-pub(super) async fn ready(State(world): State<Arc<World>>) -> Outcome {
-    if world.is_ready().await {
+pub(super) async fn ready(State(app): State<Arc<AppState>>) -> Outcome {
+    if app.is_ready().await {
         return health().await;
     }
     let message = "the data file can't be written: see that its disk has room";
@@ -46,20 +45,20 @@ pub(super) async fn ready(State(world): State<Arc<World>>) -> Outcome {
 }
 
 /// `GET /_mock/pets`: a page of the pets, by id, and how many there are in all.
-pub(super) async fn pets(State(world): State<Arc<World>>, RawQuery(query): RawQuery) -> Outcome {
+pub(super) async fn pets(State(app): State<Arc<AppState>>, RawQuery(query): RawQuery) -> Outcome {
     let query = Query(query.as_deref().unwrap_or("")).only(&["after", "limit", "status"])?;
     let after = query.get::<i64>("after", "the id of a pet")?;
     let limit = query.get::<u32>("limit", "a whole number from 0 on")?;
     let limit = limit.map_or(DEFAULT_LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let status = query.get::<PetStatus>("status", "one of available, pending, sold")?;
-    world.read(|store| {
+    app.read(|store| {
         let page = store.page(after, limit, status);
         body::json(StatusCode::OK, &json!({ "pets": page.pets, "total": store.len() }))
     })
 }
 
 /// `POST /_mock/seed`: replaces pets and orders by those of a seed.
-pub(super) async fn seed(State(world): State<Arc<World>>, body: AdminBody) -> Outcome {
+pub(super) async fn seed(State(app): State<Arc<AppState>>, body: AdminBody) -> Outcome {
     let wrong = |error: SeedError| {
         let message = format!("the seed is wrong: {error}");
         // An error without a place in the text is not one of its form.
@@ -70,7 +69,7 @@ pub(super) async fn seed(State(world): State<Arc<World>>, body: AdminBody) -> Ou
         seed.into_store().map_err(wrong)
     };
     let store = aside(read).await?;
-    done(world.replace(store).await)
+    done(app.replace(store).await)
 }
 
 /// Reads what may be long on a thread for that, so that no other request waits.
@@ -81,23 +80,23 @@ async fn aside<T: Send + 'static>(
 }
 
 /// `POST /_mock/reset`: everything but the clock is as at the start.
-pub(super) async fn reset(State(world): State<Arc<World>>) -> Outcome {
-    done(world.reset().await)
+pub(super) async fn reset(State(app): State<Arc<AppState>>) -> Outcome {
+    done(app.reset().await)
 }
 
 /// `GET /_mock/snapshot`.
-pub(super) async fn snapshot(State(world): State<Arc<World>>) -> Outcome {
-    let pieces = stream::iter(world.snapshot().into_json_pieces().map(Ok::<_, Infallible>));
+pub(super) async fn snapshot(State(app): State<Arc<AppState>>) -> Outcome {
+    let pieces = stream::iter(app.snapshot().into_json_pieces().map(Ok::<_, Infallible>));
     let mut response = Response::new(Body::from_stream(pieces));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     Ok(response)
 }
 
 /// `PUT /_mock/snapshot`: restores what there was.
-pub(super) async fn restore(State(world): State<Arc<World>>, body: AdminBody) -> Outcome {
+pub(super) async fn restore(State(app): State<Arc<AppState>>, body: AdminBody) -> Outcome {
     let read = move || input::read::<Snapshot>(&body, "what GET /_mock/snapshot answered");
     let snapshot = aside(read).await?;
-    done(world.restore(&snapshot).await)
+    done(app.restore(&snapshot).await)
 }
 
 fn done(made: Result<(), ChangeError>) -> Outcome {
@@ -106,29 +105,29 @@ fn done(made: Result<(), ChangeError>) -> Outcome {
 }
 
 /// `GET /_mock/faults`: those that are set, in order, and how often each has hit.
-pub(super) async fn faults(State(world): State<Arc<World>>) -> Outcome {
-    body::json(StatusCode::OK, &world.faults().list())
+pub(super) async fn faults(State(app): State<Arc<AppState>>) -> Outcome {
+    body::json(StatusCode::OK, &app.faults().list())
 }
 
 /// `POST /_mock/faults`: sets one, and answers its number.
-pub(super) async fn set_fault(State(world): State<Arc<World>>, body: AdminBody) -> Outcome {
+pub(super) async fn set_fault(State(app): State<Arc<AppState>>, body: AdminBody) -> Outcome {
     let fault: Fault = input::read(&body, "{\"effect\": {\"status\": 503}}")?;
     // Nobody holds it here, so it stays until it is removed.
-    let id = world.faults().set(fault).detach();
+    let id = app.faults().set(fault).detach();
     body::json(StatusCode::CREATED, &json!({ "id": id }))
 }
 
 /// `DELETE /_mock/faults`: removes them all.
-pub(super) async fn clear_faults(State(world): State<Arc<World>>) -> Response {
-    world.faults().clear();
+pub(super) async fn clear_faults(State(app): State<Arc<AppState>>) -> Response {
+    app.faults().clear();
     no_content()
 }
 
 /// `DELETE /_mock/faults/{id}`: removes one.
 pub(super) async fn remove_fault(
-    State(world): State<Arc<World>>,
+    State(app): State<Arc<AppState>>,
     Path(id): Path<String>,
 ) -> Outcome {
-    let is_there = id.parse().is_ok_and(|id| world.faults().remove(id));
+    let is_there = id.parse().is_ok_and(|id| app.faults().remove(id));
     if is_there { Ok(no_content()) } else { Err(not_found("fault", "GET /_mock/faults")) }
 }

@@ -1,4 +1,5 @@
-//! The world itself: who shares it, and what can be asked of it.
+//! The whole service without its HTTP side: the clock, the keys and the store, each behind one short lock,
+//! the faults and the journal.
 
 use std::{
     fmt,
@@ -10,11 +11,12 @@ use bytes::Bytes;
 use tokio::{runtime::Handle, sync::broadcast};
 
 use super::{
-    account::Admitted,
-    accounts::{Accounts, FirstKey, KeyError, is_public},
+    block_on::wait,
+    keys::{Accounts, Admitted, FirstKey, KeyError, KeyUsage, is_public},
+    persistence::Data,
+    settings::Settings,
     snapshot::Snapshot,
-    usage::KeyUsage,
-    wait::wait,
+    store::{Applied, Change, ChangeError, Store},
 };
 use crate::{
     changes::{Changes, What},
@@ -25,8 +27,6 @@ use crate::{
     model::NewPet,
     plan::Plan,
     quota::{Quota, Rate},
-    settings::Settings,
-    state::{Applied, Change, ChangeError, Data, Store},
 };
 
 /// Frees a store that was replaced. To free a million pets takes longer than any request should wait.
@@ -37,8 +37,8 @@ fn free(store: Option<Store>) {
     }
 }
 
-/// The whole service, without its HTTP face.
-pub(crate) struct World {
+/// The whole service, without its HTTP side.
+pub(crate) struct AppState {
     clock: Clock,
     settings: Settings,
     journal: Arc<Journal>,
@@ -60,8 +60,8 @@ struct First {
     faults: Vec<Fault>,
 }
 
-impl World {
-    /// Makes a world; the numbers of the keys are their order.
+impl AppState {
+    /// Makes a app; the numbers of the keys are their order.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl World {
         let first =
             First { keys: keys.into_iter().collect(), store: store.clone(), faults: vec![] };
         let changes = Changes::default();
-        let world = Self {
+        let app = Self {
             journal: Arc::new(Journal::new(
                 settings.journal,
                 settings.severities,
@@ -91,11 +91,11 @@ impl World {
             data: None,
             first,
         };
-        for FirstKey { key, plan, name } in &world.first.keys {
+        for FirstKey { key, plan, name } in &app.first.keys {
             let named = |label| name.iter().fold(label, |label: KeyLabel, name| label.named(name));
-            world.insert_key(Some(key), *plan, named)?;
+            app.insert_key(Some(key), *plan, named)?;
         }
-        Ok(world)
+        Ok(app)
     }
 
     /// Keeps the store in a file: what it holds takes the place of what there is.
@@ -103,7 +103,7 @@ impl World {
     pub(crate) async fn with_data(
         mut self,
         path: std::path::PathBuf,
-    ) -> Result<Self, crate::state::DataError> {
+    ) -> Result<Self, super::DataError> {
         let (data, store) = Data::open(path, self.first.store.clone()).await?;
         (self.data, self.store) = (Some(data), store);
         Ok(self)
@@ -159,7 +159,7 @@ impl World {
     }
 
     /// Returns what the rate headers say to who has no valid key: Free's minute, untouched.
-    pub(crate) fn rate_of_strangers(&self, now: Duration) -> Rate {
+    pub(crate) fn anonymous_rate(&self, now: Duration) -> Rate {
         Quota::new(Plan::Free.per_minute(), 60, self.settings.window).rate(now)
     }
 
@@ -327,7 +327,7 @@ impl World {
         Ok(())
     }
 
-    /// Does as [`World::reset`], and waits for it on this thread.
+    /// Does as [`AppState::reset`], and waits for it on this thread.
     pub(crate) fn reset_now(&self) -> Result<(), ChangeError> {
         wait(self.reset())
     }
@@ -361,7 +361,7 @@ impl World {
         Ok(())
     }
 
-    /// Does as [`World::restore`], and waits for it on this thread.
+    /// Does as [`AppState::restore`], and waits for it on this thread.
     pub(crate) fn restore_now(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
         wait(self.restore(snapshot))
     }
@@ -377,10 +377,10 @@ impl World {
     }
 }
 
-impl fmt::Debug for World {
+impl fmt::Debug for AppState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the accounts: their names are keys.
-        f.debug_struct("World")
+        f.debug_struct("AppState")
             .field("clock", &self.clock)
             .field("settings", &self.settings)
             .finish_non_exhaustive()

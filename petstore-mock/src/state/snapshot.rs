@@ -4,12 +4,15 @@
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::accounts::Accounts;
+use super::{
+    keys::Accounts,
+    pet_list::{PetList, StoredPet},
+    store::{ChangeError, Content, Order, Store},
+};
 use crate::{
     ban::BanRecord,
     plan::Plan,
     quota::{Allowance, Used},
-    state::{ChangeError, Content, Order, PetList, Store, StoredPet},
 };
 
 /// The form of the JSON; another one is refused.
@@ -57,7 +60,7 @@ struct KeyState {
 
 impl Snapshot {
     pub(super) fn take(store: Store, accounts: &mut Accounts) -> Self {
-        let state = |(_, account): (&str, &mut super::account::Account)| {
+        let state = |(_, account): (&str, &mut super::keys::Account)| {
             let [minute, day] = account.allowance.used();
             let record = account.record.clone();
             KeyState {

@@ -1,9 +1,12 @@
-//! The checks, and the words for what is wrong: what was wanted, how much of it came, and what came
-//! nearest.
+//! What a test asserts about the requests that came: so many, in this order, and what came instead.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::{self, Write as _},
+    ops::{Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive},
+    sync::Arc,
+    thread,
+};
 
-use super::Times;
 use crate::{
     exchange::{Masker, Record},
     journal::Journal,
@@ -113,5 +116,149 @@ fn show(
     }
     if let more @ 1.. = near.len().saturating_sub(NEAREST) {
         let _ = write!(text, "\n  and {more} more");
+    }
+}
+
+/// That so many requests of a kind are to come from now on.
+///
+/// It is checked when this is dropped, unless the thread is panicking already, or by
+/// [`verify`](Self::verify).
+///
+/// ```
+/// # use petstore_mock::{MockServer, Operation};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), reqwest::Error> {
+/// let server = MockServer::start().await;
+/// let _one_list = server.expect(Operation::ListPets, 1);
+/// let _no_pet = server.expect(Operation::CreatePet, 0);
+/// reqwest::get(format!("{}/pets", server.url())).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "it is checked when it is dropped, which is at once unless it is kept"]
+pub struct Expectation {
+    journal: Arc<Journal>,
+    pattern: Pattern,
+    times: Times,
+    /// The number of the last request before it was set.
+    after: u64,
+    is_checked: bool,
+}
+
+impl Expectation {
+    pub(crate) fn new(journal: Arc<Journal>, pattern: Pattern, times: Times) -> Self {
+        let after = journal.last_number();
+        Self { journal, pattern, times, after, is_checked: false }
+    }
+
+    /// Checks it now.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not hold, with what came instead.
+    #[track_caller]
+    pub fn verify(mut self) {
+        self.check();
+    }
+
+    #[track_caller]
+    #[expect(clippy::panic, reason = "that is what an assertion does")]
+    fn check(&mut self) {
+        self.is_checked = true;
+        if let Err(text) = check_times(&self.journal, &self.pattern, self.times, self.after) {
+            panic!("{text}");
+        }
+    }
+}
+
+impl Drop for Expectation {
+    fn drop(&mut self) {
+        if !self.is_checked && !thread::panicking() {
+            self.check();
+        }
+    }
+}
+
+/// How many requests there are to be: a number, or a range of them.
+///
+/// ```
+/// use petstore_mock::Times;
+///
+/// assert!(Times::from(2).holds(2));
+/// assert!(Times::from(1..).holds(7));
+/// assert!(!Times::from(..=3).holds(4));
+/// assert_eq!(Times::from(2..=3).to_string(), "2 to 3 requests");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    least: usize,
+    /// Nothing if any number above `least` will do.
+    most: Option<usize>,
+}
+
+impl Times {
+    /// Returns whether so many are right.
+    #[must_use]
+    pub fn holds(self, count: usize) -> bool {
+        count >= self.least && self.most.is_none_or(|most| count <= most)
+    }
+
+    /// Returns whether more than so many would be right as well.
+    fn holds_from(self, count: usize) -> bool {
+        count >= self.least && self.most.is_none()
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.least, self.most) {
+            (_, Some(0)) => f.write_str("no request"),
+            (1, Some(1)) => f.write_str("1 request"),
+            (least, Some(most)) if least == most => write!(f, "{most} requests"),
+            (0, Some(most)) => write!(f, "at most {most} requests"),
+            (least, Some(most)) => write!(f, "{least} to {most} requests"),
+            (least, None) => write!(f, "at least {least} requests"),
+        }
+    }
+}
+
+impl From<usize> for Times {
+    fn from(count: usize) -> Self {
+        Self { least: count, most: Some(count) }
+    }
+}
+
+impl From<RangeFrom<usize>> for Times {
+    fn from(range: RangeFrom<usize>) -> Self {
+        Self { least: range.start, most: None }
+    }
+}
+
+impl From<RangeInclusive<usize>> for Times {
+    fn from(range: RangeInclusive<usize>) -> Self {
+        Self { least: *range.start(), most: Some(*range.end()) }
+    }
+}
+
+impl From<RangeToInclusive<usize>> for Times {
+    fn from(range: RangeToInclusive<usize>) -> Self {
+        Self { least: 0, most: Some(range.end) }
+    }
+}
+
+impl From<Range<usize>> for Times {
+    /// A range that holds no number holds for none.
+    fn from(range: Range<usize>) -> Self {
+        match range.end.checked_sub(1) {
+            Some(last) => Self { least: range.start, most: Some(last) },
+            None => Self { least: 1, most: Some(0) },
+        }
+    }
+}
+
+impl From<RangeTo<usize>> for Times {
+    fn from(range: RangeTo<usize>) -> Self {
+        (0..range.end).into()
     }
 }

@@ -1,15 +1,19 @@
-//! The keys that are known, and their accounts.
+//! The keys that are known, what each has used, and whether it lets a request in.
 
-use std::{collections::HashMap, fmt, time::Duration};
-
-use super::{
-    account::{Account, Admitted},
-    usage::KeyUsage,
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
 };
+
+use super::settings::{DEFAULT_KEYS, Settings};
 use crate::{
+    ban::BanRecord,
+    clock::instant,
     exchange::KeyLabel,
     plan::Plan,
-    settings::{DEFAULT_KEYS, Settings},
+    quota::{Allowance, Exhausted, Rate},
 };
 
 /// Why a key can't be added. The message does not repeat it.
@@ -147,5 +151,118 @@ impl fmt::Debug for Accounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not their names, which are keys.
         f.debug_struct("Accounts").field("len", &self.by_key.len()).finish_non_exhaustive()
+    }
+}
+
+/// Whether a request is let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Admitted,
+    /// A quota is used up.
+    Exhausted(Exhausted),
+    /// The key is banned until then, counted from the Unix epoch.
+    Banned(Duration),
+}
+
+/// What became of a request with a valid key.
+#[derive(Clone, Debug)]
+pub(crate) struct Admitted {
+    pub(crate) verdict: Verdict,
+    /// What its rate headers say.
+    pub(crate) rate: Rate,
+    /// How its key may be shown.
+    pub(crate) label: Arc<KeyLabel>,
+}
+
+/// What is kept of one key.
+#[derive(Debug)]
+pub(crate) struct Account {
+    /// Number and plan of the key, and how it may be shown.
+    pub(super) label: Arc<KeyLabel>,
+    pub(super) allowance: Allowance,
+    pub(super) record: BanRecord,
+}
+
+impl Account {
+    pub(super) fn new(label: KeyLabel, settings: &Settings) -> Self {
+        let plan = label.plan();
+        let allowance = Allowance::new(plan.per_minute(), plan.per_day(), settings.window);
+        Self { label: Arc::new(label), allowance, record: BanRecord::default() }
+    }
+
+    /// Lets a request in or refuses it.
+    pub(super) fn admit(&mut self, now: Duration, settings: &Settings) -> Admitted {
+        let Self { allowance, record, label } = self;
+        let verdict = if let Some(until) = record.arrive(now, settings.ban) {
+            Verdict::Banned(until)
+        } else if let Err(exhausted) = allowance.admit(now) {
+            record.told(exhausted.until);
+            Verdict::Exhausted(exhausted)
+        } else {
+            Verdict::Admitted
+        };
+        let rate = allowance.rate(now, settings.rate_headers);
+        Admitted { verdict, rate, label: Arc::clone(label) }
+    }
+
+    /// Gives the key another plan: what it used stays used, and a wait it was told is over.
+    pub(super) fn set_plan(&mut self, plan: Plan) {
+        self.label = Arc::new(self.label.with_plan(plan));
+        self.allowance.set_limits(plan.per_minute(), plan.per_day());
+        self.record.excuse();
+    }
+
+    pub(super) fn usage(&mut self, now: Duration) -> KeyUsage {
+        let [minute, day] = self.allowance.usage(now).map(QuotaUsage::new);
+        KeyUsage {
+            number: self.label.number(),
+            plan: self.label.plan(),
+            label: KeyLabel::clone(&self.label),
+            minute,
+            day,
+            banned_until: self.record.banned_until(now).map(instant),
+            waits_until: self.record.waits_until(now).map(instant),
+        }
+    }
+}
+
+/// What is known of a key at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyUsage {
+    /// The number of the key: the server counts its keys from 1, the first ones in their order.
+    pub number: u32,
+    /// Its plan.
+    pub plan: Plan,
+    /// How it may be shown.
+    pub label: KeyLabel,
+    /// The minute's quota.
+    pub minute: QuotaUsage,
+    /// The day's quota.
+    pub day: QuotaUsage,
+    /// Until when it is banned, if it is.
+    pub banned_until: Option<SystemTime>,
+    /// Until when it was told to wait by the `Retry-After` of a 429, if that lies ahead.
+    pub waits_until: Option<SystemTime>,
+}
+
+/// What is used of a quota at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QuotaUsage {
+    /// How many requests it allows.
+    pub limit: u32,
+    /// How many count: more than the limit where that was lowered since.
+    pub used: u32,
+    /// How many are left.
+    pub remaining: u32,
+    /// When it resets, as `X-RateLimit-Reset` would say it.
+    pub reset: SystemTime,
+}
+
+impl QuotaUsage {
+    pub(super) fn new((used, rate): (u32, Rate)) -> Self {
+        let reset = instant(Duration::from_secs(rate.reset));
+        Self { limit: rate.limit, used, remaining: rate.remaining, reset }
     }
 }

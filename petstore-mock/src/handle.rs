@@ -1,0 +1,344 @@
+//! Typed handles on a running server, for tests in the same process: its pets, orders and keys, and a
+//! guard that restores everything.
+
+use std::{fmt, ops::Deref, sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use crate::{
+    model::Pet,
+    plan::Plan,
+    state::SeedPet,
+    state::{AppState, Change, ChangeError, KeyError, KeyUsage, Snapshot, StoredPet},
+};
+
+/// The keys of a server: see [`MockServer::keys`](crate::MockServer::keys).
+///
+/// ```
+/// use petstore_mock::{MockServer, Plan};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), petstore_mock::KeyError> {
+/// let server = MockServer::start().await;
+/// server.keys().insert("my-key", Plan::Pro)?;
+/// assert_eq!(server.keys().all().len(), 5);
+/// assert_eq!(server.keys().get("free-key").and_then(|key| key.plan()), Some(Plan::Free));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Keys<'a>(&'a Arc<AppState>);
+
+impl<'a> Keys<'a> {
+    pub(crate) const fn new(app: &'a Arc<AppState>) -> Self {
+        Self(app)
+    }
+
+    /// Adds a key.
+    ///
+    /// # Errors
+    ///
+    /// Where the server has it already, or it can't travel in a header.
+    pub fn insert(self, key: &str, plan: Plan) -> Result<Key, KeyError> {
+        let (text, number) = self.0.add_key(Some(key), plan)?;
+        Ok(Key { app: Arc::clone(self.0), text, number })
+    }
+
+    /// Returns the key with this text, if the server has it.
+    #[must_use]
+    pub fn get(self, key: &str) -> Option<Key> {
+        let number = self.0.number(key)?;
+        Some(Key { app: Arc::clone(self.0), text: key.into(), number })
+    }
+
+    /// Returns all keys, by their numbers.
+    #[must_use]
+    pub fn all(self) -> Vec<Key> {
+        let keys = self.0.keys().into_iter();
+        keys.map(|(text, number)| Key { app: Arc::clone(self.0), text, number }).collect()
+    }
+
+    /// Returns what each key has used, by their numbers.
+    #[must_use]
+    pub fn usage(self) -> Vec<KeyUsage> {
+        self.0.usage()
+    }
+}
+
+/// A key of a running server, which can be used wherever a `&str` can: see
+/// [`MockServer::key`](crate::MockServer::key). Its `Debug` output does not show it.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_mock::{MockServer, Plan};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = MockServer::start().await;
+/// let key = server.key(Plan::Free);
+/// let list = || reqwest::Client::new().get(format!("{}/pets", server.url())).bearer_auth(&*key);
+///
+/// assert_eq!(list().send().await?.status(), 200);
+/// assert_eq!(key.usage().map(|usage| usage.minute.used), Some(1));
+/// key.ban(Duration::from_secs(60));
+/// assert_eq!(list().send().await?.status(), 429);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Key {
+    app: Arc<AppState>,
+    text: Box<str>,
+    number: u32,
+}
+
+impl Key {
+    pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
+        loop {
+            // A fresh key can be taken only by someone who adds that very one meanwhile.
+            if let Ok((text, number)) = app.add_key(None, plan) {
+                return Self { app: Arc::clone(app), text, number };
+            }
+        }
+    }
+
+    /// Returns the key, as it is sent after `Bearer `.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns its number: the server counts its keys from 1.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns its plan; nothing if it was removed.
+    #[must_use]
+    pub fn plan(&self) -> Option<Plan> {
+        self.usage().map(|usage| usage.plan)
+    }
+
+    /// Returns what it has used; nothing if it was removed.
+    #[must_use]
+    pub fn usage(&self) -> Option<KeyUsage> {
+        self.app.usage_of(self.number)
+    }
+
+    /// Gives it another plan: what it used stays used, and a `Retry-After` it was told is over.
+    ///
+    /// To a key that was removed this does nothing; nor do the methods below.
+    pub fn set_plan(&self, plan: Plan) {
+        self.app.set_plan(self.number, plan);
+    }
+
+    /// Bans it for so long from now, on the server's clock.
+    pub fn ban(&self, length: Duration) {
+        self.app.ban(self.number, length);
+    }
+
+    /// Ends its ban, and forgets what led to it.
+    pub fn unban(&self) {
+        self.app.unban(self.number);
+    }
+
+    /// Removes it: from now on it is 401 `unauthorized`.
+    pub fn remove(&self) {
+        self.app.remove_key(self.number);
+    }
+}
+
+impl Deref for Key {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl AsRef<str> for Key {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<Key> for String {
+    fn from(key: Key) -> Self {
+        key.text.into()
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// The pets of a server: see [`MockServer::pets`](crate::MockServer::pets).
+///
+/// What is done here uses no quota and is no request.
+///
+/// ```
+/// use petstore_mock::{MockServer, PetStatus, SeedPet};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), petstore_mock::ChangeError> {
+/// let server = MockServer::start().await;
+/// let rex = server.pets().insert(SeedPet::new("Rex", 7).with_status(PetStatus::Sold))?;
+/// assert_eq!(server.pets().get(rex.id).map(|pet| pet.name), Some("Rex".to_owned()));
+/// assert_eq!(server.pets().all().last(), Some(&rex));
+/// server.pets().clear()?;
+/// assert!(server.pets().is_empty());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Pets<'a>(&'a AppState);
+
+impl<'a> Pets<'a> {
+    pub(crate) const fn new(app: &'a AppState) -> Self {
+        Self(app)
+    }
+
+    /// Adds a pet and returns it with its id: the one it was given, or the next one. A pet without a
+    /// status has none, whatever the server gives those that are added over HTTP.
+    ///
+    /// # Errors
+    ///
+    /// Where another pet has the id, or no id is left.
+    pub fn insert(self, pet: SeedPet) -> Result<Pet, ChangeError> {
+        let (id, pet) = pet.into_parts();
+        let id = self.0.change_now(Change::Add { id, pet: pet.clone() })?;
+        Ok(Pet::new(id.unwrap_or_default(), pet))
+    }
+
+    /// Removes a pet. Its id is not given again.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such pet.
+    pub fn remove(self, id: i64) -> Result<(), ChangeError> {
+        self.0.change_now(Change::Remove(id)).map(drop)
+    }
+
+    /// Removes all pets. Their ids are not given again.
+    ///
+    /// # Errors
+    ///
+    /// Where the file that keeps the data can't be written.
+    pub fn clear(self) -> Result<(), ChangeError> {
+        self.0.change_now(Change::ClearPets).map(drop)
+    }
+
+    /// Returns the pet with this id.
+    #[must_use]
+    pub fn get(self, id: i64) -> Option<Pet> {
+        self.0.read(|store| store.get(id).map(StoredPet::to_pet))
+    }
+
+    /// Returns all pets, by ascending id.
+    #[must_use]
+    pub fn all(self) -> Vec<Pet> {
+        self.0.read(|store| store.pets().clone()).iter().map(StoredPet::to_pet).collect()
+    }
+
+    /// Returns how many pets there are.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.0.read(crate::state::Store::len)
+    }
+
+    /// Returns whether there is no pet.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The orders of a server: see [`MockServer::orders`](crate::MockServer::orders).
+///
+/// ```
+/// use petstore_mock::MockServer;
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), petstore_mock::ChangeError> {
+/// let server = MockServer::start().await;
+/// server.orders().insert(json!({"id": 1, "petId": 5}))?;
+/// assert_eq!(server.orders().all(), [json!({"id": 1, "petId": 5})]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Orders<'a>(&'a AppState);
+
+impl<'a> Orders<'a> {
+    pub(crate) const fn new(app: &'a AppState) -> Self {
+        Self(app)
+    }
+
+    /// Adds an order: any JSON object, since the specification does not show its fields.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no JSON object.
+    pub fn insert(self, order: Value) -> Result<(), ChangeError> {
+        let Value::Object(order) = order else {
+            return Err(ChangeError::NotAnObject);
+        };
+        self.0.change_now(Change::AddOrder(order)).map(drop)
+    }
+
+    /// Removes all orders.
+    ///
+    /// # Errors
+    ///
+    /// Where the file that keeps the data can't be written.
+    pub fn clear(self) -> Result<(), ChangeError> {
+        self.0.change_now(Change::ClearOrders).map(drop)
+    }
+
+    /// Returns all orders, in the order they were added.
+    #[must_use]
+    pub fn all(self) -> Vec<Value> {
+        self.0.read(|store| store.orders().iter().cloned().map(Value::Object).collect())
+    }
+
+    /// Returns how many orders there are.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.0.read(|store| store.orders().len())
+    }
+
+    /// Returns whether there is no order.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Puts the pets, the orders, and what the keys have used back to what they were, when it is dropped:
+/// see [`MockServer::scope`](crate::MockServer::scope).
+#[derive(Debug)]
+#[must_use = "it puts everything back as soon as it is dropped"]
+pub struct Scope {
+    app: Arc<AppState>,
+    number: u64,
+    before: Snapshot,
+}
+
+impl Scope {
+    pub(crate) fn new(app: &Arc<AppState>, name: &str) -> Self {
+        let number = app.journal().open_scope(name);
+        Self { number, before: app.snapshot(), app: Arc::clone(app) }
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        // A store that can't be written keeps what it has; there is nobody to tell here.
+        let _ = self.app.restore_now(&self.before);
+        self.app.journal().close_scope(self.number);
+    }
+}
