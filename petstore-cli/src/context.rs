@@ -45,6 +45,9 @@ pub(crate) struct Purpose {
 /// A request that only reads.
 pub(crate) const READS: Purpose = Purpose { noun: "request", changes: false };
 
+/// What requests name as their sender, before the client's own name.
+pub(crate) const USER_AGENT: &str = concat!("petstore-cli/", env!("CARGO_PKG_VERSION"));
+
 pub(crate) struct Context {
     pub(crate) ui: Ui,
     pub(crate) settings: Settings,
@@ -148,9 +151,6 @@ impl Context {
         key: String,
         options: &RequestOptions,
     ) -> Result<Client, CliError> {
-        // Where there is one already, that serves as well.
-        #[cfg(feature = "rustls")]
-        let _ = rustls::crypto::ring::default_provider().install_default();
         self.ui.hide(&key);
         self.facts.host = host(base_url);
         self.require_secure(base_url)?;
@@ -169,7 +169,7 @@ impl Context {
         let tracer = Tracer::new(self.ui.clone(), self.facts.host.clone(), attempts, deprecated);
         let mut builder = Client::builder(base_url)
             .api_key(key)
-            .user_agent(concat!("petstore-cli/", env!("CARGO_PKG_VERSION")))
+            .user_agent(USER_AGENT)
             .options(&limits)
             .options(options)
             .allow_insecure_http(true)

@@ -65,6 +65,9 @@ pub async fn run(mut env: Env) -> u8 {
         let _ = help::complete(env, args::tree());
         return 0;
     }
+    // The crypto provider of every client below. Where there is one already, that serves as well.
+    #[cfg(feature = "rustls")]
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let args = match args::parse(&env) {
         Ok(args) => args,
         Err(usage) => return explain_usage(&usage, env),

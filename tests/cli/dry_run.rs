@@ -7,16 +7,21 @@ use petstore_mock::{MockServer, Plan};
 
 use super::harness::Petstore;
 
+/// Hides the crates' version.
+fn unversioned(text: &str) -> String {
+    text.replace(concat!("/", env!("CARGO_PKG_VERSION")), "/VERSION")
+}
+
 #[tokio::test]
 async fn shows_the_request_without_a_key_or_a_service() {
     let ran = Petstore::bare().run("pets create Rex --category-id 7 --dry-run").await;
-    assert_snapshot!(ran.transcript(), @r#"
+    assert_snapshot!(unversioned(&ran.transcript()), @r#"
     --- stdout
     POST $PETSTORE_BASE_URL/pets
     Accept: application/json
     Authorization: Bearer $PETSTORE_API_KEY
     Content-Type: application/json
-    User-Agent: petstore-client/0.1.0
+    User-Agent: petstore-cli/VERSION petstore-client/VERSION
 
     {"name":"Rex","categoryId":7}
 
@@ -24,7 +29,7 @@ async fn shows_the_request_without_a_key_or_a_service() {
       -H 'Accept: application/json' \
       -H "Authorization: Bearer $PETSTORE_API_KEY" \
       -H 'Content-Type: application/json' \
-      -H 'User-Agent: petstore-client/0.1.0' \
+      -H 'User-Agent: petstore-cli/VERSION petstore-client/VERSION' \
       --data-raw '{"name":"Rex","categoryId":7}'
     --- stderr
     note: not sent
@@ -38,7 +43,7 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
     let words = ["--base-url", "https://petstore.example/v1", "api", "/pets?a=b", "-X", "GET"];
     let fields = ["-f", "q=it's", "-H", "X-Trace: $x", "--dry-run", "-o", "json"];
     let ran = petstore.run_words(&[&words[..], &fields[..]].concat()).await;
-    assert_snapshot!(ran.transcript(), @r#"
+    assert_snapshot!(unversioned(&ran.transcript()), @r#"
     --- stdout
     {
       "method": "GET",
@@ -46,10 +51,10 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
       "headers": {
         "Accept": "application/json",
         "Authorization": "Bearer $PETSTORE_API_KEY",
-        "User-Agent": "petstore-client/0.1.0",
+        "User-Agent": "petstore-cli/VERSION petstore-client/VERSION",
         "X-Trace": "$x"
       },
-      "curl": "curl 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H 'Accept: application/json' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'User-Agent: petstore-client/0.1.0' \\\n  -H 'X-Trace: $x'"
+      "curl": "curl 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H 'Accept: application/json' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'User-Agent: petstore-cli/VERSION petstore-client/VERSION' \\\n  -H 'X-Trace: $x'"
     }
     --- stderr
     note: not sent

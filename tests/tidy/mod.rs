@@ -6,6 +6,7 @@ mod help;
 mod layers;
 mod readme;
 mod shell;
+mod surface;
 
 use std::path::{Path, PathBuf};
 

@@ -8,7 +8,7 @@ use petstore_client::{Bytes, Client};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::context::Context;
+use crate::context::{Context, USER_AGENT};
 use crate::error::{CliError, Kind};
 use crate::escape;
 use crate::output::Output;
@@ -32,7 +32,8 @@ struct Shown {
 pub(crate) fn client(context: &mut Context) -> Result<Client, CliError> {
     let is_set = context.settings.shown("base_url").is_some() && !context.args.wants_mock();
     let base_url = if is_set { context.settings.base_url()? } else { NOWHERE.to_owned() };
-    Ok(Client::builder(base_url).api_key("dry-run").allow_insecure_http(true).build()?)
+    let builder = Client::builder(base_url).api_key("dry-run").user_agent(USER_AGENT);
+    Ok(builder.allow_insecure_http(true).build()?)
 }
 
 /// Writes a request: for people, or as a document where a format was asked for.
@@ -69,13 +70,9 @@ fn shown(request: &Request<Bytes>) -> Result<Shown, CliError> {
     let body = Some(request.body()).filter(|body| !body.is_empty());
     let body = body.map(|body| String::from_utf8(body.to_vec())).transpose();
     let body = body.map_err(|_| not_text("the body"))?;
-    let mut headers = vec![
-        ("Accept".to_owned(), "application/json".to_owned()),
-        ("Authorization".to_owned(), "Bearer $PETSTORE_API_KEY".to_owned()),
-    ];
+    let mut headers = vec![("Authorization".to_owned(), "Bearer $PETSTORE_API_KEY".to_owned())];
     for (name, value) in request.headers() {
         let value = value.to_str().map_err(|_| not_text("a header"))?;
-        headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name.as_str()));
         headers.push((title_case(name.as_str()), value.to_owned()));
     }
     headers.sort();
