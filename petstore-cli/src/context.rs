@@ -26,6 +26,9 @@ use crate::ui::{Ui, UiOptions};
 /// The largest input that becomes the body of one request.
 const MAX_BODY: u64 = 16 << 20;
 
+/// How the program names itself to the service.
+pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
+
 /// A store in which processes share rate limits.
 enum AnyStore {
     File(FileStore),
@@ -74,6 +77,9 @@ impl Context {
         mut env: Env,
         tree: fn() -> clap::Command,
     ) -> Self {
+        // Where there is one already, that serves as well.
+        #[cfg(feature = "rustls")]
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let color = settings.get(|values| &values.color).unwrap_or_default();
         let options = args.output_options(&settings, &env, color);
         let ui_options = args.ui_options(&env, color);
@@ -148,9 +154,6 @@ impl Context {
         key: String,
         options: &RequestOptions,
     ) -> Result<Client, CliError> {
-        // Where there is one already, that serves as well.
-        #[cfg(feature = "rustls")]
-        let _ = rustls::crypto::ring::default_provider().install_default();
         self.ui.hide(&key);
         self.facts.host = host(base_url);
         self.require_secure(base_url)?;
@@ -169,7 +172,7 @@ impl Context {
         let tracer = Tracer::new(self.ui.clone(), self.facts.host.clone(), attempts, deprecated);
         let mut builder = Client::builder(base_url)
             .api_key(key)
-            .user_agent(concat!("petstore-cli/", env!("CARGO_PKG_VERSION")))
+            .user_agent(USER_AGENT)
             .options(&limits)
             .options(options)
             .allow_insecure_http(true)

@@ -16,7 +16,7 @@ async fn shows_the_request_without_a_key_or_a_service() {
     Accept: application/json
     Authorization: Bearer $PETSTORE_API_KEY
     Content-Type: application/json
-    User-Agent: petstore-client/0.1.0
+    User-Agent: petstore/0.1.0 petstore-client/0.1.0
 
     {"name":"Rex","categoryId":7}
 
@@ -24,7 +24,7 @@ async fn shows_the_request_without_a_key_or_a_service() {
       -H 'Accept: application/json' \
       -H "Authorization: Bearer $PETSTORE_API_KEY" \
       -H 'Content-Type: application/json' \
-      -H 'User-Agent: petstore-client/0.1.0' \
+      -H 'User-Agent: petstore/0.1.0 petstore-client/0.1.0' \
       --data-raw '{"name":"Rex","categoryId":7}'
     --- stderr
     note: not sent
@@ -46,10 +46,10 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
       "headers": {
         "Accept": "application/json",
         "Authorization": "Bearer $PETSTORE_API_KEY",
-        "User-Agent": "petstore-client/0.1.0",
+        "User-Agent": "petstore/0.1.0 petstore-client/0.1.0",
         "X-Trace": "$x"
       },
-      "curl": "curl 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H 'Accept: application/json' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'User-Agent: petstore-client/0.1.0' \\\n  -H 'X-Trace: $x'"
+      "curl": "curl 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H 'Accept: application/json' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'User-Agent: petstore/0.1.0 petstore-client/0.1.0' \\\n  -H 'X-Trace: $x'"
     }
     --- stderr
     note: not sent

@@ -8,7 +8,7 @@ use petstore_client::{Bytes, Client};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::context::Context;
+use crate::context::{Context, USER_AGENT};
 use crate::error::{CliError, Kind};
 use crate::escape;
 use crate::output::Output;
@@ -32,7 +32,8 @@ struct Shown {
 pub(crate) fn client(context: &mut Context) -> Result<Client, CliError> {
     let is_set = context.settings.shown("base_url").is_some() && !context.args.wants_mock();
     let base_url = if is_set { context.settings.base_url()? } else { NOWHERE.to_owned() };
-    Ok(Client::builder(base_url).api_key("dry-run").allow_insecure_http(true).build()?)
+    let builder = Client::builder(base_url).api_key("dry-run").user_agent(USER_AGENT);
+    Ok(builder.allow_insecure_http(true).build()?)
 }
 
 /// Writes a request: for people, or as a document where a format was asked for.
