@@ -26,6 +26,9 @@ use crate::ui::{Ui, UiOptions};
 /// The largest input that becomes the body of one request.
 const MAX_BODY: u64 = 16 << 20;
 
+/// How the program names itself to the service.
+pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
+
 /// A store in which processes share rate limits.
 enum AnyStore {
     File(FileStore),
@@ -44,9 +47,6 @@ pub(crate) struct Purpose {
 
 /// A request that only reads.
 pub(crate) const READS: Purpose = Purpose { noun: "request", changes: false };
-
-/// What requests name as their sender, before the client's own name.
-pub(crate) const USER_AGENT: &str = concat!("petstore-cli/", env!("CARGO_PKG_VERSION"));
 
 pub(crate) struct Context {
     pub(crate) ui: Ui,

@@ -149,6 +149,14 @@ fn ctrl_c_stops_a_command_that_reads_its_input() {
 }
 
 #[test]
+fn a_dry_run_of_the_program_itself_needs_no_key() {
+    let output = Command::new(PETSTORE).args(["api", "/pets", "--dry-run"]).env_clear().output();
+    let output = output.unwrap();
+    assert!(output.stdout.starts_with(b"GET $PETSTORE_BASE_URL/pets\n"), "{output:?}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn a_missing_base_url_exits_with_3() {
     let output = petstore().args(["pets", "list"]).output().unwrap();
     assert!(output.stdout.is_empty());

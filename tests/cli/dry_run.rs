@@ -21,7 +21,7 @@ async fn shows_the_request_without_a_key_or_a_service() {
     Accept: application/json
     Authorization: Bearer $PETSTORE_API_KEY
     Content-Type: application/json
-    User-Agent: petstore-cli/VERSION petstore-client/VERSION
+    User-Agent: petstore/VERSION petstore-client/VERSION
 
     {"name":"Rex","categoryId":7}
 
@@ -29,7 +29,7 @@ async fn shows_the_request_without_a_key_or_a_service() {
       -H 'Accept: application/json' \
       -H "Authorization: Bearer $PETSTORE_API_KEY" \
       -H 'Content-Type: application/json' \
-      -H 'User-Agent: petstore-cli/VERSION petstore-client/VERSION' \
+      -H 'User-Agent: petstore/VERSION petstore-client/VERSION' \
       --data-raw '{"name":"Rex","categoryId":7}'
     --- stderr
     note: not sent
@@ -51,10 +51,10 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
       "headers": {
         "Accept": "application/json",
         "Authorization": "Bearer $PETSTORE_API_KEY",
-        "User-Agent": "petstore-cli/VERSION petstore-client/VERSION",
+        "User-Agent": "petstore/VERSION petstore-client/VERSION",
         "X-Trace": "$x"
       },
-      "curl": "curl 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H 'Accept: application/json' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'User-Agent: petstore-cli/VERSION petstore-client/VERSION' \\\n  -H 'X-Trace: $x'"
+      "curl": "curl 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H 'Accept: application/json' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'User-Agent: petstore/VERSION petstore-client/VERSION' \\\n  -H 'X-Trace: $x'"
     }
     --- stderr
     note: not sent
