@@ -162,6 +162,9 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
             "Shared by {members} processes: {in_flight} in flight, {waiting} waiting."
         ));
     }
+    if let Some(age) = limits.age {
+        last.push(format!("From a response {} ago.", time::duration(age)));
+    }
     if !last.is_empty() {
         text += &format!("{}\n", screen.wrap(&last.join(" "), 0));
     }

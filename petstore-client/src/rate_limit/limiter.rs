@@ -232,6 +232,7 @@ impl Limiter {
             unresolved: u32::try_from(member.unresolved()).unwrap_or(u32::MAX),
             waiting: state.lines.waiting(),
             throttled: member.throttled,
+            age: member.ledger.seen_at.map(|at| now.since(at)),
             shared: self.shared_status(&state, now),
         }
     }

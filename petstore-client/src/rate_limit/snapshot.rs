@@ -215,6 +215,9 @@ pub struct RateLimits {
     pub waiting: usize,
     /// 429 responses since the process first used the key.
     pub throttled: u64,
+    /// How long ago the last response came that described a quota, to this process or to another
+    /// that shares the limits. `None`: none has.
+    pub age: Option<Duration>,
     /// The store by which processes share the limits, where they do.
     pub shared: Option<SharedStatus>,
 }

@@ -22,7 +22,7 @@ const MAX_RECORD: usize = 4_000;
 
 /// Keeps one small record for each key and origin, which all members update atomically.
 ///
-/// [`FileStore`](super::FileStore) shares limits among the processes of a machine. All rules are the
+/// `FileStore` shares limits among the processes of a machine, `RedisStore` among machines. All rules are the
 /// client's: a store need not understand the record, which is at most 4 KiB long and holds no
 /// secret. Implement it with `async fn`.
 ///
