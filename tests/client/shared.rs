@@ -1,13 +1,18 @@
 //! Limits that processes share through files: several clients that know the folder by different
 //! names stand for several processes, since those of one process share a limiter anyhow.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use petstore_client::rate_limit::FileStore;
+use petstore_client::rate_limit::{
+    Change, FileStore, LimitStore, RecordKey, StoreError, StoreTime,
+};
 use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{Clock, MockServer, Plan, RateHeaders};
 use tempfile::TempDir;
@@ -254,30 +259,39 @@ async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
     assert!(tasks < 80, "{tasks} tasks");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_large_plan_is_not_slowed_down_by_a_client_that_shares_nothing() {
-    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(START);
-    let plan = Plan::enterprise(1_000_000, 100_000_000);
-    let builder = MockServer::builder().key(KEY, plan).clock(Clock::runtime(start));
-    let (server, folder) = (builder.start().await.unwrap(), TempDir::new().unwrap());
-    let client = process(server.url(), &folder, 0).build().unwrap();
-    let other = Client::builder(server.url()).api_key(KEY).build().unwrap();
-    for tasks in [1, 64] {
-        let start = Instant::now();
-        for _ in 0..4 {
-            let calls = |client: &Client, times: usize| {
-                join_all((0..tasks).map(|_| {
-                    let client = client.clone();
-                    async move {
-                        for _ in 0..times {
-                            client.pets().list().send().await.unwrap();
-                        }
-                    }
-                }))
-            };
-            calls(&other, 640 / tasks).await;
-            calls(&client, 640 / tasks).await;
-        }
-        assert!(start.elapsed() < Duration::from_secs(2), "{tasks}: {:?}", start.elapsed());
+/// A store whose every update takes longer than a call may wait for it.
+struct SlowStore(AtomicU32);
+
+impl LimitStore for SlowStore {
+    async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        change.apply(None, StoreTime::new(0, Duration::ZERO));
+        Ok(())
     }
+
+    async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        "a slow store".into()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_store_costs_a_second_once_and_is_reported() {
+    let (server, store) = (free().await, Arc::new(SlowStore(AtomicU32::new(0))));
+    let builder = Client::builder(server.url()).api_key(KEY).shared_limits(Arc::clone(&store));
+    let client = builder.build().unwrap();
+    for (call, most) in [(1, 1_000), (2, 10), (3, 10)] {
+        let start = Instant::now();
+        client.pets().list().send().await.unwrap();
+        assert!(start.elapsed() <= Duration::from_millis(most), "{call}: {:?}", start.elapsed());
+    }
+    let shared = client.rate_limits().shared.unwrap();
+    assert_eq!(shared.problem.as_deref(), Some("it does not answer"));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    client.pets().list().send().await.unwrap();
+    assert!(store.0.load(Ordering::Relaxed) > 1, "it is tried again");
 }

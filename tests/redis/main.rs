@@ -26,19 +26,28 @@ struct Redis {
     child: Child,
     port: u16,
     folder: TempDir,
-    password: Option<&'static str>,
+    security: Security,
+}
+
+/// What a server asks for.
+#[derive(Clone, Copy)]
+enum Security {
+    Nothing,
+    Password(&'static str),
+    /// TLS, with a certificate in the server's folder.
+    Tls,
 }
 
 impl Redis {
-    async fn start(password: Option<&'static str>) -> Self {
+    async fn start(security: Security) -> Self {
         // Another program may take the port in between: then another one is tried.
         for _ in 0..10 {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
             drop(listener);
             let folder = TempDir::new().unwrap();
-            let child = launch(port, &folder, password);
-            let mut redis = Self { child, port, folder, password };
+            let child = launch(port, &folder, security);
+            let mut redis = Self { child, port, folder, security };
             if redis.is_up().await {
                 return redis;
             }
@@ -61,13 +70,17 @@ impl Redis {
     async fn restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = launch(self.port, &self.folder, self.password);
+        self.child = launch(self.port, &self.folder, self.security);
         assert!(self.is_up().await);
     }
 
     fn url(&self, member: u8) -> String {
-        let password = self.password.map(|password| format!(":{password}@")).unwrap_or_default();
-        format!("redis://{password}127.0.0.{member}:{}", self.port)
+        let (scheme, password) = match self.security {
+            Security::Nothing => ("redis", String::new()),
+            Security::Password(password) => ("redis", format!(":{password}@")),
+            Security::Tls => ("rediss", String::new()),
+        };
+        format!("{scheme}://{password}127.0.0.{member}:{}", self.port)
     }
 
     fn signal(&self, signal: Signal) {
@@ -78,17 +91,33 @@ impl Redis {
     fn cli(&self, words: &[&str]) -> String {
         let mut command = Command::new("redis-cli");
         command.args(["-p", &self.port.to_string(), "--no-auth-warning"]).args(words);
-        let output = command.env("REDISCLI_AUTH", self.password.unwrap_or_default()).output();
+        if let Security::Password(password) = self.security {
+            command.env("REDISCLI_AUTH", password);
+        }
+        let output = command.output();
         String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
     }
 }
 
-fn launch(port: u16, folder: &TempDir, password: Option<&str>) -> Child {
-    let addresses = ["--bind", "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"];
+fn launch(port: u16, folder: &TempDir, security: Security) -> Child {
+    let port = port.to_string();
     let mut command = Command::new("redis-server");
-    command.args(["--port", &port.to_string(), "--save", "", "--dir"]).arg(folder.path());
-    command.args(addresses).args(password.iter().flat_map(|password| ["--requirepass", password]));
-    command.stdout(Stdio::null()).spawn().unwrap()
+    command.args(["--save", "", "--dir"]).arg(folder.path());
+    command.args(["--bind", "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]);
+    match security {
+        Security::Nothing => command.args(["--port", &port]),
+        Security::Password(password) => command.args(["--port", &port, "--requirepass", password]),
+        Security::Tls => {
+            let names = ["127.0.0.1".to_owned()];
+            let own = rcgen::generate_simple_self_signed(names).unwrap();
+            std::fs::write(folder.path().join("cert.pem"), own.cert.pem()).unwrap();
+            std::fs::write(folder.path().join("key.pem"), own.signing_key.serialize_pem()).unwrap();
+            command.args(["--port", "0", "--tls-port", &port, "--tls-auth-clients", "no"]);
+            command.args(["--tls-cert-file", "cert.pem", "--tls-key-file", "key.pem"]);
+            command.args(["--tls-ca-cert-file", "cert.pem"])
+        }
+    };
+    command.current_dir(folder.path()).stdout(Stdio::null()).spawn().unwrap()
 }
 
 impl Drop for Redis {
@@ -102,13 +131,17 @@ type Problems = Arc<Mutex<Vec<Option<String>>>>;
 
 /// A client, and what it reports of the store.
 fn member(server: &MockServer, url: &str) -> (Client, Problems) {
+    member_on(server, RedisStore::new(url).unwrap())
+}
+
+fn member_on(server: &MockServer, store: RedisStore) -> (Client, Problems) {
     let problems = Problems::default();
     let seen = Arc::clone(&problems);
     let hasty = RequestOptions::new().max_wait(Duration::ZERO);
     let client = Client::builder(server.url())
         .api_key(KEY)
         .options(&hasty)
-        .shared_limits(RedisStore::new(url).unwrap())
+        .shared_limits(store)
         .on_event(move |event| {
             if let Event::SharedStore(store) = event {
                 seen.lock().unwrap().push(store.problem.clone());
@@ -137,7 +170,7 @@ async fn greedy(client: &Client, tasks: usize) -> u64 {
 
 #[tokio::test]
 async fn four_members_use_a_quota_up_are_not_refused_and_get_equal_parts() {
-    let (redis, server) = (Redis::start(None).await, mock(400).await);
+    let (redis, server) = (Redis::start(Security::Nothing).await, mock(400).await);
     let members: Vec<_> = (1..=4).map(|n| member(&server, &redis.url(n)).0).collect();
     // So that none begins before the others are there.
     for member in &members {
@@ -157,7 +190,7 @@ async fn four_members_use_a_quota_up_are_not_refused_and_get_equal_parts() {
 
 #[tokio::test]
 async fn nothing_in_the_store_is_secret_and_what_is_in_it_can_be_forgotten() {
-    let (redis, server) = (Redis::start(None).await, mock(100).await);
+    let (redis, server) = (Redis::start(Security::Nothing).await, mock(100).await);
     let (client, _) = member(&server, &redis.url(1));
     client.pets().list().limit(1).await.unwrap();
     client.synchronize_rate_limits().await;
@@ -171,7 +204,7 @@ async fn nothing_in_the_store_is_secret_and_what_is_in_it_can_be_forgotten() {
 
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_reported_once_and_used_again_when_it_does() {
-    let (redis, server) = (Redis::start(None).await, mock(100_000).await);
+    let (redis, server) = (Redis::start(Security::Nothing).await, mock(100_000).await);
     let (client, problems) = member(&server, &redis.url(1));
     client.pets().list().limit(1).await.unwrap();
     redis.signal(Signal::STOP);
@@ -195,7 +228,7 @@ async fn a_server_that_does_not_answer_is_reported_once_and_used_again_when_it_d
 
 #[tokio::test]
 async fn a_server_that_is_restarted_empty_costs_nothing_but_a_probe() {
-    let (mut redis, server) = (Redis::start(None).await, mock(100_000).await);
+    let (mut redis, server) = (Redis::start(Security::Nothing).await, mock(100_000).await);
     let (client, _) = member(&server, &redis.url(1));
     for round in 0..3 {
         join_all((0..50).map(|_| client.pets().list().limit(1).into_future())).await;
@@ -208,7 +241,7 @@ async fn a_server_that_is_restarted_empty_costs_nothing_but_a_probe() {
 
 #[tokio::test]
 async fn a_password_is_used_and_a_wrong_one_is_reported_without_repeating_it() {
-    let (redis, server) = (Redis::start(Some("open-sesame")).await, mock(100).await);
+    let (redis, server) = (Redis::start(Security::Password("open-sesame")).await, mock(100).await);
     let (client, problems) = member(&server, &redis.url(1));
     client.pets().list().limit(1).await.unwrap();
     let shared = client.synchronize_rate_limits().await.shared.unwrap();
@@ -221,4 +254,24 @@ async fn a_password_is_used_and_a_wrong_one_is_reported_without_repeating_it() {
     let problem = problems.lock().unwrap()[0].clone().unwrap();
     assert!(problem.to_lowercase().contains("password"), "{problem}");
     assert!(!problem.contains("a-wrong-word"), "{problem}");
+}
+
+#[tokio::test]
+async fn tls_is_used_where_the_address_asks_for_it_and_the_certificate_is_checked() {
+    let (redis, server) = (Redis::start(Security::Tls).await, mock(100).await);
+    let url = redis.url(1);
+    let certificate = std::fs::read(redis.folder.path().join("cert.pem")).unwrap();
+    let store = RedisStore::with_root_certificates(&url, certificate).unwrap();
+    let (client, problems) = member_on(&server, store);
+    for _ in 0..3 {
+        client.pets().list().await.unwrap();
+    }
+    let shared = client.rate_limits().shared.unwrap();
+    assert_eq!((shared.members, shared.problem), (1, None));
+    assert!(problems.lock().unwrap().is_empty());
+    // Nobody vouches for the certificate: the call goes on alone.
+    let (client, problems) = member_on(&server, RedisStore::new(&format!("{url}/1")).unwrap());
+    client.pets().list().await.unwrap();
+    let problem = problems.lock().unwrap()[0].clone().unwrap();
+    assert!(problem.to_lowercase().contains("certificate"), "{problem}");
 }

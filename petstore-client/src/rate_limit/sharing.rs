@@ -156,7 +156,7 @@ impl Ledger {
         let requests = part.min(in_flight);
         let is_missing = requests < report.want;
         // Otherwise more may be in flight soon.
-        let is_kept = is_missing && requests == part;
+        let is_kept = is_missing && !probe && requests == part;
         let again = match (is_missing, is_kept) {
             (false, _) => now,
             (true, false) => later(told),
@@ -263,6 +263,14 @@ mod tests {
         }
         ledger.bury(at(10), |member| member == ME);
         assert_eq!(ask(&mut ledger, ME, 64), 1);
+    }
+
+    #[test]
+    fn nothing_is_kept_for_others_while_one_request_asks_for_all() {
+        let mut ledger = Ledger::new(at(0), ServiceTime(0));
+        let report = Report { want: 64, ..Report::default() };
+        let granted = ledger.update(ME, &report, &Policy::default(), at(10));
+        assert_eq!((granted.requests, granted.probe, granted.is_kept), (1, true, false));
     }
 
     #[test]
