@@ -37,7 +37,7 @@
 //! | a dead member's reservations count as lost | they count as free | `rules::what_a_dead_member…` |
 //! | asking again once own requests are answered | 64 s for what takes 13 s with five in flight | `tests/client/shared.rs` |
 //! | the only request in flight is not kept for those that do not ask | nobody sends until the minute's end | `sharing::tests::members_that_were_killed…` |
-//! | beside other clients, no caution while plenty is left | 23 calls a second of 20,000,000 a minute | `sharing::tests::beside_other_clients…` |
+//! | beside other clients, no caution while plenty is left | 1 in flight where 64 may be | `sharing::tests::beside_other_clients…` |
 //! | leases | a task that is not run holds up all others | `waiting::a_probe_that_is_not_run…` |
 //! | grants by whoever changes the ledger | calls wait for the next look | `order::calls_go_in_the_order…`, `model` |
 //! | waking all when a block comes | those who may not wait so long are told late | `waiting::all_whose_wait_becomes_too_long…` |
