@@ -24,7 +24,7 @@ pub(super) struct Petstore {
     stderr_terminal: bool,
     interrupted: bool,
     home: Option<String>,
-    answer: Option<String>,
+    answer: Option<io::Result<String>>,
     stdout: Option<Box<dyn Write + Send>>,
 }
 
@@ -80,7 +80,13 @@ impl Petstore {
 
     /// Answers the question for a secret.
     pub(super) fn answer(mut self, secret: &str) -> Self {
-        self.answer = Some(secret.to_owned());
+        self.answer = Some(Ok(secret.to_owned()));
+        self
+    }
+
+    /// Presses Ctrl-C at the question for a secret.
+    pub(super) fn ctrl_c_at_the_question(mut self) -> Self {
+        self.answer = Some(Err(io::ErrorKind::Interrupted.into()));
         self
     }
 
@@ -137,7 +143,7 @@ impl Petstore {
             stdin_is_terminal: false,
             stdout: Stream { writer, is_terminal: self.terminal },
             stderr: Stream { writer: Box::new(err.clone()), is_terminal: self.stderr_terminal },
-            prompt: self.answer.map(|answer| Box::new(move |_: &str| Ok(answer)) as _),
+            prompt: self.answer.map(|answer| Box::new(move |_: &str| answer) as _),
             dirs: dirs.unwrap_or_default(),
             now: noon,
             width: self.width,

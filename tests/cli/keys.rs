@@ -24,6 +24,18 @@ fn stored(home: &TempDir) -> PathBuf {
 }
 
 #[tokio::test]
+async fn ctrl_c_at_the_question_for_a_key_ends_like_the_signal() {
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    let ran = keyless(&server, &home).ctrl_c_at_the_question().run("auth login").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: interrupted
+    --- exit 130
+    ");
+    assert!(!stored(&home).exists());
+}
+
+#[tokio::test]
 async fn keeps_a_key_that_the_service_accepts_and_uses_it() {
     let (server, home) = (server().await, tempfile::tempdir().unwrap());
     let ran = keyless(&server, &home).answer(KEY).run("auth login").await;

@@ -111,7 +111,11 @@ async fn ask(context: &mut Context) -> Result<String, CliError> {
             // On another thread, so that Ctrl-C does not wait for an answer.
             let answer = tokio::task::spawn_blocking(move || prompt("API key (not shown): ")).await;
             let answer = answer.map_err(CliError::internal)?;
-            answer.map_err(|problem| CliError::usage(format!("cannot read a key: {problem}")))?
+            answer.map_err(|problem| match problem.kind() {
+                // Ctrl-C reaches the prompt as a character, before the signal that it stands for.
+                std::io::ErrorKind::Interrupted => CliError::new(Kind::Interrupted, "interrupted"),
+                _ => CliError::usage(format!("cannot read a key: {problem}")),
+            })?
         }
         None => {
             let bytes = context.read(Path::new("-"), "the key")?;
