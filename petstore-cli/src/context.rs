@@ -13,7 +13,7 @@ use petstore_client::rate_limit::{FileStore, LimitStore as _};
 use petstore_client::{Client, RequestOptions, Url};
 
 use crate::env::{Env, Stream};
-use crate::error::{CliError, Kind, os_text};
+use crate::error::{CliError, Kind};
 use crate::explain::Facts;
 use crate::global::GlobalArgs;
 use crate::output::{Output, OutputFormat, OutputOptions, Shape, Stdout};
@@ -194,8 +194,8 @@ impl Context {
         if !self.args.wants_mock() {
             if let Some(path) = self.settings.get(|values| &values.ca_file) {
                 let authorities = std::fs::read(&path).map_err(|problem| {
-                    let (problem, source) = (os_text(&problem), self.settings.source("ca_file"));
-                    CliError::new(Kind::Config, format!("cannot read {path}: {problem}{source}"))
+                    let action = format!("cannot read {path}{}", self.settings.source("ca_file"));
+                    CliError::io(Kind::Config, action, &problem)
                 })?;
                 builder = builder.root_certificates(authorities);
             }
@@ -330,10 +330,9 @@ impl Context {
         read.map_err(|problem| {
             let folder = self.env.var("PWD").filter(|_| problem.kind() == ErrorKind::NotFound);
             let folder = folder.map(|folder| self.env.shown(Path::new(folder)));
-            let text = format!("cannot read {name}: {}", os_text(&problem));
-            CliError::new(Kind::Input, text).hint_if(
-                folder.map(|folder| format!("check the path; the current folder is {folder}")),
-            )
+            let hint =
+                folder.map(|folder| format!("check the path; the current folder is {folder}"));
+            CliError::io(Kind::Input, format!("cannot read {name}"), &problem).hint_if(hint)
         })?;
         if bytes.len() as u64 > max {
             let size = Size(usize::try_from(max).unwrap_or(usize::MAX));

@@ -93,6 +93,11 @@ impl CliError {
         Self::new(Kind::Usage, message)
     }
 
+    /// Says what could not be done with a file, and what the system says of it.
+    pub(crate) fn io(kind: Kind, action: impl fmt::Display, problem: &io::Error) -> Self {
+        Self::new(kind, format!("{action}: {}", os_text(problem)))
+    }
+
     pub(crate) fn internal(problem: impl fmt::Display) -> Self {
         Self::new(Kind::Internal, format!("internal error: {problem}"))
             .hint("please report it with the output of `petstore --version`")
@@ -129,7 +134,7 @@ impl From<io::Error> for CliError {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::Silent(0);
         }
-        Self::new(Kind::Internal, format!("cannot write the result: {}", os_text(&error)))
+        Self::io(Kind::Internal, "cannot write the result", &error)
     }
 }
 

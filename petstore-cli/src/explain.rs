@@ -325,11 +325,8 @@ fn tls_problem(error: &ClientError, source: &str) -> (String, String) {
     {
         use rustls::{CertificateError as Bad, Error as TlsError};
 
-        let inner = causes(error).filter_map(|cause| {
-            let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            let wrapped = wrapped.and_then(|inner| inner.downcast_ref::<TlsError>());
-            wrapped.or_else(|| cause.downcast_ref::<TlsError>())
-        });
+        let inner = causes(error)
+            .filter_map(|cause| cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref());
         match inner.last() {
             Some(TlsError::InvalidCertificate(Bad::UnknownIssuer)) => {
                 return ("certificate from an unknown authority".to_owned(), trust);

@@ -21,7 +21,6 @@ const SECRET_WORDS: [&str; 8] =
     ["auth", "cookie", "credential", "key", "password", "secret", "session", "token"];
 
 /// Follows the requests of a client.
-#[derive(Debug)]
 pub(crate) struct Tracer {
     ui: Ui,
     /// Host and port of the service.

@@ -83,7 +83,7 @@ pub(crate) enum Progress {
 }
 
 /// A handle to standard error; clones write to the same stream.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Ui {
     pub(crate) options: Arc<UiOptions>,
     state: Arc<Mutex<UiState>>,
@@ -102,12 +102,6 @@ struct UiState {
     is_drawn: bool,
     frame: usize,
     last_note: Option<Instant>,
-}
-
-impl std::fmt::Debug for UiState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("UiState").field("is_drawn", &self.is_drawn).finish_non_exhaustive()
-    }
 }
 
 impl UiState {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::context::{Context, READS};
 use crate::env::Signal;
-use crate::error::{CliError, Kind, os_text};
+use crate::error::{CliError, Kind};
 use crate::explain::stopped;
 use crate::files;
 use crate::output::{ANY, Shape};
@@ -191,7 +191,7 @@ pub(crate) fn logout(context: &Context) -> Result<(), CliError> {
     let path = credentials::path(&context.env.dirs, profile)?;
     let shown = context.env.shown(&path);
     let removed = files::remove(&path).map_err(|problem| {
-        CliError::new(Kind::Internal, format!("cannot remove {shown}: {}", os_text(&problem)))
+        CliError::io(Kind::Internal, format!("cannot remove {shown}"), &problem)
     })?;
     context.ui.note(&match removed {
         true => format!("removed {shown}"),

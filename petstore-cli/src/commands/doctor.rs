@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use petstore_client::rate_limit::{QuotaWindow, SharedStatus};
 use petstore_client::{Client, RequestOptions};
 use serde::Serialize;
 
 use crate::context::{Context, READS};
-use crate::error::{CliError, Failure, Kind};
+use crate::error::{CliError, Kind};
 use crate::escape;
 use crate::explain::quota_left;
 use crate::output::{ANY, Shape};
@@ -46,29 +45,25 @@ struct Check {
 }
 
 impl Check {
-    fn new(check: &'static str, result: Outcome, found: impl Into<String>) -> Self {
-        Self { check, result, found: found.into(), hint: None, kind: None }
-    }
-
     fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        Self::new(check, Outcome::Ok, found)
+        Self { check, result: Outcome::Ok, found: found.into(), hint: None, kind: None }
     }
 
     fn warning(check: &'static str, found: impl Into<String>, hint: &str) -> Self {
-        Self { hint: Some(hint.to_owned()), ..Self::new(check, Outcome::Warning, found) }
+        Self { result: Outcome::Warning, hint: Some(hint.to_owned()), ..Self::ok(check, found) }
     }
 
-    fn failed(check: &'static str, failure: Failure) -> Self {
-        let Failure { message, hint, kind, .. } = failure;
-        Self { hint, kind: Some(kind), ..Self::new(check, Outcome::Failed, message) }
-    }
-
-    /// Returns a check that succeeded with what was found, or failed with an error.
+    /// A check that succeeded with what was found, or failed. A rate limit is not a failure.
     fn of(check: &'static str, found: Result<String, CliError>, context: &Context) -> Self {
         match found.map_err(|error| context.facts.explain(error)) {
             Ok(found) => Self::ok(check, found),
-            Err(Ok(failure)) => Self::failed(check, failure),
-            Err(Err(_)) => Self::new(check, Outcome::Skipped, "not checked"),
+            Err(Ok(failure)) => {
+                let is_limit = matches!(failure.kind, Kind::RateLimited | Kind::Banned);
+                let result = if is_limit { Outcome::Warning } else { Outcome::Failed };
+                let kind = Some(failure.kind).filter(|_| !is_limit);
+                Self { result, hint: failure.hint, kind, ..Self::ok(check, failure.message) }
+            }
+            Err(Err(_)) => Self { result: Outcome::Skipped, ..Self::ok(check, "not checked") },
         }
     }
 }
@@ -99,10 +94,10 @@ async fn checks(context: &mut Context) -> Vec<Check> {
         checks.push(Check::of("API key", key, context));
     }
     match context.client(READS).await {
-        Ok(client) => checks.extend(service(context, &client).await),
+        Ok(client) => service(context, &client, &mut checks).await,
         // What prevents the request has been listed.
         Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
-            checks.push(Check::new("service", Outcome::Skipped, "not asked"));
+            checks.push(Check { result: Outcome::Skipped, ..Check::ok("service", "not asked") });
         }
         Err(error) => checks.push(Check::of("service", Err(error), context)),
     }
@@ -116,8 +111,7 @@ fn config(context: &mut Context) -> Check {
         return Check::ok(NAME, "none needed for a built-in mock server");
     }
     let problem = context.settings.problem.take();
-    let problem = problem.or_else(|| context.settings.require_profile().err());
-    if let Some(problem) = problem {
+    if let Some(problem) = problem.or_else(|| context.settings.require_profile().err()) {
         return Check::of(NAME, Err(problem), context);
     }
     let Some(path) = ConfigFile::path(&context.env.dirs) else {
@@ -125,94 +119,64 @@ fn config(context: &mut Context) -> Check {
         return Check::warning(NAME, "no folder for it", hint);
     };
     let shown = context.env.shown(&path);
-    Check::ok(
-        NAME,
-        match path.exists() {
-            true => format!("{shown}, profile {}", context.settings.profile),
-            false => format!("no file {shown}"),
-        },
-    )
+    match path.exists() {
+        true => Check::ok(NAME, format!("{shown}, profile {}", context.settings.profile)),
+        false => Check::ok(NAME, format!("no file {shown}")),
+    }
 }
 
-/// Asks for one pet, and checks what comes of it.
-async fn service(context: &Context, client: &Client) -> Vec<Check> {
-    const NAME: &str = "service";
-
+/// Asks for one pet, and checks what comes of it: a refusal shows the clock and the limit too.
+async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
     let options = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
     let started = tokio::time::Instant::now();
     let asked = client.pets().list().limit(1).options(&options).send().await;
     let elapsed = started.elapsed().as_millis();
-    let now = context.now();
-    // A refusal is a response too, and shows the clock and the limit.
-    let (first, date, quota) = match &asked {
-        Ok(page) => {
-            let found = format!("{} in {elapsed} ms, key accepted", page.meta().status().as_u16());
-            (Check::ok(NAME, found), page.meta().date(), page.meta().quota())
-        }
-        Err(error) => {
-            let failure = context.facts.client(error);
-            let check = match error.is_rate_limited() {
-                true => {
-                    let hint = failure.hint.unwrap_or_default();
-                    Check::warning(NAME, format!("not asked: {}", failure.message), &hint)
-                }
-                false => Check::failed(NAME, failure),
-            };
-            (check, error.date(), error.quota())
-        }
+    let (date, quota) = match &asked {
+        Ok(page) => (page.meta().date(), page.meta().quota()),
+        Err(error) => (error.date(), error.quota()),
     };
-    let mut checks = vec![first];
-    checks.extend(date.map(|date| clock(date, now)));
+    let found = asked
+        .map_err(CliError::from)
+        .map(|page| format!("{} in {elapsed} ms, key accepted", page.meta().status().as_u16()));
+    checks.push(Check::of("service", found, context));
+    checks.extend(date.map(|date| clock(date, context.now())));
     let limits = client.rate_limits();
     let known = limits.windows.iter().min_by_key(|window| window.remaining).copied();
-    let now = date.or(limits.service_time).unwrap_or(now);
-    checks.extend(quota.or(known).map(|quota| rate_limit(context, quota, now)));
-    checks.extend(limits.shared.as_ref().map(|store| shared_limits(context, store)));
-    checks
+    if let Some(quota) = quota.or(known) {
+        let now = date.or(limits.service_time).unwrap_or_else(|| context.now());
+        let left = quota.reset.duration_since(now).unwrap_or_default();
+        let resets = context.facts.clock.until(quota.reset, left);
+        let found = format!("{}, resets {resets}", quota_left(&quota));
+        let hint = "wait until then, or let commands wait: `--max-wait`";
+        checks.push(match quota.remaining {
+            0 => Check::warning("rate limits", found, hint),
+            _ => Check::ok("rate limits", found),
+        });
+    }
+    if let Some(store) = limits.shared {
+        let place = context.env.shown(Path::new(&*store.location));
+        let hint = "make it usable, or set `--limits-store off`";
+        checks.push(match (store.problem, store.members) {
+            (Some(problem), _) => {
+                let found = format!("{place}: {problem}; limits are not shared");
+                Check::warning("limits file", found, hint)
+            }
+            (None, 0 | 1) => Check::ok("limits file", place),
+            (None, n) => Check::ok("limits file", format!("{place}, shared by {n} processes")),
+        });
+    }
 }
 
 fn clock(service: SystemTime, own: SystemTime) -> Check {
-    const NAME: &str = "clock";
-
     let (apart, side) = match own.duration_since(service) {
         Ok(ahead) => (ahead, "ahead of"),
         Err(behind) => (behind.duration(), "behind"),
     };
     let found = format!("{} {side} the service", time::duration(apart));
     if apart <= MAX_CLOCK_ERROR {
-        return Check::ok(NAME, found);
+        return Check::ok("clock", found);
     }
-    Check::warning(NAME, format!("{found}; times shown may be off"), "set this machine's clock")
-}
-
-fn rate_limit(context: &Context, quota: QuotaWindow, now: SystemTime) -> Check {
-    const NAME: &str = "rate limits";
-
-    let left = quota.reset.duration_since(now).unwrap_or_default();
-    let resets = context.facts.clock.until(quota.reset, left);
-    let found = format!("{}, resets {resets}", quota_left(&quota));
-    if quota.remaining == 0 {
-        return Check::warning(NAME, found, "wait until then, or let commands wait: `--max-wait`");
-    }
-    Check::ok(NAME, found)
-}
-
-fn shared_limits(context: &Context, store: &SharedStatus) -> Check {
-    const NAME: &str = "limits file";
-
-    let SharedStatus { location, members, problem, .. } = store;
-    let place = context.env.shown(Path::new(location));
-    if let Some(problem) = problem {
-        let found = format!("{place}: {problem}; limits are not shared");
-        return Check::warning(NAME, found, "make it usable, or set `--limits-store off`");
-    }
-    Check::ok(
-        NAME,
-        match members {
-            0 | 1 => place,
-            members => format!("{place}, shared by {members} processes"),
-        },
-    )
+    Check::warning("clock", found + "; times shown may be off", "set this machine's clock")
 }
 
 /// Writes the checks for people.
@@ -221,6 +185,7 @@ fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
     let marks = if screen.unicode { 1 } else { 4 };
     let names = checks.iter().map(|check| check.check.len()).max().unwrap_or(0);
     let indent = marks + 1 + names + 2;
+    let mut text = String::new();
     for Check { check, result, found, hint, .. } in checks {
         let (mark, style) = match result {
             Outcome::Ok => ("✓", GREEN),
@@ -230,19 +195,18 @@ fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
         };
         let mark = screen.paint(style, format!("{:<marks$}", screen.symbol(mark)));
         let found = screen.wrap(&escape::line(found), indent);
-        context.print(&format!("{mark} {check:<names$}  {found}\n"))?;
+        text += &format!("{mark} {check:<names$}  {found}\n");
         if let Some(hint) = hint {
             let label = screen.paint(CYAN, "hint:");
             let hint = screen.wrap(&escape::line(hint), indent + 6);
-            context.print(&format!("{:indent$}{label} {hint}\n", ""))?;
+            text += &format!("{:indent$}{label} {hint}\n", "");
         }
     }
     let failed: Vec<_> = checks.iter().filter(|check| check.kind.is_some()).collect();
     match failed.as_slice() {
-        [] => Ok(()),
-        [one] => context.print(&format!("1 problem: {}\n", one.check)),
-        [first, ..] => {
-            context.print(&format!("{} problems; first: {}\n", failed.len(), first.check))
-        }
+        [] => {}
+        [one] => text += &format!("1 problem: {}\n", one.check),
+        [first, ..] => text += &format!("{} problems; first: {}\n", failed.len(), first.check),
     }
+    context.print(&text)
 }

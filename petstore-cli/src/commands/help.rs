@@ -11,7 +11,7 @@ use clap_complete::env::Shells;
 use super::data::PETS;
 use crate::context::Context;
 use crate::env::Env;
-use crate::error::{CliError, Kind, os_text};
+use crate::error::{CliError, Kind};
 use crate::output::OutputFormat;
 use crate::screen::Color;
 use crate::settings::config_file::ConfigFile;
@@ -169,8 +169,8 @@ impl Man {
         tree.build();
         let made = std::fs::create_dir_all(&folder);
         made.and_then(|()| clap_mangen::generate_to(tree, &folder)).map_err(|problem| {
-            let (folder, problem) = (folder.display(), os_text(&problem));
-            CliError::new(Kind::Internal, format!("cannot write to {folder}: {problem}"))
+            let action = format!("cannot write to {}", folder.display());
+            CliError::io(Kind::Internal, action, &problem)
         })
     }
 }

@@ -10,7 +10,7 @@ use toml_edit::{Document, DocumentMut, Item, Key, Table, TableLike, Value};
 
 use super::Values;
 use crate::env::{Dirs, Env};
-use crate::error::{CliError, Invalid, Kind, os_text};
+use crate::error::{CliError, Invalid, Kind};
 use crate::files;
 use crate::suggest::did_you_mean;
 
@@ -48,11 +48,11 @@ impl ConfigFile {
     /// Reads the file, if there is one.
     pub(crate) fn load(env: &Env) -> Result<Self, CliError> {
         let Some(path) = Self::path(&env.dirs) else { return Ok(Self::default()) };
+        let name = env.shown(&path);
         let text = files::read(&path).map_err(|problem| {
-            let problem = format!("cannot read {}: {}", env.shown(&path), os_text(&problem));
-            CliError::new(Kind::Config, problem)
+            CliError::io(Kind::Config, format!("cannot read {name}"), &problem)
         })?;
-        Self::parse(&env.shown(&path), text.as_deref().unwrap_or_default())
+        Self::parse(&name, text.as_deref().unwrap_or_default())
     }
 
     fn parse(name: &str, text: &str) -> Result<Self, CliError> {
@@ -67,14 +67,14 @@ impl ConfigFile {
     pub(crate) fn edit(env: &Env, change: impl FnOnce(&mut DocumentMut)) -> Result<(), CliError> {
         Self::load(env)?;
         let path = Self::path(&env.dirs).ok_or_else(no_folder)?;
-        let failed = |problem: String| {
-            CliError::new(Kind::Internal, format!("cannot write {}: {problem}", env.shown(&path)))
+        let edit = || {
+            let text = files::read(&path)?.unwrap_or_default();
+            let mut document = text.parse::<DocumentMut>().map_err(std::io::Error::other)?;
+            change(&mut document);
+            files::write(&path, document.to_string())
         };
-        let text = files::read(&path).map_err(|problem| failed(os_text(&problem)))?;
-        let document = text.unwrap_or_default().parse::<DocumentMut>();
-        let mut document = document.map_err(|problem| failed(problem.to_string()))?;
-        change(&mut document);
-        files::write(&path, document.to_string()).map_err(|problem| failed(os_text(&problem)))
+        let action = format!("cannot write {}", env.shown(&path));
+        edit().map_err(|problem| CliError::io(Kind::Internal, action, &problem))
     }
 }
 

@@ -10,7 +10,7 @@ use toml_edit::{DocumentMut, value};
 
 use super::precedence::{Settings, unicode};
 use crate::env::{Dirs, Env};
-use crate::error::{CliError, Kind, os_text};
+use crate::error::{CliError, Kind};
 use crate::escape;
 use crate::files;
 
@@ -72,8 +72,7 @@ pub(crate) fn store(path: &Path, base_url: &Url, key: &str, env: &Env) -> Result
     document["key"] = value(key);
     let text = format!("# Written by `petstore auth login`. This is a secret.\n{document}");
     files::write(path, &text).map_err(|problem| {
-        let problem = os_text(&problem);
-        CliError::new(Kind::Internal, format!("cannot write {}: {problem}", env.shown(path)))
+        CliError::io(Kind::Internal, format!("cannot write {}", env.shown(path)), &problem)
     })
 }
 
@@ -105,9 +104,8 @@ fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError
 /// Reads a file that nobody else may be able to read; `None` where there is none.
 fn read_private(path: &Path, env: &Env) -> Result<Option<String>, CliError> {
     let shown = env.shown(path);
-    let failed = |problem: std::io::Error| {
-        CliError::new(Kind::Key, format!("cannot read {shown}: {}", os_text(&problem)))
-    };
+    let failed =
+        |problem: std::io::Error| CliError::io(Kind::Key, format!("cannot read {shown}"), &problem);
     let Some(text) = files::read(path).map_err(failed)? else { return Ok(None) };
     let Some(mode) = files::open_to_others(path).map_err(failed)? else { return Ok(Some(text)) };
     let quoted = match shown.strip_prefix("~/") {
