@@ -26,11 +26,11 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
     let server = watched(frozen(Plan::Free)).await;
     let client = impatient(&server);
     for left in (0..60).rev() {
-        let page = client.pets().list().send().await.unwrap();
+        let page = client.pets().list().await.unwrap();
         let quota = page.meta().quota().unwrap();
         assert_eq!((quota.limit, quota.remaining), (60, left));
     }
-    let error = client.pets().list().send().await.unwrap_err();
+    let error = client.pets().list().await.unwrap_err();
     assert!(error.is_rate_limited(), "{error}");
     assert_eq!((error.attempts(), error.status()), (0, None));
     assert_eq!(
@@ -48,9 +48,9 @@ async fn without_the_gate_the_61st_request_is_refused_and_nothing_more_is_sent()
     let server = watched(frozen(Plan::Free)).await;
     let client = ungated(&server);
     for _ in 0..60 {
-        client.pets().list().send().await.unwrap();
+        client.pets().list().await.unwrap();
     }
-    let error = client.pets().list().send().await.unwrap_err();
+    let error = client.pets().list().await.unwrap_err();
     assert_eq!(
         (error.status().unwrap().as_u16(), error.code()),
         (429, Some("rate_limit_exceeded"))
