@@ -53,21 +53,6 @@ async fn a_client_built_for_each_request_obeys_what_earlier_ones_were_told() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_new_client_obeys_what_the_last_one_was_told_before_it_was_dropped() {
-    let server = blocked();
-    let start = Instant::now();
-    let first = impatient(&server.base()).build().unwrap();
-    timeout(LIMIT, get(&first)).await.unwrap().unwrap_err();
-    drop(first);
-    sleep(Duration::from_secs(5)).await;
-    let second = patient(&server.base()).build().unwrap();
-    timeout(Duration::from_secs(60), get(&second)).await.unwrap().unwrap();
-    let sent: Vec<_> = server.seen().iter().map(|seen| (seen.at - start).as_secs()).collect();
-    assert_eq!(sent.len(), 2, "{sent:?}");
-    assert!(sent[1] >= 29, "{sent:?}");
-}
-
 /// Hands out two keys in turn.
 #[derive(Default)]
 struct Alternating {

@@ -8,7 +8,7 @@ use petstore_client::auth::{ApiKeyProvider, CachingProvider, provider_fn};
 use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet, RequestOptions};
 
 use super::kit::{REX, answer, builder, no_pets};
-use super::wire::{Seen, Wire};
+use super::wire::{Act, Seen, Wire};
 
 /// Hands out these keys in turn, the last one for ever, and records what it is asked.
 #[derive(Clone, Default)]
@@ -32,12 +32,13 @@ impl ApiKeyProvider for Keys {
     }
 }
 
-/// Starts a server that answers the first `refusals` requests with 401.
-fn set_up(hand_out: &'static [&'static str], refusals: usize) -> (Wire, Client, Keys) {
-    let server = Wire::start(move |number| match number {
-        _ if number < refusals => answer(401, &[], r#"{"code":"unauthorized"}"#),
-        _ => no_pets(),
-    });
+fn unauthorized() -> Act {
+    answer(401, &[], r#"{"code":"unauthorized"}"#)
+}
+
+/// Starts a server with these responses, and a client with these keys.
+fn set_up(hand_out: &'static [&'static str], acts: Vec<Act>) -> (Wire, Client, Keys) {
+    let server = Wire::of(acts);
     let keys = Keys { hand_out, ..Keys::default() };
     let client = builder(&server.base()).api_key_provider(keys.clone()).build().unwrap();
     (server, client, keys)
@@ -50,7 +51,7 @@ fn sent(server: &Wire) -> Vec<String> {
 
 #[tokio::test]
 async fn asks_for_the_key_of_each_request() {
-    let (server, client, _keys) = set_up(&["one", "two"], 0);
+    let (server, client, _keys) = set_up(&["one", "two"], vec![no_pets()]);
     client.pets().list().await.unwrap();
     client.pets().list().await.unwrap();
     assert_eq!(sent(&server), ["one", "two"]);
@@ -58,7 +59,7 @@ async fn asks_for_the_key_of_each_request() {
 
 #[tokio::test]
 async fn asks_once_more_after_a_401_and_sends_the_new_key() {
-    let (server, client, keys) = set_up(&["old", "new"], 1);
+    let (server, client, keys) = set_up(&["old", "new"], vec![unauthorized(), no_pets()]);
     let page = client.pets().list().await.unwrap();
     assert_eq!((page.meta().attempts(), sent(&server)), (2, vec!["old".into(), "new".into()]));
     assert_eq!(*keys.asked.lock().unwrap(), [None, Some(ApiKey::new("old"))]);
@@ -66,16 +67,15 @@ async fn asks_once_more_after_a_401_and_sends_the_new_key() {
 
 #[tokio::test]
 async fn a_post_is_sent_again_with_the_new_key_since_a_401_did_nothing() {
-    let server = Wire::of(vec![answer(401, &[], ""), answer(201, &[], REX)]);
-    let keys = Keys { hand_out: &["old", "new"], ..Keys::default() };
-    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let acts = vec![unauthorized(), answer(201, &[], REX)];
+    let (server, client, _keys) = set_up(&["old", "new"], acts);
     client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
     assert_eq!(sent(&server), ["old", "new"]);
 }
 
 #[tokio::test]
 async fn never_sends_the_refused_key_again() {
-    let (server, client, keys) = set_up(&["same"], 9);
+    let (server, client, keys) = set_up(&["same"], vec![unauthorized()]);
     let error = client.pets().list().await.unwrap_err();
     assert!(error.is_unauthorized() && error.code() == Some("unauthorized"), "{error}");
     assert_eq!((error.attempts(), sent(&server).len()), (1, 1));
@@ -84,7 +84,7 @@ async fn never_sends_the_refused_key_again() {
 
 #[tokio::test]
 async fn asks_again_only_once_a_call() {
-    let (server, client, keys) = set_up(&["a", "b", "c"], 9);
+    let (server, client, keys) = set_up(&["a", "b", "c"], vec![unauthorized()]);
     let error = client.pets().list().await.unwrap_err();
     assert!(error.is_unauthorized());
     assert_eq!((error.attempts(), sent(&server)), (2, vec!["a".into(), "b".into()]));
@@ -93,9 +93,8 @@ async fn asks_again_only_once_a_call() {
 
 #[tokio::test]
 async fn the_refused_attempt_does_not_count_against_the_limit() {
-    let server = Wire::of(vec![answer(401, &[], ""), answer(500, &[], ""), no_pets()]);
-    let keys = Keys { hand_out: &["old", "new"], ..Keys::default() };
-    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let acts = vec![unauthorized(), answer(500, &[], ""), no_pets()];
+    let (server, client, _keys) = set_up(&["old", "new"], acts);
     let two = RequestOptions::new().max_attempts(2);
     let page = client.pets().list().options(&two).await.unwrap();
     assert_eq!(page.meta().attempts(), 3);
@@ -104,7 +103,7 @@ async fn the_refused_attempt_does_not_count_against_the_limit() {
 
 #[tokio::test]
 async fn an_error_of_the_provider_ends_the_call_and_is_its_source() {
-    let (server, client, _keys) = set_up(&[], 0);
+    let (server, client, _keys) = set_up(&[], vec![no_pets()]);
     let error = client.pets().list().await.unwrap_err();
     assert!(error.is_unauthorized() && error.headers().is_none(), "{error}");
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "the vault is sealed");
@@ -113,7 +112,7 @@ async fn an_error_of_the_provider_ends_the_call_and_is_its_source() {
 
 #[tokio::test]
 async fn a_key_that_cannot_be_sent_is_told_without_repeating_it() {
-    let (server, client, _keys) = set_up(&["s3cret\n"], 0);
+    let (server, client, _keys) = set_up(&["s3cret\n"], vec![no_pets()]);
     let error = client.pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert!(!format!("{error} {error:?}").contains("s3cret"));
@@ -148,13 +147,13 @@ async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_hangs_is_given_up_with_the_call() {
-    let (server, client, _keys) = set_up(&["hang"], 0);
+    let (server, client, _keys) = set_up(&["hang"], vec![no_pets()]);
     let short = RequestOptions::new().timeout(Duration::from_secs(7));
     let error = client.pets().list().options(&short).await.unwrap_err();
     assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (0, 0));
 
-    let (server, client, _keys) = set_up(&["old", "hang"], 1);
+    let (server, client, _keys) = set_up(&["old", "hang"], vec![unauthorized(), no_pets()]);
     let error = client.pets().list().options(&short).await.unwrap_err();
     assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (1, 1));
@@ -162,9 +161,8 @@ async fn a_provider_that_hangs_is_given_up_with_the_call() {
 
 #[tokio::test(start_paused = true)]
 async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
-    let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), no_pets()]);
-    let keys = Keys { hand_out: &["waits", "waits", "fresh"], ..Keys::default() };
-    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let acts = vec![answer(429, &[("Retry-After", "30")], ""), no_pets()];
+    let (server, client, _keys) = set_up(&["waits", "waits", "fresh"], acts);
     client.pets().list().await.unwrap();
     assert_eq!(sent(&server), ["waits", "fresh"]);
 }

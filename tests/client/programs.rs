@@ -144,18 +144,6 @@ async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others(
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn five_hundred_joined_calls_on_a_cold_key_use_each_window() {
-    for per_minute in [60, 1_000] {
-        let (service, client) = start(per_minute);
-        let limit = windows_for(500, per_minute);
-        let calls = join_all((0..500).map(|_| get(&client)));
-        let done = within(&client, limit, calls).await;
-        done.into_iter().for_each(|call| call.unwrap());
-        assert_eq!((refused(&service), service.counts().total()), ((0, 0), 500));
-    }
-}
-
 /// Returns numbers that are the same in each run (xorshift).
 fn numbers(mut seed: u64) -> impl FnMut(u64) -> u64 {
     move |below| {

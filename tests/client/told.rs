@@ -128,15 +128,6 @@ async fn second_of_two(client: &Client) -> (RateLimits, Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shows_that_a_call_waits_for_the_first_answer() {
-    let server = Wire::start(|_| slowly("9", "10"));
-    let (seen, waited) = second_of_two(&builder(&server.base()).build().unwrap()).await;
-    assert_eq!((seen.wait_reason, seen.blocked), (Some(WaitReason::Probe), None));
-    assert_eq!((seen.in_flight, seen.waiting), (1, 1));
-    assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn shows_that_a_call_waits_for_requests_that_may_use_up_what_is_left() {
     let server = Wire::start(|number| slowly(if number < 2 { "1" } else { "0" }, "2"));
     let client = builder(&server.base()).build().unwrap();

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use petstore_client::rate_limit::{BlockReason, Quota};
 use petstore_client::{Client, Error, RequestOptions};
-use petstore_mock::{Clock, MockServer, Plan};
+use petstore_mock::{MockServer, Plan};
 
-use super::{START, at, client, frozen, watched};
+use super::{START, at, frozen, watched};
 
 /// A client that knows nothing but refusals, and never waits.
 fn ungated(server: &MockServer) -> Client {
@@ -95,20 +95,6 @@ async fn a_ban_is_told_from_a_quota() {
     let error = ungated(&server).store().orders().await.unwrap_err();
     assert_eq!((error.code(), reason(&error)), (Some("key_banned"), Some(BlockReason::Ban)));
     assert_eq!(error.retry_at(), Some(at(START + 300)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_beyond_the_quota_waits_for_the_minute_and_is_served() {
-    let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(at(START)));
-    let server = watched(builder).await;
-    let client = client(&server);
-    for _ in 0..60 {
-        client.store().orders().await.unwrap();
-    }
-    let orders = client.store().orders().await.unwrap();
-    assert_eq!(orders.meta().attempts(), 1);
-    assert!(orders.meta().waited() >= Duration::from_secs(58), "{:?}", orders.meta().waited());
-    assert_eq!(orders.meta().quota().unwrap().remaining, 59);
 }
 
 fn reason(error: &Error) -> Option<BlockReason> {

@@ -89,7 +89,8 @@ impl Input {
         let Some(delimiter) = self.delimiter else {
             let values = json_values(content).map_err(CliError::internal)?;
             let line = |(row, reason): (&usize, &&str)| {
-                let object = values[*row].get().trim_end_matches('}').trim_end();
+                let object = values[*row].get();
+                let object = object.strip_suffix('}').unwrap_or(object).trim_end();
                 let reason = serde_json::Value::from(*reason);
                 // A line break between the fields of an object is white space.
                 let object = object.replace(['\n', '\r'], " ");
@@ -468,9 +469,11 @@ mod tests {
             format!("id,name,categoryId,reason\n2,\"b\nb\",2,{reason}\n3,c,3,{reason}\n");
         assert_eq!(out, expected);
         assert_eq!(pets(&out), pets(csv)[1..]);
-        let json = "[{\"name\":\"a\",\n \"categoryId\":1}, {\"name\":\"b\",\"categoryId\":2}]";
+        let json = r#"[{"name":"a",
+                        "categoryId":1}, {"name":"b","categoryId":2,"chip":{"code":1.50} }]"#;
         let out = rejected(json, &[0, 1]);
-        assert_eq!(out.lines().count(), 2);
+        let chip = r#""chip":{"code":1.50},"reason":"400: \"no\", it said"}"#;
+        assert!(out.lines().count() == 2 && out.trim_end().ends_with(chip), "{out}");
         assert_eq!(pets(&out), pets(json));
     }
 }

@@ -39,12 +39,11 @@ pub(crate) enum Record {
 }
 
 /// A process that imports.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Run {
     pub(crate) pid: u32,
-    /// When it began, in seconds since 1970.
-    pub(crate) started: u64,
+    pub(crate) started: SystemTime,
     /// Identifies the start of the machine: what was written since then is there.
     pub(crate) boot: Option<String>,
     pub(crate) base_url: String,
@@ -54,11 +53,6 @@ pub(crate) struct Run {
     pub(crate) files: Vec<PathBuf>,
     /// The damaged lines before this one, which were taken into account.
     pub(crate) damaged: Vec<usize>,
-}
-
-/// Returns an instant that a journal gives in seconds since 1970.
-pub(crate) fn instant(seconds: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
 /// What is known of a row.
@@ -109,8 +103,8 @@ pub(crate) struct State {
     /// The lowest identifier of the import's pets, if that is certain.
     pub(crate) first_id: Option<i64>,
     pub(crate) last_run: Option<Run>,
-    /// When the last run that created a pet began, in seconds since 1970.
-    pub(crate) imported: Option<u64>,
+    /// When the last run that created a pet began.
+    pub(crate) imported: Option<SystemTime>,
     /// The files that runs of this import wrote.
     pub(crate) files: Vec<PathBuf>,
     /// The damaged lines that no run has taken into account.
@@ -125,20 +119,11 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Reads a journal without opening it for a run.
-    pub(crate) fn load(path: &Path, context: &Context) -> Result<Self, CliError> {
-        let state = File::open(path).and_then(|mut file| Self::read_from(&mut file));
-        let state = state.map_err(|error| {
-            CliError::new(Kind::Input, format!("cannot read the journal: {}", os_text(&error)))
-        })?;
-        state.ok_or_else(|| foreign(path, context))
-    }
-
-    /// Reads the journal in a file; `None` if the file is something else.
-    fn read_from(file: &mut File) -> io::Result<Option<Self>> {
+    /// Reads the journal in a file.
+    pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<Self, CliError> {
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(Self::read(&bytes, boot().as_deref()))
+        file.read_to_end(&mut bytes).map_err(unusable)?;
+        Self::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
     }
 
     fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
@@ -280,19 +265,19 @@ impl Journal {
         // It holds what the service said of rows: private.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(unwritable)?;
-        let modified = file.metadata().and_then(|data| data.modified()).map_err(unwritable)?;
+        let mut file = options.open(path).map_err(unusable)?;
+        let modified = file.metadata().and_then(|data| data.modified()).map_err(unusable)?;
         let lock = file.try_lock();
-        let state = State::read_from(&mut file).map_err(unwritable)?;
+        let state = State::load(&file, path, context);
         match lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(busy(state.and_then(|state| state.last_run), input, context));
+                return Err(busy(state.ok().and_then(|state| state.last_run), input, context));
             }
-            Err(TryLockError::Error(error)) => return Err(unwritable(error)),
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
-        let state = state.ok_or_else(|| foreign(path, context))?;
-        trim(&mut file, path, state.whole).map_err(unwritable)?;
+        let state = state?;
+        trim(&mut file, path, state.whole).map_err(unusable)?;
         let file = Arc::new(file);
         let synced = Arc::clone(&file);
         let opened_after = modified.elapsed().ok();
@@ -308,7 +293,7 @@ impl Journal {
     ) -> Result<(), CliError> {
         let run = Run {
             pid: std::process::id(),
-            started: started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs(),
+            started,
             boot: boot(),
             base_url,
             rows: self.state.rows.len(),
@@ -318,13 +303,13 @@ impl Journal {
         // Rows that count as unknown now stay so, whatever this run announces.
         let unknown = self.state.unknown();
         self.write(vec![Record::Rows(RowState::Unknown, unknown), Record::Run(run)])?;
-        (self.sync)().map_err(unwritable)
+        (self.sync)().map_err(unusable)
     }
 
     /// Writes records, and applies them to the state.
     pub(crate) fn write(&mut self, records: Vec<Record>) -> Result<(), CliError> {
         let lines: io::Result<String> = records.iter().map(line).collect();
-        lines.and_then(|lines| self.out.write_all(lines.as_bytes())).map_err(unwritable)?;
+        lines.and_then(|lines| self.out.write_all(lines.as_bytes())).map_err(unusable)?;
         records.into_iter().for_each(|record| self.state.apply(record));
         Ok(())
     }
@@ -338,13 +323,13 @@ impl Journal {
         self.write(vec![Record::Block { from, digests }])?;
         let sync = Arc::clone(&self.sync);
         let synced = tokio::task::spawn_blocking(move || sync()).await;
-        synced.map_err(io::Error::other).flatten().map_err(unwritable)
+        synced.map_err(io::Error::other).flatten().map_err(unusable)
     }
 
     /// Ends a run in order.
     pub(crate) fn end(&mut self) -> Result<(), CliError> {
         self.write(vec![Record::End])?;
-        (self.sync)().map_err(unwritable)
+        (self.sync)().map_err(unusable)
     }
 }
 
@@ -379,7 +364,7 @@ fn foreign(path: &Path, context: &Context) -> CliError {
 fn busy(run: Option<Run>, input: &str, context: &Context) -> CliError {
     let problem = match run {
         Some(run) => {
-            let since = context.facts.clock.instant(instant(run.started));
+            let since = context.facts.clock.instant(run.started);
             format!("process {} has been importing {input} since {since}", run.pid)
         }
         None => format!("another process is importing {input}"),
@@ -388,7 +373,7 @@ fn busy(run: Option<Run>, input: &str, context: &Context) -> CliError {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn unwritable(error: io::Error) -> CliError {
+pub(crate) fn unusable(error: io::Error) -> CliError {
     let hint = match error.kind() {
         io::ErrorKind::StorageFull => "free some space and run the command again; it continues",
         _ => "`--journal FILE` names another file for it",
@@ -406,8 +391,15 @@ mod tests {
     const BOOT: &str = "this boot";
 
     fn run(damaged: &[usize]) -> Record {
-        let boot = Some(BOOT.to_owned());
-        Record::Run(Run { pid: 7, boot, damaged: damaged.to_vec(), ..Run::default() })
+        Record::Run(Run {
+            pid: 7,
+            started: SystemTime::UNIX_EPOCH,
+            boot: Some(BOOT.to_owned()),
+            base_url: String::new(),
+            rows: 0,
+            files: Vec::new(),
+            damaged: damaged.to_vec(),
+        })
     }
 
     fn records() -> Vec<Record> {

@@ -115,7 +115,12 @@ impl Import {
         for column in &input.ignored {
             context.ui.warning(&format!("ignoring column `{column}`"), None);
         }
-        self.choose_journal(context.args.wants_mock());
+        // Standard input, what a shell hands over (`<(...)`) and a mock server have none by default.
+        if self.journal.is_none() && self.file.is_file() && !context.args.wants_mock() {
+            let mut path = self.file.clone().into_os_string();
+            path.push(".petstore-journal");
+            self.journal = Some(path.into());
+        }
         if self.dry_run {
             return self.plan(context, output, &input).await;
         }
@@ -138,16 +143,6 @@ impl Import {
             options.fields.get_or_insert_with(|| COLUMNS.map(str::to_owned).to_vec());
         }
         context.output_with(&options, SUMMARY)
-    }
-
-    /// Sets the default journal: none for standard input, for what a shell hands over (`<(...)`), and
-    /// for a mock server.
-    fn choose_journal(&mut self, is_mock: bool) {
-        if self.journal.is_none() && !is_mock && self.file.is_file() {
-            let mut path = self.file.clone().into_os_string();
-            path.push(".petstore-journal");
-            self.journal = Some(path.into());
-        }
     }
 
     /// Opens the journal, checks that it is of this input and this service, and begins a run.
@@ -250,7 +245,7 @@ impl Job<'_> {
         } else if todo.is_empty() && self.found == 0 {
             let state = &self.journal.state;
             let imported = state.imported.filter(|_| state.totals().unknown == 0);
-            let at = imported.map(|at| self.context.facts.clock.instant(journal::instant(at)));
+            let at = imported.map(|at| self.context.facts.clock.instant(at));
             let at = at.map(|at| format!("; {name} was imported on {at}"));
             ui.note(&format!("nothing to send{}", at.unwrap_or_default()));
         }

@@ -1,5 +1,6 @@
 //! What an import says: the plan of a dry run, the summary, and how it ended.
 
+use std::fs::File;
 use std::path::PathBuf;
 
 use petstore_client::RequestOptions;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::forecast::Quotas;
 use super::input::Input;
-use super::journal::{RowState, State, Totals};
+use super::journal::{RowState, State, Totals, unusable};
 use super::send::Stop;
 use super::{Import, Job, PETS, changed_rows, check_command, plural};
 use crate::context::Context;
@@ -56,7 +57,8 @@ impl Import {
     ) -> Result<(), CliError> {
         let mut state = State::default();
         if let Some(path) = self.journal.as_ref().filter(|path| path.is_file()) {
-            state = State::load(path, context)?;
+            let file = File::open(path).map_err(unusable)?;
+            state = State::load(&file, path, context)?;
         }
         changed_rows(input, &state)?;
         state.rows.resize(input.rows.len(), RowState::Left);
