@@ -149,7 +149,9 @@ impl Member {
         } else {
             self.ledger.slot(self.id).reserved += 1;
         }
-        self.note_probe(now);
+        if probe {
+            self.note_probe(now);
+        }
         reservation
     }
 
