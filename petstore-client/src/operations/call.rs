@@ -1,17 +1,16 @@
-//! A call that only needs to be awaited.
-
-use std::fmt;
-use std::sync::Arc;
+//! A call of an operation.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
-use crate::call::{CallFuture, Core, Decode, Request};
+use super::future::{CallFuture, Decode};
+use crate::client::Client;
 use crate::error::Error;
 use crate::options::{RequestOptions, option_setters};
+use crate::request::Request;
 use crate::response::Response;
 
-/// One call, ready to go: await it, or change its limits first. It may be moved and spawned.
+/// One call: await it, or change its limits first. It may be moved and spawned.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -22,23 +21,24 @@ use crate::response::Response;
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Debug)]
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<T> {
-    core: Arc<Core>,
+    client: Client,
     request: Result<Request, Error>,
-    options: RequestOptions,
     decode: Decode<T>,
 }
 
 impl<T: DeserializeOwned> Call<T> {
-    pub(super) fn new(
-        (core, options): (Arc<Core>, RequestOptions),
-        request: Result<Request, Error>,
-    ) -> Self {
-        Self { core, request, options, decode: Response::decoded }
+    pub(super) fn new(client: Client, request: Result<Request, Error>) -> Self {
+        Self { client, request, decode: Response::decoded }
     }
 
-    option_setters!(options);
+    option_setters!();
+
+    fn options_mut(&mut self) -> &mut RequestOptions {
+        &mut self.client.options
+    }
 
     /// Sends the request; the same as awaiting the call.
     ///
@@ -46,18 +46,16 @@ impl<T: DeserializeOwned> Call<T> {
     ///
     /// The future returns whatever ends the call without the operation's result; see [`Error`].
     pub fn send(self) -> CallFuture<T> {
-        CallFuture::new(self.core, self.request, self.options, self.decode)
+        CallFuture::new(self.client, self.request, self.decode)
     }
-}
 
-impl<T> Call<T> {
     /// Returns the request as it would be sent, without `Authorization`.
     ///
     /// # Errors
     ///
-    /// Where it cannot be sent as it is.
+    /// Where the request cannot be sent.
     pub fn build(self) -> Result<http::Request<Bytes>, Error> {
-        self.core.built(&self.request?)
+        self.client.build(&self.request?)
     }
 }
 
@@ -67,11 +65,5 @@ impl<T: DeserializeOwned> IntoFuture for Call<T> {
 
     fn into_future(self) -> CallFuture<T> {
         self.send()
-    }
-}
-
-impl<T> fmt::Debug for Call<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call").field("request", &self.request).finish_non_exhaustive()
     }
 }
