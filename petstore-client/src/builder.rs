@@ -21,7 +21,7 @@ use crate::rate_limit::TestClock;
 use crate::rate_limit::{AnyStore, ClientLimiters, Plan, Policy};
 use crate::request::additional_header;
 use crate::retry::{Classifier, FailedAttempt, Retries, RetryAdvice, RetryBudget};
-use crate::transport::{Connection, DynTransport, Network, Proxy, Tls, Transport};
+use crate::transport::{Connection, DynTransport, Network, Proxy, Route, Tls, Transport};
 
 const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
 
@@ -166,21 +166,7 @@ impl ClientBuilder {
 
     /// Sets a function that advises on retries.
     /// [`RetryAdvice::Retry`](crate::retry::RetryAdvice::Retry) never repeats a request that may have
-    /// been processed, unless it is idempotent.
-    ///
-    /// ```
-    /// use petstore_client::{Client, retry::RetryAdvice};
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .retry_classifier(|attempt| match attempt.error.code() {
-    ///         Some("reindexing") => RetryAdvice::Retry,
-    ///         _ => RetryAdvice::Default,
-    ///     })
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
+    /// been processed, unless it is idempotent. The [guide](crate::guide::retries) has an example.
     pub fn retry_classifier(
         mut self,
         classify: impl Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync + 'static,
@@ -246,17 +232,6 @@ impl ClientBuilder {
 
     /// Sets the plan of the key, for services that do not describe every quota. The client then counts
     /// its requests in the service's minutes and days; it cannot count those of other clients.
-    ///
-    /// ```
-    /// use petstore_client::{Client, rate_limit::Plan};
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .plan(Plan::PRO)
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
     pub fn plan(mut self, plan: Plan) -> Self {
         self.policy.plan = Some(plan);
         self
@@ -289,24 +264,7 @@ impl ClientBuilder {
 
     /// Adds a function that gets all events: requests, waits, 429s, retries, deprecations. It runs on
     /// the call's task and should return quickly. Events never hold the API key; they may hold other
-    /// secrets of the requests.
-    ///
-    /// ```
-    /// use petstore_client::{Client, events::Event};
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .on_event(|event| match event {
-    ///         Event::Throttled(throttled) => eprintln!("{}", throttled.blocked),
-    ///         Event::Deprecated { operation, deprecation } => {
-    ///             eprintln!("{operation} ends at {:?}", deprecation.sunset());
-    ///         }
-    ///         _ => {}
-    ///     })
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
+    /// secrets of the requests. The [guide](crate::guide::observability) has an example.
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.events.add(hook);
         self
@@ -347,19 +305,16 @@ impl ClientBuilder {
         })?;
         self.check()?;
         let headers = self.headers()?;
-        let network = match self.transport {
-            Some(transport) => Network::custom(base.as_url(), transport),
-            None => {
-                let http = self.connection.client(&base)?;
-                Network::builtin(base.as_url(), http, self.connection.connect_timeout())
-            }
+        let route = match self.transport {
+            Some(transport) => Route::Custom(transport),
+            None => self.connection.route(&base)?,
         };
         let limiters = ClientLimiters::new(base.as_url().clone(), self.store);
         #[cfg(feature = "test-util")]
         let limiters = if self.isolated { limiters.isolated(self.test_clock) } else { limiters };
         let core = Core {
+            network: Network::new(base.as_url(), route),
             base,
-            network,
             credentials,
             limiters,
             policy: self.policy,

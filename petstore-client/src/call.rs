@@ -17,7 +17,7 @@ use crate::error::{CallStats, Error, ErrorKind, ErrorResponse, TimeoutKind};
 use crate::events::{Attempt, Event, Finished, Received, Retrying, Throttled, Waiting};
 use crate::options::{
     DEFAULT_ATTEMPT_TIMEOUT, DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_RESPONSE_BYTES, DEFAULT_MAX_WAIT,
-    DEFAULT_READ_TIMEOUT, RequestOptions,
+    DEFAULT_READ_TIMEOUT, DEFAULT_TIMEOUT, RequestOptions,
 };
 use crate::rate_limit::{Acquire, BlockReason, Blocked, Limiter, Permit, Wait};
 use crate::redact::Redactor;
@@ -31,21 +31,28 @@ const REAUTHORIZE_AFTER: Duration = Duration::from_secs(5);
 /// How long after its time limit a request is certainly over.
 const LEASE_SLACK: Duration = Duration::from_secs(2);
 
-/// When a call ends at the latest, and the time limit that says so.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline {
-    pub(crate) at: Instant,
-    pub(crate) timeout: Duration,
-}
-
 /// Runs a call. `may_have_acted` is kept up to date for the case that the call is not run to its end.
 pub(crate) async fn run(
     client: Client,
     request: Request,
-    deadline: Deadline,
+    deadline: Instant,
     may_have_acted: Arc<AtomicBool>,
 ) -> Result<Response<Bytes>, Error> {
-    let mut call = CallState::new(&client, &request, deadline, &may_have_acted);
+    let Client { core, options } = &client;
+    core.retries.budget(BudgetState::call_began);
+    let mut call = CallState {
+        core,
+        options,
+        request: &request,
+        deadline,
+        stats: CallStats { idempotent: request.idempotent, ..CallStats::default() },
+        may_have_acted: &may_have_acted,
+        schedule: core.retries.backoff.schedule(),
+        blocked_for: Duration::ZERO,
+        reauthorized: false,
+        forced: request.forced,
+        place: None,
+    };
     let result = call.attempts().await;
     let stats = call.stats;
     drop(call);
@@ -57,7 +64,7 @@ pub(crate) async fn run(
     };
     let deprecation = deprecation.and_then(|headers| Deprecation::of(headers, request.removal));
     if let Some(deprecation) = &deprecation {
-        client.core.events.notify_deprecated(&request.operation, deprecation);
+        core.events.notify_deprecated(&request.operation, deprecation);
     }
     let (response, redactor) = result
         .map_err(|error| error.with_operation(request.operation.clone()).with_stats(stats))?;
@@ -100,7 +107,7 @@ struct CallState<'c> {
     core: &'c Core,
     options: &'c RequestOptions,
     request: &'c Request,
-    deadline: Deadline,
+    deadline: Instant,
     stats: CallStats,
     /// What `stats` says, and true while an attempt is in flight.
     may_have_acted: &'c AtomicBool,
@@ -113,30 +120,7 @@ struct CallState<'c> {
     place: Option<u64>,
 }
 
-impl<'c> CallState<'c> {
-    fn new(
-        client: &'c Client,
-        request: &'c Request,
-        deadline: Deadline,
-        may_have_acted: &'c AtomicBool,
-    ) -> Self {
-        let Client { core, options } = client;
-        core.retries.budget(BudgetState::call_began);
-        Self {
-            core,
-            options,
-            request,
-            deadline,
-            stats: CallStats { idempotent: request.idempotent, ..CallStats::default() },
-            may_have_acted,
-            schedule: core.retries.backoff.schedule(),
-            blocked_for: Duration::ZERO,
-            reauthorized: false,
-            forced: request.forced,
-            place: None,
-        }
-    }
-
+impl CallState<'_> {
     /// Sends the request as often as the retry policy allows.
     async fn attempts(&mut self) -> Result<(http::Response<Bytes>, Redactor), Error> {
         let Request { operation, method, idempotent, .. } = self.request;
@@ -157,7 +141,7 @@ impl<'c> CallState<'c> {
                 continue;
             }
             let sent = clock::now();
-            if sent >= self.deadline.at {
+            if sent >= self.deadline {
                 permit.not_sent();
                 return Err(self.timed_out());
             }
@@ -201,7 +185,7 @@ impl<'c> CallState<'c> {
             let until = blocked.map(|blocked| blocked.until);
             events.notify(|| Event::Waiting(Waiting { operation, reason, blocked, until }));
         });
-        let acquired = timeout_at(self.deadline.at, acquired).await;
+        let acquired = timeout_at(self.deadline, acquired).await;
         if let Some(status) = limiter.store_news(&self.core.store_changes) {
             events.notify(|| Event::SharedStore(&status));
         }
@@ -243,14 +227,25 @@ impl<'c> CallState<'c> {
         };
         events.notify(|| Event::Sending(request));
         self.may_have_acted.store(true, Ordering::Release);
-        let (result, blocked) = self.exchange(headers, credential, permit, sent).await;
-        let result = self.count(result, number);
+        let result = self.exchange(headers, credential, permit, sent).await;
+        let (is_counted, may_have_acted) = match &result {
+            Ok((response, _)) => (true, may_have_acted(response.status())),
+            // These errors arise before anything is sent.
+            Err(error) => {
+                let kind = error.kind();
+                (!matches!(kind, ErrorKind::InvalidRequest | ErrorKind::Tls), error.was_sent())
+            }
+        };
+        self.stats.attempts += u32::from(is_counted);
+        self.stats.may_have_acted |= may_have_acted;
+        self.may_have_acted.store(self.stats.may_have_acted, Ordering::Release);
+        let result = result.map_err(|error| self.complete(error));
         events.notify(|| {
             let elapsed = clock::now().saturating_duration_since(sent);
-            let outcome = result.as_ref().map(Received::of);
+            let outcome = result.as_ref().map(|(response, _)| Received::of(response));
             Event::Finished(Finished { request, elapsed, outcome })
         });
-        let response = result?;
+        let (response, blocked) = result?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -264,15 +259,15 @@ impl<'c> CallState<'c> {
         Err(Error::rate_limited(blocked).with_response(response))
     }
 
-    /// Sends the request and reads the response, without the key in an error. Returns the block that it
-    /// asks for as well.
+    /// Sends the request and reads the response, which is redacted if it is not a success. Returns the
+    /// block that it asks for as well.
     async fn exchange(
         &self,
         mut headers: HeaderMap,
         credential: &Credential,
         permit: Permit<'_>,
         sent: Instant,
-    ) -> (Result<http::Response<Bytes>, Error>, Option<Blocked>) {
+    ) -> Result<(http::Response<Bytes>, Option<Blocked>), Error> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
         let limits = self.attempt_limits(sent);
         let pending = match self.core.network.send(self.request, headers, &limits).await {
@@ -281,43 +276,18 @@ impl<'c> CallState<'c> {
                 if !error.was_sent() {
                     permit.not_sent();
                 }
-                return (Err(error), None);
+                return Err(error);
             }
         };
         // The body may take its time.
         let blocked = permit.observe(pending.status(), pending.headers());
-        let mut response = read(pending, &limits).await;
-        if let Ok(response) = &mut response
-            && !response.status().is_success()
-        {
+        let mut response = read(pending, &limits).await?;
+        if !response.status().is_success() {
             let redactor = Redactor::new(&credential.authorization);
             redactor.remove(response.headers_mut());
             *response.body_mut() = redactor.removed(std::mem::take(response.body_mut()));
         }
-        (response, blocked)
-    }
-
-    /// Counts an attempt.
-    fn count(
-        &mut self,
-        result: Result<http::Response<Bytes>, Error>,
-        number: u32,
-    ) -> Result<http::Response<Bytes>, Error> {
-        let (is_counted, may_have_acted) = match &result {
-            Ok(response) => (true, may_have_acted(response.status())),
-            // Nothing was sent.
-            Err(error) => {
-                let is_counted =
-                    !matches!(error.kind(), ErrorKind::InvalidRequest | ErrorKind::Tls);
-                (is_counted, error.was_sent())
-            }
-        };
-        if is_counted {
-            self.stats.attempts = number;
-        }
-        self.stats.may_have_acted |= may_have_acted;
-        self.may_have_acted.store(self.stats.may_have_acted, Ordering::Release);
-        result.map_err(|error| self.complete(error))
+        Ok((response, blocked))
     }
 
     /// Fails where another attempt is not allowed, or a 429 blocks for longer than the call may wait.
@@ -342,7 +312,7 @@ impl<'c> CallState<'c> {
         let now = clock::now();
         let end = clock::after(now, delay);
         let is_in_time =
-            end < self.deadline.at && (asked.is_zero() || end <= self.latest_unblocked(now));
+            end < self.deadline && (asked.is_zero() || end <= self.latest_unblocked(now));
         let retries = &self.core.retries;
         if !(self.may_try_again() && is_in_time && retries.budget(BudgetState::spend)) {
             return Err(error);
@@ -366,7 +336,7 @@ impl<'c> CallState<'c> {
     /// Returns the latest instant to which rate limits may block the next attempt.
     fn latest_unblocked(&self, now: Instant) -> Instant {
         let max_wait = self.options.max_wait.unwrap_or(DEFAULT_MAX_WAIT);
-        clock::after(now, max_wait.saturating_sub(self.blocked_for)).min(self.deadline.at)
+        clock::after(now, max_wait.saturating_sub(self.blocked_for)).min(self.deadline)
     }
 
     fn allowed_wait(&self, now: Instant) -> Duration {
@@ -377,10 +347,10 @@ impl<'c> CallState<'c> {
         let RequestOptions { attempt_timeout, read_timeout, max_response_bytes, .. } = self.options;
         let attempt_timeout = attempt_timeout.unwrap_or(DEFAULT_ATTEMPT_TIMEOUT);
         let end = clock::after(now, attempt_timeout);
-        let (deadline, limit) = if end < self.deadline.at {
+        let (deadline, limit) = if end < self.deadline {
             (end, (TimeoutKind::Attempt, attempt_timeout))
         } else {
-            (self.deadline.at, (TimeoutKind::Call, self.deadline.timeout))
+            (self.deadline, (TimeoutKind::Call, self.timeout()))
         };
         AttemptLimits {
             deadline,
@@ -390,14 +360,18 @@ impl<'c> CallState<'c> {
         }
     }
 
+    fn timeout(&self) -> Duration {
+        self.options.timeout.unwrap_or(DEFAULT_TIMEOUT)
+    }
+
     /// Awaits something for as long as the call may last.
     async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        timeout_at(self.deadline.at, work).await.unwrap_or_else(|_| Err(self.timed_out()))
+        timeout_at(self.deadline, work).await.unwrap_or_else(|_| Err(self.timed_out()))
     }
 
     /// Returns the error of the call's own time limit. Nothing is in flight then.
     fn timed_out(&self) -> Error {
-        Error::timed_out(TimeoutKind::Call, self.deadline.timeout, false)
+        Error::timed_out(TimeoutKind::Call, self.timeout(), false)
     }
 
     /// Adds what the call has done to an error.

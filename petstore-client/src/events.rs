@@ -1,7 +1,6 @@
 //! What a client reports: [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -216,11 +215,5 @@ impl Events {
             "this operation is deprecated"
         );
         self.notify(|| Event::Deprecated { operation, deprecation });
-    }
-}
-
-impl fmt::Debug for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").field("hooks", &self.hooks.len()).finish_non_exhaustive()
     }
 }

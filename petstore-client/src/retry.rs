@@ -1,6 +1,5 @@
 //! Decides whether a failed attempt is followed by another.
 
-use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -70,12 +69,6 @@ impl Retries {
     pub(crate) fn budget<T>(&self, change: impl FnOnce(&mut BudgetState, Duration) -> T) -> T {
         let now = clock::now().saturating_duration_since(self.started);
         change(&mut self.budget.lock().unwrap_or_else(PoisonError::into_inner), now)
-    }
-}
-
-impl fmt::Debug for Retries {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Retries").field("backoff", &self.backoff).finish_non_exhaustive()
     }
 }
 

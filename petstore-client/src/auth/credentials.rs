@@ -1,7 +1,6 @@
 //! The credential of a request, and one refresh for all calls whose key was rejected.
 
 use std::error::Error as StdError;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,13 +136,4 @@ impl ProvidedKeys {
 
 fn failed(source: impl Into<BoxError>) -> Error {
     Error::new(ErrorKind::Credentials, "the provider returned no API key").with_source(source)
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fixed(_) => "Fixed(…)",
-            Self::Provided(_) => "Provided(…)",
-        })
-    }
 }

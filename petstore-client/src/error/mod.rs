@@ -59,7 +59,7 @@ struct Inner {
     message: Cow<'static, str>,
     operation: Option<Cow<'static, str>>,
     stats: CallStats,
-    /// Whether the request of the last attempt may have reached the service.
+    /// Of a time limit: whether the request may have reached the service.
     sent: bool,
     source: Option<BoxError>,
     response: Option<ErrorResponse>,
@@ -70,16 +70,12 @@ struct Inner {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
-        let is_local =
-            matches!(kind, ErrorKind::Config | ErrorKind::InvalidRequest | ErrorKind::Credentials);
-        let is_refused =
-            matches!(kind, ErrorKind::Connect | ErrorKind::Tls | ErrorKind::RateLimited);
         Self(Box::new(Inner {
             kind,
             message: message.into(),
             operation: None,
             stats: CallStats::default(),
-            sent: !is_local && !is_refused,
+            sent: true,
             source: None,
             response: None,
             blocked: None,
@@ -157,10 +153,8 @@ impl Error {
         self
     }
 
-    /// Adds the response that ended the call. It proves that the request was sent.
     pub(crate) fn with_response(mut self, response: ErrorResponse) -> Self {
         self.0.response = Some(response);
-        self.0.sent = true;
         self
     }
 
@@ -176,7 +170,8 @@ impl Error {
 
     /// Returns whether the request of the last attempt may have reached the service.
     pub(crate) fn was_sent(&self) -> bool {
-        self.0.sent
+        use ErrorKind::{Config, Connect, Credentials, InvalidRequest, Tls};
+        self.0.sent && !matches!(self.0.kind, Config | InvalidRequest | Credentials | Connect | Tls)
     }
 
     pub(crate) fn response(&self) -> Option<&ErrorResponse> {

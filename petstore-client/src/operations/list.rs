@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use url::Url;
 
-use super::future::CallFuture;
+use super::call::CallFuture;
 use super::pages::{Items, Pages, items_digest};
 use crate::client::Client;
 use crate::error::Error;

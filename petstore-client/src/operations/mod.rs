@@ -1,14 +1,12 @@
 //! The service's operations, as calls that may be moved, kept and spawned.
 
 mod call;
-mod future;
 mod list;
 mod pages;
 mod pets;
 mod raw;
 
-pub use call::Call;
-pub use future::CallFuture;
+pub use call::{Call, CallFuture};
 pub use list::ListPets;
 pub use pages::{Items, Pages};
 pub use pets::{Pets, Store};

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::Stream;
 
-use super::future::{CallFuture, Decode};
+use super::call::{CallFuture, Decode};
 use crate::client::Client;
 use crate::error::Error;
 use crate::page::Page;
@@ -138,22 +138,6 @@ impl<T: Unpin + 'static> Items<T> {
     /// Those of [`Pages::try_next`].
     pub async fn try_next(&mut self) -> Result<Option<T>, Error> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await.transpose()
-    }
-
-    /// Collects all items, at most `max`: a list may be longer than memory.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Pages::try_next`].
-    pub async fn try_collect_max(mut self, max: usize) -> Result<Vec<T>, Error> {
-        let mut items = Vec::new();
-        while items.len() < max {
-            match self.try_next().await? {
-                Some(item) => items.push(item),
-                None => break,
-            }
-        }
-        Ok(items)
     }
 }
 

@@ -8,15 +8,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::call::Call;
-use super::future::CallFuture;
+use super::call::{Call, CallFuture};
 use super::pages::{Pages, body_digest};
 use crate::client::Client;
 use crate::error::Error;
-use crate::options::{RequestOptions, option_setters};
 use crate::redact::printable;
 use crate::request::{Request, additional_header};
-use crate::response::Response;
 
 /// Any request, from [`Client::request`].
 ///
@@ -33,12 +30,7 @@ use crate::response::Response;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
-#[must_use = "a request does nothing until it is sent"]
-pub struct RawRequest {
-    client: Client,
-    request: Result<Request, Error>,
-}
+pub type RawRequest = Call<Bytes>;
 
 impl Client {
     /// Prepares any request. The path is relative to the base URL; it may hold a query.
@@ -48,7 +40,7 @@ impl Client {
             Ok(url) => Ok(Request::new(operation, method, url)),
             Err(problem) => Err(Error::invalid(problem).with_operation(operation)),
         };
-        RawRequest { client: self.clone(), request }
+        Call { client: self.clone(), request, decode: Ok }
     }
 
     /// Sends a finished request, such as one from [`RawRequest::build`]. Its address is a whole URL of
@@ -67,19 +59,13 @@ impl Client {
                 Err(Error::invalid(problem).with_operation(operation))
             }
         };
-        let raw = RawRequest { client: self.clone(), request };
+        let raw = Call { client: self.clone(), request, decode: Ok };
         let headers = head.headers.iter();
         headers.fold(raw, |raw, (name, value)| raw.header(name, value.clone())).send()
     }
 }
 
-impl RawRequest {
-    option_setters!();
-
-    fn options_mut(&mut self) -> &mut RequestOptions {
-        &mut self.client.options
-    }
-
+impl Call<Bytes> {
     fn try_map(mut self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
         if let Ok(request) = &mut self.request
             && let Err(error) = change(request)
@@ -170,28 +156,10 @@ impl RawRequest {
         Call::new(self.client, self.request)
     }
 
-    /// Sends the request.
-    ///
-    /// # Errors
-    ///
-    /// The future fails where the path or a header cannot be sent, or where the call fails.
-    pub fn send(self) -> CallFuture<Bytes> {
-        CallFuture::new(self.client, self.request, Ok)
-    }
-
     /// Requests page after page, as long as the service offers a next one (`Link: …; rel="next"`, RFC
     /// 8288) on the same origin.
     pub fn pages(self) -> Pages<Bytes> {
         Pages::new(self.client, self.request, Ok, body_digest)
-    }
-
-    /// Returns the request as it would be sent, without `Authorization`.
-    ///
-    /// # Errors
-    ///
-    /// Where the path leads out of the base URL, or a header cannot be sent.
-    pub fn build(self) -> Result<http::Request<Bytes>, Error> {
-        self.client.build(&self.request?)
     }
 }
 
@@ -199,13 +167,4 @@ impl RawRequest {
 fn operation(method: &Method, path: &str) -> String {
     let bare = path.split('?').next().unwrap_or_default();
     format!("{method} {}", printable(bare, 100))
-}
-
-impl IntoFuture for RawRequest {
-    type Output = Result<Response<Bytes>, Error>;
-    type IntoFuture = CallFuture<Bytes>;
-
-    fn into_future(self) -> CallFuture<Bytes> {
-        self.send()
-    }
 }

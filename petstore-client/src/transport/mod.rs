@@ -9,6 +9,6 @@ mod settings;
 
 pub(crate) use custom::DynTransport;
 pub use custom::{ResponseLimit, Transport, TransportError, TransportFn, transport_fn};
-pub(crate) use network::{AttemptLimits, Network, read};
+pub(crate) use network::{AttemptLimits, Network, Route, read};
 pub(crate) use settings::Connection;
 pub use settings::{Proxy, Tls, TlsBackend};

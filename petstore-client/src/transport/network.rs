@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use std::{fmt, io, iter};
+use std::{io, iter};
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -44,19 +44,14 @@ pub(crate) struct Network {
     route: Route,
 }
 
-enum Route {
+pub(crate) enum Route {
     Builtin { http: reqwest::Client, connect_timeout: Duration },
     Custom(Box<dyn DynTransport>),
 }
 
 impl Network {
-    pub(crate) fn builtin(base: &Url, http: reqwest::Client, connect_timeout: Duration) -> Self {
-        let origin = base.origin().ascii_serialization();
-        Self { origin, route: Route::Builtin { http, connect_timeout } }
-    }
-
-    pub(crate) fn custom(base: &Url, transport: Box<dyn DynTransport>) -> Self {
-        Self { origin: base.origin().ascii_serialization(), route: Route::Custom(transport) }
+    pub(crate) fn new(base: &Url, route: Route) -> Self {
+        Self { origin: base.origin().ascii_serialization(), route }
     }
 
     /// Sends a request with these headers, in place of its own. Returns when the head of the response
@@ -221,11 +216,5 @@ impl Body for OutgoingBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.data.len() as u64)
-    }
-}
-
-impl fmt::Debug for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Network").field("origin", &self.origin).finish_non_exhaustive()
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::network::Route;
 use crate::error::Error;
 use crate::http::base_url::BaseUrl;
 
@@ -133,10 +134,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn connect_timeout(&self) -> Duration {
-        self.connect_timeout.unwrap_or(Duration::from_secs(10))
-    }
-
     /// Returns the name of a setting that is set, if one is.
     pub(crate) fn any(&self) -> Option<&'static str> {
         let set = [
@@ -150,12 +147,13 @@ impl Connection {
 
     /// Builds the HTTP client for a base URL. Its own redirects, retries and `Referer` are off: they
     /// would send the key elsewhere, or requests that the rate limiter does not count.
-    pub(crate) fn client(&self, base: &BaseUrl) -> Result<reqwest::Client, Error> {
+    pub(crate) fn route(&self, base: &BaseUrl) -> Result<Route, Error> {
+        let connect_timeout = self.connect_timeout.unwrap_or(Duration::from_secs(10));
         let mut http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
-            .connect_timeout(self.connect_timeout())
+            .connect_timeout(connect_timeout)
             .pool_idle_timeout(self.pool_idle_timeout.unwrap_or(Duration::from_secs(90)));
         http = match &self.proxy {
             // A proxy could not reach this machine's loopback, and would see the key.
@@ -166,10 +164,11 @@ impl Connection {
             Some(Proxy(Some(Err(problem)))) => return Err(Error::config("proxy", *problem)),
         };
         let http = tls(http, base, self.tls.as_ref().unwrap_or(&Tls::new()))?;
-        http.build().map_err(|error| {
+        let http = http.build().map_err(|error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             Error::config("HTTP client", cause.unwrap_or_else(|| error.to_string()))
-        })
+        })?;
+        Ok(Route::Builtin { http, connect_timeout })
     }
 }
 
