@@ -19,7 +19,7 @@ use crate::{
     operation::Operation,
     pattern::Pattern,
     real_time,
-    report::{Audit, ObservedExchange, Report, Sender, Severities},
+    report::{Audit, JudgedRequest, Report, Sender, Severities},
 };
 
 /// How many exchanges are kept unless set.
@@ -142,9 +142,8 @@ impl Journal {
             return;
         }
         let ended = self.moment(self.clock.since_epoch());
-        let exchange = ObservedExchange::new(record, ended);
-        let boundary = self.changes.boundaries();
-        lock(&self.audit).ended(record.in_flight.client, &exchange, boundary);
+        let request = JudgedRequest::new(record, ended);
+        lock(&self.audit).ended(record, request, self.changes.boundaries());
     }
 
     /// Returns the compliance report.

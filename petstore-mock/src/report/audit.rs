@@ -1,39 +1,44 @@
-//! The rules at work: each exchange is judged as it ends, and what is found is kept until it is
-//! forgotten on demand, whatever is reset meanwhile.
+//! Judges each exchange as it ends, and keeps the findings until they are forgotten on demand, whatever
+//! is reset meanwhile.
 
 use std::{
-    collections::HashMap,
+    cmp::Reverse,
+    collections::{HashMap, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
 
 use super::{
     client::Client,
-    finding::ReportedClient,
-    observed::ObservedExchange,
-    rule::Severities,
-    rules::Judgement,
-    store::FindingStore,
-    value::{Report, ScopeTally},
+    finding::{Evidence, Finding, Report, ReportedClient},
+    request::{JudgedRequest, Role, push_bounded},
+    rule::{Rule, Severities, Severity},
 };
-use crate::exchange::{InFlight, KeyLabel, Moment};
+use crate::exchange::{InFlight, KeyLabel, Moment, Record};
 
 /// How many clients are remembered, and how many scopes are told apart.
 const MAX_CLIENTS: usize = 1_024;
 const MAX_SCOPES: usize = 4_096;
 /// The length of a scope's or a client's name, in bytes.
 const MAX_NAME: usize = 200;
+/// How many findings are kept. Further breaches are counted.
+const MAX_FINDINGS: usize = 2_000;
+/// How many breaches a finding shows, and how many it knows if they go on; all are counted.
+const MAX_EVIDENCE: usize = 10;
+const MAX_BREACHES: usize = 64;
+/// How many requests are shown after those concerned.
+const SHOWN_AFTER: u32 = 2;
 
 const DEFAULT_SCOPE: &str = "default";
 const OTHER_SCOPES: &str = "other scopes";
 
-/// Who sent a request.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender<'a> {
     /// The header `X-Mock-Scope`.
     pub(crate) scope: Option<&'a [u8]>,
     pub(crate) key: Option<&'a Arc<KeyLabel>>,
-    /// Differs where the credentials do, of requests without a valid key.
+    /// Differs if the credentials do, among requests without a valid key.
     pub(crate) credentials: u64,
     pub(crate) has_credentials: bool,
     pub(crate) user_agent: Option<&'a [u8]>,
@@ -46,15 +51,25 @@ pub(crate) struct Audit {
     /// The scopes that are open in this process, the innermost last.
     open_scopes: Vec<(u64, Arc<str>)>,
     opened_scopes: u64,
-    scopes: Vec<ScopeTally>,
-    scope_places: HashMap<Arc<str>, usize>,
-    found: FindingStore,
+    /// The scopes, in the order of their first requests, with the number of these.
+    scopes: Vec<(Arc<str>, u64)>,
+    findings: Findings,
     requests: u64,
+}
+
+/// A finding for each rule and client.
+#[derive(Debug, Default)]
+struct Findings {
+    severities: Severities,
+    list: Vec<Finding>,
+    /// Breaches beyond the findings that are kept, by severity.
+    unlisted: [u64; 3],
 }
 
 impl Audit {
     pub(crate) fn new(severities: Severities) -> Self {
-        Self { found: FindingStore::new(severities), ..Self::default() }
+        let findings = Findings { severities, ..Findings::default() };
+        Self { findings, ..Self::default() }
     }
 
     /// Opens a scope for the requests that name none; returns its number.
@@ -68,7 +83,7 @@ impl Audit {
         self.open_scopes.retain(|(other, _)| *other != number);
     }
 
-    /// Records the arrival of a request; returns who sent it, and what else is in flight.
+    /// Records the arrival of a request; returns its client, and how that sends.
     pub(crate) fn arrived(
         &mut self,
         sender: &Sender<'_>,
@@ -76,22 +91,20 @@ impl Audit {
         (opened, nth): (&Moment, u64),
     ) -> InFlight {
         let named = sender.scope.map(String::from_utf8_lossy);
-        let made = || sender.key.filter(|key| key.is_made_by_test()).map(|key| key.name());
+        let made_by_test = || sender.key.filter(|key| key.is_made_by_test()).map(|key| key.name());
         let scope = match (&named, self.open_scopes.last()) {
             (Some(name), _) => shortened(name).into(),
             (None, Some((_, name))) => Arc::clone(name),
-            (None, None) => made().as_deref().unwrap_or(DEFAULT_SCOPE).into(),
+            (None, None) => made_by_test().as_deref().unwrap_or(DEFAULT_SCOPE).into(),
         };
         let mut hasher = DefaultHasher::new();
-        scope.hash(&mut hasher);
-        sender.key.map(|key| key.number()).hash(&mut hasher);
-        (sender.credentials, sender.user_agent).hash(&mut hasher);
+        let key = sender.key.map(|key| key.number());
+        (&scope, key, sender.credentials, sender.user_agent).hash(&mut hasher);
         let id = hasher.finish();
         if !self.clients.contains_key(&id) {
             self.make_room();
-            let place = self.place_of_scope(&scope);
-            let name = Arc::clone(&self.scopes[place].name);
-            self.clients.insert(id, Client::new(reported(sender), name, place));
+            let place = self.place_of_scope(scope);
+            self.clients.insert(id, Client::new(reported(sender), place));
         }
         let client = self.clients.entry(id).or_default();
         let (width, is_parallel) = client.arrived(arrived, opened, nth);
@@ -100,55 +113,64 @@ impl Audit {
 
     /// Judges an exchange that ended. A `boundary` is the number of resets, changes of faults and the
     /// like so far: what a client did before the last one is not held against it.
-    pub(crate) fn ended(&mut self, id: u64, exchange: &ObservedExchange, boundary: u64) {
+    pub(crate) fn ended(&mut self, record: &Record, request: JudgedRequest, boundary: u64) {
         self.requests += 1;
-        let Some(client) = self.clients.get_mut(&id) else { return };
-        if let Some(scope) = self.scopes.get_mut(client.scope_place) {
-            scope.requests += 1;
-        }
-        let was_open = client.open_evidence.len();
-        for judgement in client.judge(exchange, boundary) {
-            match judgement {
-                Judgement::Offence(offence) => self.found.add(id, client, exchange, offence),
-                Judgement::Withdrawn { rule, began } => self.found.withdraw(id, rule, began),
+        let Some(client) = self.clients.get_mut(&record.in_flight.client) else { return };
+        self.scopes[client.scope].1 += 1;
+        let judgement = client.judge(record, &request, boundary);
+        let findings = &mut self.findings;
+        client.open_evidence.retain_mut(|(rule, breach, left)| {
+            if let Some(evidence) = findings.evidence(client.findings.get(rule), *breach) {
+                evidence.add(request.with_role(Role::After));
             }
-        }
-        for (rule, began, left) in client.open_evidence.iter_mut().take(was_open) {
-            self.found.show_after(id, *rule, *began, exchange);
             *left -= 1;
+            *left > 0
+        });
+        if let Some(breach) = judgement.withdrawn {
+            findings.withdraw(client.findings.get(&Rule::SteadyRetry), breach);
         }
-        client.open_evidence.retain(|(_, _, left)| *left > 0);
-        client.ended(exchange);
+        for (rule, evidence) in judgement.breaches {
+            findings.add(client, &self.scopes[client.scope].0, rule, evidence);
+        }
+        client.ended(request);
     }
 
     /// Returns the report; `mask` takes the keys out of a text.
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
-        let scopes = self
-            .scopes
-            .iter()
-            .map(|scope| ScopeTally { name: mask(&scope.name).into(), requests: scope.requests });
-        self.found.report(self.requests, scopes.collect(), mask)
+        let Findings { severities, unlisted, .. } = self.findings;
+        let masked = |(name, requests): &(Arc<str>, u64)| (mask(name).into(), *requests);
+        let scopes = self.scopes.iter().map(masked).collect();
+        let found = self.findings.list.iter().filter(|finding| finding.count > 0);
+        let mut findings: Vec<_> = found.cloned().collect();
+        for finding in &mut findings {
+            finding.scope = mask(&finding.scope).into();
+            finding.client.user_agent = finding.client.user_agent.as_deref().map(&mask);
+            for evidence in &mut finding.evidence {
+                evidence.text = mask(&evidence.text);
+                for request in &mut evidence.requests {
+                    request.path = mask(&request.path).into();
+                }
+            }
+        }
+        findings.sort_by_key(|finding| (Reverse(finding.severity), finding.rule));
+        Report { requests: self.requests, scopes, findings, severities, unlisted }
     }
 
-    /// Forgets all findings, and what was remembered of the clients.
+    /// Forgets all findings, and what is remembered of the clients.
     pub(crate) fn forget(&mut self) {
-        self.found.forget();
+        self.findings = Findings { severities: self.findings.severities, ..Findings::default() };
         self.requests = 0;
-        for scope in &mut self.scopes {
-            scope.requests = 0;
-        }
+        self.scopes.iter_mut().for_each(|(_, requests)| *requests = 0);
         self.clients.values_mut().for_each(Client::forget);
     }
 
-    fn place_of_scope(&mut self, name: &Arc<str>) -> usize {
+    fn place_of_scope(&mut self, name: Arc<str>) -> usize {
         let is_full = self.scopes.len() >= MAX_SCOPES;
-        let name = if is_full { &Arc::from(OTHER_SCOPES) } else { name };
-        if let Some(place) = self.scope_places.get(name) {
-            return *place;
-        }
-        self.scopes.push(ScopeTally { name: Arc::clone(name), requests: 0 });
-        self.scope_places.insert(Arc::clone(name), self.scopes.len() - 1);
-        self.scopes.len() - 1
+        let name = if is_full { OTHER_SCOPES.into() } else { name };
+        self.scopes.iter().position(|(scope, _)| *scope == name).unwrap_or_else(|| {
+            self.scopes.push((name, 0));
+            self.scopes.len() - 1
+        })
     }
 
     /// Forgets the client that was seen least recently, if there are too many.
@@ -164,6 +186,78 @@ impl Audit {
     }
 }
 
+impl Findings {
+    /// Adds a breach of a rule by a client, or a request to a known breach.
+    fn add(&mut self, client: &mut Client, scope: &Arc<str>, rule: Rule, mut evidence: Evidence) {
+        let Some(severity) = self.severities.of(rule) else { return };
+        let is_notice = severity == Severity::Notice;
+        let place = match client.findings.get(&rule) {
+            Some(place) => *place,
+            None if self.list.len() == MAX_FINDINGS => {
+                self.unlisted[severity as usize] += 1;
+                return;
+            }
+            None => self.begin(client, scope, rule, severity),
+        };
+        let finding = &mut self.list[place];
+        if finding.breaches.contains(&evidence.breach) {
+            if let Some(known) = self.evidence(Some(&place), evidence.breach) {
+                known.extend(evidence, is_notice);
+            }
+            return;
+        }
+        push_bounded(&mut finding.breaches, evidence.breach, MAX_BREACHES);
+        finding.count += 1;
+        if finding.evidence.len() == MAX_EVIDENCE {
+            return;
+        }
+        if !is_notice {
+            evidence = evidence.show(client.recent.iter().cloned());
+            client.open_evidence.push((rule, evidence.breach, SHOWN_AFTER));
+        }
+        finding.evidence.push(evidence);
+    }
+
+    /// Begins a finding without a breach; returns its place.
+    fn begin(
+        &mut self,
+        client: &mut Client,
+        scope: &Arc<str>,
+        rule: Rule,
+        severity: Severity,
+    ) -> usize {
+        let place = self.list.len();
+        self.list.push(Finding {
+            rule,
+            severity,
+            scope: Arc::clone(scope),
+            client: client.reported.clone(),
+            count: 0,
+            source: rule.about().source,
+            advice: rule.about().advice,
+            evidence: Vec::new(),
+            breaches: VecDeque::new(),
+        });
+        client.findings.insert(rule, place);
+        place
+    }
+
+    /// Returns the evidence of a breach, if it is shown.
+    fn evidence(&mut self, place: Option<&usize>, breach: u64) -> Option<&mut Evidence> {
+        let finding = &mut self.list[*place?];
+        finding.evidence.iter_mut().find(|evidence| evidence.breach == breach)
+    }
+
+    /// Takes back a breach.
+    fn withdraw(&mut self, place: Option<&usize>, breach: u64) {
+        let Some(place) = place else { return };
+        let finding = &mut self.list[*place];
+        finding.count = finding.count.saturating_sub(1);
+        finding.breaches.retain(|one| *one != breach);
+        finding.evidence.retain(|evidence| evidence.breach != breach);
+    }
+}
+
 fn reported(sender: &Sender<'_>) -> ReportedClient {
     let key = match sender.key {
         Some(key) => key.name(),
@@ -175,7 +269,11 @@ fn reported(sender: &Sender<'_>) -> ReportedClient {
     ReportedClient { key, plan: sender.key.map(|key| key.plan()), user_agent }
 }
 
+/// Returns the beginning of a name that is too long.
 fn shortened(name: &str) -> &str {
-    let end = name.char_indices().map(|(at, one)| at + one.len_utf8());
-    &name[..end.take_while(|end| *end <= MAX_NAME).last().unwrap_or(0)]
+    let mut end = name.len().min(MAX_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
 }

@@ -1,14 +1,17 @@
 //! What is remembered of one client: how it sends, what it sent last, and the state of the rules.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 
 use super::{
-    finding::{EvidenceRequest, ReportedClient, Role},
-    observed::ObservedExchange,
+    finding::{Judgement, ReportedClient},
+    request::{JudgedRequest, Role, push_bounded},
     rule::Rule,
-    rules::{self, ClientNotes, ClientState, Judgement},
+    rules::{Hygiene, Limits, Repeats, Retries},
 };
-use crate::exchange::Moment;
+use crate::exchange::{Moment, Record};
 
 /// For how long the number of requests in flight at once counts.
 const WIDTH_MEMORY: Duration = Duration::from_secs(60);
@@ -18,17 +21,20 @@ const PARALLEL_MEMORY: Duration = Duration::from_secs(1);
 const OPENING: Duration = Duration::from_secs(1);
 /// How many ends of requests are remembered.
 const MAX_ENDS: usize = 64;
+/// How many requests are shown before those concerned.
+const SHOWN_BEFORE: usize = 3;
 
 /// One client.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub(super) reported: ReportedClient,
-    pub(super) scope: Arc<str>,
-    /// The place of its scope among all.
-    pub(super) scope_place: usize,
+    /// The index of its scope.
+    pub(super) scope: usize,
+    /// The indexes of its findings.
+    pub(super) findings: BTreeMap<Rule, usize>,
     /// The last requests, to be shown before a finding.
-    pub(super) recent: VecDeque<EvidenceRequest>,
-    /// The evidence to which the next requests are added, and how many.
+    pub(super) recent: VecDeque<JudgedRequest>,
+    /// The breaches to which the next requests are added, and how many of these.
     pub(super) open_evidence: Vec<(Rule, u64, u32)>,
     in_flight: u32,
     /// How many requests were in flight at once, and when: the highest first.
@@ -37,17 +43,21 @@ pub(super) struct Client {
     last_overlap: Option<Moment>,
     last_arrival: u64,
     boundary: u64,
-    state: ClientState,
-    notes: ClientNotes,
+    rules: ClientRules,
+}
+
+/// What the rules remember of one client since the last boundary.
+#[derive(Debug, Default)]
+struct ClientRules {
+    limits: Limits,
+    retries: Retries,
+    repeats: Repeats,
+    hygiene: Hygiene,
 }
 
 impl Client {
-    /// How many requests are shown before and after those concerned.
-    const SHOWN_BEFORE: usize = 3;
-    pub(super) const SHOWN_AFTER: u32 = 2;
-
-    pub(super) fn new(reported: ReportedClient, scope: Arc<str>, scope_place: usize) -> Self {
-        Self { reported, scope, scope_place, ..Self::default() }
+    pub(super) fn new(reported: ReportedClient, scope: usize) -> Self {
+        Self { reported, scope, ..Self::default() }
     }
 
     /// Records an arrival; returns the most requests in flight at once in the last minute, and whether
@@ -57,7 +67,7 @@ impl Client {
         self.last_arrival = arrived.order;
         let mut width = self.in_flight;
         if nth == 1 && arrived.gap_since(opened) < OPENING {
-            // Whoever opens another connection while requests are in flight sends in parallel.
+            // A client that opens another connection while requests are in flight sends in parallel.
             let since = self.ends.iter().rev().take_while(|end| **end > opened.order).count();
             width = width.saturating_add(u32::try_from(since).unwrap_or(u32::MAX));
         }
@@ -76,36 +86,42 @@ impl Client {
         (self.widths.front().map_or(width, |(_, width)| *width), is_parallel)
     }
 
-    /// Lets the rules judge an exchange that ended.
-    pub(super) fn judge(&mut self, exchange: &ObservedExchange, boundary: u64) -> Vec<Judgement> {
+    /// Lets the rules judge an exchange that ended. What came before a boundary does not count.
+    pub(super) fn judge(
+        &mut self,
+        record: &Record,
+        request: &JudgedRequest,
+        boundary: u64,
+    ) -> Judgement {
         if boundary != self.boundary {
-            self.state = ClientState::default();
             self.boundary = boundary;
+            self.rules = ClientRules::default();
         }
-        rules::judge(&mut self.state, &mut self.notes, exchange)
+        let mut found = Judgement::default();
+        self.rules.limits.judge(request, &mut found);
+        self.rules.retries.judge(request, record.body.length > 0, &mut found);
+        self.rules.repeats.judge(record, request, &mut found);
+        self.rules.hygiene.judge(record, request, &mut found);
+        found
     }
 
     /// Records the end of an exchange, once it is judged.
-    pub(super) fn ended(&mut self, exchange: &ObservedExchange) {
+    pub(super) fn ended(&mut self, mut request: JudgedRequest) {
         if self.in_flight > 1 {
-            self.last_overlap = Some(exchange.ended);
+            self.last_overlap = Some(request.ended);
         }
         self.in_flight = self.in_flight.saturating_sub(1);
-        if self.ends.len() == MAX_ENDS {
-            self.ends.pop_front();
-        }
-        self.ends.push_back(exchange.ended.order);
-        if self.recent.len() == Self::SHOWN_BEFORE {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(exchange.as_evidence(Role::Before));
+        push_bounded(&mut self.ends, request.ended.order, MAX_ENDS);
+        request.role = Role::Before;
+        push_bounded(&mut self.recent, request, SHOWN_BEFORE);
     }
 
-    /// Forgets all but what is in flight.
+    /// Forgets everything but the requests in flight.
     pub(super) fn forget(&mut self) {
+        self.findings.clear();
         self.recent.clear();
         self.open_evidence.clear();
-        (self.state, self.notes) = (ClientState::default(), ClientNotes::default());
+        self.rules = ClientRules::default();
     }
 
     pub(super) const fn is_idle(&self) -> bool {

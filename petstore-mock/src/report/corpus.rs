@@ -7,23 +7,20 @@
 //! boundary, such as a reset.
 
 use std::{
-    cell::OnceCell,
     collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::{Duration, Instant},
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderName, Method, Version};
 
-use super::{
-    Audit, ObservedExchange, Report, Sender, Severities, Severity,
-    observed::{ObservedBody, RetryAfterValue},
-};
+use super::{Audit, JudgedRequest, Report, Sender, Severities, Severity};
 use crate::{
-    exchange::{InFlight, KeyFlaw, KeyLabel, Moment},
+    exchange::{Admission, Captured, Fields, InFlight, KeyFlaw, KeyLabel, Moment, Record},
     operation::Operation,
     plan::Plan,
+    quota::Rate,
     real_time,
 };
 
@@ -91,66 +88,80 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    fn observed(
+    fn record(
         &self,
         number: u64,
-        in_flight: InFlight,
-        moments: [Moment; 3],
         nth: u64,
-    ) -> ObservedExchange {
+        in_flight: InFlight,
+        [opened, arrived, ended]: [Moment; 3],
+    ) -> Record {
         let more = |name: &str| self.more.get(name).copied();
-        let body = Bytes::copy_from_slice(self.body.as_bytes());
         let method: Method = self.method.parse().unwrap();
         let path = self.target.split('?').next().unwrap_or_default();
-        let [opened, arrived, ended] = moments;
-        ObservedExchange {
+        let digest = self
+            .body
+            .bytes()
+            .fold(7, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let body = Bytes::copy_from_slice(self.body.as_bytes());
+        let listed =
+            more("lists").map_or_else(Bytes::new, |id| format!("[{{\"id\":{id}}}]").into());
+        let flaw = match (more("key-in"), more("other-scheme")) {
+            (Some(parameter), _) => Some(KeyFlaw::InUrl(parameter.into())),
+            (_, Some(_)) => Some(KeyFlaw::OtherScheme),
+            _ => None,
+        };
+        Record {
             number,
             connection: self.connection,
-            nth,
             opened,
+            nth,
+            in_flight,
             arrived,
             ended,
-            is_multiplexed: more("h2").is_some(),
-            width: in_flight.width,
-            is_parallel: in_flight.is_parallel,
             operation: Operation::of(&method, path),
             method,
+            version: if more("h2").is_some() { Version::HTTP_2 } else { Version::HTTP_11 },
             target: self.target.into(),
-            body: ObservedBody {
-                media_type: more("type").unwrap_or("application/json").into(),
-                length: body.len() as u64,
-                digest: Some(
-                    self.body.bytes().fold(7, |sum: u64, byte| {
-                        sum.wrapping_mul(31).wrapping_add(u64::from(byte))
-                    }),
-                ),
-                start: body,
+            fields: fields(&[
+                ("content-type", Some(more("type").unwrap_or("application/json").to_owned())),
+                ("user-agent", Some("a/1".to_owned())),
+            ]),
+            body: Captured { length: body.len() as u64, start: body, digest: Some(digest) },
+            key: None,
+            flaw,
+            admission: if more("banned").is_some() {
+                Admission::Banned
+            } else {
+                Admission::Admitted
             },
-            status: self.status,
-            lost: self.status.is_none().then(|| "reset".into()),
-            retry_after: match (more("wait"), more("until")) {
-                (Some(seconds), _) => Some(RetryAfterValue::Seconds(seconds.parse().unwrap())),
-                (_, Some(date)) => Some(RetryAfterValue::Date(START + duration(date))),
-                _ => None,
-            },
-            quota: more("remaining").map(|remaining| {
-                let reset = more("reset").map_or(START, |reset| START + duration(reset));
-                (remaining.parse().unwrap(), reset)
+            rate: more("remaining").map(|remaining| Rate {
+                limit: 60,
+                remaining: remaining.parse().unwrap(),
+                reset: more("reset").map_or(START, |reset| START + duration(reset)).as_secs(),
             }),
-            is_banned: more("banned").is_some(),
-            flaw: match (more("key-in"), more("other-scheme")) {
-                (Some(parameter), _) => Some(KeyFlaw::InUrl(parameter.into())),
-                (_, Some(_)) => Some(KeyFlaw::OtherScheme),
-                _ => None,
-            },
+            status: self.status,
+            reply_fields: fields(&[(
+                "retry-after",
+                more("wait").map(str::to_owned).or_else(|| more("until").map(date)),
+            )]),
+            reply_body: Captured::whole(&listed),
             added: more("added").map(|id| id.parse().unwrap()),
-            reply_body: more("lists")
-                .map_or_else(Bytes::new, |id| format!("[{{\"id\":{id}}}]").into()),
-            has_user_agent: true,
-            was_cut_off: false,
-            fingerprint: OnceCell::new(),
+            note: None,
+            faults: if self.status.is_none() { vec!["reset".into()] } else { Vec::new() },
+            lost: AtomicBool::new(self.status.is_none()),
         }
     }
+}
+
+fn date(text: &str) -> String {
+    httpdate::fmt_http_date(UNIX_EPOCH + START + duration(text))
+}
+
+fn fields(fields: &[(&'static str, Option<String>)]) -> Fields {
+    let given = fields.iter().filter_map(|(name, value)| Some((*name, value.as_ref()?)));
+    let headers =
+        given.map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+    Fields::of(&headers.collect())
 }
 
 /// Judges the exchanges of a recording in the order in which they happened.
@@ -197,8 +208,15 @@ pub(super) fn judge<'a>(lines: impl Iterator<Item = &'a str>) -> Report {
             What::Ends => {
                 let (in_flight, opened, arrived, nth) = arrivals[&place];
                 let moments = [opened, arrived, moment];
-                let observed = exchange.observed(place as u64 + 1, in_flight, moments, nth);
-                audit.ended(in_flight.client, &observed, boundary);
+                let record = exchange.record(place as u64 + 1, nth, in_flight, moments);
+                let mut request = JudgedRequest::new(&record, moment);
+                if let (Some(until), Some(told)) =
+                    (exchange.more.get("until"), &mut request.told_until)
+                {
+                    // Recordings begin within a second, which an HTTP date can't say.
+                    told.0 = START + duration(until);
+                }
+                audit.ended(&record, request, boundary);
             }
         }
     }
