@@ -210,7 +210,7 @@ impl Fields {
         self.0.len()
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || {
             let (name, after) = part(rest)?;
