@@ -157,18 +157,6 @@ impl Deref for Key {
     }
 }
 
-impl AsRef<str> for Key {
-    fn as_ref(&self) -> &str {
-        &self.text
-    }
-}
-
-impl From<Key> for String {
-    fn from(key: Key) -> Self {
-        key.text.into()
-    }
-}
-
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Key").field("number", &self.number).finish_non_exhaustive()
@@ -303,18 +291,6 @@ impl<'a> Orders<'a> {
     #[must_use]
     pub fn all(self) -> Vec<Value> {
         self.0.read(|store| store.orders().iter().cloned().map(Value::Object).collect())
-    }
-
-    /// Returns how many orders there are.
-    #[must_use]
-    pub fn len(self) -> usize {
-        self.0.read(|store| store.orders().len())
-    }
-
-    /// Returns whether there is no order.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
     }
 }
 

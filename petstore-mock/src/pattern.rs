@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, fmt, ops::RangeFull};
 
-use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
@@ -65,8 +64,8 @@ impl Pattern {
     }
 
     /// Matches only requests with this method.
-    pub fn method(self, method: Method) -> Self {
-        self.part(Part::Method, method.as_str())
+    pub fn method(self, method: impl AsRef<str>) -> Self {
+        self.part(Part::Method, method.as_ref())
     }
 
     /// Matches only requests to this path, such as `/v1/pets`, as it was sent and without the query.
@@ -177,7 +176,7 @@ impl Condition {
                 })
             }
             Self::Key(wanted) => {
-                let (wanted, key) = (keys.label(wanted).map(KeyLabel::number), &record.key);
+                let (wanted, key) = (keys.label(wanted).map(KeyLabel::number), &record.arrival.key);
                 match key {
                     Some(key) if Some(key.number()) == wanted => None,
                     Some(key) => Some(format!("its key is {key}")),
@@ -193,12 +192,16 @@ impl Condition {
 impl Part {
     /// Returns the values of this part.
     fn values<'a>(&self, record: &'a Record) -> Vec<Cow<'a, [u8]>> {
-        let (path, query) = record.target.split_once('?').unwrap_or((&record.target, ""));
+        let (path, query) =
+            record.arrival.target.split_once('?').unwrap_or((&record.arrival.target, ""));
         let text = |text: String| Cow::Owned(text.into_bytes());
         match self {
-            Self::Operation => {
-                record.operation.iter().map(|it| Cow::Borrowed(it.name().as_bytes())).collect()
-            }
+            Self::Operation => record
+                .arrival
+                .operation
+                .iter()
+                .map(|it| Cow::Borrowed(it.name().as_bytes()))
+                .collect(),
             Self::Method => vec![record.method.as_str().as_bytes().into()],
             Self::Path => vec![path.as_bytes().into()],
             Self::Query(name) => parameters(query, name).into_iter().map(text).collect(),
@@ -207,7 +210,7 @@ impl Part {
                 let fields = record.fields.iter().filter(|(one, _)| *one == name.as_bytes());
                 fields.map(|(_, value)| value.into()).collect()
             }
-            Self::Admission => vec![text(admission_name(record.admission))],
+            Self::Admission => vec![text(admission_name(record.arrival.admission))],
             Self::Status => record.status.iter().map(|status| text(status.to_string())).collect(),
             Self::Body => vec![(&*record.body.start).into()],
         }
@@ -252,7 +255,7 @@ fn json_mismatch(
     if body.length == 0 {
         return Some("it has no body".to_owned());
     }
-    if body.length > Captured::MOST as u64 {
+    if body.length > Captured::MAX as u64 {
         return Some("its body is longer than the part that is kept".to_owned());
     }
     let Ok(found) = serde_json::from_slice(&body.start) else {

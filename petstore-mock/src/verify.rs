@@ -78,7 +78,7 @@ fn nearest(pattern: &Pattern, records: &[&Arc<Record>], keys: &Masker, matching:
         text += if matching { "\nthese did:" } else { "\nthe nearest:" };
     }
     for (mismatches, record) in near.iter().take(MAX_SHOWN) {
-        let (method, target) = (record.method.as_str(), keys.target(&record.target));
+        let (method, target) = (record.method.as_str(), keys.target(&record.arrival.target));
         let (method, target) = (printable(method), printable(&target));
         let _ = write!(text, "\n  request {}, {method} {target}", record.number);
         if let Some(status) = record.status {

@@ -269,13 +269,9 @@ impl Effect {
     /// Changes a response; false if there was nothing in it to change. A status comes first: it
     /// replaces everything else.
     pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
-        let (first, then): (Vec<_>, Vec<_>) =
-            self.parts().into_iter().partition(|kind| matches!(kind, EffectKind::Status(_)));
-        let mut applied = false;
-        for kind in first.into_iter().chain(then) {
-            applied |= kind.apply(target);
-        }
-        applied
+        let mut parts = self.parts();
+        parts.sort_by_key(|kind| !matches!(kind, EffectKind::Status(_)));
+        parts.into_iter().fold(false, |applied, kind| kind.apply(target) | applied)
     }
 }
 
@@ -316,10 +312,10 @@ impl EffectKind {
             }
             Self::Hang {} => target.plan.end(At::Start, How::Stall(None)),
             Self::Trickle(TrickleEffect { bytes, every_seconds }) => {
-                target.plan.pace(Pace::Trickle { bytes: *bytes, every: every_seconds.0 })
+                target.plan.pace(Pace::trickle(*bytes, every_seconds.0))
             }
             Self::Bandwidth { bytes_per_second } => {
-                target.plan.pace(Pace::Bandwidth { bytes_per_second: *bytes_per_second })
+                target.plan.pace(Pace::bandwidth(*bytes_per_second))
             }
         }
     }

@@ -225,9 +225,10 @@ fn asctime([weekday, day, month, year, time]: [&str; 5]) -> String {
 
 /// A status in the place of the whole response, of which only the common headers stay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "StatusForm")]
+#[serde(try_from = "StatusForm")]
 pub(super) struct StatusEffect {
-    status: FinalStatus,
+    /// From 200 to 599: a status that can end an exchange.
+    status: u16,
     /// The `code` of the Error shape; from the status unless set.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
@@ -236,44 +237,27 @@ pub(super) struct StatusEffect {
     body: bool,
 }
 
-/// A status that can end an exchange: from 200 to 599.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u16", into = "u16")]
-struct FinalStatus(StatusCode);
-
-impl TryFrom<u16> for FinalStatus {
-    type Error = &'static str;
-
-    fn try_from(status: u16) -> Result<Self, Self::Error> {
-        let code = StatusCode::from_u16(status).ok().filter(|_| (200..600).contains(&status));
-        code.map(Self).ok_or("the status of a response is from 200 to 599")
-    }
-}
-
-impl From<FinalStatus> for u16 {
-    fn from(FinalStatus(status): FinalStatus) -> Self {
-        status.as_u16()
-    }
-}
-
 /// The forms in which a status is read from JSON.
 #[derive(Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-#[serde(expecting = "expected a status from 200 to 599, such as 503 or \
+#[serde(expecting = "expected a status such as 503, or \
                      {\"status\": 503, \"code\": \"busy\", \"body\": false}")]
 enum StatusForm {
-    Number(FinalStatus),
-    Object { status: FinalStatus, code: Option<String>, body: Option<bool> },
+    Number(u64),
+    Object { status: u64, code: Option<String>, body: Option<bool> },
 }
 
-impl From<StatusForm> for StatusEffect {
-    fn from(form: StatusForm) -> Self {
-        match form {
-            StatusForm::Number(status) => Self { status, code: None, body: true },
-            StatusForm::Object { status, code, body } => {
-                Self { status, code, body: body.unwrap_or(true) }
-            }
-        }
+impl TryFrom<StatusForm> for StatusEffect {
+    type Error = &'static str;
+
+    fn try_from(form: StatusForm) -> Result<Self, Self::Error> {
+        let (status, code, body) = match form {
+            StatusForm::Number(status) => (status, None, None),
+            StatusForm::Object { status, code, body } => (status, code, body),
+        };
+        let status = u16::try_from(status).ok().filter(|status| (200..600).contains(status));
+        let status = status.ok_or("the status of a response is from 200 to 599")?;
+        Ok(Self { status, code, body: body.unwrap_or(true) })
     }
 }
 
@@ -285,14 +269,12 @@ impl StatusEffect {
     /// If the status can't end an exchange.
     #[track_caller]
     pub(super) fn new(status: u16, body: bool) -> Self {
-        // As with the size of an array: whoever writes a status down can write the right one.
-        let status =
-            FinalStatus::try_from(status).expect("the status of a response is from 200 to 599");
+        assert!((200..600).contains(&status), "the status of a response is from 200 to 599");
         Self { status, code: None, body }
     }
 
     pub(super) fn to_response(&self) -> Response<Bytes> {
-        let status = self.status.0;
+        let status = StatusCode::from_u16(self.status).unwrap_or_default();
         let bodiless =
             [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED];
         let mut response = Response::new(Bytes::new());
@@ -303,7 +285,7 @@ impl StatusEffect {
             let error = json!({
                 "code": self.code.clone().unwrap_or_else(code),
                 "message": "a fault that was set in this mock answers instead of the service",
-                "status": status.as_u16(),
+                "status": self.status,
             });
             *response.body_mut() = error.to_string().into();
             let json = HeaderValue::from_static("application/json");

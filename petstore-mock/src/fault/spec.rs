@@ -194,7 +194,7 @@ mod tests {
             (r#"{"effect": {"reset": {"after": 1}}}"#, "unknown field `after`"),
             (r#"{"effect": {"status": {"status": 99}}}"#, "from 200 to 599"),
             (r#"{"effect": {"status": 600}}"#, "from 200 to 599"),
-            (r#"{"effect": {"status": "busy"}}"#, "a status from 200 to 599, such as 503"),
+            (r#"{"effect": {"status": "busy"}}"#, "expected a status such as 503"),
             (
                 r#"{"effect": {"status": {"status": 503, "text": ""}}}"#,
                 "\"code\": \"busy\", \"body\"",

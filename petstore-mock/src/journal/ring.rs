@@ -18,7 +18,7 @@ use crate::{
     operation::Operation,
     pattern::Pattern,
     real_time,
-    report::{Audit, JudgedRequest, Report, Sender, Severities},
+    report::{Audit, JudgedRequest, Report, Severities},
 };
 
 /// How many exchanges are kept by default.
@@ -108,7 +108,7 @@ impl Journal {
         let mut dropped = Vec::new();
         let kept = {
             let mut ring = lock(&self.ring);
-            *ring.tally.entry((record.operation, record.status)).or_default() += 1;
+            *ring.tally.entry((record.arrival.operation, record.status)).or_default() += 1;
             ring.kept += 1;
             ring.bytes += weight;
             ring.records.push_back(record);
@@ -126,19 +126,14 @@ impl Journal {
         }
     }
 
-    /// Records the sender of a request that arrived; returns its client, and how that sends.
-    pub(super) fn arrived(
-        &self,
-        sender: &Sender<'_>,
-        arrived: &Moment,
-        connection: (&Moment, u64),
-    ) -> InFlight {
-        lock(&self.audit).arrived(sender, arrived, connection)
+    /// Records the arrival of a request; returns its client, and how that sends.
+    pub(super) fn arrived(&self, record: &Record) -> InFlight {
+        lock(&self.audit).arrived(record)
     }
 
     /// Lets the rules judge an exchange, once its answer is taken or lost.
     pub(super) fn finished(&self, record: &Record) {
-        if record.admission == Admission::Rejected {
+        if record.arrival.admission == Admission::Rejected {
             return;
         }
         let ended = self.moment(self.clock.since_epoch());

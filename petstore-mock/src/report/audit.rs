@@ -14,7 +14,7 @@ use super::{
     request::{JudgedRequest, Role, push_bounded},
     rule::{Rule, Severities, Severity},
 };
-use crate::exchange::{InFlight, KeyLabel, Moment, Record};
+use crate::exchange::{InFlight, Record};
 
 /// How many clients are remembered, and how many scopes are told apart.
 const MAX_CLIENTS: usize = 1_024;
@@ -31,18 +31,6 @@ const SHOWN_AFTER: u32 = 2;
 
 const DEFAULT_SCOPE: &str = "default";
 const OTHER_SCOPES: &str = "other scopes";
-
-/// The sender of a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender<'a> {
-    /// The header `X-Mock-Scope`.
-    pub(crate) scope: Option<&'a [u8]>,
-    pub(crate) key: Option<&'a Arc<KeyLabel>>,
-    /// Differs if the credentials do, among requests without a valid key.
-    pub(crate) credentials: u64,
-    pub(crate) has_credentials: bool,
-    pub(crate) user_agent: Option<&'a [u8]>,
-}
 
 /// The clients, what is remembered of each, and all findings.
 #[derive(Debug, Default)]
@@ -84,30 +72,27 @@ impl Audit {
     }
 
     /// Records the arrival of a request; returns its client, and how that sends.
-    pub(crate) fn arrived(
-        &mut self,
-        sender: &Sender<'_>,
-        arrived: &Moment,
-        (opened, nth): (&Moment, u64),
-    ) -> InFlight {
-        let named = sender.scope.map(String::from_utf8_lossy);
-        let made_by_test = || sender.key.filter(|key| key.is_made_by_test()).map(|key| key.name());
+    pub(crate) fn arrived(&mut self, record: &Record) -> InFlight {
+        let key = record.arrival.key.as_ref();
+        let user_agent = record.fields.get("user-agent");
+        let named = record.fields.get("x-mock-scope").map(String::from_utf8_lossy);
+        let made_by_test = || key.filter(|key| key.is_made_by_test()).map(|key| key.name());
         let scope = match (&named, self.open_scopes.last()) {
             (Some(name), _) => shortened(name).into(),
             (None, Some((_, name))) => Arc::clone(name),
             (None, None) => made_by_test().as_deref().unwrap_or(DEFAULT_SCOPE).into(),
         };
         let mut hasher = DefaultHasher::new();
-        let key = sender.key.map(|key| key.number());
-        (&scope, key, sender.credentials, sender.user_agent).hash(&mut hasher);
+        let number = key.map(|key| key.number());
+        (&scope, number, record.arrival.credentials, user_agent).hash(&mut hasher);
         let id = hasher.finish();
         if !self.clients.contains_key(&id) {
             self.make_room();
             let place = self.place_of_scope(scope);
-            self.clients.insert(id, Client::new(reported(sender), place));
+            self.clients.insert(id, Client::new(reported(record), place));
         }
         let client = self.clients.entry(id).or_default();
-        let (width, is_parallel) = client.arrived(arrived, opened, nth);
+        let (width, is_parallel) = client.arrived(record);
         InFlight { client: id, width, is_parallel }
     }
 
@@ -258,15 +243,18 @@ impl Findings {
     }
 }
 
-fn reported(sender: &Sender<'_>) -> ReportedClient {
-    let key = match sender.key {
-        Some(key) => key.name(),
-        None if sender.has_credentials => "an unknown key".to_owned(),
-        None => "no key".to_owned(),
+fn reported(record: &Record) -> ReportedClient {
+    let key = record.arrival.key.as_ref();
+    let keyless = match record.fields.get("authorization") {
+        Some(_) => "an unknown key",
+        None => "no key",
     };
-    let agent = sender.user_agent.map(String::from_utf8_lossy);
-    let user_agent = agent.map(|it| shortened(it.trim()).to_owned()).filter(|it| !it.is_empty());
-    ReportedClient { key, plan: sender.key.map(|key| key.plan()), user_agent }
+    let agent = record.fields.get("user-agent").map(String::from_utf8_lossy);
+    ReportedClient {
+        key: key.map_or_else(|| keyless.to_owned(), |key| key.name()),
+        plan: key.map(|key| key.plan()),
+        user_agent: agent.map(|it| shortened(it.trim()).to_owned()).filter(|it| !it.is_empty()),
+    }
 }
 
 /// Returns the beginning of a name that is too long.

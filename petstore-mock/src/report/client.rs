@@ -62,11 +62,12 @@ impl Client {
 
     /// Records an arrival; returns the most requests in flight at once in the last minute, and whether
     /// any were lately.
-    pub(super) fn arrived(&mut self, arrived: &Moment, opened: &Moment, nth: u64) -> (u32, bool) {
+    pub(super) fn arrived(&mut self, record: &Record) -> (u32, bool) {
+        let (arrived, opened) = (&record.arrived, &record.caller.opened);
         self.in_flight += 1;
         self.last_arrival = arrived.order;
         let mut width = self.in_flight;
-        if nth == 1 && arrived.gap_since(opened) < OPENING {
+        if record.caller.nth == 1 && arrived.gap_since(opened) < OPENING {
             // A client that opens another connection while requests are in flight sends in parallel.
             let since = self.ends.iter().rev().take_while(|end| **end > opened.order).count();
             width = width.saturating_add(u32::try_from(since).unwrap_or(u32::MAX));

@@ -8,6 +8,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    net::Ipv4Addr,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant, UNIX_EPOCH},
 };
@@ -15,9 +16,11 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderName, Method, Version};
 
-use super::{Audit, JudgedRequest, Report, Sender, Severities, Severity};
+use super::{Audit, JudgedRequest, Report, Severities, Severity};
 use crate::{
-    exchange::{Admission, Captured, Fields, InFlight, KeyFlaw, KeyLabel, Moment, Record},
+    exchange::{
+        Admission, Arrival, Caller, Captured, Fields, InFlight, KeyFlaw, KeyLabel, Moment, Record,
+    },
     operation::Operation,
     plan::Plan,
     quota::Rate,
@@ -77,25 +80,16 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    fn sender<'b>(&'b self, key: &'b Arc<KeyLabel>) -> Sender<'b> {
-        let credentials = self.more.get("unknown-key").map(|number| number.parse().unwrap());
-        Sender {
-            scope: self.more.get("scope").map(|scope| scope.as_bytes()),
-            key: credentials.is_none().then_some(key),
-            credentials: credentials.unwrap_or_default(),
-            has_credentials: true,
-            user_agent: Some(self.more.get("agent").copied().unwrap_or("a/1").as_bytes()),
-        }
-    }
-
+    /// Returns the record at the arrival: of these moments the first is when the connection was opened.
     fn record(
         &self,
         number: u64,
         nth: u64,
-        in_flight: InFlight,
-        [opened, arrived, ended]: [Moment; 3],
+        [opened, arrived]: [Moment; 2],
+        key: &Arc<KeyLabel>,
     ) -> Record {
         let more = |name: &str| self.more.get(name).copied();
+        let text = |name: &str| more(name).map(str::to_owned);
         let method: Method = self.method.parse().unwrap();
         let path = self.target.split('?').next().unwrap_or_default();
         let digest = self
@@ -105,30 +99,18 @@ impl<'a> Recorded<'a> {
         let body = Bytes::copy_from_slice(self.body.as_bytes());
         let listed =
             more("lists").map_or_else(Bytes::new, |id| format!("[{{\"id\":{id}}}]").into());
-        let flaw = match (more("key-in"), more("other-scheme")) {
-            (Some(parameter), _) => Some(KeyFlaw::InUrl(parameter.into())),
-            (_, Some(_)) => Some(KeyFlaw::OtherScheme),
-            _ => None,
-        };
-        Record {
-            number,
-            connection: self.connection,
-            opened,
-            nth,
-            in_flight,
-            arrived,
-            ended,
-            operation: Operation::of(&method, path),
-            method,
-            version: if more("h2").is_some() { Version::HTTP_2 } else { Version::HTTP_11 },
+        let unknown_key = more("unknown-key").map(|number| number.parse().unwrap());
+        let arrival = Arrival {
+            now: arrived.at,
             target: self.target.into(),
-            fields: fields(&[
-                ("content-type", Some(more("type").unwrap_or("application/json").to_owned())),
-                ("user-agent", Some("a/1".to_owned())),
-            ]),
-            body: Captured { length: body.len() as u64, start: body, digest: Some(digest) },
-            key: None,
-            flaw,
+            operation: Operation::of(&method, path),
+            key: unknown_key.is_none().then(|| Arc::clone(key)),
+            flaw: match (more("key-in"), more("other-scheme")) {
+                (Some(parameter), _) => Some(KeyFlaw::InUrl(parameter.into())),
+                (_, Some(_)) => Some(KeyFlaw::OtherScheme),
+                _ => None,
+            },
+            credentials: unknown_key.unwrap_or_default(),
             admission: if more("banned").is_some() {
                 Admission::Banned
             } else {
@@ -139,10 +121,33 @@ impl<'a> Recorded<'a> {
                 remaining: remaining.parse().unwrap(),
                 reset: more("reset").map_or(START, |reset| START + duration(reset)).as_secs(),
             }),
+        };
+        Record {
+            number,
+            caller: Caller {
+                peer: Ipv4Addr::LOCALHOST.into(),
+                connection: self.connection,
+                opened,
+                nth,
+                is_over_limit: false,
+            },
+            arrival,
+            in_flight: InFlight::default(),
+            arrived,
+            ended: arrived,
+            method,
+            version: if more("h2").is_some() { Version::HTTP_2 } else { Version::HTTP_11 },
+            fields: fields(&[
+                ("content-type", text("type").or(Some("application/json".to_owned()))),
+                ("user-agent", text("agent").or(Some("a/1".to_owned()))),
+                ("authorization", Some("Bearer ***".to_owned())),
+                ("x-mock-scope", text("scope")),
+            ]),
+            body: Captured { length: body.len() as u64, start: body, digest: Some(digest) },
             status: self.status,
             reply_fields: fields(&[(
                 "retry-after",
-                more("wait").map(str::to_owned).or_else(|| more("until").map(date)),
+                text("wait").or_else(|| more("until").map(date)),
             )]),
             reply_body: Captured::whole(&listed),
             added: more("added").map(|id| id.parse().unwrap()),
@@ -202,21 +207,21 @@ pub(super) fn judge<'a>(lines: impl Iterator<Item = &'a str>) -> Report {
             What::Arrives => {
                 let (opened, nth) = connections.entry(exchange.connection).or_insert((moment, 0));
                 *nth += 1;
-                let in_flight = audit.arrived(&exchange.sender(&key), &moment, (opened, *nth));
-                arrivals.insert(place, (in_flight, *opened, moment, *nth));
+                let moments = [*opened, moment];
+                let mut record = exchange.record(place as u64 + 1, *nth, moments, &key);
+                record.in_flight = audit.arrived(&record);
+                arrivals.insert(place, record);
             }
             What::Ends => {
-                let (in_flight, opened, arrived, nth) = arrivals[&place];
-                let moments = [opened, arrived, moment];
-                let record = exchange.record(place as u64 + 1, nth, in_flight, moments);
-                let mut request = JudgedRequest::new(&record, moment);
+                let record = &arrivals[&place];
+                let mut request = JudgedRequest::new(record, moment);
                 if let (Some(until), Some(told)) =
                     (exchange.more.get("until"), &mut request.told_until)
                 {
                     // Recordings begin within a second, which an HTTP date can't say.
                     told.0 = START + duration(until);
                 }
-                audit.ended(&record, request, boundary);
+                audit.ended(record, request, boundary);
             }
         }
     }

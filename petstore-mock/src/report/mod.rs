@@ -17,10 +17,7 @@ mod audit;
 mod corpus;
 mod render;
 
-pub(crate) use self::{
-    audit::{Audit, Sender},
-    rule::Severities,
-};
+pub(crate) use self::{audit::Audit, rule::Severities};
 pub use self::{
     finding::{Evidence, Finding, Report, ReportedClient},
     request::{JudgedRequest, Role},

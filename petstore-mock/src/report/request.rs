@@ -103,8 +103,8 @@ impl JudgedRequest {
         let number = |name| reply(name)?.parse::<u64>().ok();
         let is_lost = record.is_lost() || record.status.is_none();
         let status = record.status.filter(|_| !is_lost);
-        let banned = record.admission == Admission::Banned;
-        let quota = match record.rate {
+        let banned = record.arrival.admission == Admission::Banned;
+        let quota = match record.arrival.rate {
             // A fault may have changed what the client was told.
             Some(_) if !record.faults.is_empty() => {
                 number("x-ratelimit-remaining").zip(number("x-ratelimit-reset"))
@@ -125,14 +125,14 @@ impl JudgedRequest {
             arrived: record.arrived,
             ended,
             method: record.method.clone(),
-            path: Arc::clone(&record.target),
-            connection: record.connection,
+            path: Arc::clone(&record.arrival.target),
+            connection: record.caller.connection,
             status,
             retry_after: retry_after.filter(|_| told_until.is_some()).map(str::to_owned),
             lost: is_lost.then(cause),
             added: record.added,
             banned,
-            opened: record.opened,
+            opened: record.caller.opened,
             is_multiplexed: record.version >= Version::HTTP_2,
             width: record.in_flight.width,
             is_parallel: record.in_flight.is_parallel,
@@ -205,7 +205,7 @@ fn fingerprint(record: &Record) -> u64 {
     let mut hasher = DefaultHasher::new();
     let media_type = record.fields.get("content-type").unwrap_or_default();
     let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default();
-    (&record.method, &record.target).hash(&mut hasher);
+    (&record.method, &record.arrival.target).hash(&mut hasher);
     essence.trim_ascii().to_ascii_lowercase().hash(&mut hasher);
     match (json(&record.body), record.body.digest) {
         (Some(json), _) => json.hash(&mut hasher),

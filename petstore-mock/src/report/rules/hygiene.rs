@@ -35,7 +35,7 @@ impl Hygiene {
         request: &JudgedRequest,
         found: &mut Judgement,
     ) {
-        match &record.flaw {
+        match &record.arrival.flaw {
             Some(KeyFlaw::InUrl(parameter)) => {
                 found.add(Rule::KeyInUrl, key_in_url(parameter, request));
             }
@@ -45,7 +45,7 @@ impl Hygiene {
             }
             _ => {}
         }
-        if record.operation == Some(Operation::GetPet) {
+        if record.arrival.operation == Some(Operation::GetPet) {
             found.note(Rule::Deprecated, request, days_left(request.arrived.at));
         }
         if record.fields.get("user-agent").unwrap_or_default().trim_ascii().is_empty() {
@@ -63,7 +63,7 @@ impl Hygiene {
         let pause = self.last_end.map_or(Duration::ZERO, |end| request.arrived.gap_since(&end));
         self.last_end = Some(request.ended);
         let is_alone = request.width == 1 && !request.is_parallel;
-        if record.nth > 1 || !is_alone || pause > MAX_PAUSE || is_cut_off(record, request) {
+        if record.caller.nth > 1 || !is_alone || pause > MAX_PAUSE || is_cut_off(record, request) {
             self.on_new_connections.clear();
             return;
         }

@@ -52,7 +52,7 @@ impl Repeats {
         request: &JudgedRequest,
         found: &mut Judgement,
     ) {
-        let is_list = record.operation == Some(Operation::ListPets);
+        let is_list = record.arrival.operation == Some(Operation::ListPets);
         if request.method == Method::POST {
             self.judge_post(record.body.length, request, found);
         } else if is_list && request.method == Method::GET && request.status == Some(200) {
