@@ -152,14 +152,14 @@ impl Journal {
         lock(&self.audit).forget();
     }
 
-    /// Opens a scope, to which findings belong; returns its number.
-    pub(crate) fn open_scope(&self, name: &str) -> u64 {
+    /// Opens a scope, to which findings belong; it is closed by the text that is returned.
+    pub(crate) fn open_scope(&self, name: &str) -> Arc<str> {
         self.changes.mark_boundary();
         lock(&self.audit).open_scope(name)
     }
 
-    pub(crate) fn close_scope(&self, number: u64) {
-        lock(&self.audit).close_scope(number);
+    pub(crate) fn close_scope(&self, scope: &Arc<str>) {
+        lock(&self.audit).close_scope(scope);
         self.changes.mark_boundary();
     }
 

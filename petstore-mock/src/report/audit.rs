@@ -3,16 +3,16 @@
 
 use std::{
     cmp::Reverse,
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
 
 use super::{
     client::Client,
-    finding::{Evidence, Finding, Report, ReportedClient},
-    request::{JudgedRequest, Role, push_bounded},
-    rule::{Rule, Severities, Severity},
+    finding::{Finding, Report, ReportedClient},
+    request::JudgedRequest,
+    rule::{Rule, Severities},
 };
 use crate::exchange::{InFlight, Record};
 
@@ -23,11 +23,6 @@ const MAX_SCOPES: usize = 4_096;
 const MAX_NAME: usize = 200;
 /// How many findings are kept. Further breaches are counted.
 const MAX_FINDINGS: usize = 2_000;
-/// How many breaches a finding shows, and how many it knows if they go on; all are counted.
-const MAX_EVIDENCE: usize = 10;
-const MAX_BREACHES: usize = 64;
-/// How many requests are shown after those concerned.
-const SHOWN_AFTER: u32 = 2;
 
 const DEFAULT_SCOPE: &str = "default";
 const OTHER_SCOPES: &str = "other scopes";
@@ -35,40 +30,35 @@ const OTHER_SCOPES: &str = "other scopes";
 /// The clients, what is remembered of each, and all findings.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
+    severities: Severities,
     clients: HashMap<u64, Client>,
     /// The scopes that are open in this process, the innermost last.
-    open_scopes: Vec<(u64, Arc<str>)>,
-    opened_scopes: u64,
+    open_scopes: Vec<Arc<str>>,
     /// The scopes, in the order of their first requests, with the number of these.
     scopes: Vec<(Arc<str>, u64)>,
-    findings: Findings,
     requests: u64,
-}
-
-/// A finding for each rule and client.
-#[derive(Debug, Default)]
-struct Findings {
-    severities: Severities,
-    list: Vec<Finding>,
+    /// The findings about clients that were forgotten.
+    past_findings: Vec<Finding>,
+    /// How many findings there are, those of the clients included.
+    findings: usize,
     /// Breaches beyond the findings that are kept, by severity.
     unlisted: [u64; 3],
 }
 
 impl Audit {
     pub(crate) fn new(severities: Severities) -> Self {
-        let findings = Findings { severities, ..Findings::default() };
-        Self { findings, ..Self::default() }
+        Self { severities, ..Self::default() }
     }
 
-    /// Opens a scope for the requests that name none; returns its number.
-    pub(crate) fn open_scope(&mut self, name: &str) -> u64 {
-        self.opened_scopes += 1;
-        self.open_scopes.push((self.opened_scopes, shortened(name).into()));
-        self.opened_scopes
+    /// Opens a scope for the requests that name none; it is closed by the text that is returned.
+    pub(crate) fn open_scope(&mut self, name: &str) -> Arc<str> {
+        let scope: Arc<str> = shortened(name).into();
+        self.open_scopes.push(Arc::clone(&scope));
+        scope
     }
 
-    pub(crate) fn close_scope(&mut self, number: u64) {
-        self.open_scopes.retain(|(other, _)| *other != number);
+    pub(crate) fn close_scope(&mut self, scope: &Arc<str>) {
+        self.open_scopes.retain(|open| !Arc::ptr_eq(open, scope));
     }
 
     /// Records the arrival of a request; returns its client, and how that sends.
@@ -79,7 +69,7 @@ impl Audit {
         let made_by_test = || key.filter(|key| key.is_made_by_test()).map(|key| key.name());
         let scope = match (&named, self.open_scopes.last()) {
             (Some(name), _) => shortened(name).into(),
-            (None, Some((_, name))) => Arc::clone(name),
+            (None, Some(name)) => Arc::clone(name),
             (None, None) => made_by_test().as_deref().unwrap_or(DEFAULT_SCOPE).into(),
         };
         let mut hasher = DefaultHasher::new();
@@ -101,31 +91,32 @@ impl Audit {
     pub(crate) fn ended(&mut self, record: &Record, request: JudgedRequest, boundary: u64) {
         self.requests += 1;
         let Some(client) = self.clients.get_mut(&record.in_flight.client) else { return };
-        self.scopes[client.scope].1 += 1;
+        let (scope, requests) = &mut self.scopes[client.scope];
+        *requests += 1;
         let judgement = client.judge(record, &request, boundary);
-        let findings = &mut self.findings;
-        client.open_evidence.retain_mut(|(rule, breach, left)| {
-            if let Some(evidence) = findings.evidence(client.findings.get(rule), *breach) {
-                evidence.add(request.with_role(Role::After));
-            }
-            *left -= 1;
-            *left > 0
-        });
-        if let Some(breach) = judgement.withdrawn {
-            findings.withdraw(client.findings.get(&Rule::SteadyRetry), breach);
+        client.show_after(&request);
+        if let Some(breach) = judgement.withdrawn
+            && let Some(finding) = client.findings.get_mut(&Rule::SteadyRetry)
+        {
+            finding.withdraw(breach);
         }
         for (rule, evidence) in judgement.breaches {
-            findings.add(client, &self.scopes[client.scope].0, rule, evidence);
+            let Some(severity) = self.severities.of(rule) else { continue };
+            let is_new = !client.findings.contains_key(&rule);
+            if is_new && self.findings == MAX_FINDINGS {
+                self.unlisted[severity as usize] += 1;
+                continue;
+            }
+            self.findings += usize::from(is_new);
+            client.add(rule, severity, scope, evidence);
         }
         client.ended(request);
     }
 
-    /// Returns the report; `mask` takes the keys out of a text.
+    /// Returns the report; `mask` masks the keys in a text.
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
-        let Findings { severities, unlisted, .. } = self.findings;
-        let masked = |(name, requests): &(Arc<str>, u64)| (mask(name).into(), *requests);
-        let scopes = self.scopes.iter().map(masked).collect();
-        let found = self.findings.list.iter().filter(|finding| finding.count > 0);
+        let of_clients = self.clients.values().flat_map(|client| client.findings.values());
+        let found = self.past_findings.iter().chain(of_clients).filter(|finding| finding.count > 0);
         let mut findings: Vec<_> = found.cloned().collect();
         for finding in &mut findings {
             finding.scope = mask(&finding.scope).into();
@@ -137,14 +128,21 @@ impl Audit {
                 }
             }
         }
-        findings.sort_by_key(|finding| (Reverse(finding.severity), finding.rule));
-        Report { requests: self.requests, scopes, findings, severities, unlisted }
+        findings.sort_by_key(|it| (Reverse(it.severity), it.rule, it.first_request));
+        let masked = |(name, requests): &(Arc<str>, u64)| (mask(name).into(), *requests);
+        Report {
+            requests: self.requests,
+            scopes: self.scopes.iter().map(masked).collect(),
+            findings,
+            severities: self.severities,
+            unlisted: self.unlisted,
+        }
     }
 
     /// Forgets all findings, and what is remembered of the clients.
     pub(crate) fn forget(&mut self) {
-        self.findings = Findings { severities: self.findings.severities, ..Findings::default() };
-        self.requests = 0;
+        self.past_findings.clear();
+        (self.requests, self.findings, self.unlisted) = (0, 0, [0; 3]);
         self.scopes.iter_mut().for_each(|(_, requests)| *requests = 0);
         self.clients.values_mut().for_each(Client::forget);
     }
@@ -165,81 +163,9 @@ impl Audit {
         }
         let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
         let oldest = idle.min_by_key(|(_, client)| client.last_seen()).map(|(id, _)| *id);
-        if let Some(id) = oldest {
-            self.clients.remove(&id);
+        if let Some(client) = oldest.and_then(|id| self.clients.remove(&id)) {
+            self.past_findings.extend(client.findings.into_values());
         }
-    }
-}
-
-impl Findings {
-    /// Adds a breach of a rule by a client, or a request to a known breach.
-    fn add(&mut self, client: &mut Client, scope: &Arc<str>, rule: Rule, mut evidence: Evidence) {
-        let Some(severity) = self.severities.of(rule) else { return };
-        let is_notice = severity == Severity::Notice;
-        let place = match client.findings.get(&rule) {
-            Some(place) => *place,
-            None if self.list.len() == MAX_FINDINGS => {
-                self.unlisted[severity as usize] += 1;
-                return;
-            }
-            None => self.begin(client, scope, rule, severity),
-        };
-        let finding = &mut self.list[place];
-        if finding.breaches.contains(&evidence.breach) {
-            if let Some(known) = self.evidence(Some(&place), evidence.breach) {
-                known.extend(evidence, is_notice);
-            }
-            return;
-        }
-        push_bounded(&mut finding.breaches, evidence.breach, MAX_BREACHES);
-        finding.count += 1;
-        if finding.evidence.len() == MAX_EVIDENCE {
-            return;
-        }
-        if !is_notice {
-            evidence = evidence.show(client.recent.iter().cloned());
-            client.open_evidence.push((rule, evidence.breach, SHOWN_AFTER));
-        }
-        finding.evidence.push(evidence);
-    }
-
-    /// Begins a finding without a breach; returns its place.
-    fn begin(
-        &mut self,
-        client: &mut Client,
-        scope: &Arc<str>,
-        rule: Rule,
-        severity: Severity,
-    ) -> usize {
-        let place = self.list.len();
-        self.list.push(Finding {
-            rule,
-            severity,
-            scope: Arc::clone(scope),
-            client: client.reported.clone(),
-            count: 0,
-            source: rule.about().source,
-            advice: rule.about().advice,
-            evidence: Vec::new(),
-            breaches: VecDeque::new(),
-        });
-        client.findings.insert(rule, place);
-        place
-    }
-
-    /// Returns the evidence of a breach, if it is shown.
-    fn evidence(&mut self, place: Option<&usize>, breach: u64) -> Option<&mut Evidence> {
-        let finding = &mut self.list[*place?];
-        finding.evidence.iter_mut().find(|evidence| evidence.breach == breach)
-    }
-
-    /// Takes back a breach.
-    fn withdraw(&mut self, place: Option<&usize>, breach: u64) {
-        let Some(place) = place else { return };
-        let finding = &mut self.list[*place];
-        finding.count = finding.count.saturating_sub(1);
-        finding.breaches.retain(|one| *one != breach);
-        finding.evidence.retain(|evidence| evidence.breach != breach);
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
 use super::{
-    finding::{Judgement, ReportedClient},
+    finding::{Evidence, Finding, Judgement, ReportedClient},
     request::{JudgedRequest, Role, push_bounded},
-    rule::Rule,
-    rules::{Hygiene, Limits, Repeats, Retries},
+    rule::{Rule, Severity},
+    rules::{Hygiene, KnownLimits, Repeats, Retries},
 };
 use crate::exchange::{Moment, Record};
 
@@ -21,8 +22,9 @@ const PARALLEL_MEMORY: Duration = Duration::from_secs(1);
 const OPENING: Duration = Duration::from_secs(1);
 /// How many ends of requests are remembered.
 const MAX_ENDS: usize = 64;
-/// How many requests are shown before those concerned.
+/// How many requests are shown before and after those concerned.
 const SHOWN_BEFORE: usize = 3;
+const SHOWN_AFTER: u32 = 2;
 
 /// One client.
 #[derive(Debug, Default)]
@@ -30,12 +32,11 @@ pub(super) struct Client {
     pub(super) reported: ReportedClient,
     /// The index of its scope.
     pub(super) scope: usize,
-    /// The indexes of its findings.
-    pub(super) findings: BTreeMap<Rule, usize>,
-    /// The last requests, to be shown before a finding.
-    pub(super) recent: VecDeque<JudgedRequest>,
+    pub(super) findings: BTreeMap<Rule, Finding>,
+    /// The last requests, to be shown before a breach.
+    recent: VecDeque<JudgedRequest>,
     /// The breaches to which the next requests are added, and how many of these.
-    pub(super) open_evidence: Vec<(Rule, u64, u32)>,
+    open_evidence: Vec<(Rule, u64, u32)>,
     in_flight: u32,
     /// How many requests were in flight at once, and when: the highest first.
     widths: VecDeque<(Moment, u32)>,
@@ -49,7 +50,7 @@ pub(super) struct Client {
 /// What the rules remember of one client since the last boundary.
 #[derive(Debug, Default)]
 struct ClientRules {
-    limits: Limits,
+    limits: KnownLimits,
     retries: Retries,
     repeats: Repeats,
     hygiene: Hygiene,
@@ -104,6 +105,36 @@ impl Client {
         self.rules.repeats.judge(record, request, &mut found);
         self.rules.hygiene.judge(record, request, &mut found);
         found
+    }
+
+    /// Shows a request as one that came after the last breaches.
+    pub(super) fn show_after(&mut self, request: &JudgedRequest) {
+        let findings = &mut self.findings;
+        self.open_evidence.retain_mut(|(rule, breach, left)| {
+            let finding = findings.get_mut(rule);
+            if let Some(evidence) = finding.and_then(|finding| finding.evidence_of(*breach)) {
+                evidence.add(request.with_role(Role::After));
+            }
+            *left -= 1;
+            *left > 0
+        });
+    }
+
+    /// Adds a breach of a rule, or a request to a known breach.
+    pub(super) fn add(
+        &mut self,
+        rule: Rule,
+        severity: Severity,
+        scope: &Arc<str>,
+        mut evidence: Evidence,
+    ) {
+        let new = || Finding::new(rule, severity, scope, &self.reported, &evidence);
+        let finding = self.findings.entry(rule).or_insert_with(new);
+        if severity > Severity::Notice && !finding.knows(evidence.breach) {
+            evidence = evidence.show(self.recent.iter().cloned());
+            self.open_evidence.push((rule, evidence.breach, SHOWN_AFTER));
+        }
+        finding.add(evidence);
     }
 
     /// Records the end of an exchange, once it is judged.

@@ -11,8 +11,8 @@ use serde::{Serialize, Serializer};
 use strum::VariantArray;
 
 use super::{
-    request::JudgedRequest,
-    rule::{Rule, Severities, Severity},
+    request::{JudgedRequest, push_bounded},
+    rule::{About, Rule, Severities, Severity},
 };
 use crate::plan::Plan;
 
@@ -166,9 +166,73 @@ pub struct Finding {
     pub advice: &'static str,
     /// The evidence for the first 10 times; of a notice, for the first time.
     pub evidence: Vec<Evidence>,
+    /// The number of the first request that broke the rule.
+    #[serde(skip)]
+    pub(super) first_request: u64,
     /// The last breaches: a request that belongs to one of them does not count again.
     #[serde(skip)]
-    pub(super) breaches: VecDeque<u64>,
+    breaches: VecDeque<u64>,
+}
+
+impl Finding {
+    /// How many breaches are shown, and how many are known if they go on; all are counted.
+    const MAX_EVIDENCE: usize = 10;
+    const MAX_BREACHES: usize = 64;
+
+    /// Returns a finding about the rule that a request broke first.
+    pub(super) fn new(
+        rule: Rule,
+        severity: Severity,
+        scope: &Arc<str>,
+        client: &ReportedClient,
+        evidence: &Evidence,
+    ) -> Self {
+        let About { source, advice, .. } = rule.about();
+        Self {
+            rule,
+            severity,
+            scope: Arc::clone(scope),
+            client: client.clone(),
+            count: 0,
+            source,
+            advice,
+            evidence: Vec::new(),
+            first_request: evidence.requests.first().map_or(0, |request| request.number),
+            breaches: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn knows(&self, breach: u64) -> bool {
+        self.breaches.contains(&breach)
+    }
+
+    /// Adds a breach, or a request to a known breach.
+    pub(super) fn add(&mut self, evidence: Evidence) {
+        if self.knows(evidence.breach) {
+            let is_notice = self.severity == Severity::Notice;
+            if let Some(known) = self.evidence_of(evidence.breach) {
+                known.extend(evidence, is_notice);
+            }
+            return;
+        }
+        self.count += 1;
+        push_bounded(&mut self.breaches, evidence.breach, Self::MAX_BREACHES);
+        if self.evidence.len() < Self::MAX_EVIDENCE {
+            self.evidence.push(evidence);
+        }
+    }
+
+    /// Takes back a breach.
+    pub(super) fn withdraw(&mut self, breach: u64) {
+        self.count = self.count.saturating_sub(1);
+        self.breaches.retain(|one| *one != breach);
+        self.evidence.retain(|evidence| evidence.breach != breach);
+    }
+
+    /// Returns the evidence of a breach, if it is shown.
+    pub(super) fn evidence_of(&mut self, breach: u64) -> Option<&mut Evidence> {
+        self.evidence.iter_mut().find(|evidence| evidence.breach == breach)
+    }
 }
 
 /// What the clients did that the specification forbids, that does harm, or that could be better.

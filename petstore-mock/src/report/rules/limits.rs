@@ -21,7 +21,7 @@ const MAX_REFUSED_AT_ONCE: usize = 5;
 
 /// What one client was told about its limits.
 #[derive(Debug, Default)]
-pub(in crate::report) struct Limits {
+pub(in crate::report) struct KnownLimits {
     /// The answers that told it to wait: a 429 speaks of the key, a 503 of one request.
     told: VecDeque<JudgedRequest>,
     wait: WaitPeriod,
@@ -42,7 +42,7 @@ struct WaitPeriod {
     has_second_process: bool,
 }
 
-impl Limits {
+impl KnownLimits {
     pub(in crate::report) fn judge(&mut self, request: &JudgedRequest, found: &mut Judgement) {
         let is_known = |told: &&JudgedRequest| {
             told.ended.order < request.arrived.order && told.tells_to_wait_at(&request.arrived)

@@ -5,4 +5,4 @@ mod limits;
 mod repeats;
 mod retries;
 
-pub(super) use self::{hygiene::Hygiene, limits::Limits, repeats::Repeats, retries::Retries};
+pub(super) use self::{hygiene::Hygiene, limits::KnownLimits, repeats::Repeats, retries::Retries};
