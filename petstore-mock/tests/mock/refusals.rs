@@ -2,7 +2,7 @@
 
 use std::{fs, net::TcpListener};
 
-use super::support::{run, scratch};
+use super::process::{run, scratch};
 
 #[test]
 fn a_port_in_use_is_one_line_that_names_the_flag() {
@@ -87,4 +87,20 @@ fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
         assert!(err.contains("give each key once") && err.lines().count() == 1, "{err}");
         assert!(!err.contains("s3cr3t"), "{err}");
     }
+}
+
+#[test]
+fn a_certificate_that_can_not_be_written_or_is_not_there_is_an_error() {
+    let flags = ["--port", "0", "--tls", "--tls-ca-file", "/nowhere/ca.pem"];
+    let (status, out, err) = run(&flags);
+    assert_eq!((status, &*out), (1, ""));
+    assert!(
+        err.starts_with("petstore-mock: can't write the CA certificate /nowhere/ca.pem: "),
+        "{err}"
+    );
+    assert_eq!(
+        run(&["--port", "0", "--tls-ca-file", "ca.pem"]).0,
+        2,
+        "there is none without --tls"
+    );
 }
