@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     exchange::{Admission, Captured, KeyLabel, Masker, Record},
     operation::Operation,
-    printable::printable,
+    text::printable,
 };
 
 /// Which exchanges are meant: those for which everything that was said holds.

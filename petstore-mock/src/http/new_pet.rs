@@ -10,12 +10,14 @@ use serde::{
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    model::{NewPet, PetStatus},
-    printable::printable,
+    model::{PetStatus, SeedPet},
+    text::printable,
 };
 
 /// Reads a pet that is to be added, or says what is wrong with it.
-pub(super) fn read(text: &str) -> Result<NewPet, String> {
+pub(super) fn read(body: &[u8]) -> Result<SeedPet, String> {
+    let text = std::str::from_utf8(body)
+        .map_err(|error| format!("the body is not UTF-8, as JSON must be: {error}"))?;
     if text.trim_ascii().is_empty() {
         return Err(
             "the body is empty: send a pet such as {\"name\": \"Rex\", \"categoryId\": 7}".into()
@@ -77,7 +79,7 @@ impl<'de> Visitor<'de> for DraftVisitor {
 }
 
 impl Draft<'_> {
-    fn check(self) -> Result<NewPet, String> {
+    fn check(self) -> Result<SeedPet, String> {
         let is_missing =
             [("`name`", self.name.is_none()), ("`categoryId`", self.category_id.is_none())];
         let missing: Vec<_> =
@@ -114,7 +116,7 @@ impl Draft<'_> {
         });
         match (name, category_id) {
             (Some(name), Some(category_id)) if problems.is_empty() => {
-                Ok(NewPet { name, category_id, status })
+                Ok(SeedPet { id: None, name, category_id, status })
             }
             _ => Err(format!("the body is not a pet: {}", problems.join("; "))),
         }
@@ -167,6 +169,10 @@ fn shown(json: &str) -> String {
 mod tests {
     use super::*;
 
+    fn read(text: &str) -> Result<SeedPet, String> {
+        super::read(text.as_bytes())
+    }
+
     fn fault(text: &str) -> String {
         let error = read(text).unwrap_err();
         error.strip_prefix("the body is not a pet: ").unwrap_or(&error).to_owned()
@@ -175,8 +181,7 @@ mod tests {
     #[test]
     fn takes_a_pet_and_ignores_what_it_does_not_know() {
         let pet = read(r#" {"tag": [{}], "name": "", "categoryId": -1, "status": "sold"} "#);
-        let expected =
-            NewPet { name: String::new(), category_id: -1, status: Some(PetStatus::Sold) };
+        let expected = SeedPet::new("", -1).with_status(PetStatus::Sold);
         assert_eq!(pet, Ok(expected));
     }
 

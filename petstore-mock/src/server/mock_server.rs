@@ -25,7 +25,7 @@ use crate::{
     plan::Plan,
     real_time,
     report::Report,
-    state::{AppState, ChangeError, Snapshot},
+    state::{AppState, ChangeError, Snapshot, block_on},
     verify::{Expectation, Times, check_order, check_times},
 };
 
@@ -170,7 +170,7 @@ impl MockServer {
     ///
     /// Where the file that keeps the data can't be written.
     pub fn reset(&self) -> Result<(), ChangeError> {
-        self.app.reset_now()
+        block_on(self.app.reset())
     }
 
     /// Returns the pets and orders, and what the keys have used, to be put back later.
@@ -187,7 +187,7 @@ impl MockServer {
     /// Where the snapshot contradicts itself or counts in another kind of window than this server, or
     /// the file that keeps the data can't be written.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        self.app.restore_now(snapshot)
+        block_on(self.app.restore(snapshot))
     }
 
     /// Begins a scope, such as a test: returns a guard that puts pets, orders, and what the keys have used

@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(left(&state), None);
         state.finish();
         assert_eq!(left(&state), Some(120), "between two requests");
-        let unlimited = Limits::default().with_idle(Duration::ZERO);
+        let unlimited = Limits { idle: Duration::ZERO, ..Limits::default() };
         assert_eq!(state.time_left(unlimited, state.since), None);
     }
 
@@ -241,7 +241,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_limit_that_begins_later_is_kept_as_exactly() {
-        let limits = Limits::default().with_head(Duration::from_millis(30));
+        let limits = Limits { head: Duration::from_millis(30), ..Limits::default() };
         let shared = Shared::new();
         let begun = async {
             real_time::sleep(Duration::from_millis(45)).await;
@@ -256,7 +256,7 @@ mod tests {
     #[tokio::test]
     async fn times_of_zero_are_no_limits() {
         let zero = Duration::ZERO;
-        let limits = Limits::default().with_head(zero).with_idle(zero).with_write(zero);
+        let limits = Limits { head: zero, idle: zero, write: zero, ..Limits::default() };
         let shared = Shared::new();
         let steps: [fn(&mut ConnectionState); 3] =
             [|_| {}, |state| state.received(b"G"), |state| state.wrote(false)];

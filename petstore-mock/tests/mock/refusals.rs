@@ -16,14 +16,15 @@ fn a_port_in_use_is_one_line_that_names_the_flag() {
 }
 
 #[test]
-fn a_bad_seed_is_named_by_file_line_and_column() {
+fn a_bad_seed_is_named_by_file_field_line_and_column() {
     let seed = scratch("bad.json");
     let path = seed.to_str().unwrap();
     fs::write(&seed, "[\n  {\"name\": \"Rex\", \"categoryId\": \"7\"}\n]").unwrap();
     let (status, out, err) = run(&["--port", "0", "--seed", path]);
     assert_eq!((status, &*out), (1, ""));
     let expected = format!(
-        "petstore-mock: {path}:2:35: pets[0].categoryId: invalid type: string \"7\", expected i64\n"
+        "petstore-mock: {path}: `[0].categoryId`: invalid type: string \"7\", expected i64 at line 2 \
+         column 35\n"
     );
     assert_eq!(err, expected);
     fs::remove_file(&seed).unwrap();
