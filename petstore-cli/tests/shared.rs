@@ -4,13 +4,20 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fmt::Write as _;
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use petstore_mock::{MockServer, Operation, Plan, Seed};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
+
+const ROOT: u32 = 0;
+/// A user and group without any rights, which need not have a name.
+const NOBODY: u32 = 65_534;
 
 fn petstore(server: &MockServer, home: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_petstore"));
@@ -85,6 +92,11 @@ async fn sixteen_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sixty_four_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
+    together(Plan::Pro, 300, 64).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn runs_one_after_the_other_use_a_quota_up_to_the_last_request() {
     let (server, home) = (mock(Plan::enterprise(20, 1_000)).await, tempfile::tempdir().unwrap());
     let done = (0..20).filter(|_| run(&server, home.path(), "pets list --max-wait 0") == Some(0));
@@ -123,18 +135,85 @@ async fn a_process_that_is_stopped_as_it_asks_does_not_hold_the_others_up() {
     disturbed(Signal::STOP).await;
 }
 
+/// Runs a command as another user than root, whom permissions do not stop. The folder is handed to
+/// that user, and with it a copy of the program, which may be where only root gets.
+fn run_unprivileged(mut command: Command, home: &Path) -> Output {
+    if rustix::process::geteuid().is_root() {
+        let program = home.join("program");
+        std::fs::copy(command.get_program(), &program).unwrap();
+        let mut copy = Command::new(program);
+        copy.args(command.get_args()).env_clear().stdin(Stdio::null());
+        copy.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command = copy;
+        command.uid(NOBODY).gid(NOBODY);
+        chown(home, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    command.output().unwrap()
+}
+
+/// Each way in which the folder of shared limits may be unusable.
+#[derive(Debug, Clone, Copy)]
+enum Unusable {
+    FileInItsPlace,
+    ReadOnly,
+    RecordOfAnotherUser,
+    FolderOfAnotherUser,
+}
+
+impl Unusable {
+    /// Takes from the user what the last run has made. Where the tests are not root's, a mode that
+    /// lets nobody in stands for another user.
+    fn make(self, folder: &Path) {
+        let set_mode = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode));
+        let hide = |path: &Path| match chown(path, Some(ROOT), Some(ROOT)) {
+            Ok(()) => Ok(()),
+            Err(_) => set_mode(path, 0),
+        };
+        let done = match self {
+            Self::FileInItsPlace => {
+                std::fs::remove_dir_all(folder).unwrap();
+                std::fs::write(folder, "")
+            }
+            Self::ReadOnly => {
+                let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+                files.for_each(|file| set_mode(&file, 0o400).unwrap());
+                set_mode(folder, 0o500)
+            }
+            Self::RecordOfAnotherUser => {
+                let mut files =
+                    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+                let record = files.find(|path| path.extension().is_some_and(|it| it == "limits"));
+                hide(&record.unwrap())
+            }
+            Self::FolderOfAnotherUser => hide(folder),
+        };
+        done.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_cannot_be_used_is_mentioned_once_and_the_command_goes_on() {
-    let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
-    // A file where the folder should be.
-    std::fs::create_dir(home.path().join("petstore")).unwrap();
-    std::fs::write(home.path().join("petstore/limits"), "").unwrap();
-    let output = petstore(&server, home.path(), "pets list").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert_eq!(said.matches("warning: rate limits are not shared").count(), 1, "{said}");
-    let off = petstore(&server, home.path(), "pets list --limits-store off").output().unwrap();
-    assert!(off.stderr.is_empty());
+    for unusable in [
+        Unusable::FileInItsPlace,
+        Unusable::ReadOnly,
+        Unusable::RecordOfAnotherUser,
+        Unusable::FolderOfAnotherUser,
+    ] {
+        let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
+        let run = |line| run_unprivileged(petstore(&server, home.path(), line), home.path());
+        let usable = run("pets list");
+        assert_eq!((usable.status.code(), usable.stderr.len()), (Some(0), 0), "{usable:?}");
+        let folder = home.path().join("petstore/limits");
+        unusable.make(&folder);
+        let output = run("pets list");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{unusable:?}: {said}");
+        let warnings = said.matches("warning: rate limits are not shared").count();
+        assert_eq!(warnings, 1, "{unusable:?}: {said}");
+        assert!(run("pets list --limits-store off").stderr.is_empty(), "{unusable:?}");
+        assert_eq!(server.requests(..).len(), 3);
+        let _ = set_permissions(&folder, Permissions::from_mode(0o700));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -87,6 +87,33 @@ async fn a_process_knows_what_the_last_one_learned() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_keys_in_one_folder_and_one_key_in_two_folders_never_meet() {
+    let small = Plan::enterprise(1, 1_000);
+    let builder = MockServer::builder().key("one", small).key("two", small);
+    let server = builder.start().await.unwrap();
+    let (ours, theirs) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let call = async |key: &str, folder: &TempDir, number| {
+        let folder = another_name(folder.path(), number);
+        let builder = Client::builder(server.url()).api_key(key);
+        let client = builder.shared_limits(FileStore::new(folder)).build().unwrap();
+        let sent = client.pets().list().options(&hasty()).send().await;
+        sent.map_or_else(|error| error.attempts(), |page| page.meta().attempts())
+    };
+    assert_eq!(call("one", &ours, 0).await, 1);
+    assert_eq!(call("one", &ours, 1).await, 0, "the quota is known to be used up");
+    assert_eq!(call("two", &ours, 1).await, 1);
+    // The other user's process learns by a refusal, and tells ours nothing.
+    assert_eq!(call("one", &theirs, 0).await, 1);
+    let records = |folder: &TempDir| {
+        let paths = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let records = paths.filter(|path| path.extension().is_some_and(|it| it == "limits"));
+        records.map(|path| path.file_name().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!((records(&ours).len(), records(&theirs).len()), (2, 1));
+    assert!(!records(&ours).contains(&records(&theirs)[0]), "names do not show which key it is");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowed() {
     for max_wait in [0, 5] {
         let (server, folder) = (free().await, TempDir::new().unwrap());

@@ -8,13 +8,13 @@
 
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use petstore_client::events::Event;
 use petstore_client::rate_limit::RedisStore;
 use petstore_client::{Client, RequestOptions};
-use petstore_mock::{MockServer, Plan};
+use petstore_mock::{Clock, MockServer, Plan};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -74,13 +74,14 @@ impl Redis {
         assert!(self.is_up().await);
     }
 
+    /// Returns another address of the server for each member.
     fn url(&self, member: u8) -> String {
         let (scheme, password) = match self.security {
             Security::Nothing => ("redis", String::new()),
             Security::Password(password) => ("redis", format!(":{password}@")),
             Security::Tls => ("rediss", String::new()),
         };
-        format!("{scheme}://{password}127.0.0.{member}:{}", self.port)
+        format!("{scheme}://{password}127.0.0.1:{}/0?member={member}", self.port)
     }
 
     fn signal(&self, signal: Signal) {
@@ -103,7 +104,7 @@ fn launch(port: u16, folder: &TempDir, security: Security) -> Child {
     let port = port.to_string();
     let mut command = Command::new("redis-server");
     command.args(["--save", "", "--dir"]).arg(folder.path());
-    command.args(["--bind", "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]);
+    command.args(["--bind", "127.0.0.1"]);
     match security {
         Security::Nothing => command.args(["--port", &port]),
         Security::Password(password) => command.args(["--port", &port, "--requirepass", password]),
@@ -152,8 +153,11 @@ fn member_on(server: &MockServer, store: RedisStore) -> (Client, Problems) {
     (client, problems)
 }
 
+/// A service at the beginning of a minute.
 async fn mock(per_minute: u32) -> MockServer {
-    MockServer::builder().key(KEY, Plan::enterprise(per_minute, 100_000)).start().await.unwrap()
+    let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    let builder = MockServer::builder().key(KEY, Plan::enterprise(per_minute, 100_000));
+    builder.clock(Clock::scaled(minute, 1.0)).start().await.unwrap()
 }
 
 /// Asks as long as nothing has to be waited for; returns how often.
@@ -168,24 +172,45 @@ async fn greedy(client: &Client, tasks: usize) -> u64 {
     join_all((0..tasks).map(|_| task())).await.into_iter().sum()
 }
 
-#[tokio::test]
-async fn four_members_use_a_quota_up_are_not_refused_and_get_equal_parts() {
-    let (redis, server) = (Redis::start(Security::Nothing).await, mock(400).await);
-    let members: Vec<_> = (1..=4).map(|n| member(&server, &redis.url(n)).0).collect();
-    // So that none begins before the others are there.
-    for member in &members {
-        member.synchronize_rate_limits().await;
+/// Members that each ask as often as they may, on a thread and a runtime of their own.
+async fn together(count: u8, tasks: usize, per_minute: u32) {
+    let (redis, server) = (Redis::start(Security::Nothing).await, mock(per_minute).await);
+    let start = std::sync::Barrier::new(count.into());
+    let run = &|number| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (client, problems) = member(&server, &redis.url(number));
+            client.synchronize_rate_limits().await;
+            // So that none begins before the others are there.
+            start.wait();
+            let done = greedy(&client, tasks).await;
+            client.synchronize_rate_limits().await;
+            (done, client.rate_limits(), problems.lock().unwrap().clone())
+        })
+    };
+    let results: Vec<_> = tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..=count).map(|n| scope.spawn(move || run(n))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    });
+    let done: Vec<u64> = results.iter().map(|(done, ..)| *done).collect();
+    for (_, limits, problems) in &results {
+        assert_eq!((limits.throttled, problems.len()), (0, 0), "{problems:?} {done:?}");
+        assert_eq!(limits.shared.as_ref().unwrap().members, u32::from(count));
     }
-    let done = join_all(members.iter().map(|member| greedy(member, 16))).await;
-    let refused: u64 = members.iter().map(|member| member.rate_limits().throttled).sum();
-    let sum: u64 = done.iter().sum();
-    assert_eq!(refused, 0);
-    // A minute may end in between.
-    assert!((380..=800).contains(&sum), "{done:?}");
+    let (sum, limit) = (done.iter().sum::<u64>(), u64::from(per_minute));
+    assert!((limit * 95 / 100..=limit).contains(&sum), "{done:?}");
     let (least, most) = (done.iter().min().unwrap(), done.iter().max().unwrap());
     assert!(least * 10 >= most * 7, "{done:?}");
-    assert_eq!(members[0].rate_limits().shared.unwrap().members, 4);
     server.report().assert_compliant();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_use_a_quota_up_are_not_refused_and_get_equal_parts() {
+    together(4, 16, 400).await;
+    together(16, 4, 800).await;
+    together(32, 2, 1_600).await;
 }
 
 #[tokio::test]
@@ -248,7 +273,7 @@ async fn a_password_is_used_and_a_wrong_one_is_reported_without_repeating_it() {
     assert_eq!((shared.members, shared.problem), (1, None));
     assert!(!shared.location.contains("open-sesame"), "{}", shared.location);
     assert!(problems.lock().unwrap().is_empty());
-    let wrong = format!("redis://:a-wrong-word@127.0.0.2:{}", redis.port);
+    let wrong = format!("redis://:a-wrong-word@127.0.0.1:{}/0?member=2", redis.port);
     let (client, problems) = member(&server, &wrong);
     client.pets().list().limit(1).await.unwrap();
     let problem = problems.lock().unwrap()[0].clone().unwrap();

@@ -24,6 +24,9 @@ const MIN_UPDATE_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_millis(10);
 /// How soon a member asks whether what came of its own requests makes room for those that wait.
 const FREED_INTERVAL: Duration = Duration::from_millis(50);
 const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
+/// After an update a member leaves the store alone for so many times as long as that took: where
+/// many members come between each other, that takes long.
+const UPDATE_PAUSE_FACTOR: u32 = 8;
 const MAX_UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
 /// How often a store that is out of reach is tried.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -53,6 +56,8 @@ pub(crate) struct Member {
     /// Requests since the last update, which tell the rate.
     used: u32,
     updated_at: LocalTime,
+    /// The pause after the last update.
+    pause: Duration,
     /// When calls that wait may get something; until then the rest may be kept for others.
     ask_at: LocalTime,
     is_kept: bool,
@@ -86,6 +91,7 @@ impl Member {
             is_urgent: false,
             used: 0,
             updated_at: now,
+            pause: Duration::ZERO,
             ask_at: now,
             is_kept: false,
         }
@@ -143,7 +149,9 @@ impl Member {
         } else {
             self.ledger.slot(self.id).reserved += 1;
         }
-        self.note_probe(now);
+        if probe {
+            self.note_probe(now);
+        }
         reservation
     }
 
@@ -350,8 +358,7 @@ impl Member {
         let freed = (untold > 0 && !self.is_kept).then(|| self.updated_at.plus(FREED_INTERVAL));
         let ask_at = freed.map_or(self.ask_at, |freed| freed.min(self.ask_at));
         let asked = (waiting > 0 && self.held == 0).then_some(ask_at);
-        let pause = if self.state == Sharing::New { Duration::ZERO } else { MIN_UPDATE_PAUSE };
-        told.into_iter().chain(asked).min().map(|at| at.max(self.updated_at.plus(pause)))
+        told.into_iter().chain(asked).min().map(|at| at.max(self.updated_at.plus(self.pause)))
     }
 
     /// Returns what to tell with an update.
@@ -401,6 +408,7 @@ impl Member {
         self.held += granted.requests;
         self.holds_probe |= granted.probe;
         (self.ask_at, self.is_kept) = (granted.again, granted.is_kept);
+        self.pause = MIN_UPDATE_PAUSE.max(now.since(self.updated_at) * UPDATE_PAUSE_FACTOR);
         self.updated_at = now;
         self.ledger = ledger;
         for outcome in &self.outcomes {

@@ -40,6 +40,9 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_millis(400);
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// How often an update is tried before others have come first too often.
 const MAX_CONFLICTS: u32 = 50;
+/// The bounds of the pause after conflicts, which begins with twice what a trip takes, and doubles.
+const MIN_CONFLICT_PAUSE: Duration = Duration::from_millis(1);
+const MAX_CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Shares limits among machines, through a Redis server (6.2 or later, or what speaks its protocol).
 ///
@@ -196,8 +199,10 @@ impl LimitStore for RedisStore {
                 return Ok(());
             }
             last.record = current.filter(|record| record.len() >= TAG);
-            if conflicts > 0 {
-                tokio::time::sleep(jitter(Duration::from_millis(1 << conflicts.min(4)))).await;
+            // What a conflict brought back is tried at once: after a pause it would be out of date.
+            if conflicts % 2 == 1 {
+                let pause = asked.elapsed().max(MIN_CONFLICT_PAUSE) * (1 << conflicts.min(9));
+                tokio::time::sleep(jitter(pause.min(MAX_CONFLICT_PAUSE))).await;
             }
         }
         Err(StoreError::new("other members come first all the time"))

@@ -229,7 +229,7 @@ pub struct SharedStatus {
     /// Where it is.
     pub location: String,
     /// The processes that use the key now, this one included; 0 before the first update.
-    pub members: usize,
+    pub members: u32,
     /// Why it cannot be used, if it cannot: then this process goes on alone.
     pub problem: Option<String>,
 }

@@ -165,7 +165,7 @@ impl Limiter {
     pub(super) fn shared_status(&self, state: &State, now: LocalTime) -> Option<SharedStatus> {
         self.shared.as_ref().map(|shared| SharedStatus {
             location: shared.store.location().into_owned(),
-            members: state.member.members(now),
+            members: u32::try_from(state.member.members(now)).unwrap_or(u32::MAX),
             problem: state.problem.clone(),
         })
     }

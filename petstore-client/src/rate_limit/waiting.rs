@@ -268,14 +268,19 @@ async fn cost_of_a_permit() {
         ("x-ratelimit-reset", "60"),
     ];
     answer(limiter.acquire(acquire(), ignore).await.unwrap(), 200, &million);
-    for _ in 0..3 {
+    for in_flight in [0, 1, 64, 1_024] {
+        let mut permits = Vec::new();
+        for _ in 0..in_flight {
+            permits.push(limiter.acquire(acquire(), ignore).await.unwrap());
+        }
         let began = clock::now();
         let request = acquire();
         for _ in 0..ROUNDS {
             limiter.acquire(request, ignore).await.unwrap().not_sent();
         }
         let released = began.elapsed() / ROUNDS;
-        println!("acquire and release {released:?}");
+        println!("acquire and release with {in_flight} in flight: {released:?}");
         assert!(released < Duration::from_micros(5), "{released:?}");
+        permits.into_iter().for_each(Permit::not_sent);
     }
 }
