@@ -1,12 +1,7 @@
 //! The body of `POST /pets` (specification, section 2: NewPet). Everything wrong with its fields is
 //! said at once, each by its name.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, IgnoredAny, MapAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
@@ -14,68 +9,44 @@ use crate::{
     text::printable,
 };
 
+const EXAMPLE: &str = "{\"name\": \"Rex\", \"categoryId\": 7}";
+
 /// Reads a pet that is to be added, or says what is wrong with it.
 pub(super) fn read(body: &[u8]) -> Result<SeedPet, String> {
     let text = std::str::from_utf8(body)
         .map_err(|error| format!("the body is not UTF-8, as JSON must be: {error}"))?;
     if text.trim_ascii().is_empty() {
-        return Err(
-            "the body is empty: send a pet such as {\"name\": \"Rex\", \"categoryId\": 7}".into()
-        );
+        return Err(format!("the body is empty: send a pet such as {EXAMPLE}"));
     }
-    let draft: Draft<'_> = serde_json::from_str(text).map_err(|error| {
+    let wrong = |error: serde_json::Error| {
         let what =
             if error.is_data() { "the body is not a pet" } else { "the body is not valid JSON" };
         format!("{what}: {error}")
-    })?;
-    draft.check()
+    };
+    // A derived struct would be read from an array, too.
+    if !text.trim_ascii_start().starts_with('{') {
+        serde_json::from_str::<IgnoredAny>(text).map_err(wrong)?;
+        return Err(format!("the body is not a pet: send one JSON object such as {EXAMPLE}"));
+    }
+    serde_json::from_str::<Draft<'_>>(text).map_err(wrong)?.check()
 }
 
-/// The fields of a NewPet, of whatever type.
-#[derive(Default)]
+/// The fields of a NewPet, of any type.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Draft<'t> {
+    #[serde(default, deserialize_with = "present")]
     name: Option<Value>,
     /// As it was sent: a float would lose digits.
+    #[serde(borrow, default, deserialize_with = "present")]
     category_id: Option<&'t RawValue>,
+    #[serde(default, deserialize_with = "present")]
     status: Option<Value>,
 }
 
-impl<'de> Deserialize<'de> for Draft<'de> {
-    // Not derived, because a derived struct takes an array too, and turns null into nothing.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(DraftVisitor)
-    }
-}
-
-struct DraftVisitor;
-
-impl<'de> Visitor<'de> for DraftVisitor {
-    type Value = Draft<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("one JSON object such as {\"name\": \"Rex\", \"categoryId\": 7}")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Draft<'de>, A::Error> {
-        let mut draft = Draft::default();
-        while let Some(key) = map.next_key::<String>()? {
-            let (is_second, name) = match key.as_str() {
-                "name" => (draft.name.replace(map.next_value()?).is_some(), "name"),
-                "categoryId" => {
-                    (draft.category_id.replace(map.next_value()?).is_some(), "categoryId")
-                }
-                "status" => (draft.status.replace(map.next_value()?).is_some(), "status"),
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            if is_second {
-                return Err(A::Error::duplicate_field(name));
-            }
-        }
-        Ok(draft)
-    }
+/// Reads a field that is there, `null` included.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 impl Draft<'_> {
@@ -259,7 +230,7 @@ mod tests {
     #[test]
     fn refuses_what_is_no_object() {
         for text in ["[]", "[\"Rex\", 7]", "null", "7", "\"Rex\"", "true"] {
-            assert!(fault(text).contains("expected one JSON object"), "{text}");
+            assert!(fault(text).contains("send one JSON object"), "{text}");
         }
     }
 

@@ -316,11 +316,11 @@ pub(super) async fn clear_requests(State(app): App) -> StatusCode {
     NO_CONTENT
 }
 
-/// A format of the report: the path it is always at, its media type, and how it is written.
-type ReportFormat = (&'static str, &'static str, fn(&Report) -> String);
+/// A format of the report: its own path, its media type, and how it is written.
+type Rendering = (&'static str, &'static str, fn(&Report) -> String);
 
 /// The first one is for clients that take anything.
-const REPORT_FORMATS: [ReportFormat; 4] = [
+const REPORT_FORMATS: [Rendering; 4] = [
     ("/_mock/report.json", "application/json", Report::to_json),
     ("/_mock/report.txt", "text/plain; charset=utf-8", Report::to_text),
     ("/_mock/report.md", "text/markdown; charset=utf-8", Report::to_markdown),
@@ -344,7 +344,7 @@ pub(super) async fn report(State(app): App, headers: HeaderMap) -> Response {
     answer_report(&app, format.unwrap_or(&REPORT_FORMATS[0]))
 }
 
-fn answer_report(app: &AppState, (_, media_type, write): &ReportFormat) -> Response {
+fn answer_report(app: &AppState, (_, media_type, write): &Rendering) -> Response {
     let mut response = Response::new(Body::from(write(&app.journal().report())));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
