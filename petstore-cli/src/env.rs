@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_folders_by_xdg_then_home_and_minds_no_relative_path() {
+    fn finds_folders_by_xdg_then_home_and_ignores_relative_paths() {
         let dirs = |vars: &[(&str, &str)]| {
             let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
             Dirs::from_vars(&vars.collect())

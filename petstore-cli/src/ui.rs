@@ -109,7 +109,7 @@ impl UiState {
     fn write(&mut self, text: &str) {
         let clear = if std::mem::take(&mut self.is_drawn) { CLEAR } else { "" };
         let hidden = self.secret.as_deref().map(|secret| text.replace(secret, "[redacted]"));
-        // Where standard error is gone, nobody reads.
+        // A closed standard error is not an error.
         let _ = write!(self.stream, "{clear}{}", hidden.as_deref().unwrap_or(text));
         let _ = self.stream.flush();
     }

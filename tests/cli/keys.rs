@@ -153,7 +153,7 @@ async fn a_variable_can_name_a_file_and_the_key_itself_goes_before_it() {
 }
 
 #[tokio::test]
-async fn nothing_that_is_no_key_is_kept() {
+async fn an_invalid_key_is_not_kept() {
     let (server, home) = (server().await, tempfile::tempdir().unwrap());
     for (key, says) in [("", "no key was given"), ("a b", "API key cannot be used")] {
         let ran = keyless(&server, &home).stdin(key).run("auth login --no-check").await;
@@ -164,7 +164,7 @@ async fn nothing_that_is_no_key_is_kept() {
 }
 
 #[tokio::test]
-async fn a_file_that_holds_no_key_is_told_of_without_showing_it() {
+async fn a_file_without_a_key_is_named_and_not_shown() {
     let (server, home) = (server().await, tempfile::tempdir().unwrap());
     keyless(&server, &home).answer(KEY).run("auth login").await;
     let text = std::fs::read_to_string(stored(&home)).unwrap();

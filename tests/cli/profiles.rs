@@ -160,9 +160,7 @@ async fn says_where_the_file_is_wrong() {
     hint: did you mean `profile`?
     ");
     assert_snapshot!(wrong("[profiles.a]\noutput = \"jsn\"\n").await, @"error: HOME/config/config.toml line 2: output `jsn` is not table, json, ndjson, csv, tsv or id");
-    assert_snapshot!(wrong("[profiles.a]\nmax_wait = [1]\n").await, @"
-    error: HOME/config/config.toml line 2: max_wait is not text, a number, true or false
-    ");
+    assert_snapshot!(wrong("[profiles.a]\nmax_wait = [1]\n").await, @"error: HOME/config/config.toml line 2: max_wait is not text, a number, true or false");
     assert_snapshot!(wrong("[profiles.\"../a\"]\n").await, @"
     error: HOME/config/config.toml line 1: `../a` is not the name of a profile
     hint: a profile has up to 64 letters, digits, `-` and `_`
@@ -175,7 +173,7 @@ async fn says_where_the_file_is_wrong() {
 }
 
 #[tokio::test]
-async fn help_version_and_the_mock_mind_no_broken_file() {
+async fn help_version_and_the_mock_ignore_a_broken_file() {
     let home = home("this is not TOML");
     for line in ["--help", "--version", "pets --help", "config path", "--mock pets list"] {
         assert_eq!(run(&home, line).await.code, 0, "{line}");
@@ -200,7 +198,7 @@ async fn without_a_home_flags_and_variables_still_work() {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_home_that_cannot_be_written_is_told_of_only_where_it_must_be() {
+async fn a_read_only_home_is_an_error_only_where_a_file_is_written() {
     let server = MockServer::builder().key("k", Plan::Free).start().await.unwrap();
     // A file in the place of the folder stops the system's administrator too.
     let home = tempfile::tempdir().unwrap();
@@ -272,4 +270,16 @@ async fn lists_the_profiles() {
     ]
     --- exit 0
     "#);
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_variable_that_is_not_utf_8_is_named() {
+    let garbled = Petstore::bare().garbled("PETSTORE_API_KEY");
+    let garbled = garbled.var("PETSTORE_BASE_URL", "http://127.0.0.1:1/v1");
+    assert_snapshot!(garbled.run("pets list").await.transcript(), @"
+    --- stderr
+    error: PETSTORE_API_KEY is not UTF-8
+    --- exit 3
+    ");
 }

@@ -145,12 +145,10 @@ impl Get {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Create {
     /// the animal's name
-    #[arg(required_unless_present = "file")]
     name: Option<String>,
 
     /// the identifier of its category
-    #[arg(long, value_name = "N", allow_negative_numbers = true, required_unless_present = "file")]
-    #[arg(value_parser = identifier)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = identifier)]
     category_id: Option<i64>,
 
     /// available, pending or sold; the service decides without one
@@ -193,7 +191,8 @@ impl Create {
             return serde_json::from_slice(&bytes).map_err(invalid);
         }
         let (Some(name), Some(category)) = (self.name, self.category_id) else {
-            return Err(CliError::usage("`pets create` needs a name and --category-id"));
+            return Err(CliError::usage("`pets create` needs a name and --category-id")
+                .hint("`petstore pets create Rex --category-id 7`"));
         };
         let pet = NewPet::new(name, category);
         Ok(if let Some(status) = self.status { pet.with_status(status) } else { pet })
