@@ -256,6 +256,20 @@ async fn a_retry_goes_before_those_who_came_later() {
     assert_eq!(*order.borrow(), ["retry", "newcomer"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn requests_in_flight_are_still_counted_after_all_is_forgotten() {
+    let limiter = Limiter::new(None);
+    let first = limiter.acquire(acquire(), ignore).await.unwrap();
+    limiter.forget().await.unwrap();
+    let second = limiter.acquire(acquire(), ignore).await.unwrap();
+    assert_eq!(limiter.snapshot(&Policy::default()).in_flight, 2);
+    drop(first);
+    let known = limiter.snapshot(&Policy::default());
+    assert_eq!((known.in_flight, known.unresolved), (1, 1));
+    second.not_sent();
+    assert_eq!(limiter.snapshot(&Policy::default()).in_flight, 0);
+}
+
 /// `cargo test --release -p petstore-client --lib cost_of -- --ignored --nocapture`
 #[tokio::test]
 #[ignore = "meant for release: it prints the cost of acquiring and of a response"]
@@ -268,14 +282,19 @@ async fn cost_of_a_permit() {
         ("x-ratelimit-reset", "60"),
     ];
     answer(limiter.acquire(acquire(), ignore).await.unwrap(), 200, &million);
-    for _ in 0..3 {
+    for in_flight in [0, 1, 64, 1_024] {
+        let mut permits = Vec::new();
+        for _ in 0..in_flight {
+            permits.push(limiter.acquire(acquire(), ignore).await.unwrap());
+        }
         let began = clock::now();
         let request = acquire();
         for _ in 0..ROUNDS {
             limiter.acquire(request, ignore).await.unwrap().not_sent();
         }
         let released = began.elapsed() / ROUNDS;
-        println!("acquire and release {released:?}");
+        println!("acquire and release with {in_flight} in flight: {released:?}");
         assert!(released < Duration::from_micros(5), "{released:?}");
+        permits.into_iter().for_each(Permit::not_sent);
     }
 }
