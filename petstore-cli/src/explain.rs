@@ -262,12 +262,20 @@ pub(crate) fn stopped(signal: Signal, after: &str) -> CliError {
 }
 
 /// Returns what is used up: `minute quota used up`.
-pub(crate) fn exhausted(reason: BlockReason) -> &'static str {
+pub(crate) fn exhausted(reason: BlockReason) -> String {
     match reason {
-        BlockReason::Quota(Quota::Minute) => "minute quota used up",
-        BlockReason::Quota(Quota::Day) => "day quota used up",
-        BlockReason::Ban => "key banned",
-        _ => "rate limit reached",
+        BlockReason::Ban => "key banned".to_owned(),
+        reason => format!("{} used up", limit_name(reason)),
+    }
+}
+
+/// Returns what requests wait for: `minute quota`.
+pub(crate) fn limit_name(reason: BlockReason) -> &'static str {
+    match reason {
+        BlockReason::Quota(Quota::Minute) => "minute quota",
+        BlockReason::Quota(Quota::Day) => "day quota",
+        BlockReason::Ban => "end of the ban",
+        _ => "rate limit",
     }
 }
 

@@ -6,9 +6,8 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, UNIX_EPOCH};
 
-use petstore_mock::{Clock, MockServer, Plan};
+use petstore_mock::{MockServer, Plan};
 
 const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
 
