@@ -12,43 +12,6 @@ async fn lists_all_pages_without_a_note() {
 }
 
 #[tokio::test]
-async fn adds_a_pet_from_standard_input() {
-    let pet = r#"{"name":"Rex","categoryId":7,"nickname":"R"}"#;
-    let ran = Petstore::bare().stdin(pet).run("--mock pets create --file - -o json").await;
-    assert_snapshot!(ran.transcript(), @r#"
-    --- stdout
-    {
-      "id": 26,
-      "name": "Rex",
-      "categoryId": 7
-    }
-    --- exit 0
-    "#);
-}
-
-#[tokio::test]
-async fn an_invalid_pet_is_refused_with_its_line() {
-    let ran = Petstore::bare().stdin("{\"name\":\n 7}").run("--mock pets create --file -").await;
-    assert_snapshot!(ran.transcript(), @r#"
-    --- stderr
-    error: standard input holds no pet: invalid type: integer `7`, expected a string at line 2 column 2
-    hint: a pet looks like {"name":"Rex","categoryId":7,"status":"available"}
-    --- exit 2
-    "#);
-}
-
-#[tokio::test]
-async fn an_array_is_refused_as_a_pet() {
-    let ran = Petstore::bare().stdin(r#"["Rex",7]"#).run("--mock pets create --file -").await;
-    assert_snapshot!(ran.transcript(), @r#"
-    --- stderr
-    error: standard input holds no pet: invalid type: sequence, expected a pet, a JSON object at line 1 column 0
-    hint: a pet looks like {"name":"Rex","categoryId":7,"status":"available"}
-    --- exit 2
-    "#);
-}
-
-#[tokio::test]
 async fn verbose_shows_each_attempt() {
     let ran = Petstore::bare().run("--mock pets create Rex --category-id 7 -v").await;
     let told = ran.stderr.split("; ").next().unwrap();
