@@ -1,5 +1,5 @@
-//! What happens to requests, on standard error: waits and retries on the status line, and with `-v`
-//! a line for each attempt, with `-vv` headers, with `-vvv` bodies.
+//! Reports requests on standard error: waits and retries on the status line, with `-v` a line for
+//! each attempt, with `-vv` headers, with `-vvv` bodies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -129,7 +129,7 @@ impl Tracer {
     }
 }
 
-/// Says that requests wait for the end of a block.
+/// Reports a wait for the end of a block.
 pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
     let text = format!("{}; continues", exhausted(blocked.reason));
     ui.waits(&text, limit_name(blocked.reason), blocked.remaining, blocked.until);

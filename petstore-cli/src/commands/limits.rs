@@ -160,7 +160,7 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
     }
 }
 
-/// Says what requests wait for.
+/// Returns the limit that requests wait for.
 fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
     let blocked = limits.blocked.as_ref()?;
     let until = clock.until(blocked.until, blocked.remaining);

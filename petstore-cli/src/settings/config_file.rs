@@ -109,7 +109,7 @@ pub(crate) fn profile_table<'d>(
     profiles.entry(name).or_insert(Item::Table(Table::new())).as_table_like_mut()
 }
 
-/// What is wrong, and where it stands in the text.
+/// A problem, and its place in the text.
 type Diagnostic = (Option<Range<usize>>, Invalid);
 
 fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
