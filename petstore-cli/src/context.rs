@@ -1,4 +1,4 @@
-//! What a command works with: a client, its input, and the way out for its results.
+//! The context of a command: its client, its input and its output.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -46,7 +46,7 @@ pub(crate) struct Context {
     pub(crate) env: Env,
     pub(crate) args: GlobalArgs,
     pub(crate) options: OutputOptions,
-    /// What is known about the requests, for messages.
+    /// Facts about the requests, for messages.
     pub(crate) facts: Facts,
     stdout: Stdout,
     uses_deprecated: Arc<AtomicBool>,
@@ -113,7 +113,7 @@ impl Context {
         (self.env.now)()
     }
 
-    /// Ends the program: prints what is left to print, and returns the exit code.
+    /// Ends the program: flushes the result, prints the error, and returns the exit code.
     pub(crate) async fn end(mut self, result: Result<(), CliError>) -> u8 {
         let result = result.and_then(|()| self.flush()).and_then(|()| {
             let is_refused =
@@ -173,7 +173,7 @@ impl Context {
         let retries = self.settings.get(|values| &values.retries).unwrap_or_default();
         let attempts = retries.saturating_add(1);
         let (timeout, max_wait) = (self.facts.timeout, self.facts.max_wait);
-        // What changes something is not sent again after a time-out, and may use all of it.
+        // A request that changes something is not retried after a time-out: it may take all of it.
         let shares = if self.facts.purpose.changes { 1 } else { attempts };
         let limits = RequestOptions::new()
             .max_wait(max_wait)
@@ -232,7 +232,7 @@ impl Context {
         }
     }
 
-    /// Removes what is known about the rate limits of all keys.
+    /// Removes the stored rate limits of all keys.
     pub(crate) async fn forget_all_limits(&self) -> Result<(), CliError> {
         let forgotten = match self.limits_store()? {
             Some(AnyStore::File(store)) => store.forget(None).await,
@@ -243,7 +243,7 @@ impl Context {
         forgotten.map_err(|problem| CliError::new(Kind::Internal, problem.to_string()))
     }
 
-    /// Shares with other processes what this one has learned about the rate limits.
+    /// Shares the latest rate limits with other processes.
     async fn share_limits(&self) {
         let Some(client) = &self.client else { return };
         // A store that is out of reach is not awaited.
@@ -300,7 +300,7 @@ impl Context {
         &mut self.stdout
     }
 
-    /// Writes out what is still buffered.
+    /// Flushes standard output.
     pub(crate) fn flush(&mut self) -> Result<(), CliError> {
         Ok(self.stdout.flush()?)
     }

@@ -1,4 +1,4 @@
-//! The process as the program sees it: what `main` hands over, and tests put together.
+//! The process environment: `main` gathers it, and tests build their own.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ pub struct Env {
     pub stdin_is_terminal: bool,
     /// Standard output: results, and nothing else.
     pub stdout: Stream,
-    /// Standard error: all else.
+    /// Standard error: messages.
     pub stderr: Stream,
     /// Asks a person for a secret, where one sits there: shows a prompt, and nothing of the answer.
     pub prompt: Option<Prompt>,
@@ -76,9 +76,9 @@ pub type Prompt = Box<dyn FnOnce(&str) -> io::Result<String> + Send>;
 /// nothing is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirs {
-    /// What people write, or have written for them: the configuration and the keys.
+    /// The folder of the configuration and the keys.
     pub config: Option<PathBuf>,
-    /// What the program remembers.
+    /// The folder of the program's state, such as shared rate limits.
     pub state: Option<PathBuf>,
 }
 
@@ -127,7 +127,7 @@ impl Env {
         self.vars.get(name)?.to_str().filter(|value| !value.is_empty())
     }
 
-    /// Returns how many columns there are: COLUMNS, or what the terminal says.
+    /// Returns the width in columns: COLUMNS, or that of the terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
         let columns = self.var("COLUMNS").and_then(|text| text.parse().ok());
         columns.or(self.width.map(usize::from)).filter(|columns| *columns > 0)
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_folders_by_xdg_then_home_and_minds_no_relative_path() {
+    fn finds_folders_by_xdg_then_home_and_ignores_relative_paths() {
         let dirs = |vars: &[(&str, &str)]| {
             let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
             Dirs::from_vars(&vars.collect())

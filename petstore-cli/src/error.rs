@@ -1,4 +1,4 @@
-//! What ends a command: a kind, which decides the exit code, what is wrong, and one thing to do.
+//! Errors: a kind, which decides the exit code, a message, and a hint.
 
 use std::fmt;
 use std::io;
@@ -50,14 +50,14 @@ impl Kind {
     }
 }
 
-/// What ends a command.
+/// The error that ends a command.
 #[derive(Debug)]
 pub(crate) enum CliError {
-    /// What the program found wrong.
+    /// An error of the program, in words.
     Failure(Box<Failure>),
-    /// What a request ended with; it is put into words when it is printed.
+    /// An error of a request; it is put into words when it is printed.
     Client(Box<ClientError>),
-    /// No message is needed: the reader of the result went away, or the message was printed.
+    /// An exit code without a message: it was printed, or the reader of the result went away.
     Silent(u8),
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Failure {
     /// Single findings, shown below the message.
     pub(crate) list: Vec<String>,
     pub(crate) hint: Option<String>,
-    /// What else programs may read.
+    /// More fields for programs.
     pub(crate) fields: Map<String, Value>,
 }
 
@@ -93,7 +93,7 @@ impl CliError {
         Self::new(Kind::Usage, message)
     }
 
-    /// Says what could not be done with a file, and what the system says of it.
+    /// Returns the error of an action on a file, with the system's reason.
     pub(crate) fn io(kind: Kind, action: impl fmt::Display, problem: &io::Error) -> Self {
         Self::new(kind, format!("{action}: {}", os_text(problem)))
     }
@@ -128,7 +128,7 @@ impl From<ClientError> for CliError {
     }
 }
 
-/// Failing to write a result. A reader that went away has had what it wanted.
+/// An error while writing a result. A reader that closed the pipe is not an error.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -138,7 +138,7 @@ impl From<io::Error> for CliError {
     }
 }
 
-/// Returns what the system says of a failure, without its number.
+/// Returns the system's description of an error, without its number.
 pub(crate) fn os_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
@@ -153,7 +153,7 @@ pub(crate) fn os_text(error: &io::Error) -> String {
     }
 }
 
-/// What is wrong with a value, as it follows the value: `is not a time`.
+/// The problem of a value, as it follows the value: `is not a time`.
 #[derive(Debug, Clone)]
 pub(crate) struct Invalid {
     pub(crate) problem: String,
@@ -170,7 +170,7 @@ impl Invalid {
         self
     }
 
-    /// Puts the name of what is wrong before the problem.
+    /// Puts a name before the problem.
     pub(crate) fn named(self, name: impl fmt::Display) -> Self {
         let space = if self.problem.starts_with(':') { "" } else { " " };
         Self { problem: format!("{name}{space}{}", self.problem), ..self }

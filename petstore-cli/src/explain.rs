@@ -1,5 +1,5 @@
-//! Puts the errors of requests into the words of the command line: what is wrong, and one thing to
-//! do about it with the options, variables and settings of the program.
+//! Turns errors of requests into messages of the command line. A hint names one option, variable
+//! or setting of the program.
 
 use std::error::Error as StdError;
 use std::io;
@@ -25,7 +25,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How messages speak of a command's request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purpose {
-    /// What it creates or asks for: `pet`, or `request`.
+    /// The noun of its messages: `pet`, or `request`.
     pub(crate) noun: &'static str,
     /// Whether it changes something at the service.
     pub(crate) changes: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Purpose {
 /// A request that only reads.
 pub(crate) const READS: Purpose = Purpose { noun: "request", changes: false };
 
-/// What is known about the requests of a command.
+/// Facts about the requests of a command, for messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
     pub(crate) clock: Clock,
@@ -44,7 +44,7 @@ pub(crate) struct Facts {
     base_url_source: String,
     /// Where the key comes from.
     pub(crate) key_source: String,
-    /// What to do where the service refuses the key.
+    /// The hint where the service refuses the key.
     pub(crate) key_fix: String,
     pub(crate) timeout: Duration,
     pub(crate) max_wait: Duration,
@@ -154,7 +154,7 @@ impl Facts {
         Failure::new(Kind::Network, message).hint(format!("start the service, or {correct}"))
     }
 
-    /// Adds what the request may have done although its response is lost, and where to look.
+    /// Adds that the request may have been processed, if so, and where to look.
     fn or_lost(&self, error: &ClientError, failure: Failure) -> Failure {
         let (done, look) = match self.purpose {
             Purpose { changes: false, .. } => return failure,
@@ -261,17 +261,25 @@ pub(crate) fn stopped(signal: Signal, after: &str) -> CliError {
     CliError::new(kind, format!("{signal}{after}"))
 }
 
-/// Returns what is used up: `minute quota used up`.
-pub(crate) fn exhausted(reason: BlockReason) -> &'static str {
+/// Names a limit that is used up: `minute quota used up`.
+pub(crate) fn exhausted(reason: BlockReason) -> String {
     match reason {
-        BlockReason::Quota(Quota::Minute) => "minute quota used up",
-        BlockReason::Quota(Quota::Day) => "day quota used up",
-        BlockReason::Ban => "key banned",
-        _ => "rate limit reached",
+        BlockReason::Ban => "key banned".to_owned(),
+        reason => format!("{} used up", limit_name(reason)),
     }
 }
 
-/// Returns what is left of a quota: `56 of 60 left this minute`.
+/// Names a limit: `minute quota`.
+pub(crate) fn limit_name(reason: BlockReason) -> &'static str {
+    match reason {
+        BlockReason::Quota(Quota::Minute) => "minute quota",
+        BlockReason::Quota(Quota::Day) => "day quota",
+        BlockReason::Ban => "end of the ban",
+        _ => "rate limit",
+    }
+}
+
+/// Returns the remaining requests: `56 of 60 left this minute`.
 pub(crate) fn quota_left(window: &QuotaWindow) -> String {
     let period = match window.quota {
         Quota::Minute => " this minute",
@@ -297,7 +305,7 @@ fn status_and_code(error: &ClientError) -> String {
     }
 }
 
-/// Returns what the service said, after a colon.
+/// Returns the service's message, after a colon.
 fn said(error: &ClientError) -> String {
     let Some(message) = error.message() else { return String::new() };
     let short: String = message.chars().take(MAX_MESSAGE).collect();
@@ -318,7 +326,7 @@ fn other(kind: Kind, error: &ClientError) -> Failure {
     Failure::new(kind, text)
 }
 
-/// Returns what is wrong with a secure connection, and what to do.
+/// Returns the problem of a TLS connection, and a hint.
 fn tls_problem(error: &ClientError, source: &str) -> (String, String) {
     let trust = "`--ca-file FILE` trusts an authority".to_owned();
     #[cfg(feature = "rustls")]
@@ -349,7 +357,7 @@ fn tls_problem(error: &ClientError, source: &str) -> (String, String) {
     (format!("no secure connection: {root}"), trust)
 }
 
-/// Returns what programs may read of an error.
+/// Returns the fields of an error for programs.
 fn fields(error: &ClientError) -> Map<String, Value> {
     let quota = error.blocked().and_then(|blocked| match blocked.reason {
         BlockReason::Quota(quota) => Some(quota),

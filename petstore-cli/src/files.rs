@@ -61,7 +61,7 @@ pub(crate) fn open_to_others(path: &Path) -> io::Result<Option<u32>> {
 
     let data = std::fs::metadata(path)?;
     let mode = data.permissions().mode() & 0o777;
-    // A pipe that a shell hands over (`<(…)`) is nobody else's.
+    // A pipe from the shell (`<(…)`) belongs to the user.
     Ok((data.is_file() && mode & 0o077 != 0).then_some(mode))
 }
 

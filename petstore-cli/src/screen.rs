@@ -1,4 +1,4 @@
-//! What a stream's terminal can show: its width, colours and symbols, and text laid out for it.
+//! The width, colours and symbols of a terminal, and text laid out for it.
 
 use std::fmt::Display;
 
@@ -79,7 +79,7 @@ impl Screen {
         if self.color { text.ansi().to_string() } else { text.to_string() }
     }
 
-    /// Returns a symbol, or what stands for it where the locale is not UTF-8.
+    /// Returns a symbol, or its replacement where the locale is not UTF-8.
     pub(crate) fn symbol(&self, symbol: &'static str) -> &'static str {
         match symbol {
             symbol if self.unicode => symbol,

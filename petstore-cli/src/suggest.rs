@@ -1,4 +1,4 @@
-//! What was meant by a name that does not exist, and what is wrong with a line that was typed.
+//! Suggestions for mistyped names, and messages for lines that cannot be parsed.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -23,7 +23,7 @@ pub(crate) fn did_you_mean<'c>(
     similar(name, candidates).map(|meant| format!("did you mean `{meant}`?"))
 }
 
-/// Puts into words why arguments could not be understood.
+/// Turns an error of the argument parser into a message.
 pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]) -> CliError {
     let texts = |kind| match mistake.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],

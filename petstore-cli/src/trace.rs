@@ -1,5 +1,5 @@
-//! What happens to requests, on standard error: waits and retries on the status line, and with `-v`
-//! a line for each attempt, with `-vv` headers, with `-vvv` bodies.
+//! Reports requests on standard error: waits and retries on the status line, with `-v` a line for
+//! each attempt, with `-vv` headers, with `-vvv` bodies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use petstore_client::events::{Attempt, Event, Finished, Received, Retrying, Waiting};
-use petstore_client::rate_limit::{BlockReason, Blocked, Quota, SharedStatus, WaitReason};
+use petstore_client::rate_limit::{Blocked, SharedStatus, WaitReason};
 use petstore_client::{Bytes, Deprecation, Error as ClientError};
 use tokio::time::Instant;
 
 use crate::escape;
-use crate::explain::{exhausted, quota_left};
+use crate::explain::{exhausted, limit_name, quota_left};
 use crate::time;
 use crate::ui::{Activity, Ui};
 
@@ -129,16 +129,10 @@ impl Tracer {
     }
 }
 
-/// Says that requests wait for the end of a block.
+/// Reports a wait for the end of a block.
 pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
-    let short = match blocked.reason {
-        BlockReason::Quota(Quota::Minute) => "minute quota",
-        BlockReason::Quota(Quota::Day) => "day quota",
-        BlockReason::Ban => "ban",
-        _ => "rate limit",
-    };
     let text = format!("{}; continues", exhausted(blocked.reason));
-    ui.waits(&text, short, blocked.remaining, blocked.until);
+    ui.waits(&text, limit_name(blocked.reason), blocked.remaining, blocked.until);
 }
 
 /// Warns of a store of rate limits that cannot be used, once.

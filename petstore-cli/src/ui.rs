@@ -16,7 +16,7 @@ use crate::escape::{self, to_text};
 use crate::screen::{CYAN, GREEN, RED, Screen, YELLOW};
 use crate::time::{self, Clock};
 
-/// What waits shorter than this is not shown.
+/// Shorter waits are not shown.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
 /// How often the status line is drawn.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
@@ -47,10 +47,10 @@ pub(crate) struct UiOptions {
     pub(crate) clock: Clock,
 }
 
-/// What the program waits for.
+/// The reason why the program waits.
 #[derive(Debug, Clone)]
 pub(crate) struct Activity {
-    /// What it is: `minute quota used up; continues`.
+    /// The reason: `minute quota used up; continues`.
     pub(crate) text: String,
     /// The same beside a bar: `minute quota`.
     pub(crate) short: String,
@@ -59,8 +59,8 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Returns the time that is left, longest form first, after what ends then; or the time that
-    /// has passed.
+    /// Returns the remaining time after some text, longest form first; without an end, the elapsed
+    /// time.
     fn forms(&self, before: &str, since: Instant) -> Vec<String> {
         let now = Instant::now();
         let Some((end, at)) = &self.end else {
@@ -76,7 +76,7 @@ impl Activity {
 /// How far a long piece of work is.
 #[derive(Debug, Clone)]
 pub(crate) enum Progress {
-    /// So many pieces of all, and the forecast.
+    /// The number of finished pieces, of all pieces, and a forecast.
     Bar { done: usize, all: usize, forecast: String },
     /// Work whose size is not known.
     Text(String),
@@ -109,7 +109,7 @@ impl UiState {
     fn write(&mut self, text: &str) {
         let clear = if std::mem::take(&mut self.is_drawn) { CLEAR } else { "" };
         let hidden = self.secret.as_deref().map(|secret| text.replace(secret, "[redacted]"));
-        // Where standard error is gone, nobody reads.
+        // A closed standard error is not an error.
         let _ = write!(self.stream, "{clear}{}", hidden.as_deref().unwrap_or(text));
         let _ = self.stream.flush();
     }
@@ -217,14 +217,14 @@ impl Ui {
         }
     }
 
-    /// Says what to do about a finding that is part of the result.
+    /// Writes the hint of a finding that is part of the result.
     pub(crate) fn hint(&self, hint: &str) {
         if self.options.format == ErrorFormat::Text {
             self.text(&self.rendered("hint", CYAN, hint, None));
         }
     }
 
-    /// Says what is done, on a terminal only.
+    /// Confirms that something is done, on a terminal only.
     pub(crate) fn done(&self, text: &str) {
         if self.is_live() {
             let screen = &self.options.screen;
@@ -286,7 +286,7 @@ impl Ui {
         }
     }
 
-    /// Writes what is laid out already.
+    /// Writes text that is laid out already.
     pub(crate) fn text(&self, text: &str) {
         self.lock().write(text);
     }
@@ -323,7 +323,7 @@ impl Ui {
         });
     }
 
-    /// Sets what the status line says the program waits for.
+    /// Sets the reason of the wait that the status line shows.
     pub(crate) fn set_activity(&self, activity: Option<Activity>) {
         let mut state = self.lock();
         let since = match (&state.activity, &activity) {
@@ -366,7 +366,7 @@ impl Ui {
     }
 }
 
-/// What a part of the program with its own messages writes.
+/// For parts of the program that write their own messages.
 impl Write for Ui {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text(&String::from_utf8_lossy(bytes));

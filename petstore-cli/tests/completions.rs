@@ -8,7 +8,7 @@ use std::process::Command;
 
 use rexpect::session::spawn_command;
 
-/// A shell with nothing of its own, and a profile to know; `None` where it is not installed.
+/// A shell without a configuration, and a profile to complete; `None` where it is not installed.
 fn shell(name: &str, flags: &[&str], home: &Path) -> Option<Command> {
     Command::new(name).arg("--version").output().ok()?;
     let programs = Path::new(env!("CARGO_BIN_EXE_petstore")).parent().unwrap();
@@ -36,7 +36,7 @@ fn completes(load: &str, typed: &str, becomes: &str) {
     terminal.send(&format!("{typed}\t")).unwrap();
     terminal.flush().unwrap();
     terminal.exp_string(becomes).expect(load);
-    // A shell at a terminal minds no SIGTERM.
+    // A shell at a terminal ignores SIGTERM.
     terminal.send_control('u').unwrap();
     terminal.send_line("exit").unwrap();
     terminal.exp_eof().unwrap();

@@ -56,7 +56,7 @@ async fn shows_free_objects_as_a_table_where_asked() {
 }
 
 #[tokio::test]
-async fn posts_an_input_without_being_told_the_method() {
+async fn an_input_makes_the_method_post() {
     let server = server().await;
     let ran = Petstore::at(&server, "free-key")
         .stdin(r#"{"name":"Rex","categoryId":7}"#)

@@ -1,11 +1,11 @@
-//! What a shell is told can follow.
+//! The completions of a line that is being typed.
 
 use petstore_mock::{MockServer, Plan};
 
 use super::harness::{Petstore, Ran};
 
 #[tokio::test]
-async fn each_shell_gets_a_script_and_is_told_where_to_put_it() {
+async fn each_shell_gets_a_script_and_the_place_to_put_it() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let ran = Petstore::bare().run(&format!("completions {shell}")).await;
         assert!(ran.stdout.contains("PETSTORE_COMPLETE"), "{shell}: {}", ran.stdout);

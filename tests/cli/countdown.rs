@@ -27,7 +27,7 @@ async fn a_terminal_sees_the_seconds_counted_down_and_then_nothing_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_script_is_told_once_and_who_wants_quiet_not_at_all() {
+async fn a_script_gets_one_note_and_quiet_none() {
     let server = used_up().await;
     let ran = Petstore::at(&server, "k").run("store orders").await;
     assert_eq!(

@@ -46,7 +46,7 @@ async fn says_what_is_missing_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn tells_of_a_key_that_is_refused_a_clock_that_is_wrong_and_a_limit() {
+async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     let clock = Clock::frozen(noon() - Duration::from_secs(3600));
     let server =
         MockServer::builder().key("k", Plan::enterprise(1, 9)).clock(clock).start().await.unwrap();
@@ -79,7 +79,7 @@ async fn tells_of_a_key_that_is_refused_a_clock_that_is_wrong_and_a_limit() {
 }
 
 #[tokio::test]
-async fn tells_of_a_service_that_cannot_be_reached() {
+async fn reports_a_service_that_cannot_be_reached() {
     let petstore = Petstore::bare().var("PETSTORE_API_KEY", "k");
     let ran =
         petstore.run("doctor --base-url http://127.0.0.1:1/v1 -o tsv --fields check,result").await;
@@ -88,7 +88,7 @@ async fn tells_of_a_service_that_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn tells_of_a_broken_configuration_in_place_of_failing_on_it() {
+async fn reports_a_broken_configuration_instead_of_failing_on_it() {
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir(home.path().join("config")).unwrap();
     std::fs::write(home.path().join("config/config.toml"), "nonsense").unwrap();

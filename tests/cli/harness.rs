@@ -185,6 +185,15 @@ impl Ran {
     }
 }
 
+/// Types lines one after the other, and returns what a terminal would show of them.
+pub(super) async fn session(start: impl Fn() -> Petstore, lines: &[&str]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let _ = writeln!(text, "$ petstore {line}\n{}\n", start().run(line).await.transcript());
+    }
+    text
+}
+
 fn port_hidden(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use petstore_mock::{MockServer, Plan};
 use tempfile::TempDir;
 
-use super::harness::Petstore;
+use super::harness::{Petstore, session};
 
 const KEY: &str = "sentinel-key";
 
@@ -21,58 +21,6 @@ fn keyless(server: &MockServer, home: &TempDir) -> Petstore {
 
 fn stored(home: &TempDir) -> PathBuf {
     home.path().join("config/keys/default")
-}
-
-#[tokio::test]
-async fn ctrl_c_at_the_question_for_a_key_ends_like_the_signal() {
-    let (server, home) = (server().await, tempfile::tempdir().unwrap());
-    let ran = keyless(&server, &home).ctrl_c_at_the_question().run("auth login").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: interrupted
-    --- exit 130
-    ");
-    assert!(!stored(&home).exists());
-}
-
-#[tokio::test]
-async fn keeps_a_key_that_the_service_accepts_and_uses_it() {
-    let (server, home) = (server().await, tempfile::tempdir().unwrap());
-    let ran = keyless(&server, &home).answer(KEY).run("auth login").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    note: accepted by the service; kept in HOME/config/keys/default
-    --- exit 0
-    ");
-    assert_eq!(keyless(&server, &home).run("pets list --limit 1 -o id").await.stdout, "1\n");
-    let ran = keyless(&server, &home).run("auth status -o ndjson").await;
-    assert_snapshot!(ran.transcript(), @r#"
-    --- stdout
-    {"profile":"default","baseUrl":"http://127.0.0.1:PORT/v1","source":"HOME/config/keys/default","accepted":true,"problem":null}
-    --- exit 0
-    "#);
-    let ran = keyless(&server, &home).run("auth logout").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    note: removed HOME/config/keys/default
-    --- exit 0
-    ");
-    assert_eq!(keyless(&server, &home).run("pets list").await.code, 3);
-}
-
-#[tokio::test]
-async fn reads_the_key_from_standard_input_and_keeps_a_base_url_that_was_typed() {
-    let (server, home) = (server().await, tempfile::tempdir().unwrap());
-    let line = format!("auth login --base-url {} --profile ci", server.url());
-    let petstore = Petstore::bare().home(home.path()).stdin(&format!("{KEY}\r\n"));
-    let ran = petstore.run(&line).await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    note: accepted by the service; kept in HOME/config/keys/ci
-    --- exit 0
-    ");
-    let later = Petstore::bare().home(home.path()).run("pets list --profile ci").await;
-    assert_eq!(later.code, 0, "{}", later.stderr);
 }
 
 #[tokio::test]
@@ -91,34 +39,6 @@ async fn the_file_is_nobody_elses_and_is_refused_if_it_is() {
     --- stderr
     error: others can read the key in HOME/config/keys/default (mode 0640)
     hint: `chmod 600 HOME/config/keys/default`
-    --- exit 3
-    ");
-}
-
-#[tokio::test]
-async fn a_key_that_the_service_refuses_is_not_kept() {
-    let (server, home) = (server().await, tempfile::tempdir().unwrap());
-    let ran = keyless(&server, &home).answer("other-sentinel").run("auth login").await;
-    assert!(ran.stderr.contains("nothing was kept"), "{}", ran.stderr);
-    assert!(!ran.stderr.contains("other-sentinel"), "{}", ran.stderr);
-    assert_eq!((ran.code, stored(&home).exists()), (3, false));
-    let ran = keyless(&server, &home).answer("other-sentinel").run("auth login --no-check").await;
-    assert_eq!(ran.code, 0);
-    let ran = keyless(&server, &home).run("auth status").await;
-    assert!(ran.stdout.contains("\tfalse\t"), "{}", ran.stdout);
-    assert_eq!(ran.code, 3);
-    assert!(!(ran.stdout + &ran.stderr).contains("other-sentinel"));
-}
-
-#[tokio::test]
-async fn a_kept_key_is_sent_to_no_other_service() {
-    let (home_server, other, home) = (server().await, server().await, tempfile::tempdir().unwrap());
-    keyless(&home_server, &home).answer(KEY).run("auth login").await;
-    let ran = keyless(&other, &home).run("pets list").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: the key was kept for http://127.0.0.1:PORT, not for http://127.0.0.1:PORT
-    hint: `petstore auth login --base-url http://127.0.0.1:PORT/v1`
     --- exit 3
     ");
 }
@@ -153,27 +73,53 @@ async fn a_variable_can_name_a_file_and_the_key_itself_goes_before_it() {
 }
 
 #[tokio::test]
-async fn nothing_that_is_no_key_is_kept() {
-    let (server, home) = (server().await, tempfile::tempdir().unwrap());
-    for (key, says) in [("", "no key was given"), ("a b", "API key cannot be used")] {
-        let ran = keyless(&server, &home).stdin(key).run("auth login --no-check").await;
-        assert!(ran.stderr.contains(says), "{key}: {}", ran.stderr);
-        assert!(!stored(&home).exists(), "{key}");
-    }
-    assert_eq!(Petstore::bare().run("--mock auth login").await.code, 2);
+async fn a_key_that_the_service_accepts_is_kept_and_used() {
+    let (server, other, home) = (server().await, server().await, tempfile::tempdir().unwrap());
+    let petstore = || keyless(&server, &home).answer(KEY);
+    let lines = ["auth login", "pets list --limit 1 -o id", "auth status -o ndjson"];
+    let mut text = session(petstore, &lines).await;
+    text += &session(|| keyless(&other, &home), &["pets list"]).await;
+    let content = std::fs::read_to_string(stored(&home)).unwrap();
+    std::fs::write(stored(&home), content.replace("key = ", "key: ")).unwrap();
+    let lines = ["pets list", "auth logout", "auth logout", "pets list", "auth status -o table"];
+    text += &session(petstore, &lines).await;
+    assert!(!text.contains(KEY), "{text}");
+    assert_snapshot!(text);
 }
 
 #[tokio::test]
-async fn a_file_that_holds_no_key_is_told_of_without_showing_it() {
+async fn a_base_url_that_was_typed_is_kept_too() {
     let (server, home) = (server().await, tempfile::tempdir().unwrap());
-    keyless(&server, &home).answer(KEY).run("auth login").await;
-    let text = std::fs::read_to_string(stored(&home)).unwrap();
-    std::fs::write(stored(&home), text.replace("key = ", "key: ")).unwrap();
-    let ran = keyless(&server, &home).run("pets list").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: HOME/config/keys/default holds no key
-    hint: `petstore auth login` writes it anew
-    --- exit 3
-    ");
+    // As an option beside a key from standard input, and as the answer to a question.
+    for (profile, option) in [("ci", format!("--base-url {}", server.url())), ("me", String::new())]
+    {
+        let petstore = Petstore::bare().home(home.path());
+        let petstore = match option.is_empty() {
+            true => petstore.stdin(&format!("{}\n", server.url())).answer(KEY),
+            false => petstore.stdin(&format!("{KEY}\r\n")),
+        };
+        let ran = petstore.run(&format!("auth login {option} --profile {profile}")).await;
+        let asked = if option.is_empty() { "Base URL: " } else { "" };
+        let said =
+            format!("{asked}note: accepted by the service; kept in HOME/config/keys/{profile}\n");
+        assert_eq!((ran.stderr, ran.code), (said, 0));
+        let later = Petstore::bare().home(home.path());
+        let later = later.run(&format!("pets list --profile {profile}")).await;
+        assert_eq!(later.code, 0, "{}", later.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_not_accepted_is_not_kept() {
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    let keyless = || keyless(&server, &home);
+    let mut text = session(|| keyless().ctrl_c_at_the_question(), &["auth login"]).await;
+    text += &session(|| keyless().stdin(""), &["auth login"]).await;
+    text += &session(|| keyless().stdin("a sentinel"), &["auth login --no-check"]).await;
+    text += &session(|| keyless().stdin("sentinel"), &["auth login", "--mock auth login"]).await;
+    assert!(!stored(&home).exists());
+    let lines = ["auth login --no-check", "auth status"];
+    text += &session(|| keyless().answer("sentinel"), &lines).await;
+    assert!(!text.contains("sentinel"), "{text}");
+    assert_snapshot!(text);
 }

@@ -5,7 +5,6 @@ mod harness;
 
 mod api;
 mod completions;
-mod configuration;
 mod countdown;
 mod doctor;
 mod dry_run;
@@ -18,6 +17,7 @@ mod output;
 mod pets;
 mod profiles;
 mod secrecy;
+mod sessions;
 mod shared;
 mod streams;
 mod terminal;

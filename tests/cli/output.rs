@@ -1,98 +1,10 @@
-//! The formats, the fields, `--jq`, colour, and how much is told on standard error.
+//! `--jq`, colour, narrow tables, and what standard error shows.
 
 use insta::assert_snapshot;
 use petstore_mock::{MockServer, Plan, Seed, SeedPet};
 use serde_json::{Value, json};
 
 use super::harness::Petstore;
-
-async fn printed(line: &str) -> String {
-    let ran = Petstore::bare().run(&format!("--mock pets list --limit 2 -q {line}")).await;
-    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0), "{line}");
-    ran.stdout
-}
-
-#[tokio::test]
-async fn writes_every_format() {
-    assert_snapshot!(printed("-o table").await, @"
-    ID  NAME     CATEGORY ID  STATUS
-    1   Bramble  1            available
-    2   Miso     2            available
-    ");
-    assert_snapshot!(printed("-o ndjson").await, @r#"
-    {"id":1,"name":"Bramble","categoryId":1,"status":"available"}
-    {"id":2,"name":"Miso","categoryId":2,"status":"available"}
-    "#);
-    assert_snapshot!(printed("-o csv").await, @"
-    id,name,categoryId,status
-    1,Bramble,1,available
-    2,Miso,2,available
-    ");
-    assert_snapshot!(printed("-o id").await, @"
-    1
-    2
-    ");
-}
-
-#[tokio::test]
-async fn writes_one_object_as_one_document() {
-    let get = async |format: &str| {
-        Petstore::bare().run(&format!("--mock pets get 3 -q -o {format}")).await
-    };
-    assert_snapshot!(get("table").await.stdout, @"
-    id          3
-    name        Captain Plume
-    categoryId  3
-    status      pending
-    ");
-    assert_snapshot!(get("json").await.stdout, @r#"
-    {
-      "id": 3,
-      "name": "Captain Plume",
-      "categoryId": 3,
-      "status": "pending"
-    }
-    "#);
-    assert_snapshot!(get("csv").await.stdout, @"
-    id,name,categoryId,status
-    3,Captain Plume,3,pending
-    ");
-    assert_snapshot!(get("ndjson").await.stdout, @r#"{"id":3,"name":"Captain Plume","categoryId":3,"status":"pending"}"#);
-}
-
-#[tokio::test]
-async fn an_empty_list_is_a_document_too() {
-    let none = async |format: &str| {
-        Petstore::bare().run(&format!("--mock store orders -o {format}")).await
-    };
-    for (format, expected) in [("json", "[]\n"), ("ndjson", ""), ("tsv", "")] {
-        assert_eq!(none(format).await.stdout, expected, "{format}");
-    }
-}
-
-#[tokio::test]
-async fn shows_the_fields_that_were_chosen_in_their_order() {
-    assert_snapshot!(printed("--fields name,id").await, @"
-    Bramble	1
-    Miso	2
-    ");
-    assert_snapshot!(printed("--fields name,id -o csv").await, @"
-    name,id
-    Bramble,1
-    Miso,2
-    ");
-    assert_snapshot!(printed("--fields status,id -o ndjson").await, @r#"
-    {"status":"available","id":1}
-    {"status":"available","id":2}
-    "#);
-    let ran = Petstore::bare().run("--mock pets list --fields nmae").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: pets have no field `nmae`
-    hint: did you mean `name`?
-    --- exit 2
-    ");
-}
 
 #[tokio::test]
 async fn reaches_nested_fields_of_what_is_not_described() {
@@ -135,7 +47,7 @@ async fn runs_a_jq_expression_over_the_whole_result() {
 }
 
 #[tokio::test]
-async fn a_bad_jq_expression_is_told_with_its_place_before_anything_is_sent() {
+async fn a_bad_jq_expression_is_refused_with_its_place_before_anything_is_sent() {
     let server = MockServer::builder().key("k", Plan::enterprise(1, 9)).start().await.unwrap();
     for jq in [".[", ".a | nope", ". +", "$x", ".[] as", "\"a", "import \"a\" as a; ."] {
         let ran = Petstore::at(&server, "k").run_words(&["pets", "list", "--jq", jq]).await;
@@ -233,7 +145,7 @@ async fn errors_and_notes_are_objects_for_programs() {
 }
 
 #[tokio::test]
-async fn tells_headers_and_bodies_where_asked_and_never_the_key() {
+async fn verbose_shows_headers_and_bodies_and_never_the_key() {
     let server = MockServer::builder().key("sentinel-key", Plan::Free).start().await.unwrap();
     for (flag, head, body) in [("-v", false, false), ("-vv", true, false), ("-vvv", true, true)] {
         for line in ["pets create sentinel-key --category-id 7", "api /pets?status=sentinel-key"] {
@@ -246,37 +158,6 @@ async fn tells_headers_and_bodies_where_asked_and_never_the_key() {
             assert!(!ran.stderr.contains("sentinel-key"), "{}", ran.stderr);
         }
     }
-}
-
-#[tokio::test]
-async fn quiet_leaves_nothing_but_errors() {
-    let ran = Petstore::bare().run("--mock pets get 1 -q").await;
-    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
-    let ran = Petstore::bare().run("--mock pets get 99 -q").await;
-    assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
-}
-
-#[tokio::test]
-async fn fails_where_a_list_is_cut_short_or_an_operation_deprecated_if_asked() {
-    let ran = Petstore::bare().run("--mock pets list --limit 1 --fail-if-truncated").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stdout
-    1	Bramble	1	available
-    --- stderr
-    error: there are more pets; `--max N` or `--all` lists them
-    --- exit 8
-    ");
-    let ran = Petstore::bare().run("--mock pets list --all --fail-if-truncated").await;
-    assert_eq!(ran.code, 0);
-    let ran = Petstore::bare().run("--mock pets get 1 --deny-deprecated").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stdout
-    1	Bramble	1	available
-    --- stderr
-    warning: `pets get` stops working on 5 December 2030; use `petstore pets list`
-    error: a deprecated operation was used
-    --- exit 8
-    ");
 }
 
 #[tokio::test]

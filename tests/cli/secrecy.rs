@@ -81,7 +81,7 @@ async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
 }
 
 #[tokio::test]
-async fn headers_that_may_hold_a_secret_are_not_told() {
+async fn headers_that_may_hold_a_secret_are_hidden() {
     let server = wiremock::MockServer::start().await;
     let answer = ResponseTemplate::new(200).set_body_string("[]");
     let answer = answer.insert_header("set-cookie", "id=hush").insert_header("x-request-id", "42");

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::harness::{Petstore, noon};
 
 #[tokio::test]
-async fn the_61st_run_on_a_free_key_is_held_back_and_not_refused() {
+async fn the_61st_run_on_a_free_key_waits_and_is_not_refused() {
     let builder = MockServer::builder().key("free-key", Plan::Free).clock(Clock::frozen(noon()));
     let (server, home) = (builder.start().await.unwrap(), TempDir::new().unwrap());
     let run = async || {
@@ -23,7 +23,7 @@ async fn the_61st_run_on_a_free_key_is_held_back_and_not_refused() {
 }
 
 #[tokio::test]
-async fn the_limits_are_shown_without_a_request_as_long_as_what_was_told_goes() {
+async fn the_limits_are_shown_without_a_request_while_they_are_known() {
     let builder = MockServer::builder().key("free-key", Plan::Free).clock(Clock::frozen(noon()));
     let (server, home) = (builder.start().await.unwrap(), TempDir::new().unwrap());
     let run = async |words: &str| {

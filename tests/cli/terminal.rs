@@ -53,7 +53,7 @@ async fn an_error_that_repeats_hostile_text_is_harmless() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_told_of_is_harmless() {
+async fn a_body_that_verbose_shows_is_harmless() {
     let ran = Petstore::at(&server().await, "k").run("pets list -vvv").await;
     assert!(ran.stderr.contains("owned"), "{}", ran.stderr);
     let acts = |c: char| c.is_control() && !"\n\t".contains(c);

@@ -129,7 +129,7 @@ impl Api {
         }
     }
 
-    /// Reads what is sent along.
+    /// Reads the fields or the input.
     fn body(&self, context: &mut Context) -> Result<Body, CliError> {
         if let Some(file) = &self.input {
             return Ok(Body::Bytes(context.read(file, "the body")?));
@@ -151,7 +151,7 @@ impl Api {
     }
 }
 
-/// What is sent along with a request.
+/// The body or the query of a request.
 enum Body {
     None,
     Bytes(Vec<u8>),

@@ -1,4 +1,4 @@
-//! The command line: what can be typed, and which command it starts.
+//! The command line: its grammar, and the command that it starts.
 
 use clap::{ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -80,7 +80,7 @@ pub(crate) enum Auth {
     Logout,
 }
 
-/// Returns all that can be typed, with the texts of the help.
+/// Returns the command tree with the texts of the help.
 pub(crate) fn tree() -> Command {
     lay_out(Args::command().term_width(WIDTH), "petstore")
 }

@@ -76,16 +76,11 @@ async fn check(context: &Context, client: &Client) -> Result<(), ClientError> {
 
 fn not_stored(context: &Context, error: &ClientError) -> CliError {
     let mut failure = context.facts.client(error);
-    if error.is_unauthorized() {
-        let code = error.code().map(|code| format!(" {code}")).unwrap_or_default();
-        failure.message = format!("the service refused this key (401{code}); nothing was kept");
-        failure.hint = Some("check it for typing errors and log in again".to_owned());
-    } else {
-        failure.message += "; nothing was kept";
-        let hint = "`petstore auth login --no-check` keeps a key without asking";
-        failure.hint = Some(hint.to_owned());
-    }
-    CliError::Failure(Box::new(failure))
+    failure.message += "; nothing was kept";
+    CliError::Failure(Box::new(failure)).hint(match error.is_unauthorized() {
+        true => "check it for typing errors and log in again",
+        false => "`petstore auth login --no-check` keeps a key without asking",
+    })
 }
 
 /// Stores a base URL that was typed, where the profile has none: the key is of no use without it.

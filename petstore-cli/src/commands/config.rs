@@ -1,7 +1,7 @@
 //! `petstore config …`: settings and profiles.
 
 use clap::Subcommand;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
 use petstore_client::Client;
 use serde_json::{Value, json};
 
@@ -12,10 +12,6 @@ use crate::settings::config_file::{self, ConfigFile, Profile, profile_table};
 use crate::settings::precedence::Source;
 use crate::settings::{Values, credentials, parse, variable};
 
-fn setting() -> impl TypedValueParser<Value = String> {
-    PossibleValuesParser::new(Values::NAMES).map(|name| name)
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
     /// Show the settings in force, and where each value comes from.
@@ -24,13 +20,13 @@ pub(crate) enum Config {
     /// Show the value of a setting, wherever it comes from.
     Get {
         /// the setting
-        #[arg(value_parser = setting())]
+        #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
         setting: String,
     },
     /// Set a value in the profile, which is made where there is none.
     Set {
         /// the setting
-        #[arg(value_parser = setting())]
+        #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
         setting: String,
         /// its value
         value: String,
@@ -38,7 +34,7 @@ pub(crate) enum Config {
     /// Remove a value from the profile.
     Unset {
         /// the setting
-        #[arg(value_parser = setting())]
+        #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
         setting: String,
     },
     /// Choose the profile that is used where none is named.

@@ -1,5 +1,6 @@
 //! `petstore pets …` and `petstore store …`: the service's data.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -10,6 +11,7 @@ use super::dry_run;
 use crate::context::{Context, Purpose, READS, input_name};
 use crate::error::{CliError, Invalid, Kind};
 use crate::output::{ANY, OutputFormat, Shape};
+use crate::settings::parse;
 
 /// The most pets that a page may have.
 const MAX_PAGE: u32 = 100;
@@ -25,12 +27,8 @@ fn status() -> impl TypedValueParser<Value = PetStatus> {
     PossibleValuesParser::new(["available", "pending", "sold"]).map(PetStatus::from)
 }
 
-fn identifier(text: &str) -> Result<i64, Invalid> {
-    text.parse().map_err(|_| Invalid::new("is not a whole number of 64 bits"))
-}
-
 fn page_size(text: &str) -> Result<u32, Invalid> {
-    let size: u32 = text.parse().map_err(|_| Invalid::new("is not a whole number"))?;
+    let size: u32 = text.parse()?;
     if (1..=MAX_PAGE).contains(&size) {
         return Ok(size);
     }
@@ -39,11 +37,6 @@ fn page_size(text: &str) -> Result<u32, Invalid> {
         0 => invalid,
         size => invalid.hint(format!("`--max {size}` lists {size} pets over several pages")),
     })
-}
-
-fn at_least_one(text: &str) -> Result<usize, Invalid> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| Invalid::new("is not a number of at least 1"))
 }
 
 fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> ListPets {
@@ -60,8 +53,8 @@ pub(crate) struct List {
     status: Option<PetStatus>,
 
     /// at most N pets, over as many pages as needed
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least_one)]
-    max: Option<usize>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<NonZeroUsize>)]
+    max: Option<NonZeroUsize>,
 
     /// all pages
     #[arg(long, conflicts_with = "max")]
@@ -80,19 +73,20 @@ impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let mut output = context.output(PETS)?;
         let client = context.client(READS).await?;
+        let max = self.max.map(NonZeroUsize::get);
         let fewest = |max: usize| u32::try_from(max).unwrap_or(MAX_PAGE).min(MAX_PAGE);
-        let limit = self.limit.or(self.max.map(fewest)).or(self.all.then_some(MAX_PAGE));
+        let limit = self.limit.or(max.map(fewest)).or(self.all.then_some(MAX_PAGE));
         let mut pages = select(&client, limit, self.status).pages();
         let (mut more, mut count) = (More::No, 0);
         while let Some(page) = pages.try_next().await? {
             more = page.more();
-            let wanted = self.max.map_or(page.len(), |max| page.len().min(max - count));
+            let wanted = max.map_or(page.len(), |max| page.len().min(max - count));
             if wanted < page.len() {
                 more = More::Yes;
             }
             output.rows(page.get(..wanted).unwrap_or_default())?;
             count += wanted;
-            if !self.all && self.max.is_none_or(|max| count >= max) {
+            if !self.all && max.is_none_or(|max| count >= max) {
                 break;
             }
         }
@@ -114,7 +108,7 @@ impl List {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Get {
     /// the pet's identifier
-    #[arg(allow_negative_numbers = true, value_parser = identifier)]
+    #[arg(allow_negative_numbers = true, value_parser = parse::<i64>)]
     id: i64,
 }
 
@@ -145,12 +139,10 @@ impl Get {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Create {
     /// the animal's name
-    #[arg(required_unless_present = "file")]
     name: Option<String>,
 
     /// the identifier of its category
-    #[arg(long, value_name = "N", allow_negative_numbers = true, required_unless_present = "file")]
-    #[arg(value_parser = identifier)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<i64>)]
     category_id: Option<i64>,
 
     /// available, pending or sold; the service decides without one
@@ -193,7 +185,8 @@ impl Create {
             return serde_json::from_slice(&bytes).map_err(invalid);
         }
         let (Some(name), Some(category)) = (self.name, self.category_id) else {
-            return Err(CliError::usage("`pets create` needs a name and --category-id"));
+            return Err(CliError::usage("`pets create` needs a name and --category-id")
+                .hint("`petstore pets create Rex --category-id 7`"));
         };
         let pet = NewPet::new(name, category);
         Ok(if let Some(status) = self.status { pet.with_status(status) } else { pet })

@@ -95,7 +95,7 @@ async fn checks(context: &mut Context) -> Vec<Check> {
     }
     match context.client(READS).await {
         Ok(client) => service(context, &client, &mut checks).await,
-        // What prevents the request has been listed.
+        // A failed check above prevents the request.
         Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
             checks.push(Check { result: Outcome::Skipped, ..Check::ok("service", "not asked") });
         }
@@ -125,7 +125,7 @@ fn config(context: &mut Context) -> Check {
     }
 }
 
-/// Asks for one pet, and checks what comes of it: a refusal shows the clock and the limit too.
+/// Asks for one pet, and checks the response: a refusal shows the clock and the limit too.
 async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
     let options = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
     let started = tokio::time::Instant::now();

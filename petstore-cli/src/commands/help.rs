@@ -21,13 +21,13 @@ use crate::suggest::did_you_mean;
 /// Is set by the completion scripts to the shell that asks.
 pub(crate) const COMPLETE: &str = "PETSTORE_COMPLETE";
 
-/// What `petstore` alone prints.
+/// The output of `petstore` without arguments.
 pub(crate) const START: &str = include_str!("../help/start.txt");
 
 /// The help of each command below its usage, after a line `=== COMMAND`.
 const COMMANDS: &str = include_str!("../help/commands.txt");
 
-/// What holds for all commands, likewise.
+/// The topics of `petstore help`, likewise.
 const TOPICS: &str = include_str!("../help/topics.txt");
 
 /// Returns the names and the texts of a file.
@@ -97,7 +97,7 @@ impl Completions {
     }
 }
 
-/// Writes what can follow in a line that is being typed. Reads the names of profiles, and sends
+/// Writes the completions of a line that is being typed. Reads the names of profiles, and sends
 /// nothing.
 pub(crate) fn complete(mut env: Env, tree: Command) -> Result<(), CliError> {
     let shells = Shells::builtins();

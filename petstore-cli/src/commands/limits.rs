@@ -3,11 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use petstore_client::RequestOptions;
-use petstore_client::rate_limit::{BlockReason, Quota, QuotaWindow, RateLimits};
+use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
 use crate::context::{Context, READS};
 use crate::error::{CliError, Kind};
+use crate::explain::limit_name;
 use crate::output::{ANY, Cell, Head, Shape, Table};
 use crate::screen::YELLOW;
 use crate::time::{self, Clock, count};
@@ -28,6 +29,9 @@ pub(crate) struct Limits {
     #[arg(long, requires = "forget")]
     all: bool,
 }
+
+/// A narrower terminal shows when a limit resets without the time of day.
+const MIN_WIDE: usize = 56;
 
 const LIMITS: Shape = Shape {
     noun: "limits",
@@ -107,6 +111,7 @@ fn row(window: &QuotaWindow, now: SystemTime) -> Value {
 fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
     let screen = &context.options.screen;
     let clock = Clock { zone: Some(context.env.time_zone()), ..context.facts.clock.clone() };
+    let is_narrow = screen.width.is_some_and(|width| width < MIN_WIDE);
     let mut rows = Vec::new();
     for (quota, name) in [(Quota::Minute, "minute"), (Quota::Day, "day"), (Quota::Unknown, "other")]
     {
@@ -126,7 +131,11 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
             if remaining == 0 { amount.styled(YELLOW) } else { amount },
             Cell::new(count(limit)),
             Cell::new(screen.bar(remaining, limit)),
-            Cell::new(clock.until(reset, left)).or_short(format!("in {}", time::duration(left))),
+            Cell::new(if is_narrow {
+                format!("in {}", time::duration(left))
+            } else {
+                clock.until(reset, left)
+            }),
         ]);
     }
     let head = vec![
@@ -151,15 +160,9 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
     }
 }
 
-/// Says what requests wait for.
+/// Returns the limit that requests wait for.
 fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
     let blocked = limits.blocked.as_ref()?;
     let until = clock.until(blocked.until, blocked.remaining);
-    let what = match blocked.reason {
-        BlockReason::Quota(Quota::Minute) => "the minute quota",
-        BlockReason::Quota(Quota::Day) => "the day quota",
-        BlockReason::Ban => "the end of a ban",
-        _ => "a rate limit",
-    };
-    Some(format!("Requests wait for {what}, {until}"))
+    Some(format!("Requests wait for the {}, {until}", limit_name(blocked.reason)))
 }

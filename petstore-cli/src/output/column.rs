@@ -53,7 +53,7 @@ pub(super) fn project(record: &Value, columns: &[String]) -> Value {
     projected
 }
 
-/// Returns the cells of a record as plain text; what is absent is empty. An array is a row of
+/// Returns the cells of a record as plain text; an absent one is empty. An array is a row of
 /// cells, and anything else than an object is one cell.
 pub(super) fn cells<'v>(record: &'v Value, columns: &[String]) -> Vec<Cow<'v, str>> {
     match record {

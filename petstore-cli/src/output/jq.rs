@@ -11,7 +11,7 @@ use crate::error::{CliError, Kind};
 type Lut = data::JustLut<Val>;
 type Filter = jaq_core::compile::Filter<Native<Lut>>;
 
-/// What jq has, and the library lacks or does otherwise.
+/// Definitions that the library lacks, or that differ from jq's.
 const PRELUDE: &str = include_str!("prelude.jq");
 
 /// How much of a message is shown: the library repeats values of any size.
@@ -90,7 +90,7 @@ fn compile(code: &str) -> Result<Filter, CliError> {
 fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>) -> CliError {
     let mut found = errors.filter_map(|error| match error {
         load::Error::Lex(errors) => errors.first().map(|(expected, at)| match expected {
-            // What is missing at the end is missed where it was opened.
+            // A missing delimiter is reported where it was opened.
             lex::Expect::Delim(open) => (*at, format!("`{open}` is never closed")),
             other => (*at, format!("expected {}", other.as_str())),
         }),
@@ -105,7 +105,7 @@ fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>
     misplaced(code, at, &problem).hint("put the expression in single quotes")
 }
 
-/// Says what is wrong at a part of the expression, and where that is.
+/// Returns the error of a part of the expression, with its place.
 fn misplaced(code: &str, part: &str, problem: &str) -> CliError {
     let offset = (part.as_ptr() as usize).checked_sub(code.as_ptr() as usize);
     let before = offset.and_then(|offset| code.get(..offset)).unwrap_or("");

@@ -21,7 +21,7 @@ use crate::suggest::did_you_mean;
 pub(crate) use self::format::OutputFormat;
 pub(crate) use self::table::{Cell, Head, Table};
 
-/// What results look like.
+/// How results are written.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputOptions {
     /// The format that was asked for.
@@ -48,7 +48,7 @@ impl OutputOptions {
     }
 }
 
-/// Standard output, buffered. Handles share it; what is written arrives with a flush.
+/// Standard output, buffered; handles share it.
 #[derive(Clone)]
 pub(crate) struct Stdout(Arc<Mutex<BufWriter<Box<dyn Write + Send>>>>);
 
@@ -72,7 +72,7 @@ impl Write for Stdout {
     }
 }
 
-/// What a result consists of.
+/// The records of a result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// How messages call the records.
@@ -93,7 +93,7 @@ pub(crate) struct Output {
     format: OutputFormat,
     shape: Shape,
     jq: Option<Jq>,
-    /// The columns: what is known of them, until the first records come.
+    /// The columns; the known ones until the first records come.
     columns: Vec<String>,
     has_columns: bool,
     /// The records of a result that is written when it is whole.
@@ -188,8 +188,8 @@ impl Output {
         }
     }
 
-    /// Writes what a filter makes of the result: text raw and other values as JSON, or records
-    /// where a format was asked for.
+    /// Writes the output of a filter: text raw and other values as JSON, or in the format that was
+    /// asked for.
     fn filter(mut self, jq: &Jq, input: Value) -> Result<(), CliError> {
         let input = match input {
             Value::Array(rows) => rows.iter().map(|row| self.projected(row).into_owned()).collect(),

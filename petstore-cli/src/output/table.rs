@@ -4,7 +4,7 @@
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::screen::{BOLD, DIM, PLAIN, Screen};
+use crate::screen::{BOLD, DIM, Screen};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -41,12 +41,11 @@ impl Head {
     }
 }
 
-/// A cell: its text, a shorter form of it if there is one, and its style.
+/// A cell: its text and its style.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cell {
     /// `None` is shown as a dash.
     text: Option<String>,
-    short: Option<String>,
     style: Style,
 }
 
@@ -64,17 +63,12 @@ impl Cell {
         Self { style, ..self }
     }
 
-    pub(crate) fn or_short(self, short: impl Into<String>) -> Self {
-        Self { short: Some(short.into()), ..self }
-    }
-
-    fn text<'c>(&'c self, screen: &Screen, is_short: bool) -> &'c str {
-        let short = self.short.as_deref().filter(|_| is_short);
-        short.or(self.text.as_deref()).unwrap_or(screen.symbol("–"))
+    fn text<'c>(&'c self, screen: &Screen) -> &'c str {
+        self.text.as_deref().unwrap_or(screen.symbol("–"))
     }
 
     pub(crate) fn paint(&self, screen: &Screen) -> String {
-        screen.paint(self.style, self.text(screen, false))
+        screen.paint(self.style, self.text(screen))
     }
 }
 
@@ -87,84 +81,70 @@ pub(crate) struct Table {
 
 /// A column that is shown.
 #[derive(Clone)]
-struct Column<'t> {
+struct Column {
     at: usize,
-    head: &'t Head,
+    head: Head,
     width: usize,
 }
 
 impl Table {
-    pub(crate) fn render<'t>(&'t self, screen: &'t Screen) -> String {
-        let (columns, is_short) = self.fit(screen);
-        let line = |cell: &dyn Fn(usize) -> (&'t str, Style)| {
-            let mut line = String::new();
-            for Column { at, head, width } in &columns {
-                let (text, style) = cell(*at);
-                let text = screen.cut(text, *width);
-                let space = " ".repeat(width - text.width());
-                let text = if text.is_empty() { text } else { screen.paint(style, text) };
-                line += &if head.is_amount { space + &text } else { text + &space };
-                line += &" ".repeat(GAP);
-            }
-            line.trim_end().to_owned()
-        };
+    pub(crate) fn render(&self, screen: &Screen) -> String {
+        let columns = self.fit(screen);
         let mut out = String::new();
         if !self.head.is_empty() {
+            let titles = self.head.iter().map(|head| Cell::new(&*head.title)).collect::<Vec<_>>();
             let hidden = self.head.len() - columns.len();
-            let title = |at: usize| self.head.get(at).map_or("", |head| &head.title);
-            let titles = line(&|at| (title(at), PLAIN));
             let mark = if hidden > 0 { format!("  +{hidden}") } else { String::new() };
-            out += &screen.paint(BOLD, titles + &mark);
+            out += &screen.paint(BOLD, line(&titles, &columns, screen) + &mark);
             out.push('\n');
         }
         for row in &self.rows {
-            let cell = |at: usize| {
-                row.get(at).map_or(("", PLAIN), |cell| (cell.text(screen, is_short), cell.style))
-            };
-            out += &line(&cell);
+            out += &line(row, &columns, screen);
             out.push('\n');
         }
         out
     }
 
-    /// Finds the columns and widths that fit, and whether cells take their shorter form.
-    fn fit(&self, screen: &Screen) -> (Vec<Column<'_>>, bool) {
-        const NO_HEAD: &Head =
-            &Head { title: String::new(), is_amount: false, least: Some(12), dropped: 0 };
-
-        let room = screen.width.unwrap_or(usize::MAX);
+    /// Finds the columns and widths that fit.
+    fn fit(&self, screen: &Screen) -> Vec<Column> {
         let count = self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0);
-        let all = |is_short| {
-            let column = |at: usize| {
-                let head = self.head.get(at).unwrap_or(NO_HEAD);
-                let cells = self.rows.iter().filter_map(|row| row.get(at));
-                let widths = cells.map(|cell| cell.text(screen, is_short).width());
-                Column { at, head, width: widths.chain([head.title.width()]).max().unwrap_or(0) }
-            };
-            (0..count).map(column).collect::<Vec<_>>()
+        let column = |at: usize| {
+            // Arrays have no header.
+            let cut = Head { least: Some(12), ..Head::default() };
+            let head = self.head.get(at).cloned().unwrap_or(cut);
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            let widths = cells.map(|cell| cell.text(screen).width());
+            Column { at, width: widths.max().unwrap_or(0).max(head.title.width()), head }
         };
-        let columns = all(false);
-        if total(&columns) <= room {
-            return (columns, false);
-        }
-        let mut columns = all(true);
+        let mut columns: Vec<_> = (0..count).map(column).collect();
+        let Some(room) = screen.width else { return columns };
         loop {
             let mark = if columns.len() < count { 4 } else { 0 };
             let mut cut = columns.clone();
-            if shrink(&mut cut, room.saturating_sub(mark)) {
-                return (cut, true);
-            }
             let first = columns.iter().map(|column| column.head.dropped).max().unwrap_or(0);
-            if first == 0 {
-                return (cut, true);
+            if shrink(&mut cut, room.saturating_sub(mark)) || first == 0 {
+                return cut;
             }
             columns.retain(|column| column.head.dropped != first);
         }
     }
 }
 
+fn line(cells: &[Cell], columns: &[Column], screen: &Screen) -> String {
+    let mut line = String::new();
+    for Column { at, head, width } in columns {
+        let Some(cell) = cells.get(*at) else { continue };
+        let text = screen.cut(cell.text(screen), *width);
+        let space = " ".repeat(width - text.width());
+        let text = if text.is_empty() { text } else { screen.paint(cell.style, text) };
+        line += &if head.is_amount { space + &text } else { text + &space };
+        line += &" ".repeat(GAP);
+    }
+    line.trim_end().to_owned()
+}
+
 /// Cuts the widest cells that may be cut until the columns fit; returns whether they do.
-fn shrink(columns: &mut [Column<'_>], room: usize) -> bool {
+fn shrink(columns: &mut [Column], room: usize) -> bool {
     while total(columns) > room {
         let may_be_cut = columns
             .iter_mut()
@@ -175,7 +155,7 @@ fn shrink(columns: &mut [Column<'_>], room: usize) -> bool {
     true
 }
 
-fn total(columns: &[Column<'_>]) -> usize {
+fn total(columns: &[Column]) -> usize {
     columns.iter().map(|column| column.width + GAP).sum::<usize>().saturating_sub(GAP)
 }
 

@@ -109,7 +109,7 @@ pub(crate) fn profile_table<'d>(
     profiles.entry(name).or_insert(Item::Table(Table::new())).as_table_like_mut()
 }
 
-/// What is wrong, and where it stands in the text.
+/// A problem, and its place in the text.
 type Diagnostic = (Option<Range<usize>>, Invalid);
 
 fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
@@ -119,17 +119,14 @@ fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
     let mut config = ConfigFile::default();
     for (key, item) in entries("the file", document.as_item(), &["profile", "profiles"])? {
         if key.get() == "profile" {
-            let Profile(name) = scalar(key, item)?;
-            config.profile = Some(name);
+            config.profile = Some(profile_name(&scalar(key, item)?, item.span())?);
             continue;
         }
         for (key, item) in entries(key, item, &[])? {
-            let name = key.get().parse::<Profile>();
-            let Profile(name) =
-                name.map_err(|invalid| (key.span(), invalid.named(format!("`{}`", key.get()))))?;
+            let name = profile_name(key.get(), key.span())?;
             let mut values = Values::default();
             for (key, item) in entries(&name, item, Values::NAMES)? {
-                let text: String = scalar(key, item)?;
+                let text = scalar(key, item)?;
                 let label = format!("{key} `{text}`");
                 let set = values.set(key.get(), &text);
                 set.map_err(|invalid| (item.span(), invalid.named(label)))?;
@@ -161,15 +158,19 @@ fn entries<'i>(
     }
 }
 
-fn scalar<T: FromStr<Err = E>, E: Into<Invalid>>(key: &Key, item: &Item) -> Result<T, Diagnostic> {
-    let text = match item.as_value() {
-        Some(Value::String(text)) => text.value().clone(),
-        Some(Value::Integer(number)) => number.value().to_string(),
-        Some(Value::Boolean(truth)) => truth.value().to_string(),
+fn profile_name(name: &str, span: Option<Range<usize>>) -> Result<String, Diagnostic> {
+    let named = |invalid: Invalid| (span, invalid.named(format!("`{name}`")));
+    name.parse().map(|Profile(name)| name).map_err(named)
+}
+
+fn scalar(key: &Key, item: &Item) -> Result<String, Diagnostic> {
+    match item.as_value() {
+        Some(Value::String(text)) => Ok(text.value().clone()),
+        Some(Value::Integer(number)) => Ok(number.value().to_string()),
+        Some(Value::Boolean(truth)) => Ok(truth.value().to_string()),
         _ => {
             let problem = format!("{key} is not text, a number, true or false");
-            return Err((item.span(), Invalid::new(problem)));
+            Err((item.span(), Invalid::new(problem)))
         }
-    };
-    text.parse().map_err(|error: E| (item.span(), error.into().named(format!("{key} `{text}`"))))
+    }
 }

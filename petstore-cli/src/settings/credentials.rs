@@ -22,7 +22,7 @@ pub(crate) struct Credential {
     pub(crate) key: String,
     /// Where it comes from: a variable or a file.
     pub(crate) source: String,
-    /// What to do where the service refuses it.
+    /// The hint where the service refuses it.
     pub(crate) fix: String,
 }
 

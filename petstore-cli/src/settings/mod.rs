@@ -7,7 +7,7 @@ pub(crate) mod precedence;
 
 use std::convert::Infallible;
 use std::fmt;
-use std::num::ParseIntError;
+use std::num::{IntErrorKind, ParseIntError};
 use std::str::{FromStr, ParseBoolError};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::error::{Invalid, either};
 use crate::output::OutputFormat;
 use crate::screen::Color;
 
-/// Defines what can be set: a field, its type, its default, and what the help says.
+/// Defines the settings: the help, the name, the type and the default of each.
 macro_rules! settings {
     ($($(#[$meta:meta])* $name:ident: $kind:ty = $default:expr;)*) => {
         /// Settings from one place: flags, variables, a profile or the defaults.
@@ -114,8 +114,11 @@ impl From<Infallible> for Invalid {
 }
 
 impl From<ParseIntError> for Invalid {
-    fn from(_: ParseIntError) -> Self {
-        Self::new("is not a whole number")
+    fn from(error: ParseIntError) -> Self {
+        Self::new(match error.kind() {
+            IntErrorKind::Empty | IntErrorKind::InvalidDigit => "is not a whole number",
+            _ => "is out of range",
+        })
     }
 }
 

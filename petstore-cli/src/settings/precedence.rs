@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub(crate) profile: String,
     pub(crate) profile_source: Source,
     pub(crate) config: ConfigFile,
-    /// What is wrong with the configuration. Only flags and variables are in force then.
+    /// The problem of the configuration. Only flags and variables are in force then.
     pub(crate) problem: Option<CliError>,
     layers: [Values; LAYERS.len()],
 }

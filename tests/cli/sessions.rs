@@ -1,0 +1,161 @@
+//! What commands print, as sessions: a snapshot holds each line that is typed, with standard output,
+//! standard error and the exit code.
+
+use insta::assert_snapshot;
+use petstore_mock::{Clock, MockServer, Plan};
+use wiremock::matchers::any;
+use wiremock::{Mock, ResponseTemplate};
+
+use super::harness::{Petstore, noon, session};
+
+#[tokio::test]
+async fn pets_and_orders() {
+    let lines = [
+        "--mock pets list --status sold",
+        "--mock pets list --limit 1 --status pending -o json",
+        "--mock pets list --max 2 -o table",
+        "--mock pets get 3",
+        "--mock pets get 999",
+        "--mock pets get 3 -q",
+        "--mock pets get 999 -q",
+        "--mock pets get 1 --deny-deprecated",
+        "--mock pets list --limit 1 --fail-if-truncated",
+        "--mock pets list --all --fail-if-truncated --status pending -o id",
+        "--mock store orders -o json",
+        "--mock store orders -o ndjson",
+        "--mock store orders -o tsv",
+    ];
+    assert_snapshot!(session(Petstore::bare, &lines).await);
+}
+
+#[tokio::test]
+async fn a_pet_from_standard_input() {
+    let mut text = String::new();
+    let pets =
+        [r#"{"name":"Rex","categoryId":7,"nickname":"R"}"#, "{\"name\":\n 7}", r#"["Rex",7]"#];
+    for pet in pets {
+        let petstore = || Petstore::bare().stdin(pet);
+        text += &session(petstore, &["--mock pets create --file - -o json"]).await;
+    }
+    assert_snapshot!(text);
+}
+
+#[tokio::test]
+async fn formats_and_fields() {
+    let lists = ["table", "ndjson", "csv", "id"];
+    let one = ["table", "json", "csv", "ndjson"];
+    let fields = ["--fields name,id", "--fields name,id -o csv", "--fields status,id -o ndjson"];
+    let mut lines = Vec::new();
+    lines.extend(lists.map(|format| format!("--mock pets list --limit 2 -q -o {format}")));
+    lines.extend(one.map(|format| format!("--mock pets get 3 -q -o {format}")));
+    lines.extend(fields.map(|fields| format!("--mock pets list --limit 2 -q {fields}")));
+    lines.push("--mock pets list --fields nmae".to_owned());
+    let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+    assert_snapshot!(session(Petstore::bare, &lines).await);
+}
+
+#[tokio::test]
+async fn at_a_terminal() {
+    let terminal = || Petstore::bare().terminal();
+    let lines = [
+        "--mock pets list --limit 7",
+        "--mock pets create Rex --category-id -7 --status pending",
+        "--mock pets list --limit 1 -o json",
+    ];
+    assert_snapshot!(session(terminal, &lines).await);
+}
+
+#[tokio::test]
+async fn mistakes_in_typing() {
+    let lines = [
+        "ls",
+        "list pets",
+        "--mock pets lst",
+        "--mock pets get x",
+        "--mock pets list --limit 101",
+        "--mock pets list --limit -1",
+        "--mock pets list --limit many",
+        "--mock pets list --statsu sold",
+        "--mock pets list --status lost",
+        "--status sold pets list",
+        "--mock pets create",
+        "--mock pets create Rex the Dog",
+        "--mock pets create Rex --category-id x",
+        "--mock pets list --api-key=sentinel",
+        "--mock --max-wait -1 limits",
+        "--mock --base-url http://127.0.0.1:1/v1 pets list",
+        "pets list -o",
+        "help exit-code",
+    ];
+    let text = session(Petstore::bare, &lines).await;
+    assert!(!text.replace("--api-key=sentinel", "").contains("sentinel"), "{text}");
+    assert_snapshot!(text);
+}
+
+#[tokio::test]
+async fn without_a_service_or_a_key() {
+    let bare = || Petstore::bare().var("PETSTORE_BASE_URL", "");
+    assert_snapshot!(session(bare, &["pets list", "config set max_wait 1", "doctor"]).await);
+    let keyless = || Petstore::bare().var("PETSTORE_BASE_URL", "http://127.0.0.1:1/v1");
+    let pipe = || keyless().var("PETSTORE_API_KEY_FILE", "/");
+    let broken = || keyless().var("PETSTORE_API_KEY", "sentinel\n");
+    let mut text = session(keyless, &["pets list", "pets list --mock --limit 1"]).await;
+    text += &session(pipe, &["pets list"]).await;
+    text += &session(broken, &["pets list"]).await;
+    assert_snapshot!("without_a_key", text);
+}
+
+#[tokio::test]
+async fn bad_base_urls() {
+    let keyed =
+        || Petstore::bare().var("PETSTORE_API_KEY", "k").var("PETSTORE_BASE_URL", "not a url");
+    let lines = [
+        "pets list",
+        "--base-url petstore pets list",
+        "--base-url ftp://127.0.0.1/v1 pets list",
+        "--base-url http://petstore.example/v1 limits",
+        "--base-url http://petstore.example/v1 api /pets --dry-run",
+    ];
+    assert_snapshot!(session(keyed, &lines).await);
+}
+
+/// A session with a server that answers everything the same way.
+async fn answered(status: u16, body: &str, line: &str) -> String {
+    let server = wiremock::MockServer::start().await;
+    let answer = ResponseTemplate::new(status).set_body_string(body);
+    Mock::given(any()).respond_with(answer).mount(&server).await;
+    let url = server.uri();
+    let petstore = || Petstore::bare().var("PETSTORE_BASE_URL", &url).var("PETSTORE_API_KEY", "k");
+    format!("# {status} {body}\n{}", session(petstore, &[line]).await)
+}
+
+#[tokio::test]
+async fn refusals_and_failures_of_the_service() {
+    let create = "pets create Rex --category-id 7";
+    let mut text = String::new();
+    for (status, body, line) in [
+        (502, "<html><body>Bad Gateway\u{1b}[2J</body></html>", create),
+        (200, r#"[{"id":1,"name":"Rex","categoryId":"seven"}]"#, "pets list"),
+        (200, "<!doctype html>", "pets list"),
+        (403, r#"{"code":"forbidden","message":"not with this key","status":403}"#, "store orders"),
+        (400, r#"{"code":"invalid_body","message":"`name` is too long","status":400}"#, create),
+        (404, r#"{"code":"route_not_found","message":"no","status":404}"#, "api /nope"),
+        (301, "", "pets list"),
+    ] {
+        text += &answered(status, body, line).await.replace('\u{1b}', "␛");
+    }
+    assert_snapshot!(text);
+}
+
+#[tokio::test]
+async fn quotas_and_keys() {
+    let clock = Clock::frozen(noon());
+    let builder = MockServer::builder().key("good-key", Plan::enterprise(1, 10)).clock(clock);
+    let server = builder.start().await.unwrap();
+    let bad = || Petstore::at(&server, "bad-key");
+    let mut text = session(bad, &["pets list", "api /pets --error-format json"]).await;
+    let good = || Petstore::at(&server, "good-key");
+    let lines = ["pets list --limit 1", "--max-wait 5 pets list", "limits --refresh"];
+    text += &session(good, &lines).await;
+    assert_snapshot!(text);
+}
