@@ -1,12 +1,12 @@
 //! The end of an operation: as data on each response, and told once.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use petstore_client::events::Event;
 use petstore_client::{Client, Method};
 
-use super::kit::{REX, answer, builder, client};
+use super::kit::{REX, answer, builder, client, secs};
 use super::logs::Logs;
 use super::wire::Wire;
 
@@ -14,7 +14,7 @@ use super::wire::Wire;
 const REMOVAL: u64 = 1_922_659_200;
 
 fn at(seconds: u64) -> Option<SystemTime> {
-    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+    Some(SystemTime::UNIX_EPOCH + secs(seconds))
 }
 
 fn saying(headers: &[(&'static str, &'static str)]) -> Wire {

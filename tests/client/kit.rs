@@ -8,6 +8,14 @@ use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
 
 use super::wire::Act;
 
+pub(super) const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(super) const fn millis(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
 pub(super) const KEY: &str = "k3y-of-these-tests";
 pub(super) const REX: &str = r#"{"id":1,"name":"Rex","categoryId":7,"status":"available"}"#;
 /// `Date` of the answers that carry one: months away from this machine's clock.
