@@ -157,18 +157,6 @@ impl Deref for Key {
     }
 }
 
-impl AsRef<str> for Key {
-    fn as_ref(&self) -> &str {
-        &self.text
-    }
-}
-
-impl From<Key> for String {
-    fn from(key: Key) -> Self {
-        key.text.into()
-    }
-}
-
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Key").field("number", &self.number).finish_non_exhaustive()
@@ -304,18 +292,6 @@ impl<'a> Orders<'a> {
     pub fn all(self) -> Vec<Value> {
         self.0.read(|store| store.orders().iter().cloned().map(Value::Object).collect())
     }
-
-    /// Returns how many orders there are.
-    #[must_use]
-    pub fn len(self) -> usize {
-        self.0.read(|store| store.orders().len())
-    }
-
-    /// Returns whether there is no order.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// Puts the pets, the orders, and what the keys have used back to what they were, when it is dropped:
@@ -324,14 +300,14 @@ impl<'a> Orders<'a> {
 #[must_use = "it puts everything back as soon as it is dropped"]
 pub struct Scope {
     app: Arc<AppState>,
-    number: u64,
+    scope: Arc<str>,
     before: Snapshot,
 }
 
 impl Scope {
     pub(crate) fn new(app: &Arc<AppState>, name: &str) -> Self {
-        let number = app.journal().open_scope(name);
-        Self { number, before: app.snapshot(), app: Arc::clone(app) }
+        let scope = app.journal().open_scope(name);
+        Self { scope, before: app.snapshot(), app: Arc::clone(app) }
     }
 }
 
@@ -339,6 +315,6 @@ impl Drop for Scope {
     fn drop(&mut self) {
         // A store that can't be written keeps what it has; there is nobody to tell here.
         let _ = self.app.restore_now(&self.before);
-        self.app.journal().close_scope(self.number);
+        self.app.journal().close_scope(&self.scope);
     }
 }

@@ -52,7 +52,7 @@ pub use crate::{
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
     report::{
-        About, Evidence, EvidenceRequest, Finding, ParseRuleError, ParseSeverityError, Report,
+        About, Evidence, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Report,
         ReportedClient, Role, Rule, Severity,
     },
     server::{Builder, Limits, MockServer, StartError},

@@ -249,9 +249,11 @@ pub(super) fn get(client: &Client) -> OwnedCall {
 }
 
 /// Polls a call once; returns whether it is complete.
-pub(super) async fn poll_once(call: &mut OwnedCall) -> bool {
-    std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_ready()))
-        .await
+pub(super) async fn poll_once(call: &mut (impl Future + Unpin)) -> bool {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(Pin::new(&mut *call).poll(context).is_ready())
+    })
+    .await
 }
 
 /// Starts a client whose calls wait for as long as the limits ask.

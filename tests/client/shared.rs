@@ -185,6 +185,23 @@ async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
     assert!(waits.max().unwrap() > secs(59) && start.elapsed().as_secs() < 70);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_record_that_is_lost_is_written_again_by_a_process_that_knows_it() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
+    let calls = (0..60).map(|n| clients[n % 2].pets().list().send());
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
+    // All is told by then.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    fs::remove_file(file(&folder)).unwrap();
+    let waits = tokio::spawn(clients[0].pets().list().send());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let third = process(server.url(), &folder, 2).build().unwrap();
+    let error = third.pets().list().options(&hasty()).send().await.unwrap_err();
+    assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
+    assert_eq!(waits.await.unwrap().unwrap().meta().attempts(), 1);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_file_holds_no_key_and_is_the_owners_alone() {

@@ -262,7 +262,7 @@ impl MockServer {
     #[track_caller]
     #[expect(clippy::panic, reason = "that is what an assertion does")]
     pub fn verify(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) {
-        if let Err(text) = check_times(self.app.journal(), &pattern.into(), times.into(), 0) {
+        if let Err(text) = check_times(self.app.journal(), &pattern.into(), &times.into(), 0) {
             panic!("{text}");
         }
     }

@@ -21,7 +21,7 @@ use crate::env::Signals;
 use crate::error::{CliError, Invalid, Kind, os_text};
 use crate::escape;
 use crate::files;
-use crate::output::{Output, OutputFormat, Shape};
+use crate::output::{ANY, Output, OutputFormat, Shape};
 use crate::time::count;
 
 /// The largest input.
@@ -77,7 +77,7 @@ fn in_flight(text: &str) -> Result<usize, Invalid> {
 }
 
 /// A summary for programs.
-const SUMMARY: Shape = Shape { noun: "the summary", fields: &[] };
+const SUMMARY: Shape = Shape { noun: "the summary", ..ANY };
 /// Its columns in CSV and TSV.
 const COLUMNS: [&str; 10] = [
     "rows",

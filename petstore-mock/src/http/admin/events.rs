@@ -52,7 +52,7 @@ impl Feed {
         // From now on it is woken; what came before is looked for only then.
         let kept = journal.watch();
         let (missed, seen) = journal.since(last.map_or(u64::MAX, |_| 0));
-        let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number() > last);
+        let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number > last);
         let ready = missed.iter().filter(is_missed).map(of_exchange).collect();
         let (changes, clock) = (app.listen(), app.clock().watch());
         Self { journal, kept, seen, changes, clock, ready }
@@ -88,7 +88,7 @@ impl Feed {
 }
 
 fn of_exchange(exchange: &Exchange) -> Event {
-    let event = Event::default().event("exchange").id(exchange.number().to_string());
+    let event = Event::default().event("exchange").id(exchange.number.to_string());
     // Texts and numbers: there is nothing in it that JSON can't say.
     event.data(serde_json::to_string(exchange).unwrap_or_default())
 }

@@ -45,7 +45,8 @@ pub(super) async fn list(
     let limit = limit.map_or(LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let latest = app.journal().latest(&pattern, limit, |record| {
         record.number > after
-            && key.is_none_or(|key| record.key.as_ref().is_some_and(|it| it.number() == key))
+            && key
+                .is_none_or(|key| record.arrival.key.as_ref().is_some_and(|it| it.number() == key))
     });
     json(StatusCode::OK, &latest)
 }
