@@ -148,8 +148,8 @@ struct Checker<'n> {
     /// Where each line begins.
     lines: Vec<usize>,
     rows: Vec<Row>,
-    /// What is wrong, each with its line.
-    faults: Vec<(usize, String)>,
+    /// What is wrong on each line.
+    faults: BTreeMap<usize, Vec<String>>,
     ignored: Vec<String>,
 }
 
@@ -159,7 +159,7 @@ impl Checker<'_> {
     }
 
     fn fault(&mut self, line: usize, problem: impl Display) {
-        self.faults.push((line, format!("line {line}: {problem}")));
+        self.faults.entry(line).or_default().push(format!("line {line}: {problem}"));
     }
 
     /// Returns the line of a byte, from 1.
@@ -323,20 +323,21 @@ impl Checker<'_> {
 
     /// Returns the value of a field, or records what is wrong with it.
     fn field<T>(&mut self, line: usize, field: &str, value: Result<T, String>) -> Option<T> {
-        let problem =
-            |problem| self.faults.push((line, format!("line {line}, {field}: {problem}")));
-        value.map_err(problem).ok()
+        let fault = |problem| {
+            let faults = self.faults.entry(line).or_default();
+            faults.push(format!("line {line}, {field}: {problem}"));
+        };
+        value.map_err(fault).ok()
     }
 
-    fn finish(mut self) -> Result<Self, CliError> {
-        let all: Vec<_> = self.faults.iter().map(|(_, problem)| problem.clone()).collect();
-        self.faults.dedup_by_key(|(line, _)| *line);
+    fn finish(self) -> Result<Self, CliError> {
         let name = self.name;
         let message = match self.faults.len() {
             0 => return Ok(self),
             1 => format!("1 row of {name} is invalid; nothing was sent"),
             rows => format!("{rows} rows of {name} are invalid; nothing was sent"),
         };
+        let all: Vec<_> = self.faults.into_values().flatten().collect();
         let mut list = all.clone();
         if all.len() > MAX_LISTED {
             list.truncate(MAX_LISTED);
