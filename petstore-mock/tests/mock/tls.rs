@@ -120,7 +120,7 @@ async fn faults_act_on_the_socket_below() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_as_tls_has_it() {
-    let mock = with_limits(|limits| limits.with_idle(SOON)).await;
+    let mock = with_limits(|limits| Limits { idle: SOON, ..limits }).await;
     let (answer, end) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"), "{answer}");
     assert_eq!(end, Ok(()), "an end without close_notify could be anybody's");
@@ -128,7 +128,7 @@ async fn an_idle_connection_is_closed_as_tls_has_it() {
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
-    let mock = with_limits(|limits| limits.with_write(SOON)).await;
+    let mock = with_limits(|limits| Limits { write: SOON, ..limits }).await;
     let stream = connect(&mock, "localhost", "http/1.1").await;
     let (read, mut write) = tokio::io::split(stream);
     let page = GET.replace("limit=1", "limit=100");
@@ -146,7 +146,7 @@ async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
 
 #[tokio::test]
 async fn a_handshake_that_takes_too_long_is_given_up() {
-    let mock = with_limits(|limits| limits.with_head(SOON)).await;
+    let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
     for begun in [&b""[..], b"\x16\x03\x01\x02\0\x01"] {
         let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
         stream.write_all(begun).await.unwrap();
@@ -156,7 +156,7 @@ async fn a_handshake_that_takes_too_long_is_given_up() {
 
 #[tokio::test]
 async fn stopping_it_does_not_wait_for_a_handshake() {
-    let mock = with_limits(|limits| limits.with_grace(Duration::from_secs(86_400))).await;
+    let mock = with_limits(|limits| Limits { grace: Duration::from_secs(86_400), ..limits }).await;
     let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     // An answer proves that the connection before it was accepted.
     rest_of_one(&mock).await;

@@ -1,15 +1,16 @@
-//! What a client sent, in messages: quoted safely, and compared with what was probably meant.
+//! Texts of clients: quoted safely in messages, compared with what was probably meant, read as JSON.
 
+use serde::de::DeserializeOwned;
 use strsim::osa_distance;
 
 /// How many characters of a client's text a message quotes.
-const LONGEST: usize = 60;
+const MAX_QUOTED: usize = 60;
 
-/// Returns `text`, cut to 60 characters, with whatever a terminal could stumble over escaped.
+/// Returns `text`, cut to 60 characters, with control characters and the like escaped.
 pub(crate) fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(LONGEST) + 4);
+    let mut out = String::with_capacity(text.len().min(MAX_QUOTED) + 4);
     let mut characters = text.chars();
-    for character in characters.by_ref().take(LONGEST) {
+    for character in characters.by_ref().take(MAX_QUOTED) {
         match character {
             '"' | '\'' => out.push(character),
             // Escapes control, format (bidi) and unassigned characters, and keeps letters.
@@ -39,6 +40,28 @@ pub(crate) fn nearest<T>(
     near.min_by_key(|(typos, _)| *typos).map(|(_, candidate)| candidate)
 }
 
+/// Reads JSON; the error says where it is wrong: by path, line and column.
+pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let read = serde_path_to_error::deserialize(&mut deserializer);
+    let value = read.map_err(|error| match error.path().to_string().as_str() {
+        "." | "?" => error.inner().to_string(),
+        path => format!("`{path}`: {}", error.inner()),
+    })?;
+    deserializer.end().map(|()| value).map_err(|error| error.to_string())
+}
+
+/// The text is none of the names that the type has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown name `{0}`")]
+pub struct UnknownName(String);
+
+impl UnknownName {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(printable(text))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,7 +74,7 @@ mod tests {
     #[test]
     fn cuts_what_is_long() {
         let cut = printable(&"ü".repeat(100_000));
-        assert_eq!(cut.chars().count(), LONGEST + 1);
+        assert_eq!(cut.chars().count(), MAX_QUOTED + 1);
         assert!(cut.ends_with('…'));
     }
 }

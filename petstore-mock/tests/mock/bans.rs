@@ -88,10 +88,8 @@ async fn strikes_that_lie_too_far_apart_do_not_add_up() {
 
 #[tokio::test]
 async fn the_numbers_are_those_it_was_told() {
-    let policy = BanPolicy::default()
-        .with_after(1)
-        .with_within(Duration::from_secs(5))
-        .with_length(Duration::from_secs(7));
+    let policy =
+        BanPolicy { after: 1, within: Duration::from_secs(5), length: Duration::from_secs(7) };
     let mock = start_with(|builder| builder.key("one", Plan::enterprise(1, 9)).ban(policy)).await;
     for (wait, status, code) in [
         (0, 200, ""),

@@ -8,8 +8,8 @@ use std::{
 };
 
 #[cfg(unix)]
-use super::support::BINARY;
-use super::support::{Running, scratch};
+use super::process::BINARY;
+use super::process::{Running, scratch};
 
 #[test]
 fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
@@ -107,4 +107,15 @@ fn serves_what_its_flags_say() {
     let empty = Running::start(&["--port=0", "--seed=none"]);
     assert!(empty.get("/v1/pets", "free-key").ends_with("\r\n\r\n[]"));
     fs::remove_file(seed).unwrap();
+}
+
+#[test]
+fn writes_the_authoritys_certificate_before_it_says_that_it_is_ready() {
+    let file = scratch("ca.pem");
+    let path = file.to_str().unwrap();
+    let server = Running::start(&["--port", "0", "--tls", "--tls-ca-file", path]);
+    assert!(server.ready.starts_with("listening on https://127.0.0.1:"), "{}", server.ready);
+    let pem = fs::read_to_string(&file).unwrap();
+    assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
+    fs::remove_file(file).unwrap();
 }

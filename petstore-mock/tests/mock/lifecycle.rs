@@ -113,7 +113,7 @@ async fn stopping_it_lets_the_request_at_hand_finish() {
 
 #[tokio::test]
 async fn stopping_it_without_grace_cuts_the_request_at_hand() {
-    let limits = Limits::default().with_grace(Duration::ZERO);
+    let limits = Limits { grace: Duration::ZERO, ..Limits::default() };
     let server = MockServer::builder().limits(limits).start().await.unwrap();
     let mut stream = TcpStream::connect(server.addr()).await.unwrap();
     let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
@@ -126,7 +126,7 @@ async fn stopping_it_without_grace_cuts_the_request_at_hand() {
 
 #[tokio::test]
 async fn stopping_it_does_not_wait_for_the_rest_of_a_head() {
-    let limits = Limits::default().with_grace(Duration::from_secs(86_400));
+    let limits = Limits { grace: Duration::from_secs(86_400), ..Limits::default() };
     let server = MockServer::builder().limits(limits).start().await.unwrap();
     let mut half = TcpStream::connect(server.addr()).await.unwrap();
     half.write_all(&REQUEST[..20]).await.unwrap();

@@ -1,6 +1,6 @@
 //! The help and the version.
 
-use super::support::run;
+use super::process::run;
 
 #[test]
 fn the_version_goes_to_stdout() {

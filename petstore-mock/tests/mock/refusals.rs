@@ -2,7 +2,7 @@
 
 use std::{fs, net::TcpListener};
 
-use super::support::{run, scratch};
+use super::process::{run, scratch};
 
 #[test]
 fn a_port_in_use_is_one_line_that_names_the_flag() {
@@ -16,14 +16,15 @@ fn a_port_in_use_is_one_line_that_names_the_flag() {
 }
 
 #[test]
-fn a_bad_seed_is_named_by_file_line_and_column() {
+fn a_bad_seed_is_named_by_file_field_line_and_column() {
     let seed = scratch("bad.json");
     let path = seed.to_str().unwrap();
     fs::write(&seed, "[\n  {\"name\": \"Rex\", \"categoryId\": \"7\"}\n]").unwrap();
     let (status, out, err) = run(&["--port", "0", "--seed", path]);
     assert_eq!((status, &*out), (1, ""));
     let expected = format!(
-        "petstore-mock: {path}:2:35: pets[0].categoryId: invalid type: string \"7\", expected i64\n"
+        "petstore-mock: {path}: `[0].categoryId`: invalid type: string \"7\", expected i64 at line 2 \
+         column 35\n"
     );
     assert_eq!(err, expected);
     fs::remove_file(&seed).unwrap();
@@ -87,4 +88,20 @@ fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
         assert!(err.contains("give each key once") && err.lines().count() == 1, "{err}");
         assert!(!err.contains("s3cr3t"), "{err}");
     }
+}
+
+#[test]
+fn a_certificate_that_can_not_be_written_or_is_not_there_is_an_error() {
+    let flags = ["--port", "0", "--tls", "--tls-ca-file", "/nowhere/ca.pem"];
+    let (status, out, err) = run(&flags);
+    assert_eq!((status, &*out), (1, ""));
+    assert!(
+        err.starts_with("petstore-mock: can't write the CA certificate /nowhere/ca.pem: "),
+        "{err}"
+    );
+    assert_eq!(
+        run(&["--port", "0", "--tls-ca-file", "ca.pem"]).0,
+        2,
+        "there is none without --tls"
+    );
 }

@@ -17,6 +17,10 @@ impl Watched {
     }
 
     /// Stops the server as [`MockServer::stop`] does.
+    #[allow(
+        dead_code,
+        reason = "the tests that span the crates include this file, and drop theirs"
+    )]
     pub(crate) async fn stop(mut self) {
         self.check();
         self.0.take().unwrap().stop().await;

@@ -1,42 +1,19 @@
 //! The commands of `petstore-mock` beside `serve`, as processes.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can't go on has failed")]
 
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
-    path::PathBuf,
     process::{Command, Output, Stdio},
     thread,
 };
 
-const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(BINARY);
-    command.args(args).stdin(Stdio::null()).env("COLUMNS", "100");
-    command.env_remove("PETSTORE_MOCK_ADMIN_TOKEN");
-    command
-}
-
-/// Runs to the end.
-fn run(args: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = command(args).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code().unwrap(), text(stdout), text(stderr))
-}
+use super::process::{BINARY, command, ended, run, scratch};
 
 /// Runs a script under `exec`; `$MOCK` is the mock's own program.
 fn exec(flags: &[&str], script: &str) -> (i32, String, String) {
     let args = [&["exec"], flags, &["--", "sh", "-c", script]].concat();
-    let Output { status, stdout, stderr } = command(&args).env("MOCK", BINARY).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code().unwrap(), text(stdout), text(stderr))
-}
-
-fn scratch(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
+    ended(command(&args).env("MOCK", BINARY))
 }
 
 /// What is said at the end where no request came.

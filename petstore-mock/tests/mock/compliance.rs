@@ -88,7 +88,7 @@ async fn an_assertion_fails_with_the_report() {
 
 #[tokio::test]
 async fn who_sends_while_banned_is_found() {
-    let ban = BanPolicy::default().with_after(0);
+    let ban = BanPolicy { after: 0, ..BanPolicy::default() };
     let plan = Plan::enterprise(1, 1_000);
     let mock = start_with(|builder| builder.key("free-key", plan).ban(ban)).await;
     let (client, server) = (client(), &mock.server);

@@ -45,7 +45,7 @@ async fn keeps_a_request_and_its_answer() {
 #[tokio::test]
 async fn knows_how_each_request_was_met() {
     let mock = start_with(|builder| {
-        let ban = petstore_mock::BanPolicy::default().with_after(0);
+        let ban = petstore_mock::BanPolicy { after: 0, ..petstore_mock::BanPolicy::default() };
         builder.key("free-key", Plan::enterprise(1, 10)).ban(ban)
     })
     .await;
@@ -155,7 +155,7 @@ async fn keeps_what_came_of_a_body_that_breaks_off() {
 
 #[tokio::test]
 async fn refusals_of_the_server_are_recorded_too() {
-    let limits = Limits::default().with_head(Duration::from_millis(80));
+    let limits = Limits { head: Duration::from_millis(80), ..Limits::default() };
     let mock = start_with(|builder| builder.limits(limits)).await;
     let many = "a: b\r\n".repeat(101);
     for (request, status, method, target) in [
@@ -179,7 +179,7 @@ async fn refusals_of_the_server_are_recorded_too() {
         assert_eq!((last.method.as_str(), &*last.target), (method, target));
         assert_eq!(last.reply_body, reply.body.as_bytes());
     }
-    let limits = Limits::default().with_connections(1);
+    let limits = Limits { connections: 1, ..Limits::default() };
     let mock = start_with(|builder| builder.limits(limits)).await;
     let first = tokio::net::TcpStream::connect(mock.server.addr()).await.unwrap();
     // A connection counts as soon as it is accepted, and they are accepted in order.

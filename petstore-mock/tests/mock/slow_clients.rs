@@ -41,7 +41,7 @@ async fn rest(mut stream: TcpStream) -> String {
 
 #[tokio::test]
 async fn a_head_that_takes_too_long_is_408() {
-    let mock = with_limits(|limits| limits.with_head(SOON)).await;
+    let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
     for head in ["G", "GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
         let reply = Reply::parse(&rest(send(&mock, head.as_bytes()).await).await);
         reply.expect_error(408, "request_timeout");
@@ -53,7 +53,7 @@ async fn a_head_that_takes_too_long_is_408() {
 
 #[tokio::test]
 async fn a_head_that_comes_in_drops_has_no_more_time() {
-    let mock = with_limits(|limits| limits.with_head(SOON)).await;
+    let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
     let (mut read, mut write) = connect(&mock).await.into_split();
     let drip = async {
         write.write_all(b"GET /v1/pets HTTP/1.1\r\nX-Slow: ").await.unwrap();
@@ -72,7 +72,7 @@ async fn a_head_that_comes_in_drops_has_no_more_time() {
 
 #[tokio::test]
 async fn a_body_that_takes_too_long_is_408() {
-    let mock = with_limits(|limits| limits.with_body(SOON)).await;
+    let mock = with_limits(|limits| Limits { body: SOON, ..limits }).await;
     let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
         Content-Type: application/json\r\nContent-Length: 32\r\n\r\n{\"name\":";
     let reply = Reply::parse(&rest(send(&mock, head.as_bytes()).await).await);
@@ -83,7 +83,7 @@ async fn a_body_that_takes_too_long_is_408() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_without_a_word() {
-    let mock = with_limits(|limits| limits.with_idle(SOON)).await;
+    let mock = with_limits(|limits| Limits { idle: SOON, ..limits }).await;
     assert_eq!(rest(connect(&mock).await).await, "");
     let answer = rest(send(&mock, GET).await).await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"), "{answer}");
@@ -91,7 +91,7 @@ async fn an_idle_connection_is_closed_without_a_word() {
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
-    let mock = with_limits(|limits| limits.with_write(SOON)).await;
+    let mock = with_limits(|limits| Limits { write: SOON, ..limits }).await;
     let (read, mut write) = connect(&mock).await.into_split();
     let page = GET.escape_ascii().to_string().replace("limit=1", "limit=100");
     let page = page.replace("\\r\\n", "\r\n").into_bytes();
@@ -107,7 +107,7 @@ async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
 
 #[tokio::test(start_paused = true)]
 async fn paused_time_does_not_bring_a_limit_nearer() {
-    let mock = with_limits(|limits| limits.with_head(Duration::from_secs(60))).await;
+    let mock = with_limits(|limits| Limits { head: Duration::from_secs(60), ..limits }).await;
     let mut stream = send(&mock, &GET[..20]).await;
     tokio::time::sleep(Duration::from_secs(86_400)).await;
     stream.write_all(&GET[20..]).await.unwrap();
@@ -118,7 +118,7 @@ async fn paused_time_does_not_bring_a_limit_nearer() {
 
 #[tokio::test]
 async fn a_connection_too_many_is_told_so() {
-    let mock = with_limits(|limits| limits.with_connections(2)).await;
+    let mock = with_limits(|limits| Limits { connections: 2, ..limits }).await;
     let mut status = [0; 12];
     let mut first = send(&mock, GET).await;
     first.read_exact(&mut status).await.unwrap();
