@@ -141,7 +141,7 @@ fn import(plan: Plan) -> (MockServer, tempfile::TempDir, String) {
 }
 
 #[test]
-fn ctrl_c_lets_an_import_finish_what_is_under_way_and_tells_how_to_go_on() {
+fn ctrl_c_lets_an_import_finish_rows_in_flight_and_says_how_to_continue() {
     let (server, home, line) = import(Plan::Free);
     let slow = server.faults().on(Operation::CreatePet).after(1).delay(HOUR);
     let mut terminal = typed(&line, home.path(), server.url());
@@ -182,7 +182,7 @@ fn a_second_ctrl_c_stops_an_import_at_once() {
 }
 
 #[test]
-fn the_bar_of_an_import_knows_the_quota_and_rows_that_wait_for_it_are_not_under_way() {
+fn the_bar_of_an_import_shows_the_quota_and_rows_that_wait_for_it_are_not_in_flight() {
     let (server, home, line) = import(Plan::enterprise(5, 100));
     let mut terminal = typed(&line, home.path(), server.url());
     // Five now, five in a minute, two a minute later.

@@ -74,7 +74,7 @@ impl Scene {
     }
 }
 
-/// So many rows, each with a name of its own.
+/// Returns rows with different names.
 pub(super) fn rows(count: usize) -> String {
     (1..=count).map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n")).collect()
 }

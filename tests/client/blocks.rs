@@ -37,7 +37,7 @@ async fn calls(client: &Client, tasks: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_built_for_each_request_obeys_what_earlier_ones_were_told() {
+async fn a_client_built_for_each_request_obeys_the_429_of_an_earlier_one() {
     for tasks in [1, 16, 64] {
         let server = blocked();
         for _ in 0..29 {
@@ -143,8 +143,8 @@ async fn a_503_with_retry_after_delays_its_own_call_alone() {
     }
 }
 
-/// Starts a server that refuses the first request, and a client that has been told.
-async fn told() -> (Wire, Client, Instant) {
+/// Starts a server that refuses the first request, and a client that has received that 429.
+async fn refused() -> (Wire, Client, Instant) {
     let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), no_pets()]);
     let client = client(&server.base());
     client.pets().list().options(&once()).await.unwrap_err();
@@ -153,7 +153,7 @@ async fn told() -> (Wire, Client, Instant) {
 
 #[tokio::test(start_paused = true)]
 async fn a_429_that_one_task_received_holds_back_all_clones() {
-    let (server, client, told) = told().await;
+    let (server, client, told) = refused().await;
     let tasks: Vec<_> = (0..10)
         .map(|_| {
             let client = client.clone();
@@ -197,8 +197,8 @@ async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_of_its_own_is_held_back_with_the_same_key_only() {
-    let (server, _told, told) = told().await;
+async fn another_client_is_blocked_with_the_same_key_only() {
+    let (server, _told, told) = refused().await;
     let other = Client::builder(server.base()).api_key("another-key").build().unwrap();
     assert!(other.pets().list().await.unwrap().meta().waited().is_zero());
     let same = client(&server.base()).pets().list().await.unwrap();
@@ -208,7 +208,7 @@ async fn a_client_of_its_own_is_held_back_with_the_same_key_only() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_while_held_back_sends_nothing() {
-    let (server, client, _) = told().await;
+    let (server, client, _) = refused().await;
     let call = client.pets().list();
     tokio::time::timeout(secs(5), call.send()).await.unwrap_err();
     tokio::time::advance(secs(60)).await;

@@ -152,7 +152,7 @@ async fn a_chunked_body_without_its_end_is_interrupted() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_no_answer() {
+async fn a_response_that_is_not_http_is_interrupted() {
     for text in [
         "SSH-2.0-OpenSSH_9.6\r\n",
         "HTTP/9.9 200 OK\r\n\r\n",

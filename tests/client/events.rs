@@ -1,4 +1,4 @@
-//! What a program is told of waits and 429s, and can see of why its calls wait.
+//! Events of waits and 429s, and what the snapshot of the limits shows.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -86,14 +86,14 @@ async fn hears_of_a_refusal_that_ends_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_begins_in_line_is_told_as_well() {
+async fn a_wait_that_begins_in_line_sends_an_event() {
     let server = Wire::start(|number| if number == 0 { slowly("0", "10") } else { no_pets() });
     let (client, _, waits) = listening(&server);
     let calls = (0..5).map(|_| client.pets().list().send());
     for page in futures_util::future::join_all(calls).await {
         page.unwrap();
     }
-    // All came before the answer that says that nothing is left; the first in line is told.
+    // All calls came before the response that says that nothing is left.
     let told = waits.lock().unwrap().clone();
     assert!(matches!(told[..], [60..=62]), "{told:?}");
 }

@@ -113,7 +113,7 @@ async fn an_error_of_the_provider_ends_the_call_and_is_its_source() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_sent_is_told_without_repeating_it() {
+async fn the_error_of_a_key_that_cannot_be_sent_does_not_repeat_it() {
     let (server, client, _keys) = set_up(&["s3cret\n"], vec![no_pets()]);
     let error = client.pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");

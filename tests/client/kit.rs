@@ -22,7 +22,7 @@ pub(super) const REX: &str = r#"{"id":1,"name":"Rex","categoryId":7,"status":"av
 pub(super) const DATE: &str = "Fri, 15 Jan 2027 08:00:00 GMT";
 
 /// Returns the key of the test that runs: ports are used again, and with one key for all, a client
-/// could meet the gate of another test's.
+/// could share the rate limiter of another test.
 pub(super) fn key() -> String {
     format!("{KEY}-{}", std::thread::current().name().unwrap_or_default())
 }

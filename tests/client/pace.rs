@@ -86,7 +86,7 @@ async fn a_plan_of_a_million_a_minute_lets_1024_calls_go_at_once() {
 
 /// 300 requests at 60 a minute, from the start of a window.
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_is_off_and_not_told_costs_no_window() {
+async fn a_clock_that_is_off_and_not_sent_costs_no_window() {
     let mut slow = Vec::new();
     for (ahead, tasks) in [3_600, -3_600, 30, -30]
         .into_iter()

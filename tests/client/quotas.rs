@@ -1,5 +1,4 @@
-//! The gate against the mock, with many tasks at once in paused time: what is refused is counted by
-//! the mock.
+//! The rate limiter against the mock, with many tasks in paused time: the mock counts the refusals.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -81,7 +80,7 @@ async fn two_clients_with_one_key_act_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_the_day_is_used_up_all_are_told_at_once_and_nothing_is_sent() {
+async fn once_the_day_is_used_up_all_calls_fail_at_once_and_nothing_is_sent() {
     let server = mock(Plan::enterprise(1_000, 5)).start().await.unwrap();
     let client = Client::builder(server.url()).api_key("key").build().unwrap();
     let calls = (0..405).map(|_| {

@@ -34,7 +34,7 @@ async fn a_long_json_body_is_kept_whole_and_can_be_read() {
 }
 
 #[tokio::test]
-async fn survives_an_error_without_body_and_one_that_is_no_utf_8() {
+async fn survives_an_error_without_body_and_one_that_is_not_utf_8() {
     let error = refused(answer(500, &[], "")).await;
     assert_eq!(error.body().unwrap(), "");
     let error = refused(answer(500, &[], b"\xff\xfe\x00")).await;
@@ -69,7 +69,7 @@ async fn makes_the_services_own_words_harmless_in_the_message() {
 }
 
 #[tokio::test]
-async fn a_status_that_nobody_has_heard_of_is_an_error_of_its_own() {
+async fn an_unknown_status_is_kept() {
     for status in [299, 300, 418, 451, 499, 599, 600, 999] {
         let server = Wire::of(vec![answer(status, &[], "[]")]);
         match client(&server.base()).pets().list().await {
@@ -160,7 +160,7 @@ async fn says_where_a_value_has_the_wrong_type() {
 }
 
 #[tokio::test]
-async fn says_that_a_body_is_no_json() {
+async fn says_that_a_body_is_not_json() {
     for body in ["<!doctype html><p>Hello", "[{]", "[", "[]x", "\u{feff}[]", "NaN"] {
         let error = undecodable(body).await.to_string();
         assert!(error.contains("its body is not JSON"), "{body}: {error}");
@@ -171,7 +171,7 @@ async fn says_that_a_body_is_no_json() {
 }
 
 #[tokio::test]
-async fn survives_a_body_that_is_no_utf_8() {
+async fn survives_a_body_that_is_not_utf_8() {
     let error = listed(b"[{\"id\":1,\"name\":\"\xff\xfe\",\"categoryId\":1}]").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode);
     assert!(error.body().unwrap().windows(2).any(|bytes| bytes == b"\xff\xfe"));

@@ -16,7 +16,7 @@ fn failing(status: u16) -> Wire {
 }
 
 #[tokio::test]
-async fn a_get_is_not_sent_again_after_an_answer_that_stands() {
+async fn a_get_is_not_sent_again_after_a_final_response() {
     for status in [301, 400, 401, 403, 404, 405, 410, 422, 501, 505] {
         let server = failing(status);
         let error = client(&server.base()).pets().list().await.unwrap_err();

@@ -94,7 +94,7 @@ async fn a_retry_after_of_nothing_still_waits_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_longest_of_several_stands() {
+async fn the_longest_of_several_counts() {
     assert_waits(pause(429, &[("Retry-After", "3"), ("Retry-After", "9")]).await, 9, "lines");
     assert_waits(pause(429, &[("Retry-After", "9, 3")]).await, 9, "a list");
 }
@@ -151,7 +151,7 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
     assert_eq!((error.attempts(), error.status().unwrap().as_u16()), (1, 429));
     assert_eq!(error.body().unwrap(), "not now");
 
-    // While it lasts nothing more is sent, and each call is told the same.
+    // While it lasts nothing more is sent, and each call fails with the same error.
     let error = client.store().orders().await.unwrap_err();
     assert_eq!(
         (error.retry_at(), reason(&error)),

@@ -23,7 +23,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A server on a thread of its own; it stops when dropped.
+/// A server on its own thread; it stops when dropped.
 struct Elsewhere {
     base: String,
     stop: Option<oneshot::Sender<()>>,
@@ -52,7 +52,7 @@ impl Drop for Elsewhere {
     }
 }
 
-/// Builds a client with connections of its own: those of another runtime end with it.
+/// Builds a client with its own connections: those of another runtime end with that runtime.
 fn client(base: &str, key: &str) -> Client {
     let options = RequestOptions::new().attempt_timeout(ATTEMPT);
     builder(base).api_key(key).options(&options).build().unwrap()
@@ -143,7 +143,7 @@ fn a_blocked_runtime_at_the_head_of_the_line_delays_others_for_its_lease_alone()
             0 => answer(429, &[("Retry-After", "1")], ""),
             _ => no_pets(),
         });
-        // The 429 that all wait for. This client keeps what it was told.
+        // The 429 that all wait for. This client keeps it alive.
         let told = client(&server.base, &key());
         runtime().block_on(async {
             told.pets().list().max_attempts(1).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! A service with quota windows of its own, for what the mock does not do: it hides a quota, sends
+//! A service with its own quota windows, for what the mock does not do: it hides a quota, sends
 //! no `Date`, has a clock that is off, or fails one request. It runs on tokio's time.
 //!
 //! Also the clients and calls of the tests that use it.

@@ -35,7 +35,7 @@ fn another_name(folder: &Path, number: usize) -> PathBuf {
     (0..number).fold(folder.to_owned(), |path, _| path.join(&back))
 }
 
-/// A client that is to stand for a process of its own.
+/// A client that stands for another process.
 fn process(base: &str, folder: &TempDir, number: usize) -> ClientBuilder {
     let patient = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
     let folder = another_name(folder.path(), number);
@@ -173,7 +173,7 @@ async fn a_damaged_file_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
+async fn without_the_folder_calls_go_on_and_leave_room_for_other_clients() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     fs::write(folder.path().join("file"), "").unwrap();
     let builder = Client::builder(server.url()).api_key(KEY);
@@ -181,7 +181,7 @@ async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
     let calls = (0..60).map(|_| client.pets().list().send());
     let start = Instant::now();
     let waits = join_all(calls).await.into_iter().map(|page| page.unwrap().meta().waited());
-    // With strangers at work the last requests of a minute are theirs.
+    // Other clients may use the key, so the last requests of a minute are left to them.
     assert!(waits.max().unwrap() > secs(59) && start.elapsed().as_secs() < 70);
 }
 
@@ -219,7 +219,7 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(start_paused = true)]
-async fn a_full_disk_is_no_obstacle_and_no_licence() {
+async fn with_a_full_disk_calls_go_on_and_leave_room_for_other_clients() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     process(server.url(), &folder, 0).build().unwrap().pets().list().await.unwrap();
     let path = file(&folder);
@@ -235,7 +235,7 @@ async fn a_full_disk_is_no_obstacle_and_no_licence() {
 #[tokio::test]
 #[ignore = "what the next test kills, as a process of its own"]
 #[expect(clippy::disallowed_methods, reason = "that test can tell it nothing in another way")]
-async fn a_process_with_a_request_under_way() {
+async fn a_process_with_a_request_in_flight() {
     let [Ok(base), Ok(folder)] = ["SHARED_BASE", "SHARED_FOLDER"].map(std::env::var) else {
         return;
     };
@@ -249,7 +249,7 @@ async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
     let server = Wire::of(vec![Act::Stall(vec![]), answer(200, &[], "[]")]);
     let (server, folder) = (server, TempDir::new().unwrap());
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "client::shared::a_process_with_a_request_under_way", "--ignored"])
+        .args(["--exact", "client::shared::a_process_with_a_request_in_flight", "--ignored"])
         .env("SHARED_BASE", server.base())
         .env("SHARED_FOLDER", folder.path())
         .stdout(Stdio::null())

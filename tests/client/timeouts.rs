@@ -55,7 +55,7 @@ async fn a_call_ends_after_its_time_however_many_attempts_remain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn does_not_wait_for_an_attempt_that_there_is_no_time_for() {
+async fn does_not_wait_for_an_attempt_beyond_the_deadline() {
     let server = Wire::start(|_| answer(500, &[], ""));
     let slow =
         builder(&server.base()).backoff(Backoff::new().initial(secs(1_000_000)).max(Duration::MAX));
@@ -122,7 +122,7 @@ async fn full() -> (String, TcpListener, Vec<TcpStream>) {
 }
 
 #[tokio::test]
-async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
+async fn a_connect_timeout_ends_before_anything_is_sent() {
     let (base, _listener, _held) = full().await;
     let client = builder(&base).connect_timeout(millis(30)).build().unwrap();
     let error = client.pets().create(&NewPet::new("a", 1)).options(&once()).await.unwrap_err();

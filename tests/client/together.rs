@@ -14,7 +14,7 @@ use super::kit::{http, key, millis, secs};
 use super::service::{MINUTE, Rules, Service, get, patient};
 use super::wire::{Act, Wire};
 
-/// A provider that is a closure; it is told whether a key was rejected.
+/// A provider that is a closure; its argument says whether a key was rejected.
 struct Provider<F>(F);
 
 impl<F, R> ApiKeyProvider for Provider<F>
