@@ -62,7 +62,7 @@ async fn killed_and_resumed(seed: usize, kills: usize) {
     let before = sent(&server);
     assert!(before.values().all(|times| *times == 1), "{before:?}");
 
-    // What is missing is what was under way when it was killed: at most four rows each time.
+    // Only rows in flight at a kill are missing: at most four each time.
     assert!(before.len() >= ROWS - 4 * kills, "{} of {ROWS}", before.len());
     // Which rows were created is found out, and only the others are sent.
     let checked = import(&server, &file, &["--unknown", "check", "--timeout", "1"]);

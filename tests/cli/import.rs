@@ -52,6 +52,13 @@ impl Scene {
         set(Petstore::at(&self.server, "import-key").home(folder)).run(&line).await
     }
 
+    /// Runs an import, and checks its summary and exit code.
+    pub(super) async fn expect(&self, line: &str, summary: [usize; 5], code: u8) -> Ran {
+        let ran = self.run(line).await;
+        assert_eq!((ran.summary(), ran.code), (summary, code), "{line}: {}", ran.stderr);
+        ran
+    }
+
     /// How many requests to add a pet the server had.
     pub(super) fn sent(&self) -> usize {
         self.server.requests(Operation::CreatePet).len()
@@ -67,7 +74,7 @@ impl Scene {
     }
 }
 
-/// So many rows, each with a name of its own.
+/// Returns rows with different names.
 pub(super) fn rows(count: usize) -> String {
     (1..=count).map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n")).collect()
 }
@@ -183,13 +190,12 @@ async fn writes_rejected_rows_with_the_reason() {
     "b
     b",2,400 bad_request: a fault that was set in this mock answers instead of the service
     "#);
-    // Mended, they can be imported.
-    let again = scene.run("pets import DIR/no.csv").await;
-    assert_eq!(again.summary(), [1, 1, 0, 0, 0], "{}", again.stderr);
+    // It can be imported.
+    scene.expect("pets import DIR/no.csv", [1, 1, 0, 0, 0], 0).await;
 }
 
 #[tokio::test]
-async fn a_row_of_unknown_fate_is_not_sent_again_by_itself() {
+async fn an_unknown_row_is_sent_again_only_on_request() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(4));
     let losing = scene.server.faults().on(Operation::CreatePet).nth(2).empty_reply();
@@ -203,22 +209,12 @@ async fn a_row_of_unknown_fate_is_not_sent_again_by_itself() {
     hint: `petstore pets import HOME/pets.ndjson --unknown check` finds out about the 1
     --- exit 8
     ");
-    assert_eq!((scene.sent(), scene.run("pets import DIR/pets.ndjson").await.code), (4, 8));
-    assert_eq!(scene.sent(), 4);
-    let skipped = scene.run("pets import DIR/pets.ndjson --unknown skip").await;
-    assert_eq!((skipped.summary(), skipped.code), ([4, 3, 0, 1, 0], 8));
-    assert_eq!(scene.sent(), 4);
-}
-
-#[tokio::test]
-async fn a_row_of_unknown_fate_is_sent_again_where_that_is_wanted() {
-    let scene = Scene::new().await;
-    scene.write("pets.ndjson", &rows(4));
-    let losing = scene.server.faults().on(Operation::CreatePet).nth(2).empty_reply();
-    assert_eq!(scene.run("pets import DIR/pets.ndjson --concurrency 1").await.code, 8);
     drop(losing);
-    let retried = scene.run("pets import DIR/pets.ndjson --unknown retry").await;
-    assert_eq!((retried.summary(), retried.code), ([4, 4, 0, 0, 0], 0));
+    for line in ["pets import DIR/pets.ndjson", "pets import DIR/pets.ndjson --unknown skip"] {
+        scene.expect(line, [4, 3, 0, 1, 0], 8).await;
+        assert_eq!(scene.sent(), 4);
+    }
+    scene.expect("pets import DIR/pets.ndjson --unknown retry", [4, 4, 0, 0, 0], 0).await;
     assert_eq!(scene.sent(), 5);
 }
 
@@ -226,13 +222,12 @@ async fn a_row_of_unknown_fate_is_sent_again_where_that_is_wanted() {
 async fn stops_at_a_limit_that_is_too_far_off_and_goes_on_after_it() {
     let scene = Scene::at(Clock::runtime(noon()), Plan::Free).await;
     scene.write("pets.ndjson", &rows(100));
-    let ran = scene.run("pets import DIR/pets.ndjson --max-wait 0").await;
-    assert_eq!((ran.summary(), ran.code), ([100, 60, 0, 0, 40], 7), "{}", ran.stderr);
+    let import = "pets import DIR/pets.ndjson --max-wait 0";
+    let ran = scene.expect(import, [100, 60, 0, 0, 40], 7).await;
     let hint = "hint: run the command again then, or now with `--max-wait 1m`";
     assert!(ran.stderr.contains(hint), "{}", ran.stderr);
     tokio::time::sleep(Duration::from_secs(60)).await;
-    let ran = scene.run("pets import DIR/pets.ndjson --max-wait 0").await;
-    assert_eq!((ran.summary(), ran.code), ([100, 100, 0, 0, 0], 0), "{}", ran.stderr);
+    scene.expect(import, [100, 100, 0, 0, 0], 0).await;
     assert_eq!(scene.sent(), 100);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(scene.names().await, all(100));
@@ -246,8 +241,7 @@ async fn stops_where_the_service_is_gone_and_goes_on_when_it_is_back() {
     let down = format!("http://{nobody}/v1");
     let journal = "--journal DIR/j --concurrency 2";
     let line = format!("pets import DIR/pets.ndjson {journal} --base-url {down}");
-    let ran = scene.run(&line).await;
-    assert_eq!((ran.summary(), ran.code), ([30, 0, 0, 0, 30], 6), "{}", ran.stderr);
+    scene.expect(&line, [30, 0, 0, 0, 30], 6).await;
     // It is another service as far as the journal knows.
     let ran = scene.run(&format!("pets import DIR/pets.ndjson {journal}")).await;
     assert!(ran.stderr.contains(" was imported to http://"), "{}", ran.stderr);
@@ -305,8 +299,7 @@ async fn a_rejected_row_may_be_corrected_in_place() {
     assert_eq!(scene.run("pets import DIR/pets.csv --concurrency 1").await.code, 8);
     drop(refusing);
     scene.write("pets.csv", "name,categoryId\na,1\nB,2\nc,3\n");
-    let ran = scene.run("pets import DIR/pets.csv").await;
-    assert_eq!((ran.summary(), ran.code), ([3, 3, 0, 0, 0], 0), "{}", ran.stderr);
+    scene.expect("pets import DIR/pets.csv", [3, 3, 0, 0, 0], 0).await;
     assert_eq!((scene.names().await, scene.sent()), (vec!["B".into(), "a".into(), "c".into()], 4));
 }
 
@@ -357,24 +350,20 @@ async fn finds_out_which_rows_without_a_response_were_created() {
 }
 
 #[tokio::test]
-async fn a_second_import_of_the_same_file_is_told_of_the_first() {
+async fn a_journal_that_is_in_use_or_another_file_stops_the_import() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(2));
     let journal = std::fs::File::create(scene.path("pets.ndjson.petstore-journal")).unwrap();
     journal.lock().unwrap();
-    let ran = scene.run("pets import DIR/pets.ndjson").await;
-    assert!(ran.stderr.contains("another process is importing "), "{}", ran.stderr);
-    assert_eq!((ran.code, scene.sent()), (2, 0));
-}
-
-#[tokio::test]
-async fn a_foreign_file_is_not_overwritten() {
-    let scene = Scene::new().await;
-    scene.write("pets.ndjson", &rows(2));
     scene.write("letter", "Dear Ada,\nthe second line");
-    let ran = scene.run("pets import DIR/pets.ndjson --journal DIR/letter").await;
-    assert!(ran.stderr.contains("is not a journal of an import"), "{}", ran.stderr);
-    assert_eq!((ran.code, scene.sent()), (2, 0));
+    for (line, problem) in [
+        ("pets import DIR/pets.ndjson", "another process is importing "),
+        ("pets import DIR/pets.ndjson --journal DIR/letter", "is not a journal of an import"),
+    ] {
+        let ran = scene.run(line).await;
+        assert!(ran.stderr.contains(problem), "{}", ran.stderr);
+        assert_eq!((ran.code, scene.sent()), (2, 0));
+    }
     assert_eq!(scene.read("letter"), "Dear Ada,\nthe second line");
 }
 
@@ -389,15 +378,10 @@ async fn a_dry_run_needs_neither_a_key_nor_a_network() {
 }
 
 #[tokio::test]
-async fn an_input_without_rows_is_told_of() {
-    let ran = Scene::new().await.run("pets import").await;
-    assert!(ran.stderr.contains("note: standard input has no rows\n"), "{}", ran.stderr);
-    assert_eq!((ran.summary(), ran.code), ([0, 0, 0, 0, 0], 0));
-}
-
-#[tokio::test]
-async fn a_key_that_is_refused_stops_it_at_once() {
+async fn a_key_that_is_refused_or_an_input_without_rows_ends_it_at_once() {
     let scene = Scene::new().await;
+    let ran = scene.expect("pets import", [0, 0, 0, 0, 0], 0).await;
+    assert!(ran.stderr.contains("note: standard input has no rows\n"), "{}", ran.stderr);
     scene.write("pets.ndjson", &rows(30));
     let line = format!("pets import {} --concurrency 1", scene.path("pets.ndjson"));
     let ran = Petstore::at(&scene.server, "wrong-key").run(&line).await;

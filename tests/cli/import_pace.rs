@@ -19,7 +19,7 @@ async fn takes_no_longer_than_the_quota_asks_for() {
     let ideal = Duration::from_secs(240);
     assert!(took >= ideal && took.as_secs_f64() <= ideal.as_secs_f64() / 0.99, "{took:?}");
     assert_eq!(scene.sent(), 290);
-    // A script is told of each wait, once.
+    // A script sees one note for each wait.
     assert_eq!(
         ran.stderr.matches("minute quota used up; continues in ").count(),
         4,

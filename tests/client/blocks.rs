@@ -1,28 +1,28 @@
-//! A block outlives the client that learned of it, and no block lasts for ever.
+//! A 429 blocks all calls with the key, also those of later clients, and no block lasts for ever.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::auth::ApiKeyProvider;
-use petstore_client::{ApiKey, BoxError, Client};
+use petstore_client::{ApiKey, BoxError, Client, NewPet};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::kit::{answer, builder, http, key, no_pets};
+use super::kit::{REX, answer, builder, client, http, key, millis, no_pets, once, secs};
 use super::service::{get, impatient, patient, within};
 use super::wire::{Act, Seen, Wire};
 
-const LIMIT: Duration = Duration::from_secs(10);
-const HOUR: Duration = Duration::from_secs(3_600);
+const LIMIT: Duration = secs(10);
+const HOUR: Duration = secs(3_600);
 /// A block that is longer is asked about again after this.
-const LONGEST_BLOCK: Duration = Duration::from_secs(25 * 3_600);
+const LONGEST_BLOCK: Duration = secs(25 * 3_600);
 const FOR_YEARS: (&str, &str) = ("Retry-After", "99999999");
 
 /// Starts a service that asks for a wait of 30 s until that has passed.
 fn blocked() -> Wire {
     let start = Instant::now();
     let refuse = move |_: &Seen| {
-        let left = Duration::from_secs(30).saturating_sub(start.elapsed());
+        let left = secs(30).saturating_sub(start.elapsed());
         match left.as_millis().div_ceil(1_000) {
             0 => no_pets(),
             seconds => answer(429, &[("Retry-After", &seconds.to_string())], ""),
@@ -37,17 +37,17 @@ async fn calls(client: &Client, tasks: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_built_for_each_request_obeys_what_earlier_ones_were_told() {
+async fn a_client_built_for_each_request_obeys_the_429_of_an_earlier_one() {
     for tasks in [1, 16, 64] {
         let server = blocked();
         for _ in 0..29 {
             let client = impatient(&server.base()).build().unwrap();
             calls(&client, tasks).await;
             drop(client);
-            sleep(Duration::from_secs(1)).await;
+            sleep(secs(1)).await;
         }
         assert_eq!(server.count(), 1, "{tasks} tasks: each further request may get the key banned");
-        sleep(Duration::from_secs(5)).await;
+        sleep(secs(5)).await;
         let client = impatient(&server.base()).build().unwrap();
         timeout(LIMIT, get(&client)).await.unwrap().unwrap();
     }
@@ -74,7 +74,7 @@ async fn two_keys_in_turn_are_each_sent_once_while_both_are_blocked() {
         let client = client.build().unwrap();
         for _ in 0..29 {
             calls(&client, tasks).await;
-            sleep(Duration::from_secs(1)).await;
+            sleep(secs(1)).await;
         }
         let sent = server.seen();
         let keys: Vec<_> = sent.iter().map(|seen| seen.header("authorization").unwrap()).collect();
@@ -89,7 +89,7 @@ async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
     for tasks in [1, 16, 64] {
         let server = Wire::of(vec![
             answer(429, &[FOR_YEARS], ""),
-            Act::Later(Duration::from_secs(2), http(200, &[], "[]")),
+            Act::Later(secs(2), http(200, &[], "[]")),
             no_pets(),
         ]);
         let client = impatient(&server.base()).build().unwrap();
@@ -100,13 +100,13 @@ async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
             calls(&client, tasks).await;
         }
         assert_eq!(server.count(), 1, "nothing is sent within a day");
-        sleep(LONGEST_BLOCK + Duration::from_secs(60) - start.elapsed()).await;
+        sleep(LONGEST_BLOCK + secs(60) - start.elapsed()).await;
         // These may wait for one another.
         let client = patient(&server.base()).build().unwrap();
         let calls = join_all((0..tasks).map(|_| get(&client)));
         within(&client, LIMIT, calls).await.into_iter().for_each(|call| call.unwrap());
         let seen = server.seen();
-        let response = seen[1].at + Duration::from_secs(2);
+        let response = seen[1].at + secs(2);
         assert!(seen[2..].iter().all(|seen| seen.at >= response), "one request goes first");
     }
 }
@@ -131,14 +131,119 @@ async fn a_503_with_retry_after_delays_its_own_call_alone() {
             let server = Wire::of(vec![answer(503, &[("Retry-After", wait)], ""), no_pets()]);
             let client = builder(&server.base()).build().unwrap();
             let told = tokio::spawn(get(&client));
-            sleep(Duration::from_millis(100)).await;
+            sleep(millis(100)).await;
             let others = join_all((0..tasks).map(|_| get(&client)));
-            for call in within(&client, Duration::from_secs(5), others).await {
+            for call in within(&client, secs(5), others).await {
                 let failed = call.err().map(|error| error.to_string());
                 assert_eq!(failed, None, "after a 503 with `Retry-After: {wait}`");
             }
-            let told = timeout(Duration::from_secs(60), told).await.unwrap().unwrap();
+            let told = timeout(secs(60), told).await.unwrap().unwrap();
             assert_eq!(told.is_ok(), wait == "30", "{told:?}");
         }
     }
+}
+
+/// Starts a server that refuses the first request, and a client that has received that 429.
+async fn refused() -> (Wire, Client, Instant) {
+    let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), no_pets()]);
+    let client = client(&server.base());
+    client.pets().list().options(&once()).await.unwrap_err();
+    (server, client, Instant::now())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_that_one_task_received_holds_back_all_clones() {
+    let (server, client, told) = refused().await;
+    let tasks: Vec<_> = (0..10)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.pets().list().await.unwrap() })
+        })
+        .collect();
+    for task in tasks {
+        let page = task.await.unwrap();
+        assert_eq!(page.meta().attempts(), 1, "waiting at the gate is no attempt");
+        assert!(page.meta().waited() >= secs(29), "{:?}", page.meta().waited());
+    }
+    for seen in &server.seen()[1..] {
+        assert!(seen.at - told >= millis(29_990), "{:?}", seen.at - told);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_operation_and_a_post_are_held_back_as_well() {
+    let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), answer(201, &[], REX)]);
+    let client = client(&server.base());
+    client.store().orders().options(&once()).await.unwrap_err();
+    let pet = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
+    assert!(pet.meta().waited() >= secs(29));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
+    // After a refusal one request goes ahead and asks; it is refused again, for longer.
+    let server = Wire::of(vec![
+        answer(429, &[("Retry-After", "10")], ""),
+        Act::Later(secs(5), http(429, &[("Retry-After", "40")], "")),
+        no_pets(),
+    ]);
+    let client = client(&server.base());
+    let start = Instant::now();
+    let (one, two) = tokio::join!(client.pets().list().send(), client.pets().list().send());
+    assert_eq!((one.unwrap().meta().attempts(), two.unwrap().meta().attempts()), (3, 1));
+    for seen in &server.seen()[2..] {
+        assert!(seen.at - start >= secs(55), "{:?}", seen.at - start);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_client_is_blocked_with_the_same_key_only() {
+    let (server, _told, told) = refused().await;
+    let other = Client::builder(server.base()).api_key("another-key").build().unwrap();
+    assert!(other.pets().list().await.unwrap().meta().waited().is_zero());
+    let same = client(&server.base()).pets().list().await.unwrap();
+    assert!(same.meta().waited() >= secs(29), "{:?}", same.meta().waited());
+    assert!(server.seen()[2].at - told >= millis(29_990));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_while_held_back_sends_nothing() {
+    let (server, client, _) = refused().await;
+    let call = client.pets().list();
+    tokio::time::timeout(secs(5), call.send()).await.unwrap_err();
+    tokio::time::advance(secs(60)).await;
+    assert_eq!(server.count(), 1);
+    client.pets().list().await.unwrap();
+    assert_eq!(server.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_behind_one_that_hangs_keeps_its_own_time_limit() {
+    let server = Wire::start(|_| Act::Stall(vec![]));
+    let client = client(&server.base());
+    let hanging = tokio::spawn({
+        let client = client.clone();
+        async move { client.pets().list().await }
+    });
+    tokio::time::sleep(secs(1)).await;
+    let start = Instant::now();
+    let error = client.pets().list().timeout(secs(5)).await.unwrap_err();
+    assert!(error.is_timeout() && error.attempts() == 0, "{error}");
+    assert!(start.elapsed() < secs(6), "{:?}", start.elapsed());
+    hanging.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_behind_own_requests_is_not_counted_against_max_wait() {
+    let server = Wire::of(vec![
+        Act::Later(secs(20), http(200, &[], "[]")),
+        answer(429, &[("Retry-After", "5")], ""),
+        no_pets(),
+    ]);
+    let client = client(&server.base());
+    let calls = [(); 2].map(|()| client.pets().list().max_wait(secs(10)).send());
+    for page in futures_util::future::join_all(calls).await {
+        page.unwrap();
+    }
+    assert_eq!(server.seen().len(), 3);
 }

@@ -1,12 +1,12 @@
-//! The end of an operation: as data on each response, and told once.
+//! Deprecation of an operation: data on each response, and one warning.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use petstore_client::events::Event;
 use petstore_client::{Client, Method};
 
-use super::kit::{REX, answer, builder, client};
+use super::kit::{REX, answer, builder, client, secs};
 use super::logs::Logs;
 use super::wire::Wire;
 
@@ -14,7 +14,7 @@ use super::wire::Wire;
 const REMOVAL: u64 = 1_922_659_200;
 
 fn at(seconds: u64) -> Option<SystemTime> {
-    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+    Some(SystemTime::UNIX_EPOCH + secs(seconds))
 }
 
 fn saying(headers: &[(&'static str, &'static str)]) -> Wire {
@@ -129,7 +129,7 @@ async fn a_hook_may_use_the_client_itself() {
 }
 
 #[tokio::test]
-async fn that_there_is_no_such_pet_does_not_hide_the_end_of_the_operation() {
+async fn a_404_still_carries_the_deprecation() {
     let sunset = [("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")];
     let server = Wire::start(move |_| answer(404, &sunset, ""));
     let heard = Arc::new(Mutex::new(Vec::new()));

@@ -1,7 +1,7 @@
 //! The client against a service on which things go wrong: every fault of the mock, and what becomes of
 //! a GET and of a POST.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use http::HeaderValue;
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
@@ -10,11 +10,11 @@ use petstore_mock::{
 };
 use tokio::time::Instant;
 
-use super::kit::{builder, key};
+use super::kit::{builder, key, secs};
 
 /// A mock with one pet, whose time follows the runtime's.
 async fn mock() -> MockServer {
-    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    let start = SystemTime::UNIX_EPOCH + secs(1_800_000_000);
     let builder = MockServer::builder().clock(Clock::runtime(start));
     let builder = builder.key(key(), Plan::default_enterprise());
     builder.seed(Seed::new().pet(SeedPet::new("Rex", 7))).start().await.unwrap()
@@ -40,7 +40,7 @@ fn losses() -> Vec<Effect> {
         Effect::hang(),
         Effect::stall_after(0),
         Effect::stall_after(3),
-        Effect::delay(Duration::from_secs(86_400)),
+        Effect::delay(secs(86_400)),
         Effect::bandwidth(1),
         Effect::status(408),
         Effect::status(500),
@@ -135,11 +135,11 @@ async fn headers_that_are_off_do_not_keep_a_page_from_being_read() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_is_waited_for_within_the_time_that_was_given() {
     let server = mock().await;
-    let _slow = server.faults().on_all().apply(Effect::trickle(20, Duration::from_secs(1)));
-    let options = RequestOptions::new().attempt_timeout(Duration::from_secs(300));
-    let options = options.timeout(Duration::from_secs(600));
+    let _slow = server.faults().on_all().apply(Effect::trickle(20, secs(1)));
+    let options = RequestOptions::new().attempt_timeout(secs(300));
+    let options = options.timeout(secs(600));
     let began = Instant::now();
     let page = client(&server).pets().list().options(&options).await.unwrap();
     assert_eq!((page.meta().attempts(), page.len()), (1, 1));
-    assert!(began.elapsed() >= Duration::from_secs(10), "more than 200 bytes, 20 a second");
+    assert!(began.elapsed() >= secs(10), "more than 200 bytes, 20 a second");
 }

@@ -1,11 +1,16 @@
-//! Futures and streams that can be moved, shared and dropped.
+//! Futures, streams and types that can be moved, shared and dropped.
 
-use std::time::Duration;
+use std::fmt::Debug;
 
-use futures_util::StreamExt as _;
-use petstore_client::NewPet;
+use futures_util::{Stream, StreamExt as _};
+use petstore_client::operations::{Call, CallFuture, ListPets, Pets, RawRequest, Store};
+use petstore_client::rate_limit::RateLimits;
+use petstore_client::{
+    ApiKey, Bytes, Client, ClientBuilder, Error, ErrorKind, Items, NewPet, Page, Pages, Pet,
+    RequestOptions, Response, ResponseMeta,
+};
 
-use super::kit::{REX, answer, client, no_pets};
+use super::kit::{REX, answer, client, no_pets, secs};
 use super::wire::{Act, Wire};
 
 #[tokio::test]
@@ -31,7 +36,7 @@ async fn a_call_that_is_dropped_at_any_point_leaves_the_client_working() {
         let server = Wire::of(vec![Act::Stall(stall.to_vec()), no_pets()]);
         let client = client(&server.base());
         let call = client.pets().list().send();
-        tokio::time::timeout(Duration::from_secs(1), call).await.unwrap_err();
+        tokio::time::timeout(secs(1), call).await.unwrap_err();
         client.pets().list().await.unwrap();
         assert_eq!(server.count(), 2);
     }
@@ -69,4 +74,45 @@ async fn connections_are_kept_and_shared() {
         }
     };
     tokio::join!(serve, calls);
+}
+
+fn shared<T: Send + Sync + Unpin + Debug + 'static>() {}
+fn sent<T: Send + Unpin + Debug + 'static>() {}
+fn cloned<T: Clone>() {}
+fn stream<T: Stream>() {}
+fn future<T: Future>() {}
+
+#[test]
+fn every_type_may_cross_threads_and_none_borrows() {
+    shared::<Client>();
+    shared::<ApiKey>();
+    shared::<Error>();
+    shared::<Pets>();
+    shared::<Store>();
+    shared::<Call<Pet>>();
+    shared::<ListPets>();
+    shared::<RawRequest>();
+    shared::<Response<Pet>>();
+    shared::<ResponseMeta>();
+    shared::<Page<Pet>>();
+    shared::<RateLimits>();
+    shared::<RequestOptions>();
+    sent::<ClientBuilder>();
+    sent::<CallFuture<Pet>>();
+    sent::<CallFuture<Page<Pet>>>();
+    sent::<Pages<Page<Pet>>>();
+    sent::<Pages<Bytes>>();
+    sent::<Items<Pet>>();
+    cloned::<(Client, Pets, Store, ListPets, ApiKey, ErrorKind, NewPet, Response<Pet>)>();
+    future::<CallFuture<Bytes>>();
+    stream::<Pages<Bytes>>();
+    stream::<Items<Pet>>();
+}
+
+/// An error is one word, so that a `Result` is as large as its value.
+#[test]
+fn errors_and_futures_are_small() {
+    assert_eq!(size_of::<Error>(), size_of::<usize>());
+    assert_eq!(size_of::<CallFuture<Page<Pet>>>(), 3 * size_of::<usize>());
+    assert!(size_of::<Client>() <= 128, "{}", size_of::<Client>());
 }

@@ -1,13 +1,16 @@
-//! Keys from a provider: asked before every request, and once more after a 401.
+//! Keys from a provider: requested before each request, and once more after a 401.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use petstore_client::auth::{ApiKeyProvider, CachingProvider, provider_fn};
 use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet, RequestOptions};
+use tokio::time::timeout;
 
-use super::kit::{REX, answer, builder, no_pets};
+use super::kit::{REX, answer, builder, http, key, millis, no_pets, secs};
+use super::service::{get, patient};
 use super::wire::{Act, Seen, Wire};
 
 /// Hands out these keys in turn, the last one for ever, and records what it is asked.
@@ -95,8 +98,7 @@ async fn asks_again_only_once_a_call() {
 async fn the_refused_attempt_does_not_count_against_the_limit() {
     let acts = vec![unauthorized(), answer(500, &[], ""), no_pets()];
     let (server, client, _keys) = set_up(&["old", "new"], acts);
-    let two = RequestOptions::new().max_attempts(2);
-    let page = client.pets().list().options(&two).await.unwrap();
+    let page = client.pets().list().max_attempts(2).await.unwrap();
     assert_eq!(page.meta().attempts(), 3);
     assert_eq!(sent(&server), ["old", "new", "new"]);
 }
@@ -111,7 +113,7 @@ async fn an_error_of_the_provider_ends_the_call_and_is_its_source() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_sent_is_told_without_repeating_it() {
+async fn the_error_of_a_key_that_cannot_be_sent_does_not_repeat_it() {
     let (server, client, _keys) = set_up(&["s3cret\n"], vec![no_pets()]);
     let error = client.pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
@@ -124,7 +126,7 @@ struct Slow;
 
 impl ApiKeyProvider for Slow {
     async fn api_key(&self, _: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-        tokio::time::sleep(Duration::from_secs(10)).await;
+        tokio::time::sleep(secs(10)).await;
         Ok(ApiKey::new("slow"))
     }
 }
@@ -134,21 +136,21 @@ async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
     let server = Wire::of(vec![answer(429, &[("Retry-After", "60")], ""), no_pets()]);
     let client = builder(&server.base()).api_key_provider(Slow).build().unwrap();
     let second = async {
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        tokio::time::sleep(secs(5)).await;
         client.pets().list().await.unwrap();
     };
     let (first, ()) = tokio::join!(client.pets().list().send(), second);
     first.unwrap();
     for seen in &server.seen()[1..] {
         let pause = seen.at - server.seen()[0].at;
-        assert!(pause >= Duration::from_secs(60), "{pause:?}");
+        assert!(pause >= secs(60), "{pause:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_hangs_is_given_up_with_the_call() {
     let (server, client, _keys) = set_up(&["hang"], vec![no_pets()]);
-    let short = RequestOptions::new().timeout(Duration::from_secs(7));
+    let short = RequestOptions::new().timeout(secs(7));
     let error = client.pets().list().options(&short).await.unwrap_err();
     assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (0, 0));
@@ -173,7 +175,7 @@ fn slow(asked: &Arc<AtomicUsize>) -> impl ApiKeyProvider + use<> {
     provider_fn(move |rejected: Option<ApiKey>| {
         let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
         async move {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(millis(50)).await;
             assert!(rejected.is_none_or(|key| key == ApiKey::new("key-1")));
             Ok(ApiKey::new(format!("key-{number}")))
         }
@@ -184,12 +186,12 @@ fn slow(asked: &Arc<AtomicUsize>) -> impl ApiKeyProvider + use<> {
 async fn a_cached_key_is_kept_for_its_time_and_asked_for_by_one_call() {
     let server = Wire::start(|_| no_pets());
     let asked = Arc::new(AtomicUsize::new(0));
-    let keys = Arc::new(CachingProvider::new(slow(&asked), Duration::from_secs(60)));
+    let keys = Arc::new(CachingProvider::new(slow(&asked), secs(60)));
     let client = builder(&server.base()).api_key_provider(Arc::clone(&keys)).build().unwrap();
     let list = || async { client.pets().list().await.unwrap() };
     tokio::join!(list(), list(), list());
     assert_eq!((asked.load(Ordering::Relaxed), sent(&server)[2].as_str()), (1, "key-1"));
-    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::advance(secs(61)).await;
     list().await;
     assert_eq!(sent(&server)[3], "key-2");
     keys.invalidate();
@@ -205,7 +207,7 @@ async fn a_cached_key_that_is_rejected_is_replaced_at_once() {
         _ => no_pets(),
     });
     let asked = Arc::new(AtomicUsize::new(0));
-    let keys = CachingProvider::new(slow(&asked), Duration::from_secs(60));
+    let keys = CachingProvider::new(slow(&asked), secs(60));
     let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
     assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 2);
     assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 1);
@@ -218,4 +220,77 @@ async fn a_key_alone_is_a_provider_too() {
     let client = builder(&server.base()).api_key_provider(ApiKey::new("alone")).build().unwrap();
     client.pets().list().await.unwrap();
     assert_eq!(sent(&server), ["alone"]);
+}
+
+const TASKS: usize = 50;
+
+/// Hands out the key in force, and takes some time to fetch the next one.
+#[derive(Clone)]
+struct Vault {
+    issued: Arc<Mutex<ApiKey>>,
+    refreshes: Arc<AtomicUsize>,
+    delay: Duration,
+}
+
+impl ApiKeyProvider for Vault {
+    async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        if rejected.is_some() {
+            let number = self.refreshes.fetch_add(1, Ordering::Relaxed) + 1;
+            tokio::time::sleep(self.delay).await;
+            // A vault may issue another key each time it is asked.
+            *self.issued.lock().unwrap() = ApiKey::new(format!("new-{number}"));
+        }
+        Ok(self.issued.lock().unwrap().clone())
+    }
+}
+
+/// Responds after 100 ms; accepts the old key for the first requests only.
+fn start(accepted: usize) -> Wire {
+    let mut seen_old = 0;
+    Wire::reading(move |seen: &Seen| {
+        let old = seen.header("authorization").unwrap().contains("old");
+        seen_old += usize::from(old);
+        let status = if old && seen_old > accepted { 401 } else { 200 };
+        Act::Later(millis(100), http(status, &[], "[]"))
+    })
+}
+
+fn sent_with_the_old_key(server: &Wire) -> usize {
+    let old = |seen: &&Seen| seen.header("authorization").unwrap().contains("old");
+    server.seen().iter().filter(old).count()
+}
+
+async fn rotate(delay: Duration) {
+    let server = start(100);
+    let vault = Vault {
+        issued: Arc::new(Mutex::new(ApiKey::new(format!("old-{}", key())))),
+        refreshes: Arc::default(),
+        delay,
+    };
+    let client = patient(&server.base()).api_key_provider(vault.clone()).build().unwrap();
+    let task = || {
+        let client = client.clone();
+        tokio::spawn(async move {
+            for _ in 0..10 {
+                get(&client).await?;
+            }
+            Ok::<_, petstore_client::Error>(())
+        })
+    };
+    let tasks: Vec<_> = (0..TASKS).map(|_| task()).collect();
+    let done = timeout(secs(60), join_all(tasks)).await.unwrap();
+    let failed = done.into_iter().filter_map(|task| task.unwrap().err());
+    let failed: Vec<_> = failed.map(|error| error.to_string()).collect();
+    assert!(failed.is_empty(), "{} tasks fail: {}", failed.len(), failed[0]);
+    let (refreshes, old) =
+        (vault.refreshes.load(Ordering::Relaxed), sent_with_the_old_key(&server));
+    assert_eq!(refreshes, 1, "with {old} requests of the old key");
+    // Those in flight, no more: a task that learns of the new key does not try the old one again.
+    assert!(old <= 100 + TASKS, "{old} requests with the old key");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_refused_to_50_tasks_is_refreshed_once_however_long_it_takes() {
+    rotate(Duration::ZERO).await;
+    rotate(secs(1)).await;
 }

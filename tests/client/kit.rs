@@ -8,13 +8,21 @@ use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
 
 use super::wire::Act;
 
+pub(super) const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(super) const fn millis(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
 pub(super) const KEY: &str = "k3y-of-these-tests";
 pub(super) const REX: &str = r#"{"id":1,"name":"Rex","categoryId":7,"status":"available"}"#;
 /// `Date` of the answers that carry one: months away from this machine's clock.
 pub(super) const DATE: &str = "Fri, 15 Jan 2027 08:00:00 GMT";
 
 /// Returns the key of the test that runs: ports are used again, and with one key for all, a client
-/// could meet the gate of another test's.
+/// could share the rate limiter of another test.
 pub(super) fn key() -> String {
     format!("{KEY}-{}", std::thread::current().name().unwrap_or_default())
 }

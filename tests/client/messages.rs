@@ -86,8 +86,7 @@ async fn what_the_service_answers() {
 
 async fn refused(headers: &'static [(&'static str, &'static str)], status: u16) -> Error {
     let server = Wire::start(move |_| answer(status, headers, ""));
-    let short = RequestOptions::new().max_wait(Duration::from_secs(20));
-    client(&server.base()).pets().list().options(&short).await.unwrap_err()
+    client(&server.base()).pets().list().max_wait(Duration::from_secs(20)).await.unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]

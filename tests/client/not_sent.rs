@@ -10,12 +10,12 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use super::kit::{REX, answer, builder, http};
+use super::kit::{REX, answer, builder, http, millis, secs};
 use super::service::get;
 use super::wire::{Act, Wire};
 
-const LIMIT: Duration = Duration::from_secs(20);
-const ATTEMPT: Duration = Duration::from_millis(300);
+const LIMIT: Duration = secs(20);
+const ATTEMPT: Duration = millis(300);
 
 /// A listener that does not accept, and the connections that fill its backlog.
 struct Full {
@@ -119,14 +119,14 @@ async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_
             }
             gets += 1;
             let wait = if gets == 2 { 300 } else { 0 };
-            Act::Later(Duration::from_millis(wait), http(200, &[], "[]"))
+            Act::Later(millis(wait), http(200, &[], "[]"))
         });
         // Only the first connection is accepted: the others stall once the backlog is full.
         let listener = small_backlog();
         let base = format!("http://{}/v1", listener.local_addr().unwrap());
         let client = builder(&base)
-            .connect_timeout(Duration::from_millis(500))
-            .attempt_timeout(Duration::from_secs(1))
+            .connect_timeout(millis(500))
+            .attempt_timeout(secs(1))
             .max_attempts(attempts)
             .build()
             .unwrap();
@@ -142,7 +142,7 @@ async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_
         listed.unwrap();
         let _waiting = fill(&listener).await;
         let holds_the_connection = tokio::spawn(get(&client));
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(millis(100)).await;
         let error = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
         holds_the_connection.await.unwrap().unwrap();
         assert!(error.may_have_been_processed(), "{error}");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::kit::{millis, secs};
 use super::service::{
     Clock, Counts, Fault, MINUTE, Rules, Service, Shown, get, keep_busy, patient, work,
 };
@@ -38,8 +39,8 @@ async fn recovers(status: u16, latency: Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn a_503_or_an_unforeseen_429_slows_a_key_for_two_windows_at_most() {
-    recovers(503, Duration::from_millis(400)).await;
-    recovers(429, Duration::from_millis(400)).await;
+    recovers(503, millis(400)).await;
+    recovers(429, millis(400)).await;
 }
 
 /// Five windows of a service that does not show its minute quota. With 65 a minute, one probe and
@@ -76,7 +77,7 @@ async fn a_plan_of_a_million_a_minute_lets_1024_calls_go_at_once() {
     let client = patient(&service.base()).build().unwrap();
     timeout(MINUTE, get(&client)).await.unwrap().unwrap();
     let before = service.counts().total();
-    timeout(MINUTE, keep_busy(&client, TASKS, Duration::from_secs(SECONDS))).await.unwrap();
+    timeout(MINUTE, keep_busy(&client, TASKS, secs(SECONDS))).await.unwrap();
     let done = service.counts().total() - before;
     // A response takes 100 ms.
     let possible = TASKS as u64 * 10 * SECONDS;
@@ -85,13 +86,13 @@ async fn a_plan_of_a_million_a_minute_lets_1024_calls_go_at_once() {
 
 /// 300 requests at 60 a minute, from the start of a window.
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_is_off_and_not_told_costs_no_window() {
+async fn a_clock_that_is_off_and_not_sent_costs_no_window() {
     let mut slow = Vec::new();
     for (ahead, tasks) in [3_600, -3_600, 30, -30]
         .into_iter()
         .flat_map(|ahead| [1, 16, 64].map(|tasks| (ahead, tasks)))
     {
-        let latency = Duration::from_millis(50);
+        let latency = millis(50);
         let rules = Rules { clock: Clock::Undated(ahead), latency, ..Rules::per_minute(60) };
         let service = Service::start(rules);
         let client = patient(&service.base()).build().unwrap();

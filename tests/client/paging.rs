@@ -1,7 +1,7 @@
 //! Pages: `Link: …; rel="next"` followed wherever it is well meant.
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{Client, Error, ErrorKind, More, PetStatus, RequestOptions};
+use petstore_client::{Client, Error, ErrorKind, More, PetStatus};
 use tokio::net::TcpListener;
 
 use super::kit::{answer, builder, client};
@@ -95,8 +95,7 @@ async fn each_page_is_retried_and_limited_like_any_call() {
         answer(500, &[], ""),
     ]);
     let client = client(&server.base());
-    let two = RequestOptions::new().max_attempts(2);
-    let mut pages = client.pets().list().limit(2).options(&two).pages();
+    let mut pages = client.pets().list().limit(2).max_attempts(2).pages();
     assert_eq!(pages.try_next().await.unwrap().unwrap().meta().attempts(), 1);
     assert_eq!(pages.try_next().await.unwrap().unwrap().meta().attempts(), 2);
     let error = pages.try_next().await.unwrap_err();

@@ -58,7 +58,7 @@ async fn the_key_never_goes_to_another_origin() {
 }
 
 #[tokio::test]
-async fn the_same_host_with_credentials_of_its_own_is_another_place() {
+async fn the_same_host_with_credentials_is_another_origin() {
     for user in ["me", "me:pw", ":pw"] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

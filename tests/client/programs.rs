@@ -12,14 +12,14 @@ use petstore_client::events::{Event, Waiting};
 use petstore_client::rate_limit::WaitReason;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::kit::{builder, http};
+use super::kit::{builder, http, millis, secs};
 use super::service::{MINUTE, OwnedCall, Rules, Service, get, patient, poll_once, within, work};
 use super::wire::{Act, Wire};
 
 const TASKS: [usize; 4] = [1, 16, 64, 256];
 
 /// What calls need beyond the windows that the quota asks for.
-const SLACK: Duration = Duration::from_secs(10);
+const SLACK: Duration = secs(10);
 
 /// Returns how long so many requests take at least, slack included.
 fn windows_for(requests: usize, per_minute: u64) -> Duration {
@@ -54,7 +54,7 @@ async fn a_call_that_a_select_leaves_behind_does_not_delay_others() {
         tokio::select! {
             biased;
             done = &mut kept => panic!("{done:?} before the service responds"),
-            () = sleep(Duration::from_millis(10)) => others(&client, tasks).await,
+            () = sleep(millis(10)) => others(&client, tasks).await,
         }
         timeout(SLACK, kept).await.unwrap().unwrap();
     }
@@ -89,7 +89,7 @@ async fn a_buffered_stream_may_await_calls_in_its_loop() {
             }
         };
         // The calls in the loop go one after another, at 100 ms each.
-        let limit = windows_for(2 * pairs, per_minute) + Duration::from_secs(per_minute) / 10;
+        let limit = windows_for(2 * pairs, per_minute) + secs(per_minute) / 10;
         within(&client, limit, program).await;
         assert_eq!(refused(&service), (0, 0));
     }
@@ -112,7 +112,7 @@ async fn unordered_futures_may_await_calls_in_between() {
             }
         };
         // One task makes the last 200 calls one after another, at 100 ms each.
-        let limit = windows_for(800, 300) + Duration::from_secs(20);
+        let limit = windows_for(800, 300) + secs(20);
         within(&client, limit, program).await;
         assert_eq!(refused(&service), (0, 0));
     }
@@ -133,7 +133,7 @@ async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others(
         let begin = Instant::now();
         for _ in 0..3 {
             others(&client, tasks).await;
-            sleep(Duration::from_secs(18)).await;
+            sleep(secs(18)).await;
         }
         let limits = client.rate_limits();
         let (waiting, reason) = (limits.waiting, limits.wait_reason);
@@ -161,7 +161,7 @@ async fn calls_cancelled_at_random_points_take_nothing_from_others() {
         let (service, client) = start(60);
         let calls = (0..300).map(|call| {
             // Within the second in which a window opens, when requests are in flight.
-            let after = Duration::from_millis(60_000 * number(5) + number(1_000));
+            let after = millis(60_000 * number(5) + number(1_000));
             let cancelled = call % 10 == seed % 10;
             let call = get(&client);
             tokio::spawn(async move {

@@ -1,12 +1,11 @@
-//! The gate against the mock, with many tasks at once in paused time: what is refused is counted by
-//! the mock.
+//! The rate limiter against the mock, with many tasks in paused time: the mock counts the refusals.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use super::kit::reason;
+use super::kit::{reason, secs};
 use petstore_client::rate_limit::{self, BlockReason, Quota};
 use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{Builder, Clock, MockServer, Pattern, Plan, RateHeaders, Window};
@@ -15,7 +14,7 @@ use tokio::task::{JoinHandle, yield_now};
 
 /// The start of a minute.
 fn start() -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+    SystemTime::UNIX_EPOCH + secs(1_800_000_000)
 }
 
 fn mock(plan: Plan) -> Builder {
@@ -24,7 +23,7 @@ fn mock(plan: Plan) -> Builder {
 
 /// Starts a client that waits as long as it takes.
 fn patient(server: &MockServer) -> ClientBuilder {
-    let hours = Duration::from_secs(10_000);
+    let hours = secs(10_000);
     let options = RequestOptions::new().max_wait(hours).timeout(hours);
     Client::builder(server.url()).api_key("key").options(&options)
 }
@@ -81,7 +80,7 @@ async fn two_clients_with_one_key_act_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_the_day_is_used_up_all_are_told_at_once_and_nothing_is_sent() {
+async fn once_the_day_is_used_up_all_calls_fail_at_once_and_nothing_is_sent() {
     let server = mock(Plan::enterprise(1_000, 5)).start().await.unwrap();
     let client = Client::builder(server.url()).api_key("key").build().unwrap();
     let calls = (0..405).map(|_| {
@@ -101,7 +100,7 @@ async fn once_the_day_is_used_up_all_are_told_at_once_and_nothing_is_sent() {
         }
     }
     assert_eq!((told, server.requests(Pattern::any()).len()), (400, 5));
-    assert!(server.clock().now().duration_since(start()).unwrap() < Duration::from_secs(30));
+    assert!(server.clock().now().duration_since(start()).unwrap() < secs(30));
 }
 
 #[test]
@@ -128,7 +127,7 @@ fn the_last_client_to_be_dropped_leaves_no_task_behind() {
                 yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), gone).await
+        tokio::time::timeout(secs(60), gone).await
     });
     assert!(left.is_ok());
 }

@@ -1,12 +1,14 @@
-//! What is sent again, and what never is.
+//! Which requests are repeated, how often, and after which wait.
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use petstore_client::retry::{Backoff, RetryBudget};
 use petstore_client::{Method, NewPet, RequestOptions};
 use tokio::net::TcpListener;
 
-use super::kit::{answer, builder, client, no_pets};
+use super::kit::{answer, builder, client, millis, no_pets, secs};
+use super::service::{Fault, Rules, Service, get, patient, within};
 use super::wire::Wire;
 
 fn failing(status: u16) -> Wire {
@@ -14,7 +16,7 @@ fn failing(status: u16) -> Wire {
 }
 
 #[tokio::test]
-async fn a_get_is_not_sent_again_after_an_answer_that_stands() {
+async fn a_get_is_not_sent_again_after_a_final_response() {
     for status in [301, 400, 401, 403, 404, 405, 410, 422, 501, 505] {
         let server = failing(status);
         let error = client(&server.base()).pets().list().await.unwrap_err();
@@ -88,7 +90,7 @@ async fn all_clones_share_a_budget_that_calls_and_time_refill() {
         client.pets().list().await.unwrap();
     }
     assert_eq!(server.count(), retried + 100);
-    tokio::time::sleep(Duration::from_secs(20)).await;
+    tokio::time::sleep(secs(20)).await;
     let error = client.clone().pets().list().options(&many).await.unwrap_err();
     assert_eq!(error.attempts(), 1 + 11, "what was spent is forgotten");
 }
@@ -98,8 +100,7 @@ async fn an_unlimited_budget_allows_every_retry() {
     let server = failing(500);
     let budget = RetryBudget::unlimited();
     let client = builder(&server.base()).retry_budget(budget).build().unwrap();
-    let many = RequestOptions::new().max_attempts(300);
-    let error = client.pets().list().options(&many).await.unwrap_err();
+    let error = client.pets().list().max_attempts(300).await.unwrap_err();
     assert_eq!(error.attempts(), 300);
 }
 
@@ -109,21 +110,44 @@ async fn backs_off_with_full_jitter_over_a_doubling_interval() {
     for _ in 0..40 {
         let server = failing(500);
         let client = builder(&server.base());
-        let client = client
-            .backoff(Backoff::new().initial(Duration::from_secs(8)).max(Duration::from_secs(16)));
+        let client = client.backoff(Backoff::new().initial(secs(8)).max(secs(16)));
         let error = client.build().unwrap().pets().list().await.unwrap_err();
         let seen = server.seen();
         let mut waited = Duration::ZERO;
         for ((pair, longest), most) in seen.windows(2).zip(&mut longest).zip([8, 16, 16]) {
             let wait = pair[1].at - pair[0].at;
-            assert!(wait <= Duration::from_secs(most) + Duration::from_millis(20), "{wait:?}");
+            assert!(wait <= secs(most) + millis(20), "{wait:?}");
             *longest = wait.max(*longest);
             waited += wait;
         }
-        assert!(error.waited().abs_diff(waited) < Duration::from_millis(50));
+        assert!(error.waited().abs_diff(waited) < millis(50));
     }
     // Of forty waits spread evenly over an interval, one lies in its upper third but for one
     // time in ten million.
-    assert!(longest[0] > Duration::from_secs(5), "{longest:?}");
-    assert!(longest[1] > Duration::from_secs(10), "{longest:?}");
+    assert!(longest[0] > secs(5), "{longest:?}");
+    assert!(longest[1] > secs(10), "{longest:?}");
+}
+
+const LIMIT: Duration = secs(120);
+
+/// Makes that many GETs at once, whose connections are all reset once.
+async fn restart(calls: u64) {
+    // The first request shows that there is room for all.
+    let fault = Some(Fault::Reset(1..1 + calls));
+    let service = Service::start(Rules { fault, ..Rules::per_minute(1_000_000) });
+    let client = patient(&service.base()).build().unwrap();
+    within(&client, LIMIT, get(&client)).await.unwrap();
+    let all: Vec<_> = (0..calls).map(|_| tokio::spawn(get(&client))).collect();
+    let done = within(&client, LIMIT, join_all(all)).await;
+    let failed = done.into_iter().filter_map(|call| call.unwrap().err());
+    let failed = failed.map(|error| error.to_string());
+    let failed: Vec<_> = failed.collect();
+    assert!(failed.is_empty(), "{} of {calls} calls failed: {}", failed.len(), failed[0]);
+    assert_eq!(service.counts().requests, 1 + 2 * calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_gets_in_flight_survive_a_restart_of_the_server() {
+    restart(64).await;
+    restart(256).await;
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use petstore_client::RequestOptions;
 use petstore_client::rate_limit::{BlockReason, Quota};
 
-use super::kit::{DATE, answer, client, no_pets, once, reason};
+use super::kit::{DATE, answer, client, millis, no_pets, once, reason, secs};
 use super::wire::{Act, Wire};
 
 fn refusing_once(status: u16, headers: &[(&'static str, &'static str)]) -> Wire {
@@ -14,7 +14,7 @@ fn refusing_once(status: u16, headers: &[(&'static str, &'static str)]) -> Wire 
 }
 
 fn long() -> RequestOptions {
-    RequestOptions::new().max_wait(Duration::from_secs(4_000)).timeout(Duration::from_secs(5_000))
+    RequestOptions::new().max_wait(secs(4_000)).timeout(secs(5_000))
 }
 
 /// Returns the time between the first request and the second one.
@@ -29,9 +29,9 @@ async fn pause(status: u16, headers: &[(&'static str, &'static str)]) -> Duratio
 }
 
 fn assert_waits(pause: Duration, seconds: u64, what: &str) {
-    let asked = Duration::from_secs(seconds);
+    let asked = secs(seconds);
     assert!(pause >= asked, "{what}: {pause:?} is shorter than {asked:?}");
-    assert!(pause <= asked + Duration::from_millis(100), "{what}: {pause:?} of {asked:?}");
+    assert!(pause <= asked + millis(100), "{what}: {pause:?} of {asked:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,7 +94,7 @@ async fn a_retry_after_of_nothing_still_waits_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_longest_of_several_stands() {
+async fn the_longest_of_several_counts() {
     assert_waits(pause(429, &[("Retry-After", "3"), ("Retry-After", "9")]).await, 9, "lines");
     assert_waits(pause(429, &[("Retry-After", "9, 3")]).await, 9, "a list");
 }
@@ -109,7 +109,7 @@ async fn a_body_that_comes_slowly_does_not_shorten_the_wait() {
     });
     client(&server.base()).pets().list().options(&long()).await.unwrap();
     let seen = server.seen();
-    assert!(seen[1].at - seen[0].at >= Duration::from_secs(40));
+    assert!(seen[1].at - seen[0].at >= secs(40));
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,9 +121,9 @@ async fn refusal_after_refusal_is_waited_out_up_to_the_limit_of_attempts() {
     // What is added doubles: nothing, up to 2 s, up to 4 s.
     for (pair, added) in server.seen().windows(2).zip([0, 2, 4]) {
         let pause = pair[1].at - pair[0].at;
-        let asked = Duration::from_secs(10);
+        let asked = secs(10);
         assert!(pause >= asked, "{pause:?}");
-        assert!(pause <= asked + Duration::from_millis(added * 1000 + 100), "{pause:?} + {added}");
+        assert!(pause <= asked + millis(added * 1000 + 100), "{pause:?} + {added}");
     }
 }
 
@@ -140,9 +140,9 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
     let start = tokio::time::Instant::now();
     let client = client(&server.base());
     let error = client.pets().list().await.unwrap_err();
-    assert!(start.elapsed() < Duration::from_millis(100), "{:?}", start.elapsed());
+    assert!(start.elapsed() < millis(100), "{:?}", start.elapsed());
     assert!(error.is_rate_limited() && !error.is_timeout());
-    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_121);
+    let at = SystemTime::UNIX_EPOCH + secs(1_800_000_121);
     assert_eq!(
         (error.retry_at(), reason(&error)),
         (Some(at), Some(BlockReason::Quota(Quota::Day)))
@@ -151,7 +151,7 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
     assert_eq!((error.attempts(), error.status().unwrap().as_u16()), (1, 429));
     assert_eq!(error.body().unwrap(), "not now");
 
-    // While it lasts nothing more is sent, and each call is told the same.
+    // While it lasts nothing more is sent, and each call fails with the same error.
     let error = client.store().orders().await.unwrap_err();
     assert_eq!(
         (error.retry_at(), reason(&error)),
@@ -159,7 +159,7 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
     );
     assert_eq!((error.attempts(), error.status(), server.count()), (0, None, 1));
     assert!(!error.may_have_been_processed());
-    tokio::time::advance(Duration::from_secs(121)).await;
+    tokio::time::advance(secs(121)).await;
     client.pets().list().await.unwrap();
 }
 
@@ -171,7 +171,7 @@ async fn max_wait_is_for_the_whole_call() {
     // The second wait has up to 2 s of back-off added.
     let waited = error.waited().as_secs();
     assert!((100..=102).contains(&waited), "{waited}");
-    assert!(error.retry_after().unwrap() >= Duration::from_secs(50));
+    assert!(error.retry_after().unwrap() >= secs(50));
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,15 +181,14 @@ async fn max_wait_of_nothing_never_waits_but_sends() {
     let client = client(&server.base());
     let error = client.pets().list().options(&none).await.unwrap_err();
     assert!(error.is_rate_limited());
-    tokio::time::advance(Duration::from_secs(1)).await;
+    tokio::time::advance(secs(1)).await;
     client.pets().list().options(&none).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_the_calls_own_time_does_not_allow_fails_at_once() {
     let server = refusing_once(429, &[("Retry-After", "30")]);
-    let short = RequestOptions::new().timeout(Duration::from_secs(20));
-    let error = client(&server.base()).pets().list().options(&short).await.unwrap_err();
+    let error = client(&server.base()).pets().list().timeout(secs(20)).await.unwrap_err();
     assert!(error.is_rate_limited() && error.waited().is_zero());
     assert!(error.to_string().contains("still wait (20 s)"), "{error}");
 }

@@ -9,21 +9,21 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use super::kit::{answer, builder, http, key, no_pets};
+use super::kit::{answer, builder, http, key, millis, no_pets, secs};
 use super::service::{get, poll_once};
 use super::wire::{Act, Wire};
 
 /// The attempt's time limit, and with what it is surely over after that: what a request that
 /// nobody drives may hold up others for.
-const ATTEMPT: Duration = Duration::from_millis(300);
-const LEASE: Duration = Duration::from_millis(2_300);
-const SLACK: Duration = Duration::from_millis(700);
+const ATTEMPT: Duration = millis(300);
+const LEASE: Duration = millis(2_300);
+const SLACK: Duration = millis(700);
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A server on a thread of its own; it stops when dropped.
+/// A server on its own thread; it stops when dropped.
 struct Elsewhere {
     base: String,
     stop: Option<oneshot::Sender<()>>,
@@ -52,7 +52,7 @@ impl Drop for Elsewhere {
     }
 }
 
-/// Builds a client with connections of its own: those of another runtime end with it.
+/// Builds a client with its own connections: those of another runtime end with that runtime.
 fn client(base: &str, key: &str) -> Client {
     let options = RequestOptions::new().attempt_timeout(ATTEMPT);
     builder(base).api_key(key).options(&options).build().unwrap()
@@ -86,7 +86,7 @@ fn calls_dropped_in_a_runtime_that_is_left_alone_do_not_delay_another_runtime() 
             for call in &mut dropped {
                 assert!(!poll_once(call).await);
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(millis(50)).await;
             for call in &mut dropped {
                 assert!(!poll_once(call).await);
             }
@@ -95,7 +95,7 @@ fn calls_dropped_in_a_runtime_that_is_left_alone_do_not_delay_another_runtime() 
             }
         });
         drop(dropped);
-        let took = others(&server.base, &key(), calls, Duration::from_secs(5));
+        let took = others(&server.base, &key(), calls, secs(5));
         assert!(took < SLACK, "{calls} calls, dropped inside: {inside}: {took:?}");
     }
 }
@@ -110,7 +110,7 @@ fn block_with_a_call(base: &str, key: &str, length: Duration) -> JoinHandle<()> 
             let mut call = get(&client(&base, &key));
             for _ in 0..5 {
                 assert!(!poll_once(&mut call).await);
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                tokio::time::sleep(millis(10)).await;
             }
             ready.send(()).unwrap();
             thread::sleep(length);
@@ -124,12 +124,12 @@ fn block_with_a_call(base: &str, key: &str, length: Duration) -> JoinHandle<()> 
 fn a_blocked_runtime_that_holds_the_probe_delays_others_for_its_lease_alone() {
     for calls in [1, 64] {
         let server = Elsewhere::start(|number| match number {
-            0 => Act::Later(Duration::from_millis(200), http(200, &[], "[]")),
+            0 => Act::Later(millis(200), http(200, &[], "[]")),
             _ => no_pets(),
         });
         let length = LEASE + 3 * SLACK;
         let blocked = block_with_a_call(&server.base, &key(), length);
-        let took = others(&server.base, &key(), calls, Duration::from_secs(10));
+        let took = others(&server.base, &key(), calls, secs(10));
         blocked.join().unwrap();
         assert!(took < LEASE + SLACK, "{calls} other calls took {took:?}");
     }
@@ -137,21 +137,20 @@ fn a_blocked_runtime_that_holds_the_probe_delays_others_for_its_lease_alone() {
 
 #[test]
 fn a_blocked_runtime_at_the_head_of_the_line_delays_others_for_its_lease_alone() {
-    let wait = Duration::from_secs(1);
+    let wait = secs(1);
     for calls in [1, 64] {
         let server = Elsewhere::start(|number| match number {
             0 => answer(429, &[("Retry-After", "1")], ""),
             _ => no_pets(),
         });
-        // The 429 that all wait for. This client keeps what it was told.
+        // The 429 that all wait for. This client keeps it alive.
         let told = client(&server.base, &key());
         runtime().block_on(async {
-            let once = RequestOptions::new().max_attempts(1);
-            told.pets().list().options(&once).await.unwrap_err();
+            told.pets().list().max_attempts(1).await.unwrap_err();
         });
         let length = wait + LEASE + 3 * SLACK;
         let blocked = block_with_a_call(&server.base, &key(), length);
-        let took = others(&server.base, &key(), calls, Duration::from_secs(10));
+        let took = others(&server.base, &key(), calls, secs(10));
         blocked.join().unwrap();
         assert!(took < wait + LEASE + SLACK, "{calls} other calls took {took:?}");
     }

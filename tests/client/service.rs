@@ -1,4 +1,4 @@
-//! A service with quota windows of its own, for what the mock does not do: it hides a quota, sends
+//! A service with its own quota windows, for what the mock does not do: it hides a quota, sends
 //! no `Date`, has a clock that is off, or fails one request. It runs on tokio's time.
 //!
 //! Also the clients and calls of the tests that use it.
@@ -12,16 +12,16 @@ use std::time::{Duration, SystemTime};
 use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
 use tokio::time::Instant;
 
-use super::kit::{builder, http};
+use super::kit::{builder, http, millis, secs};
 use super::wire::{Act, Wire};
 
 /// The length of the short window.
-pub(super) const MINUTE: Duration = Duration::from_secs(60);
-const DAY: Duration = Duration::from_secs(24 * 3600);
+pub(super) const MINUTE: Duration = secs(60);
+const DAY: Duration = secs(24 * 3600);
 
 /// A request counts towards a ban for this long.
-const BAN_WINDOW: Duration = Duration::from_secs(60);
-const BAN: Duration = Duration::from_secs(300);
+const BAN_WINDOW: Duration = secs(60);
+const BAN: Duration = secs(300);
 /// More requests than this during a `Retry-After` ban the key.
 const MAX_EARLY: usize = 10;
 
@@ -73,7 +73,7 @@ impl Rules {
             per_day: 1_000_000_000,
             shown: Shown::Tightest,
             clock: Clock::Dated,
-            latency: Duration::from_millis(100),
+            latency: millis(100),
             fault: None,
         }
     }
@@ -153,9 +153,7 @@ impl State {
             Some(Fault::Reset(range)) if range.contains(&number) => {
                 return Act::ResetLater(self.rules.latency);
             }
-            Some(Fault::Status(faulty, status)) if *faulty == number => {
-                (*status, Some(Duration::from_secs(1)))
-            }
+            Some(Fault::Status(faulty, status)) if *faulty == number => (*status, Some(secs(1))),
             _ => match self.refusal(now) {
                 Some(wait) => (429, Some(wait)),
                 None => {
@@ -221,7 +219,7 @@ impl State {
             fields.push(("Retry-After", seconds.to_string()));
         }
         if self.rules.clock == Clock::Dated {
-            let now = Duration::from_secs(self.epoch.unsigned_abs()) + elapsed;
+            let now = secs(self.epoch.unsigned_abs()) + elapsed;
             fields.push(("Date", httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + now)));
         }
         let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -260,7 +258,7 @@ pub(super) async fn poll_once(call: &mut (impl Future + Unpin)) -> bool {
 
 /// Starts a client whose calls wait for as long as the limits ask.
 pub(super) fn patient(base: &str) -> ClientBuilder {
-    let days = Duration::from_secs(30 * 24 * 3600);
+    let days = secs(30 * 24 * 3600);
     builder(base).options(&RequestOptions::new().max_wait(days).timeout(days))
 }
 
@@ -317,7 +315,7 @@ pub(super) async fn keep_busy(client: &Client, tasks: usize, length: Duration) {
         let calls = async move {
             loop {
                 if get(&client).await.is_err() {
-                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    tokio::time::sleep(secs(1)).await;
                 }
             }
         };

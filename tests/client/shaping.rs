@@ -8,19 +8,18 @@ use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{Clock, MockServer, Plan};
 use tokio::time::Instant;
 
-use super::kit::{builder, http};
+use super::kit::{builder, http, millis, secs};
 use super::wire::{Act, Wire};
 
 /// A service whose minute begins now.
 async fn free() -> MockServer {
-    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    let start = SystemTime::UNIX_EPOCH + secs(1_800_000_000);
     let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(start));
     builder.start().await.unwrap()
 }
 
 fn patient(base: &str) -> ClientBuilder {
-    let options =
-        RequestOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
+    let options = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
     Client::builder(base).api_key("key").options(&options)
 }
 
@@ -68,7 +67,7 @@ fn slow() -> Wire {
         ("X-RateLimit-Remaining", "999"),
         ("X-RateLimit-Reset", "60"),
     ];
-    Wire::start(move |_| Act::Later(Duration::from_secs(1), http(200, &quota, "[]")))
+    Wire::start(move |_| Act::Later(secs(1), http(200, &quota, "[]")))
 }
 
 /// Returns how many calls were answered in each second, of so many made at once.
@@ -103,7 +102,7 @@ async fn a_call_passes_a_hundred_of_low_priority() {
     };
     let hundred = join_all((0..100).map(|_| waits(Priority::Low)));
     let normal = async {
-        tokio::time::sleep(Duration::from_millis(5_500)).await;
+        tokio::time::sleep(millis(5_500)).await;
         waits(Priority::Normal).await
     };
     let (low, normal) = tokio::join!(hundred, normal);

@@ -18,13 +18,13 @@ use petstore_mock::{Clock, MockServer, Plan, RateHeaders};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use super::kit::{KEY, answer};
+use super::kit::{KEY, answer, millis, secs};
 use super::wire::{Act, Wire};
 
 const START: u64 = 1_800_000_000;
 
 async fn free() -> MockServer {
-    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(START);
+    let start = SystemTime::UNIX_EPOCH + secs(START);
     let builder = MockServer::builder().key(KEY, Plan::Free).clock(Clock::runtime(start));
     builder.start().await.unwrap()
 }
@@ -35,10 +35,9 @@ fn another_name(folder: &Path, number: usize) -> PathBuf {
     (0..number).fold(folder.to_owned(), |path, _| path.join(&back))
 }
 
-/// A client that is to stand for a process of its own.
+/// A client that stands for another process.
 fn process(base: &str, folder: &TempDir, number: usize) -> ClientBuilder {
-    let patient =
-        RequestOptions::new().max_wait(Duration::from_secs(600)).timeout(Duration::from_secs(900));
+    let patient = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
     let folder = another_name(folder.path(), number);
     Client::builder(base).api_key(KEY).options(&patient).shared_limits(FileStore::new(folder))
 }
@@ -63,7 +62,7 @@ async fn four_processes_are_never_refused_and_use_all() {
         assert_eq!(page.unwrap().meta().attempts(), 1);
     }
     // 300 requests fill five minutes.
-    assert!(start.elapsed() < Duration::from_secs(4 * 60 + 10), "{:?}", start.elapsed());
+    assert!(start.elapsed() < secs(4 * 60 + 10), "{:?}", start.elapsed());
     let seen = clients[3].rate_limits();
     assert_eq!((seen.throttled, seen.in_flight, seen.unresolved), (0, 0, 0));
 }
@@ -78,7 +77,7 @@ async fn a_process_knows_what_the_last_one_learned() {
     let client = process(server.url(), &folder, 1).build().unwrap();
     let error = client.pets().list().options(&hasty()).await.unwrap_err();
     assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
-    let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(START + 60);
+    let minute = SystemTime::UNIX_EPOCH + secs(START + 60);
     assert_eq!(error.retry_at(), Some(minute));
     // Without the file it would have been sent, and refused.
     let alone = Client::builder(server.url()).api_key(KEY).build().unwrap();
@@ -122,13 +121,13 @@ async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowe
             client.pets().list().await.unwrap();
         }
         let start = Instant::now();
-        let options = RequestOptions::new().max_wait(Duration::from_secs(max_wait));
+        let options = RequestOptions::new().max_wait(secs(max_wait));
         let calls = (0..64).map(|_| clients[0].pets().list().options(&options).send());
         let results = join_all(calls).await;
         let (done, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
         // Half of the quota is the other process's until the minute nears its end.
         assert!((25..45).contains(&done.len()), "{max_wait}: {} done", done.len());
-        let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(START + 60);
+        let minute = SystemTime::UNIX_EPOCH + secs(START + 60);
         for error in failed.into_iter().filter_map(Result::err) {
             assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
             assert_eq!(error.retry_at(), Some(minute));
@@ -143,13 +142,12 @@ async fn a_refusal_that_one_process_received_holds_back_the_others() {
     let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), answer(200, &[], "[]")]);
     let (server, folder) = (server, TempDir::new().unwrap());
     let start = Instant::now();
-    let once = RequestOptions::new().max_attempts(1);
     let first = process(&server.base(), &folder, 0).build().unwrap();
-    first.pets().list().options(&once).await.unwrap_err();
+    first.pets().list().max_attempts(1).await.unwrap_err();
     let second = process(&server.base(), &folder, 1).build().unwrap();
     assert!(second.rate_limits().blocked.is_some(), "it looks before its first call");
     second.pets().list().await.unwrap();
-    assert!(start.elapsed() >= Duration::from_millis(29_990), "{:?}", start.elapsed());
+    assert!(start.elapsed() >= millis(29_990), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
@@ -175,7 +173,7 @@ async fn a_damaged_file_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
+async fn without_the_folder_calls_go_on_and_leave_room_for_other_clients() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     fs::write(folder.path().join("file"), "").unwrap();
     let builder = Client::builder(server.url()).api_key(KEY);
@@ -183,8 +181,8 @@ async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
     let calls = (0..60).map(|_| client.pets().list().send());
     let start = Instant::now();
     let waits = join_all(calls).await.into_iter().map(|page| page.unwrap().meta().waited());
-    // With strangers at work the last requests of a minute are theirs.
-    assert!(waits.max().unwrap() > Duration::from_secs(59) && start.elapsed().as_secs() < 70);
+    // Other clients may use the key, so the last requests of a minute are left to them.
+    assert!(waits.max().unwrap() > secs(59) && start.elapsed().as_secs() < 70);
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +219,7 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(start_paused = true)]
-async fn a_full_disk_is_no_obstacle_and_no_licence() {
+async fn with_a_full_disk_calls_go_on_and_leave_room_for_other_clients() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     process(server.url(), &folder, 0).build().unwrap().pets().list().await.unwrap();
     let path = file(&folder);
@@ -237,14 +235,13 @@ async fn a_full_disk_is_no_obstacle_and_no_licence() {
 #[tokio::test]
 #[ignore = "what the next test kills, as a process of its own"]
 #[expect(clippy::disallowed_methods, reason = "that test can tell it nothing in another way")]
-async fn a_process_with_a_request_under_way() {
+async fn a_process_with_a_request_in_flight() {
     let [Ok(base), Ok(folder)] = ["SHARED_BASE", "SHARED_FOLDER"].map(std::env::var) else {
         return;
     };
-    let limit = RequestOptions::new().attempt_timeout(Duration::from_secs(1)).max_attempts(1);
     let client =
         Client::builder(base).api_key(KEY).shared_limits(FileStore::new(folder)).build().unwrap();
-    let _lost = client.pets().list().options(&limit).await;
+    let _lost = client.pets().list().attempt_timeout(secs(1)).max_attempts(1).await;
 }
 
 #[tokio::test]
@@ -252,7 +249,7 @@ async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
     let server = Wire::of(vec![Act::Stall(vec![]), answer(200, &[], "[]")]);
     let (server, folder) = (server, TempDir::new().unwrap());
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "client::shared::a_process_with_a_request_under_way", "--ignored"])
+        .args(["--exact", "client::shared::a_process_with_a_request_in_flight", "--ignored"])
         .env("SHARED_BASE", server.base())
         .env("SHARED_FOLDER", folder.path())
         .stdout(Stdio::null())
@@ -268,12 +265,12 @@ async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
     // Its lease is over three seconds after it was sent.
     let page = client.pets().list().await.unwrap();
     assert_eq!((page.meta().attempts(), server.count()), (1, 2));
-    assert!(page.meta().waited() < Duration::from_secs(4), "{:?}", page.meta().waited());
+    assert!(page.meta().waited() < secs(4), "{:?}", page.meta().waited());
 }
 
 /// The mock under paused time, where only the day's quota is shown.
 async fn only_the_day_is_shown() -> MockServer {
-    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(START);
+    let start = SystemTime::UNIX_EPOCH + secs(START);
     let plan = Plan::enterprise(1_000_000, 1_000_000);
     let builder = MockServer::builder().key(KEY, plan).clock(Clock::runtime(start));
     builder.rate_headers(RateHeaders::Day).start().await.unwrap()
@@ -291,7 +288,7 @@ async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
     });
     join_all(tasks).await;
     // Five at a time, since the minute's quota may be small: 256 rounds.
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(start.elapsed() < secs(20), "{:?}", start.elapsed());
     // No timers pile up.
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert!(tasks < 80, "{tasks} tasks");
@@ -303,7 +300,7 @@ struct SlowStore(AtomicU32);
 impl LimitStore for SlowStore {
     async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        tokio::time::sleep(secs(5)).await;
         change.apply(None, StoreTime::new(0, Duration::ZERO));
         Ok(())
     }
@@ -325,11 +322,11 @@ async fn a_slow_store_costs_a_second_once_and_is_reported() {
     for (call, most) in [(1, 1_000), (2, 10), (3, 10)] {
         let start = Instant::now();
         client.pets().list().await.unwrap();
-        assert!(start.elapsed() <= Duration::from_millis(most), "{call}: {:?}", start.elapsed());
+        assert!(start.elapsed() <= millis(most), "{call}: {:?}", start.elapsed());
     }
     let shared = client.rate_limits().shared.unwrap();
     assert_eq!(shared.problem.as_deref(), Some("it does not answer"));
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    tokio::time::sleep(secs(3)).await;
     client.pets().list().await.unwrap();
     assert!(store.0.load(Ordering::Relaxed) > 1, "it is tried again");
 }

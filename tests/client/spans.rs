@@ -1,10 +1,8 @@
 //! The span of each call, whose fields are part of the API.
 
-use std::time::Duration;
-
 use petstore_client::{Method, NewPet};
 
-use super::kit::{DATE, REX, answer, client, no_pets, once};
+use super::kit::{DATE, REX, answer, client, no_pets, once, secs};
 use super::logs::Logs;
 use super::wire::{Act, Wire};
 
@@ -69,7 +67,7 @@ async fn a_lost_attempt_logs_its_error() {
     let server = Wire::of(vec![Act::Cut(Vec::new()), no_pets()]);
     let client = client(&server.base());
     let logs = Logs::capture();
-    client.pets().list().timeout(Duration::from_secs(9)).await.unwrap();
+    client.pets().list().timeout(secs(9)).await.unwrap();
     let text = logs.text();
     let lost = text.lines().find(|line| line.contains("attempt failed")).unwrap();
     assert!(lost.contains("attempt=1") && lost.contains("no whole response came"), "{lost}");

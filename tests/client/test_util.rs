@@ -1,7 +1,7 @@
 //! The test kit, as a program's own tests use it.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
 use petstore_client::test_util::{self, ErrorBuilder, FakeService, json, problem};
@@ -11,6 +11,8 @@ use petstore_client::{
 };
 use petstore_mock::{Clock, MockServer, Plan};
 use tokio::time::Instant;
+
+use super::kit::{millis, secs};
 
 async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
     Ok(client.pets().create(&NewPet::new(name, 7)).await?.id)
@@ -75,7 +77,7 @@ fn every_kind_of_error_can_be_made() {
             assert!(!error.to_string().is_empty());
         }
     }
-    let wait = Duration::from_millis(2_500);
+    let wait = millis(2_500);
     for kind in [RateLimited, Server] {
         let error = ErrorBuilder::new(kind).retry_after(wait).build();
         assert_eq!(error.retry_after(), Some(wait));
@@ -97,12 +99,12 @@ fn values_of_a_response_can_be_made() {
     assert!(page.meta().deprecation().is_some());
     let reset = SystemTime::UNIX_EPOCH;
     assert_eq!(QuotaWindow::new(Quota::Minute, 60, 7, reset).remaining, 7);
-    let blocked = Blocked::new(BlockReason::Ban, reset, Duration::from_secs(1));
+    let blocked = Blocked::new(BlockReason::Ban, reset, secs(1));
     assert_eq!(blocked.reason, BlockReason::Ban);
 }
 
 fn start() -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+    SystemTime::UNIX_EPOCH + secs(1_800_000_000)
 }
 
 /// The service's clock and the client's waits both follow the runtime's paused time.
@@ -118,9 +120,9 @@ async fn a_minute_of_the_mocks_quota_passes_in_no_time() {
     for _ in 0..61 {
         client.pets().list().limit(1).await.unwrap();
     }
-    assert!(began.elapsed() >= Duration::from_secs(59), "{:?}", began.elapsed());
+    assert!(began.elapsed() >= secs(59), "{:?}", began.elapsed());
     assert_eq!(client.rate_limits().throttled, 0);
-    server.clock().advance(Duration::from_secs(4 * 366 * 86_400));
+    server.clock().advance(secs(4 * 366 * 86_400));
     #[expect(deprecated, reason = "it is what is tested")]
     let gone = client.pets().get(1).await.unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::Gone);
@@ -144,7 +146,7 @@ async fn a_clock_that_is_moved_ends_a_wait_without_a_request() {
         tokio::task::yield_now().await;
     }
     assert!(!waiting.is_finished());
-    server.clock().advance(Duration::from_secs(61));
+    server.clock().advance(secs(61));
     assert_eq!(client.rate_limits().blocked, None, "it is known at once");
     waiting.await.unwrap().unwrap();
     assert_eq!((client.rate_limits().throttled, server.requests(..).len()), (0, 61));

@@ -7,14 +7,14 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use petstore_client::auth::ApiKeyProvider;
 use petstore_client::rate_limit::Plan;
-use petstore_client::{ApiKey, BoxError, RequestOptions};
+use petstore_client::{ApiKey, BoxError};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::kit::{http, key};
+use super::kit::{http, key, millis, secs};
 use super::service::{MINUTE, Rules, Service, get, patient};
 use super::wire::{Act, Wire};
 
-/// A provider that is a closure; it is told whether a key was rejected.
+/// A provider that is a closure; its argument says whether a key was rejected.
 struct Provider<F>(F);
 
 impl<F, R> ApiKeyProvider for Provider<F>
@@ -32,13 +32,13 @@ where
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
-    for (millis, tasks) in [(1_150, 3), (1_150, 16), (2_500, 3), (2_500, 64), (7_000, 16)] {
+    for (length, tasks) in [(1_150, 3), (1_150, 16), (2_500, 3), (2_500, 64), (7_000, 16)] {
         let service = Service::start(Rules::per_minute(60));
-        let name = format!("{}-{millis}-{tasks}", key());
+        let name = format!("{}-{length}-{tasks}", key());
         let provider = Provider(move |_| {
             let name = name.clone();
             async move {
-                sleep(Duration::from_millis(millis)).await;
+                sleep(millis(length)).await;
                 Ok(ApiKey::new(name))
             }
         });
@@ -46,7 +46,7 @@ async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
         timeout(MINUTE, join_all((0..60).map(|_| get(&client)))).await.unwrap();
         let calls = join_all((0..tasks).map(|_| get(&client)));
         let done = timeout(MINUTE * 3, calls).await;
-        assert!(done.is_ok(), "{millis} ms, {tasks} tasks: {:?}", client.rate_limits());
+        assert!(done.is_ok(), "{length} ms, {tasks} tasks: {:?}", client.rate_limits());
         assert_eq!(service.counts().refused, 0);
     }
 }
@@ -54,7 +54,7 @@ async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
 #[tokio::test(start_paused = true)]
 async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_calls() {
     for by_plan in [false, true] {
-        let latency = Duration::from_secs(5);
+        let latency = secs(5);
         let service = Service::start(Rules { latency, ..Rules::per_minute(1_000) });
         let free = patient(&service.base()).build().unwrap();
         get(&free).await.unwrap();
@@ -65,16 +65,11 @@ async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_call
         };
         let tight = tight.build().unwrap();
         let held: Vec<_> = (0..10).map(|_| tokio::spawn(get(&tight))).collect();
-        sleep(Duration::from_millis(100)).await;
+        sleep(millis(100)).await;
         let began = Instant::now();
         timeout(MINUTE, get(&free)).await.unwrap().unwrap();
-        assert!(
-            began.elapsed() < Duration::from_secs(6),
-            "by plan {by_plan}: {:?}",
-            began.elapsed()
-        );
-        let hasty = RequestOptions::new().max_wait(Duration::ZERO);
-        free.pets().list().options(&hasty).await.unwrap();
+        assert!(began.elapsed() < secs(6), "by plan {by_plan}: {:?}", began.elapsed());
+        free.pets().list().max_wait(Duration::ZERO).await.unwrap();
         held.into_iter().for_each(|call| call.abort());
     }
 }
@@ -103,7 +98,7 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
         requests += 1;
         let is_old = seen.header("authorization").unwrap().ends_with("-old");
         let status = if is_old && requests > 1 { 401 } else { 200 };
-        Act::Later(Duration::from_millis(100), http(status, &[], "[]"))
+        Act::Later(millis(100), http(status, &[], "[]"))
     });
     let (name, refreshes) = (key(), Arc::new(AtomicUsize::new(0)));
     let provider = Provider(move |rejected: bool| {
@@ -119,7 +114,7 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
     let client = patient(&server.base()).api_key_provider(provider).build().unwrap();
     get(&client).await.unwrap();
     let hanging = tokio::spawn(get(&client));
-    sleep(Duration::from_millis(200)).await;
-    timeout(Duration::from_secs(30), get(&client)).await.unwrap().unwrap();
+    sleep(millis(200)).await;
+    timeout(secs(30), get(&client)).await.unwrap().unwrap();
     hanging.abort();
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use petstore_client::transport::{
     Proxy, ResponseLimit, Tls, Transport, TransportError, transport_fn,
@@ -10,7 +9,7 @@ use petstore_client::transport::{
 use petstore_client::{Bytes, Client, ClientBuilder, ErrorKind, NewPet, StatusCode, TimeoutKind};
 use tokio::time::Instant;
 
-use super::kit::{REX, builder};
+use super::kit::{REX, builder, secs};
 
 type Request = http::Request<Bytes>;
 type Result = std::result::Result<http::Response<Bytes>, TransportError>;
@@ -103,7 +102,7 @@ impl Transport for Hanging {
 #[tokio::test(start_paused = true)]
 async fn a_time_limit_ends_it_and_its_request_may_have_been_sent() {
     let client = builder("https://petstore.test/v1").transport(Arc::new(Hanging));
-    let client = client.attempt_timeout(Duration::from_secs(3)).build().unwrap();
+    let client = client.attempt_timeout(secs(3)).build().unwrap();
     let start = Instant::now();
     let error = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
     assert_eq!(start.elapsed().as_secs(), 3);
@@ -117,8 +116,8 @@ async fn a_time_limit_ends_it_and_its_request_may_have_been_sent() {
 fn what_is_set_of_the_built_in_one_besides_is_refused() {
     type Set = fn(ClientBuilder) -> ClientBuilder;
     let settings: [(Set, &str); 5] = [
-        (|builder| builder.connect_timeout(Duration::from_secs(1)), "time limit for connecting"),
-        (|builder| builder.pool_idle_timeout(Duration::from_secs(1)), "idle time of connections"),
+        (|builder| builder.connect_timeout(secs(1)), "time limit for connecting"),
+        (|builder| builder.pool_idle_timeout(secs(1)), "idle time of connections"),
         (|builder| builder.proxy(Proxy::none()), "proxy"),
         (|builder| builder.tls(Tls::new()), "TLS setting"),
         (|builder| builder.root_certificates("x"), "TLS setting"),

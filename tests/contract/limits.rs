@@ -44,7 +44,7 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
 }
 
 #[tokio::test]
-async fn without_the_gate_the_61st_request_is_refused_and_nothing_more_is_sent() {
+async fn without_the_rate_limiter_the_61st_request_is_refused_and_nothing_more_is_sent() {
     let server = watched(frozen(Plan::Free)).await;
     let client = ungated(&server);
     for _ in 0..60 {
@@ -71,7 +71,7 @@ async fn without_the_gate_the_61st_request_is_refused_and_nothing_more_is_sent()
 }
 
 #[tokio::test]
-async fn the_days_quota_is_told_from_the_minutes() {
+async fn the_day_quota_differs_from_the_minute_quota() {
     let server = watched(frozen(Plan::enterprise(100, 2))).await;
     let client = impatient(&server);
     for _ in 0..2 {
@@ -84,7 +84,7 @@ async fn the_days_quota_is_told_from_the_minutes() {
 }
 
 #[tokio::test]
-async fn a_ban_is_told_from_a_quota() {
+async fn a_ban_differs_from_a_quota() {
     let server = watched(frozen(Plan::enterprise(1, 100))).await;
     // Another program keeps asking while told to wait.
     let other = reqwest::Client::new();

@@ -71,7 +71,7 @@ async fn create_pet_returns_201_with_the_assigned_id() {
 }
 
 #[tokio::test]
-async fn create_pet_returns_400_for_what_is_no_pet() {
+async fn create_pet_returns_400_for_an_invalid_pet() {
     let server = server().await;
     let client = client(&server);
     for body in

@@ -56,7 +56,7 @@ async fn only_the_authorities_that_are_named_are_trusted_where_that_is_asked() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_is_told_why() {
+async fn a_client_that_does_not_trust_the_mock_says_why() {
     let server = start().await;
     let error = client(&server).build().unwrap().pets().list().await.unwrap_err();
     let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
@@ -69,7 +69,7 @@ async fn a_client_that_does_not_is_told_why() {
 }
 
 #[tokio::test]
-async fn what_is_no_certificate_is_refused_when_the_client_is_built() {
+async fn an_invalid_certificate_is_refused_when_the_client_is_built() {
     let server = start().await;
     for text in ["", "-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n"] {
         let error = client(&server).root_certificates(text).build().unwrap_err();
@@ -78,7 +78,7 @@ async fn what_is_no_certificate_is_refused_when_the_client_is_built() {
 }
 
 #[tokio::test]
-async fn what_does_not_speak_tls_is_told_of_as_that() {
+async fn the_error_of_a_server_without_tls_says_so() {
     let server = MockServer::start().await;
     let url = server.url().replace("http:", "https:");
     let client = Client::builder(url).api_key("business-key").build().unwrap();

@@ -64,13 +64,14 @@ impl Input {
         let content = without_mark(&text);
         let breaks = content.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).collect();
-        let mut checker = Checker { name: &name, lines, ..Checker::default() };
         let first = content.trim_start().lines().next().unwrap_or_default();
         let delimiter = match first.bytes().next() {
             Some(b'{' | b'[') => None,
             _ if first.contains('\t') && !first.contains(',') => Some(b'\t'),
             _ => Some(b','),
         };
+        let is_json = delimiter.is_none();
+        let mut checker = Checker { name: &name, lines, is_json, ..Checker::default() };
         match delimiter {
             Some(delimiter) => checker.csv(content, delimiter, first)?,
             None => checker.json(content)?,
@@ -145,11 +146,12 @@ struct Object<'t> {
 #[derive(Default)]
 struct Checker<'n> {
     name: &'n str,
+    is_json: bool,
     /// Where each line begins.
     lines: Vec<usize>,
     rows: Vec<Row>,
-    /// What is wrong, each with its line.
-    faults: Vec<(usize, String)>,
+    /// What is wrong on each line.
+    faults: BTreeMap<usize, Vec<String>>,
     ignored: Vec<String>,
 }
 
@@ -159,7 +161,7 @@ impl Checker<'_> {
     }
 
     fn fault(&mut self, line: usize, problem: impl Display) {
-        self.faults.push((line, format!("line {line}: {problem}")));
+        self.faults.entry(line).or_default().push(format!("line {line}: {problem}"));
     }
 
     /// Returns the line of a byte, from 1.
@@ -190,12 +192,7 @@ impl Checker<'_> {
             let raw = rest.trim_start_matches(['\r', '\n']);
             let line = self.line(text.len() - raw.len());
             if record.len() == header.len() {
-                let [name, category, status] =
-                    columns.map(|column| column.and_then(|column| record.get(column)));
-                let filled = |cell: &&str| !cell.is_empty();
-                let text = |cell: &str| Ok(cell.to_owned());
-                let status = status.filter(filled).map(text);
-                self.row(line, name.map(text), category.filter(filled), status);
+                self.row(line, columns.map(|column| record.get(column?)));
                 continue;
             }
             let is_last = reader.position().byte() == text.len() as u64;
@@ -285,34 +282,32 @@ impl Checker<'_> {
                 None => self.ignore(other),
             }
         }
-        let text = |raw: &RawValue| {
-            let problem = |_| format!("`{}` is not text", shorten(raw.get()));
-            serde_json::from_str(raw.get()).map_err(problem)
-        };
-        let category = object.category_id.map(RawValue::get);
-        self.row(line, object.name.map(text), category, object.status.map(text));
+        let fields = [object.name, object.category_id, object.status];
+        self.row(line, fields.map(|value| value.map(RawValue::get)));
     }
 
-    /// Checks the values of a row; text comes with the problem where it is not text.
-    fn row(
-        &mut self,
-        line: usize,
-        name: Option<Result<String, String>>,
-        category: Option<&str>,
-        status: Option<Result<String, String>>,
-    ) {
-        let missing = || "missing".to_owned();
-        let number = |text: &str| {
-            text.parse().map_err(|_| format!("`{}` is not a whole number", shorten(text)))
+    /// Checks the values of a row, as they are written.
+    fn row(&mut self, line: usize, [name, category, status]: [Option<&str>; 3]) {
+        let is_json = self.is_json;
+        let text = |raw: &str| match is_json {
+            true => {
+                serde_json::from_str(raw).map_err(|_| format!("`{}` is not text", shorten(raw)))
+            }
+            false => Ok(raw.to_owned()),
+        };
+        let number = |raw: &str| {
+            raw.parse().map_err(|_| format!("`{}` is not a whole number", shorten(raw)))
         };
         let known = |text: String| match PetStatus::from(&*text) {
             status if status.is_known() => Ok(status),
             _ => Err(format!("`{}` is not available, pending or sold", shorten(&text))),
         };
-        let name = self.field(line, NAME, name.ok_or_else(missing).flatten());
-        let category = category.ok_or_else(missing).and_then(number);
+        let missing = || "missing".to_owned();
+        let is_filled = |cell: &&str| !cell.is_empty();
+        let name = self.field(line, NAME, name.ok_or_else(missing).and_then(text));
+        let category = category.filter(is_filled).ok_or_else(missing).and_then(number);
         let category = self.field(line, CATEGORY, category);
-        let status = status.map(|text| text.and_then(known)).transpose();
+        let status = status.filter(is_filled).map(|raw| text(raw).and_then(known)).transpose();
         let status = self.field(line, STATUS, status);
         if let (Some(name), Some(category), Some(status)) = (name, category, status) {
             let mut pet = NewPet::new(name, category);
@@ -323,20 +318,21 @@ impl Checker<'_> {
 
     /// Returns the value of a field, or records what is wrong with it.
     fn field<T>(&mut self, line: usize, field: &str, value: Result<T, String>) -> Option<T> {
-        let problem =
-            |problem| self.faults.push((line, format!("line {line}, {field}: {problem}")));
-        value.map_err(problem).ok()
+        let fault = |problem| {
+            let faults = self.faults.entry(line).or_default();
+            faults.push(format!("line {line}, {field}: {problem}"));
+        };
+        value.map_err(fault).ok()
     }
 
-    fn finish(mut self) -> Result<Self, CliError> {
-        let all: Vec<_> = self.faults.iter().map(|(_, problem)| problem.clone()).collect();
-        self.faults.dedup_by_key(|(line, _)| *line);
+    fn finish(self) -> Result<Self, CliError> {
         let name = self.name;
         let message = match self.faults.len() {
             0 => return Ok(self),
             1 => format!("1 row of {name} is invalid; nothing was sent"),
             rows => format!("{rows} rows of {name} are invalid; nothing was sent"),
         };
+        let all: Vec<_> = self.faults.into_values().flatten().collect();
         let mut list = all.clone();
         if all.len() > MAX_LISTED {
             list.truncate(MAX_LISTED);

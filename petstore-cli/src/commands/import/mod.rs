@@ -21,7 +21,7 @@ use crate::env::Signals;
 use crate::error::{CliError, Invalid, Kind, os_text};
 use crate::escape;
 use crate::files;
-use crate::output::{ANY, Output, OutputFormat, Shape};
+use crate::output::{ANY, Output, OutputFormat};
 use crate::time::count;
 
 /// The largest input.
@@ -76,9 +76,7 @@ fn in_flight(text: &str) -> Result<usize, Invalid> {
     number.ok_or_else(|| Invalid::new("is not a number from 1 to 256"))
 }
 
-/// A summary for programs.
-const SUMMARY: Shape = Shape { noun: "the summary", ..ANY };
-/// Its columns in CSV and TSV.
+/// The columns of a summary in CSV and TSV.
 const COLUMNS: [&str; 10] = [
     "rows",
     "total.created",
@@ -142,7 +140,7 @@ impl Import {
         if is_flat && options.jq.is_none() {
             options.fields.get_or_insert_with(|| COLUMNS.map(str::to_owned).to_vec());
         }
-        context.output_with(&options, SUMMARY)
+        context.output_with(&options, ANY)
     }
 
     /// Opens the journal, checks that it is of this input and this service, and begins a run.

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use petstore_client::RequestOptions;
 use petstore_client::rate_limit::RateLimits;
 use serde_json::{Value, json};
 
@@ -63,8 +62,7 @@ impl Import {
         changed_rows(input, &state)?;
         state.rows.resize(input.rows.len(), RowState::Left);
         let total = state.totals();
-        let once = RequestOptions::new();
-        let limits = match context.client_with(PETS, &once).await {
+        let limits = match context.client(PETS).await {
             Ok(client) => client.synchronize_rate_limits().await,
             Err(_) => RateLimits::default(),
         };

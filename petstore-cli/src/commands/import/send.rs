@@ -8,7 +8,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use petstore_client::operations::Call;
 use petstore_client::rate_limit::{Priority, RateLimits};
 use petstore_client::{Error, ErrorKind, Pet, Response};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::forecast::Quotas;
 use super::input::Row;
@@ -166,7 +166,9 @@ impl Job<'_> {
                     self.record(outcomes, &mut pace)?;
                 }
                 () = sleep(wait.unwrap_or_default()), if wait.is_some() => {}
-                () = until(deadline) => break,
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                    break;
+                }
             }
         }
         // Rows in flight that were given up stay unknown.
@@ -239,13 +241,6 @@ impl Job<'_> {
         };
         let all = self.input.rows.len();
         self.context.ui.set_progress(Some(Progress::Bar { done: all - left, all, forecast }));
-    }
-}
-
-async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -1,14 +1,14 @@
-//! What a program is told of waits and 429s, and can see of why its calls wait.
+//! Events of waits and 429s, and what the snapshot of the limits shows.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use petstore_client::events::{Attempt, Event, Finished};
 use petstore_client::rate_limit::{BlockReason, Quota, RateLimits, WaitReason};
-use petstore_client::{Client, NewPet, RequestOptions};
+use petstore_client::{Client, NewPet};
 use tokio::task::JoinHandle;
 
-use super::kit::{answer, builder, http, no_pets, once};
+use super::kit::{answer, builder, http, millis, no_pets, once, secs};
 use super::wire::{Act, Wire};
 
 /// What a hook has heard.
@@ -46,7 +46,7 @@ fn slowly(left: &str, limit: &str) -> Act {
         ("X-RateLimit-Remaining", left),
         ("X-RateLimit-Reset", "60"),
     ];
-    Act::Later(Duration::from_secs(1), http(200, &quota, "[]"))
+    Act::Later(secs(1), http(200, &quota, "[]"))
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,8 +59,7 @@ async fn hears_of_each_429_also_where_the_call_succeeds_in_the_end() {
         no_pets(),
     ]);
     let (client, refusals, waits) = listening(&server);
-    let patient = RequestOptions::new().max_wait(Duration::from_secs(250)).max_attempts(9);
-    client.pets().list().options(&patient).await.unwrap();
+    client.pets().list().max_wait(secs(250)).max_attempts(9).await.unwrap();
     let heard = refusals.lock().unwrap().clone();
     let said = |(operation, reason, _, attempt): &Said| {
         assert_eq!(operation, "listPets");
@@ -82,20 +81,19 @@ async fn hears_of_a_refusal_that_ends_the_call() {
     client.pets().list().options(&once()).await.unwrap_err();
     assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
     // A call that is held back for longer than it may wait is not refused: it is not sent.
-    let hasty = RequestOptions::new().max_wait(Duration::ZERO);
-    client.pets().list().options(&hasty).await.unwrap_err();
+    client.pets().list().max_wait(Duration::ZERO).await.unwrap_err();
     assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_begins_in_line_is_told_as_well() {
+async fn a_wait_that_begins_in_line_sends_an_event() {
     let server = Wire::start(|number| if number == 0 { slowly("0", "10") } else { no_pets() });
     let (client, _, waits) = listening(&server);
     let calls = (0..5).map(|_| client.pets().list().send());
     for page in futures_util::future::join_all(calls).await {
         page.unwrap();
     }
-    // All came before the answer that says that nothing is left; the first in line is told.
+    // All calls came before the response that says that nothing is left.
     let told = waits.lock().unwrap().clone();
     assert!(matches!(told[..], [60..=62]), "{told:?}");
 }
@@ -105,9 +103,9 @@ async fn a_quota_is_shown_until_its_reset() {
     let server = Wire::start(|_| slowly("9", "10"));
     let client = builder(&server.base()).build().unwrap();
     client.pets().list().await.unwrap();
-    tokio::time::sleep(Duration::from_secs(58)).await;
+    tokio::time::sleep(secs(58)).await;
     assert_eq!(client.rate_limits().windows.len(), 1);
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    tokio::time::sleep(secs(3)).await;
     assert_eq!(client.rate_limits().windows, []);
 }
 
@@ -119,9 +117,9 @@ fn call(client: &Client) -> JoinHandle<Duration> {
 /// Looks at a client half a second after two calls; returns that and how long the second waited.
 async fn second_of_two(client: &Client) -> (RateLimits, Duration) {
     let first = call(client);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::sleep(millis(100)).await;
     let second = call(client);
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    tokio::time::sleep(millis(400)).await;
     let seen = client.rate_limits();
     assert!(first.await.unwrap().is_zero());
     (seen, second.await.unwrap())
@@ -153,7 +151,7 @@ async fn shows_the_limit_that_holds_a_call_back_and_what_was_lost() {
     let server = Wire::of(vec![slowly("5", "10"), Act::Stall(vec![]), slowly("0", "10")]);
     let client = builder(&server.base()).build().unwrap();
     client.pets().list().await.unwrap();
-    tokio::time::timeout(Duration::from_secs(5), client.pets().list().send()).await.unwrap_err();
+    tokio::time::timeout(secs(5), client.pets().list().send()).await.unwrap_err();
     let seen = client.rate_limits();
     assert_eq!((seen.in_flight, seen.unresolved, seen.windows[0].remaining), (0, 1, 4));
     client.pets().list().await.unwrap();
