@@ -3,7 +3,7 @@
 use petstore_client::{ErrorKind, Method, NewPet, PetStatus};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers::any};
 
-use super::kit::{KEY, REX, base, builder, client, key};
+use super::kit::{KEY, REX, base, client, key};
 
 async fn server(status: u16, body: &str) -> MockServer {
     let server = MockServer::start().await;
@@ -166,13 +166,4 @@ async fn refuses_a_raw_request_that_would_leave_the_base_or_break_its_framing() 
         assert_eq!(error.attempts(), 0);
     }
     assert!(server.received_requests().await.unwrap().is_empty());
-}
-
-#[tokio::test]
-async fn adds_the_programs_name_to_the_user_agent() {
-    let server = server(200, "[]").await;
-    let client = builder(&base(&server)).user_agent("kennel/2.1").build().unwrap();
-    client.pets().list().send().await.unwrap();
-    let agent = format!("kennel/2.1 petstore-client/{}", env!("CARGO_PKG_VERSION"));
-    assert_eq!(header(&sent(&server).await, "user-agent"), Some(&*agent));
 }

@@ -35,6 +35,7 @@ fn says_what_is_wrong_with_which_part() {
         ("http://petstore.example/v1", "plain http to another machine"),
         ("http://127.0.0.1.example/v1", "plain http to another machine"),
         ("http://localhost.example/v1", "plain http to another machine"),
+        ("http://a.localhost/v1", "plain http to another machine"),
     ] {
         let problem = problem(build(base));
         assert!(problem.contains(expected), "{base}: {problem}");
@@ -94,10 +95,13 @@ async fn a_base_url_may_have_any_path_or_none_and_a_slash_at_its_end_or_none() {
 #[tokio::test]
 async fn a_redirect_is_not_followed_so_that_the_key_stays() {
     let thief = Wire::start(|_| no_pets()).await;
-    let target = thief.base();
-    let server = Wire::start(move |_| super::kit::answer(307, &[("Location", &target)], "")).await;
-    let error = client(&server.base()).pets().list().send().await.unwrap_err();
-    assert_eq!(error.status().unwrap(), 307);
+    for status in [301, 302, 303, 307, 308] {
+        let target = thief.base();
+        let redirect = move |_| super::kit::answer(status, &[("Location", &target)], "");
+        let server = Wire::start(redirect).await;
+        let error = client(&server.base()).pets().list().send().await.unwrap_err();
+        assert_eq!(error.status().unwrap(), status);
+    }
     assert_eq!(thief.count(), 0);
 }
 
