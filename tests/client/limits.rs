@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use petstore_client::retry::Backoff;
 use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions, TimeoutKind};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
 use super::kit::{answer, builder, client, no_pets, once};
@@ -112,30 +111,6 @@ async fn limits_of_any_size_neither_panic_nor_end_a_call_early() {
         .backoff(Backoff::new().initial(Duration::MAX).max(Duration::MAX))
         .options(&endless);
     client.build().unwrap().pets().list().send().await.unwrap();
-}
-
-/// Returns an address that takes no more connections, and what keeps it so.
-async fn full() -> (String, TcpListener, Vec<TcpStream>) {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let listener = socket.listen(0).unwrap();
-    let address = listener.local_addr().unwrap();
-    let mut held = Vec::new();
-    let brief = Duration::from_millis(50);
-    while let Ok(Ok(stream)) = tokio::time::timeout(brief, TcpStream::connect(address)).await {
-        held.push(stream);
-    }
-    (format!("http://{address}/v1"), listener, held)
-}
-
-#[tokio::test]
-async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
-    let (base, _listener, _held) = full().await;
-    let client = builder(&base).connect_timeout(Duration::from_millis(30)).build().unwrap();
-    let error = client.pets().create(&NewPet::new("a", 1)).options(&once()).await.unwrap_err();
-    assert!(error.is_connect() && error.is_timeout(), "{error}");
-    assert!(!error.may_have_been_processed());
-    assert!(error.to_string().contains("`connect_timeout`"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

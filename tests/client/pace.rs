@@ -37,13 +37,10 @@ async fn recovers(status: u16, latency: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_503_slows_a_key_for_two_windows_at_most() {
-    recovers(503, Duration::from_millis(400)).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_unforeseen_429_slows_a_key_for_two_windows_at_most() {
-    recovers(429, Duration::from_millis(400)).await;
+async fn a_503_and_an_unforeseen_429_slow_a_key_for_two_windows_at_most() {
+    for status in [503, 429] {
+        recovers(status, Duration::from_millis(400)).await;
+    }
 }
 
 /// Five windows of a service that does not show its minute quota. With 65 a minute, one probe and
@@ -67,13 +64,10 @@ async fn hidden_minute(shown: Shown) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_minute_quota_that_is_never_shown_gets_no_key_banned() {
-    hidden_minute(Shown::Day).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_minute_quota_that_only_a_429_shows_gets_no_key_banned() {
-    hidden_minute(Shown::OnRefusal).await;
+async fn a_minute_quota_that_is_not_shown_gets_no_key_banned() {
+    for shown in [Shown::Day, Shown::OnRefusal] {
+        hidden_minute(shown).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,21 +104,8 @@ async fn skewed(ahead: i64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_is_an_hour_ahead_and_not_told_costs_no_window() {
-    skewed(3_600).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_clock_that_is_an_hour_behind_and_not_told_costs_no_window() {
-    skewed(-3_600).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_clock_that_is_half_a_minute_ahead_and_not_told_costs_no_window() {
-    skewed(30).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_clock_that_is_half_a_minute_behind_and_not_told_costs_no_window() {
-    skewed(-30).await;
+async fn a_clock_that_is_off_and_not_shown_costs_no_window() {
+    for ahead in [3_600, -3_600, 30, -30] {
+        skewed(ahead).await;
+    }
 }

@@ -25,11 +25,8 @@ async fn restart(calls: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_of_64_gets_in_flight_survive_a_restart_of_the_server() {
-    restart(64).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn all_of_256_gets_in_flight_survive_a_restart_of_the_server() {
-    restart(256).await;
+async fn all_gets_in_flight_survive_a_restart_of_the_server() {
+    for calls in [64, 256] {
+        restart(calls).await;
+    }
 }
