@@ -109,8 +109,9 @@ impl Client {
         self.rate_limits()
     }
 
-    /// Forgets what is known of the key's rate limits, here and in the shared store. Other processes
-    /// learn it anew. A blocked key may be used again: the next call asks.
+    /// Forgets what is known of the key's rate limits, here and in the store that processes share. A
+    /// key that is blocked may be used again: the next call asks. Another process that runs keeps what
+    /// it knows, and writes it to the store again.
     ///
     /// # Errors
     ///

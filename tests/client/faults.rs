@@ -42,6 +42,7 @@ fn losses() -> Vec<Effect> {
         Effect::stall_after(3),
         Effect::delay(Duration::from_secs(86_400)),
         Effect::bandwidth(1),
+        Effect::status(408),
         Effect::status(500),
         Effect::bare_status(502),
         Effect::status(503),
@@ -54,7 +55,7 @@ async fn a_get_is_sent_again_whatever_way_its_answer_is_lost() {
     for effect in losses() {
         let server = mock().await;
         let fault = on(&server, Operation::ListPets, effect.clone());
-        let page = client(&server).pets().list().send().await;
+        let page = client(&server).pets().list().await;
         let page = page.unwrap_or_else(|error| panic!("{effect:?}: {error}"));
         assert_eq!((page.meta().attempts(), page.len(), fault.hits()), (2, 1, 1), "{effect:?}");
     }
@@ -69,7 +70,7 @@ async fn a_post_whose_answer_is_lost_is_not_sent_again_and_the_error_says_so() {
         assert_eq!((error.attempts(), fault.matched(), fault.hits()), (1, 1, 1), "{effect:?}");
         assert!(error.may_have_been_processed(), "{effect:?}: {error}");
         drop(fault);
-        let pets = client(&server).pets().list().send().await.unwrap();
+        let pets = client(&server).pets().list().await.unwrap();
         assert_eq!(pets.len(), 2, "{effect:?}: it was processed once");
     }
 }
@@ -80,7 +81,7 @@ async fn a_post_that_was_never_processed_is_not_sent_again_either_since_nobody_c
     let _fault = server.faults().on(Operation::CreatePet).processed(false).reset();
     let error = client(&server).pets().create(&NewPet::new("Tom", 1)).await.unwrap_err();
     assert!(error.may_have_been_processed() && error.kind() == ErrorKind::Interrupted, "{error}");
-    assert_eq!(client(&server).pets().list().send().await.unwrap().len(), 1);
+    assert_eq!(client(&server).pets().list().await.unwrap().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,6 +91,16 @@ async fn a_post_that_was_refused_is_sent_again_and_processed_once() {
     let fault = on(&server, Operation::CreatePet, refused);
     let pet = client(&server).pets().create(&NewPet::new("Tom", 1)).await.unwrap();
     assert_eq!((pet.meta().attempts(), pet.id, fault.hits()), (2, 2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_makes_no_sense_harms_nobody() {
+    for form in [RetryAfter::Text(String::new()), RetryAfter::Text("soon".to_owned())] {
+        let server = mock().await;
+        let effect = [Effect::status(503), Effect::retry_after(form)];
+        let _fault = on(&server, Operation::ListPets, Effect::all(effect));
+        assert_eq!(client(&server).pets().list().await.unwrap().meta().attempts(), 2);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +124,7 @@ async fn headers_that_are_off_do_not_keep_a_page_from_being_read() {
         let server = mock().await;
         let fault = server.faults().on_all().apply(effect.clone());
         for _ in 0..3 {
-            let page = client(&server).pets().list().send().await;
+            let page = client(&server).pets().list().await;
             let page = page.unwrap_or_else(|error| panic!("{effect:?}: {error}"));
             assert_eq!((page.len(), page.meta().attempts()), (1, 1));
         }
@@ -128,7 +139,7 @@ async fn a_slow_answer_is_waited_for_within_the_time_that_was_given() {
     let options = RequestOptions::new().attempt_timeout(Duration::from_secs(300));
     let options = options.timeout(Duration::from_secs(600));
     let began = Instant::now();
-    let page = client(&server).pets().list().options(&options).send().await.unwrap();
+    let page = client(&server).pets().list().options(&options).await.unwrap();
     assert_eq!((page.meta().attempts(), page.len()), (1, 1));
     assert!(began.elapsed() >= Duration::from_secs(10), "more than 200 bytes, 20 a second");
 }

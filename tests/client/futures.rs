@@ -10,7 +10,7 @@ use super::wire::{Act, Wire};
 
 #[tokio::test]
 async fn a_stream_outlives_the_client_it_came_from() {
-    let server = Wire::start(|_| answer(200, &[], &format!("[{REX}]"))).await;
+    let server = Wire::start(|_| answer(200, &[], format!("[{REX}]")));
     let mut items = {
         let client = client(&server.base());
         client.pets().list().items()
@@ -28,22 +28,18 @@ async fn a_call_that_is_dropped_at_any_point_leaves_the_client_working() {
         b"HTTP/1.1 429 X\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n",
     ];
     for stall in stalls {
-        let server = Wire::start(move |number| match number {
-            0 => Act::Stall(stall.to_vec()),
-            _ => no_pets(),
-        });
-        let server = server.await;
+        let server = Wire::of(vec![Act::Stall(stall.to_vec()), no_pets()]);
         let client = client(&server.base());
         let call = client.pets().list().send();
         tokio::time::timeout(Duration::from_secs(1), call).await.unwrap_err();
-        client.pets().list().send().await.unwrap();
+        client.pets().list().await.unwrap();
         assert_eq!(server.count(), 2);
     }
 }
 
 #[tokio::test]
 async fn a_call_that_is_never_awaited_sends_nothing() {
-    let server = Wire::start(|_| no_pets()).await;
+    let server = Wire::start(|_| no_pets());
     let client = client(&server.base());
     let call = client.pets().create(&NewPet::new("a", 1));
     drop(call);
@@ -69,7 +65,7 @@ async fn connections_are_kept_and_shared() {
     };
     let calls = async {
         for _ in 0..5 {
-            client.clone().pets().list().send().await.unwrap();
+            client.clone().pets().list().await.unwrap();
         }
     };
     tokio::join!(serve, calls);

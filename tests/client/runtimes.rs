@@ -36,7 +36,7 @@ impl Elsewhere {
         let (stop, stopped) = oneshot::channel();
         let thread = thread::spawn(move || {
             runtime().block_on(async {
-                let wire = Wire::start(script).await;
+                let wire = Wire::start(script);
                 ready.send(wire.base()).unwrap();
                 let _ = stopped.await;
             });
@@ -147,7 +147,7 @@ fn a_blocked_runtime_at_the_head_of_the_line_delays_others_for_its_lease_alone()
         let told = client(&server.base, &key());
         runtime().block_on(async {
             let once = RequestOptions::new().max_attempts(1);
-            told.pets().list().options(&once).send().await.unwrap_err();
+            told.pets().list().options(&once).await.unwrap_err();
         });
         let length = wait + LEASE + 3 * SLACK;
         let blocked = block_with_a_call(&server.base, &key(), length);

@@ -25,7 +25,7 @@ async fn the_end_is_announced_as_data() {
 async fn other_operations_are_not_deprecated() {
     let server = watched(frozen(Plan::Pro)).await;
     let client = client(&server);
-    assert_eq!(client.pets().list().send().await.unwrap().meta().deprecation(), None);
+    assert_eq!(client.pets().list().await.unwrap().meta().deprecation(), None);
     assert_eq!(client.store().orders().await.unwrap().meta().deprecation(), None);
 }
 
@@ -39,5 +39,5 @@ async fn from_the_removal_date_on_it_is_gone() {
     let error = client.pets().get(1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Gone, "{error}");
     assert_eq!(error.code(), Some("operation_removed"));
-    assert!(client.pets().list().send().await.is_ok());
+    assert!(client.pets().list().await.is_ok());
 }

@@ -17,7 +17,7 @@ fn pets(count: i64) -> Seed {
 async fn the_default_page_holds_20_and_the_largest_100() {
     let server = watched(frozen(Plan::Pro).seed(pets(150))).await;
     let client = client(&server);
-    assert_eq!(client.pets().list().send().await.unwrap().len(), 20);
+    assert_eq!(client.pets().list().await.unwrap().len(), 20);
     assert_eq!(client.pets().list().limit(100).send().await.unwrap().len(), 100);
     assert_eq!(client.pets().list().limit(1).send().await.unwrap().len(), 1);
 }

@@ -1,0 +1,360 @@
+//! Which requests faults hit, what they do to answers, and what becomes of a fault that was never hit.
+//! What they do on the socket is in `socket_faults`.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+use petstore_mock::{Effect, Fault, FaultGuard, Operation, RateFault, RetryAfter};
+use reqwest::{
+    Method,
+    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use serde_json::json;
+
+use super::support::{MINUTE_ENDS, Mock, NOW, reply, start, start_with};
+
+const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
+
+/// The statuses of so many lists of pets.
+async fn statuses(mock: &Mock, count: usize) -> Vec<u16> {
+    let mut statuses = Vec::new();
+    for _ in 0..count {
+        statuses.push(mock.get("/v1/pets").await.status);
+    }
+    statuses
+}
+
+#[tokio::test]
+async fn a_fault_hits_its_operation_and_no_other() {
+    let mock = start().await;
+    let busy = mock.server.faults().on(Operation::ListPets).status(503);
+    assert_eq!(mock.get("/v1/pets/1").await.status, 200);
+    assert_eq!(mock.post(REX).await.status, 201);
+    assert_eq!(mock.get("/v1/pets").await.status, 503);
+    assert_eq!((busy.matched(), busy.hits()), (1, 1));
+    drop(busy);
+    assert_eq!(mock.get("/v1/pets").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_fault_on_all_hits_what_is_of_the_service_and_nothing_of_the_mock() {
+    let mock = start().await;
+    let busy = mock.server.faults().on_all().status(503);
+    for path in ["/v1/pets", "/v1/pets/1", "/v1/store/orders", "/v1/nowhere"] {
+        mock.get(path).await.expect_error(503, "service_unavailable");
+    }
+    assert_eq!(mock.get("/_mock/health").await.status, 200);
+    assert_eq!(mock.get("/nowhere").await.status, 404);
+    assert_eq!(busy.hits(), 4);
+}
+
+#[tokio::test]
+async fn a_fault_can_be_for_one_key() {
+    let mock = start().await;
+    let busy = mock.server.faults().on_all().key("pro-key").status(503);
+    assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 200);
+    assert_eq!(mock.get_as("pro-key", "/v1/pets").await.status, 503);
+    assert!(!format!("{busy:?}").contains("pro-key"));
+}
+
+#[tokio::test]
+async fn a_client_asks_for_its_fault_by_a_header() {
+    let mock = start().await;
+    let name = HeaderName::from_static("x-mock-fault");
+    let busy = HeaderValue::from_static("busy");
+    let _fault = mock.server.faults().on_all().header(name, busy).status(503);
+    for (value, status) in [("busy", 503), ("other", 200)] {
+        let request = mock.request(Method::GET, "/v1/pets").bearer_auth("free-key");
+        assert_eq!(reply(request.header("X-Mock-Fault", value)).await.status, status);
+    }
+    assert_eq!(mock.get("/v1/pets").await.status, 200);
+}
+
+#[tokio::test]
+async fn requests_are_counted_in_order_of_arrival() {
+    let mock = start().await;
+    let faults = mock.server.faults();
+    let _first = faults.on(Operation::ListPets).first(2).status(500);
+    let _nth = faults.on(Operation::ListPets).nth(4).status(502);
+    let _after = faults.on(Operation::ListPets).after(5).status(504);
+    assert_eq!(statuses(&mock, 7).await, [500, 500, 200, 502, 200, 504, 504]);
+}
+
+#[tokio::test]
+async fn a_sequence_takes_its_steps_and_then_lets_go() {
+    let mock = start().await;
+    let steps = [Effect::status(503), Effect::pass(), Effect::bare_status(500)];
+    let fault = mock.server.faults().on(Operation::ListPets).sequence(steps);
+    assert_eq!(statuses(&mock, 5).await, [503, 200, 500, 200, 200]);
+    assert_eq!((fault.matched(), fault.hits()), (5, 2));
+}
+
+#[tokio::test]
+async fn chance_is_the_same_for_the_same_seed() {
+    let mock = start().await;
+    let mut runs = Vec::new();
+    for seed in [1, 1, 2] {
+        let flaky = mock.server.faults().on_all().chance(0.5).seed(seed).status(500);
+        runs.push(statuses(&mock, 40).await);
+        assert!((8..32).contains(&flaky.hits()), "{}", flaky.hits());
+    }
+    assert_eq!(runs[0], runs[1]);
+    assert_ne!(runs[0], runs[2]);
+}
+
+#[tokio::test]
+async fn a_status_comes_before_the_request_is_carried_out_unless_told_otherwise() {
+    let mock = start().await;
+    for (processed, pets) in [(None, 25), (Some(true), 26), (Some(false), 26)] {
+        let builder = mock.server.faults().on(Operation::CreatePet);
+        let builder = match processed {
+            Some(processed) => builder.processed(processed),
+            None => builder,
+        };
+        let _fault = builder.status(500);
+        mock.post(REX).await.expect_error(500, "internal_server_error");
+        let all = mock.get("/v1/pets?limit=100").await.json();
+        assert_eq!(all.as_array().unwrap().len(), pets, "{processed:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_carried_out_is_503_where_no_status_is_set() {
+    let mock = start().await;
+    let fault = mock.server.faults().on(Operation::CreatePet).processed(false);
+    let fault = fault.apply(Effect::retry_after(RetryAfter::Seconds(9)));
+    let refused = mock.post(REX).await;
+    refused.expect_error(503, "service_unavailable");
+    assert_eq!((refused.header("retry-after"), fault.hits()), ("9", 1));
+    drop(fault);
+    assert_eq!(mock.post(REX).await.json()["id"], 26);
+}
+
+#[tokio::test]
+async fn what_is_hit_uses_quota_and_has_rate_headers() {
+    let mock = start().await;
+    let _fault = mock.server.faults().on_all().first(2).status(503);
+    for left in [59, 58, 57] {
+        let answer = mock.get_as("free-key", "/v1/pets").await;
+        assert_eq!(answer.rate(), (60, left, MINUTE_ENDS));
+        assert_eq!(answer.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
+    }
+}
+
+#[tokio::test]
+async fn a_status_with_and_without_a_body() {
+    let mock = start().await;
+    let list = || mock.server.faults().on(Operation::ListPets).first(1);
+    let _shape = list().status(429);
+    mock.get("/v1/pets").await.expect_error(429, "too_many_requests");
+    let _bare = list().apply(Effect::bare_status(502));
+    let bare = mock.get("/v1/pets?limit=1").await;
+    assert_eq!((bare.status, &*bare.body, bare.header("link")), (502, "", "-"));
+    let page = Effect::all([Effect::body("<html>"), Effect::status(502)]);
+    let _page = list().apply(page);
+    assert_eq!(mock.get("/v1/pets").await.body, "<html>");
+}
+
+#[tokio::test]
+async fn a_delay_passes_on_the_mocks_clock() {
+    let mock = start().await;
+    let slow = mock.server.faults().on(Operation::ListPets).delay(Duration::from_secs(30));
+    let move_on = async {
+        while slow.matched() == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(mock.get("/v1/pets/1").await.status, 200, "others need not wait");
+        assert_eq!(slow.hits(), 1, "it hits from its beginning on");
+        mock.advance(30);
+    };
+    let (answer, ()) = tokio::join!(mock.get("/v1/pets"), move_on);
+    assert_eq!((answer.status, slow.hits()), (200, 1));
+    assert_eq!(answer.header("date"), "Thu, 01 Jan 2026 00:00:40 GMT");
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json_and_one_that_is_said_to_be_none() {
+    let mock = start().await;
+    let right = mock.get("/v1/pets?limit=2").await;
+    let list = || mock.server.faults().on(Operation::ListPets);
+
+    let fault = list().apply(Effect::malformed_json());
+    let wrong = mock.get("/v1/pets?limit=2").await;
+    assert_eq!(wrong.body, right.body[..right.body.len() - 1]);
+    assert!(serde_json::from_str::<serde_json::Value>(&wrong.body).is_err());
+    drop(fault);
+
+    let html = HeaderValue::from_static("text/html");
+    let fault = list().apply(Effect::content_type(html));
+    let wrong = mock.get("/v1/pets?limit=2").await;
+    assert_eq!((wrong.header(CONTENT_TYPE.as_str()), &wrong.body), ("text/html", &right.body));
+    drop(fault);
+
+    let _fault = list().apply(Effect::content_type(None));
+    assert_eq!(mock.get("/v1/pets?limit=2").await.header("content-type"), "-");
+}
+
+#[tokio::test]
+async fn rate_headers_that_are_missing_garbage_or_wrong() {
+    let mock = start().await;
+    let rate = async |fault| {
+        let _fault = mock.server.faults().on_all().apply(Effect::rate_headers(fault));
+        let answer = mock.get_as("free-key", "/v1/pets").await;
+        let header = |name| answer.header(name).to_owned();
+        ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"].map(header)
+    };
+    assert_eq!(rate(RateFault::Missing).await, ["-", "-", "-"]);
+    assert_eq!(rate(RateFault::Garbage).await, ["1e999", "-1", "tomorrow"]);
+    let wrong = RateFault::Wrong { limit: None, remaining: Some(1_000), reset: Some(7) };
+    assert_eq!(rate(wrong).await, ["60", "1000", "7"]);
+}
+
+#[tokio::test]
+async fn dates_and_waits_that_are_off() {
+    let mock = start().await;
+    for (offset, date) in [
+        (3_600, "Thu, 01 Jan 2026 01:00:10 GMT"),
+        (-86_400, "Wed, 31 Dec 2025 00:00:10 GMT"),
+        (i64::MAX, "Fri, 31 Dec 9999 23:59:59 GMT"),
+        (i64::MIN, "Thu, 01 Jan 1970 00:00:00 GMT"),
+    ] {
+        let _fault = mock.server.faults().on_all().apply(Effect::date_offset(offset));
+        assert_eq!(mock.get("/v1/pets").await.header("date"), date);
+    }
+    for (form, value) in [
+        (RetryAfter::Seconds(2), "2".to_owned()),
+        (RetryAfter::HttpDate(2), "Thu, 01 Jan 2026 00:00:12 GMT".to_owned()),
+        (RetryAfter::Rfc850(2), "Thursday, 01-Jan-26 00:00:12 GMT".to_owned()),
+        (RetryAfter::Asctime(2), "Thu Jan  1 00:00:12 2026".to_owned()),
+        (RetryAfter::Epoch(2), (NOW + 2).to_string()),
+        (RetryAfter::Text(String::new()), String::new()),
+        (RetryAfter::Text("soon".to_owned()), "soon".to_owned()),
+    ] {
+        let _fault = mock.server.faults().on_all().apply(Effect::retry_after(form));
+        assert_eq!(mock.get("/v1/pets").await.header("retry-after"), value);
+    }
+}
+
+#[tokio::test]
+async fn headers_in_general_and_a_status_of_a_pet_that_nobody_knows() {
+    let mock = start().await;
+    let (name, value) = (HeaderName::from_static("x-a"), HeaderValue::from_static("b"));
+    let link = HeaderName::from_static("link");
+    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::all([
+        Effect::add_header(name.clone(), value.clone()),
+        Effect::add_header(name, value.clone()),
+        Effect::set_header(HeaderName::from_static("x-ratelimit-limit"), value),
+        Effect::remove_header(link),
+        Effect::pet_status("lost"),
+    ]));
+    let page = mock.get("/v1/pets?limit=3").await;
+    assert_eq!(page.headers.get_all("x-a").iter().count(), 2);
+    assert_eq!((page.header("x-ratelimit-limit"), page.header("link")), ("b", "-"));
+    let pets = page.json();
+    assert_eq!(pets.as_array().unwrap().len(), 3);
+    assert!(pets.as_array().unwrap().iter().all(|pet| pet["status"] == "lost"), "{pets}");
+}
+
+#[tokio::test]
+async fn a_fault_that_changed_nothing_has_not_hit() {
+    let mock = start().await;
+    let lost = mock.server.faults().on_all().apply(Effect::pet_status("lost"));
+    assert_eq!(mock.get("/v1/pets/0").await.status, 404, "an error has no status of a pet");
+    assert_eq!((lost.matched(), lost.hits()), (1, 0));
+    assert_eq!(mock.get("/v1/pets/1").await.json()["status"], "lost");
+    assert_eq!(lost.hits(), 1);
+    let broken = mock.server.faults().on_all().apply(Effect::malformed_json());
+    let head = mock.request(Method::HEAD, "/v1/pets").bearer_auth("free-key");
+    assert_eq!(reply(head).await.status, 200);
+    assert_eq!(broken.optional().hits(), 0, "an answer to HEAD has no body");
+}
+
+/// What a guard says when it is dropped; nothing if it is content.
+fn complaint(guard: FaultGuard) -> Option<String> {
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(guard))).err()?;
+    Some(*panic.downcast::<String>().unwrap())
+}
+
+#[tokio::test]
+async fn a_guard_that_was_never_hit_says_so_and_why() {
+    let mock = start().await;
+    let faults = mock.server.faults();
+    let early = complaint(faults.on(Operation::GetPet).status(500)).unwrap();
+    assert!(early.starts_with("the fault `status on getPet` was never hit: no request"), "{early}");
+    let others = faults.on(Operation::GetPet).status(500);
+    let late = faults.on(Operation::ListPets).nth(2).named("the second list").reset();
+    assert_eq!(mock.get("/v1/pets").await.status, 200);
+    let others = complaint(others).unwrap();
+    assert!(others.contains("1 requests came, none matched"), "{others}");
+    let late = complaint(late).unwrap();
+    assert!(late.contains("`the second list on listPets`"), "{late}");
+    assert!(late.contains("1 matched, none triggered the fault"), "{late}");
+    assert_eq!(complaint(faults.on_all().hang().optional()), None);
+    assert!(faults.list().is_empty(), "each is removed all the same");
+}
+
+#[tokio::test]
+async fn a_guard_does_not_make_a_failing_test_abort() {
+    let mock = start().await;
+    let failing = AssertUnwindSafe(|| {
+        let _guard = mock.server.faults().on_all().hang();
+        panic!("the test itself");
+    });
+    let panic = catch_unwind(failing).unwrap_err();
+    assert_eq!(*panic.downcast::<&str>().unwrap(), "the test itself");
+}
+
+#[tokio::test]
+async fn faults_are_listed_with_what_they_did_and_can_be_removed() {
+    let mock = start().await;
+    let faults = mock.server.faults().clone();
+    let one = faults.on(Operation::ListPets).key("free-key").status(500).detach();
+    let two = faults.on_all().delay(Duration::ZERO).detach();
+    assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 500);
+    assert_eq!(
+        serde_json::to_value(faults.list()).unwrap(),
+        json!([
+            {
+                "id": one, "operation": "listPets", "key": "[hidden]", "when": "always", "seed": 0,
+                "effect": {"status": {"status": 500}}, "seen": 1, "matched": 1, "hits": 1
+            },
+            {
+                "id": two, "when": "always", "seed": 0,
+                "effect": {"delay": {"seconds": 0}}, "seen": 1, "matched": 1, "hits": 1
+            },
+        ])
+    );
+    assert!(faults.remove(one));
+    assert!(!faults.remove(one));
+    assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 200);
+    faults.clear();
+    assert!(faults.list().is_empty());
+}
+
+#[tokio::test]
+async fn a_fault_of_the_builder_is_there_from_the_first_request_on() {
+    let text = r#"{"when": {"first": 1}, "effect": {"status": {"status": 418, "code": "tea"}}}"#;
+    let fault: Fault = serde_json::from_str(text).unwrap();
+    let mock = start_with(|builder| builder.fault(fault)).await;
+    mock.get("/v1/pets").await.expect_error(418, "tea");
+    assert_eq!(mock.get("/v1/pets").await.status, 200);
+}
+
+#[tokio::test]
+async fn the_journal_names_the_faults_that_hit() {
+    let mock = start().await;
+    let faults = mock.server.faults();
+    let _busy = faults.on_all().named("busy").status(503);
+    let _slow = faults.on_all().apply(Effect::all([
+        Effect::delay(Duration::ZERO),
+        Effect::retry_after(RetryAfter::Seconds(1)),
+    ]));
+    let _never = faults.on_all().apply(Effect::pet_status("lost")).optional();
+    mock.get("/v1/pets").await;
+    let exchange = &mock.server.requests(Operation::ListPets)[0];
+    let named: Vec<_> = exchange.faults.iter().map(AsRef::<str>::as_ref).collect();
+    assert_eq!(named, ["delay + retryAfter", "busy"]);
+    assert_eq!(exchange.status, Some(503));
+}

@@ -1,0 +1,355 @@
+//! What faults do on the socket, seen from its other end, byte by byte.
+
+use std::{
+    io::ErrorKind::{ConnectionReset, WouldBlock},
+    time::{Duration, SystemTime},
+};
+
+use petstore_mock::{Clock, Effect, MockServer, Operation, RetryAfter};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::Instant,
+};
+
+use super::support::{Mock, NOW, start};
+
+const LIST: &str =
+    "GET /v1/pets?limit=3 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pro-key\r\n\r\n";
+const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
+
+/// A connection on which one request after the other is sent.
+struct Wire(TcpStream);
+
+impl Wire {
+    async fn open(server: &MockServer) -> Self {
+        Self(TcpStream::connect(server.addr()).await.unwrap())
+    }
+
+    async fn send(&mut self, request: &str) {
+        self.0.write_all(request.as_bytes()).await.unwrap();
+    }
+
+    async fn post(&mut self) {
+        let length = REX.len();
+        let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pro-key\r\n\
+            Content-Type: application/json\r\nContent-Length: ";
+        self.send(&format!("{head}{length}\r\n\r\n{REX}")).await;
+    }
+
+    /// Reads so many bytes, which must come.
+    async fn read(&mut self, count: usize) -> String {
+        let mut bytes = vec![0; count];
+        self.0.read_exact(&mut bytes).await.unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// Reads a head to its end, and returns it and the length it promises.
+    async fn head(&mut self) -> (String, usize) {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            head.push_str(&self.read(1).await);
+        }
+        let length = head.to_lowercase();
+        let length = length.split("content-length: ").nth(1).unwrap().lines().next().unwrap();
+        (head, length.parse().unwrap())
+    }
+
+    /// Reads a whole answer.
+    async fn answer(&mut self) -> String {
+        let (head, length) = self.head().await;
+        head + &self.read(length).await
+    }
+
+    /// Reads to the end of the connection: what came, and whether it was a reset.
+    async fn rest(&mut self) -> (String, bool) {
+        let mut bytes = Vec::new();
+        let end = self.0.read_to_end(&mut bytes).await;
+        if let Err(error) = &end {
+            assert_eq!(error.kind(), ConnectionReset);
+        }
+        (String::from_utf8(bytes).unwrap(), end.is_err())
+    }
+
+    /// Fails if anything comes, an end included, while others are served.
+    async fn expect_silence(&mut self, mock: &Mock) {
+        for _ in 0..3 {
+            assert_eq!(mock.get("/_mock/health").await.status, 200);
+        }
+        let mut byte = [0];
+        assert_eq!(self.0.try_read(&mut byte).map_err(|error| error.kind()), Err(WouldBlock));
+    }
+}
+
+/// The answer that no fault has touched.
+async fn untouched(mock: &Mock) -> String {
+    let mut wire = Wire::open(&mock.server).await;
+    wire.send(LIST).await;
+    let answer = wire.answer().await;
+    // The rate headers differ from one request to the next, but not in length.
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    answer
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").unwrap().1
+}
+
+#[tokio::test]
+async fn a_reset_is_a_reset_and_not_an_end() {
+    let mock = start().await;
+    let fault = mock.server.faults().on(Operation::ListPets).reset();
+    let mut wire = Wire::open(&mock.server).await;
+    wire.send(LIST).await;
+    assert_eq!(wire.rest().await, (String::new(), true));
+    assert_eq!(fault.hits(), 1);
+    assert!(!mock.server.requests(Operation::ListPets)[0].answered);
+    drop(fault);
+    untouched(&mock).await;
+}
+
+#[tokio::test]
+async fn a_reset_comes_after_exactly_so_many_bytes_of_the_body() {
+    let mock = start().await;
+    let whole = untouched(&mock).await;
+    for bytes in [0, 1, 60] {
+        let effect = Effect::reset_after(bytes);
+        let _fault = mock.server.faults().on(Operation::ListPets).apply(effect);
+        let mut wire = Wire::open(&mock.server).await;
+        wire.send(LIST).await;
+        let (answer, reset) = wire.rest().await;
+        let bytes = usize::try_from(bytes).unwrap();
+        assert_eq!((body(&answer), reset), (&body(&whole)[..bytes], true));
+    }
+}
+
+#[tokio::test]
+async fn an_empty_reply_is_an_end_before_the_status_line() {
+    let mock = start().await;
+    let _fault = mock.server.faults().on_all().empty_reply();
+    let mut wire = Wire::open(&mock.server).await;
+    wire.send(LIST).await;
+    assert_eq!(wire.rest().await, (String::new(), false));
+    let mut wire = Wire::open(&mock.server).await;
+    wire.post().await;
+    assert_eq!(wire.rest().await, (String::new(), false));
+}
+
+#[tokio::test]
+async fn a_cut_body_has_exactly_so_many_bytes_of_those_that_were_promised() {
+    let mock = start().await;
+    let whole = untouched(&mock).await;
+    let length = body(&whole).len();
+    for bytes in [0, 1, length / 2, length - 1] {
+        let after = u64::try_from(bytes).unwrap();
+        let fault = mock.server.faults().on(Operation::ListPets).cut_after(after);
+        let mut wire = Wire::open(&mock.server).await;
+        wire.send(LIST).await;
+        assert_eq!(wire.head().await.1, length);
+        assert_eq!(wire.rest().await, (body(&whole)[..bytes].to_owned(), false));
+        assert_eq!(fault.hits(), 1);
+        assert!(!mock.server.requests(Operation::ListPets).last().unwrap().answered);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_longer_than_the_cut_is_whole_and_the_connection_stays() {
+    let mock = start().await;
+    let length = u64::try_from(body(&untouched(&mock).await).len()).unwrap();
+    let fault = mock.server.faults().on(Operation::ListPets).cut_after(length);
+    let mut wire = Wire::open(&mock.server).await;
+    for _ in 0..2 {
+        wire.send(LIST).await;
+        assert!(wire.answer().await.starts_with("HTTP/1.1 200"));
+    }
+    assert_eq!((fault.matched(), fault.optional().hits()), (2, 0));
+}
+
+#[tokio::test]
+async fn a_stall_ends_when_the_mocks_clock_has_passed_it_and_the_connection_goes_on() {
+    let mock = start().await;
+    let whole = untouched(&mock).await;
+    let stall = Effect::stall_for(Duration::from_secs(60), 5);
+    let _fault = mock.server.faults().on(Operation::ListPets).first(1).apply(stall);
+    let mut wire = Wire::open(&mock.server).await;
+    wire.send(LIST).await;
+    let (_, length) = wire.head().await;
+    assert_eq!(wire.read(5).await, body(&whole)[..5]);
+    wire.expect_silence(&mock).await;
+    mock.advance(59);
+    wire.expect_silence(&mock).await;
+    mock.advance(1);
+    assert_eq!(wire.read(length - 5).await, body(&whole)[5..]);
+    wire.send(LIST).await;
+    assert_eq!(body(&wire.answer().await), body(&whole));
+}
+
+#[tokio::test]
+async fn a_stall_without_end_lasts_until_the_client_leaves() {
+    let mock = start().await;
+    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::stall_after(0));
+    let mut wire = Wire::open(&mock.server).await;
+    wire.send(LIST).await;
+    wire.head().await;
+    mock.advance(86_400);
+    wire.expect_silence(&mock).await;
+    assert!(!mock.server.requests(Operation::ListPets)[0].answered);
+}
+
+#[tokio::test]
+async fn nothing_is_ever_answered_and_stopping_the_server_does_not_wait_for_it() {
+    let mock = start().await;
+    let fault = mock.server.faults().on_all().hang();
+    let mut wire = Wire::open(&mock.server).await;
+    wire.send(LIST).await;
+    while fault.hits() == 0 {
+        tokio::task::yield_now().await;
+    }
+    mock.advance(86_400);
+    wire.expect_silence(&mock).await;
+    // Less than the grace that requests at hand have.
+    let stopped = tokio::time::timeout(Duration::from_secs(4), mock.server.stop()).await;
+    assert!(stopped.is_ok(), "it waited for what never ends");
+    assert_eq!(wire.rest().await.0, "");
+}
+
+#[tokio::test]
+async fn a_trickle_lets_so_many_bytes_go_at_each_tick_of_the_mocks_clock() {
+    let mock = start().await;
+    let whole = untouched(&mock).await;
+    let trickle = Effect::trickle(100, Duration::from_secs(10));
+    let fault = mock.server.faults().on(Operation::ListPets).first(1).apply(trickle);
+    let mut wire = Wire::open(&mock.server).await;
+    wire.send(LIST).await;
+    let mut answer = String::new();
+    while answer.len() < whole.len() {
+        let step = (whole.len() - answer.len()).min(100);
+        answer.push_str(&wire.read(step).await);
+        wire.expect_silence(&mock).await;
+        mock.advance(10);
+    }
+    assert_eq!(body(&answer), body(&whole));
+    assert_eq!(fault.hits(), 1);
+    wire.send(LIST).await;
+    assert_eq!(body(&wire.answer().await), body(&whole), "the next answer comes at once");
+}
+
+#[tokio::test]
+async fn a_second_lets_as_many_bytes_go_as_the_bandwidth_says() {
+    let mock = start().await;
+    let whole = untouched(&mock).await;
+    let slow = Effect::bandwidth(150);
+    let _fault = mock.server.faults().on(Operation::ListPets).first(1).apply(slow);
+    let mut wire = Wire::open(&mock.server).await;
+    wire.send(LIST).await;
+    wire.expect_silence(&mock).await;
+    for _ in 0..2 {
+        mock.advance(1);
+        wire.read(150).await;
+        wire.expect_silence(&mock).await;
+    }
+    mock.advance(60);
+    wire.read(whole.len() - 300).await;
+    wire.send(LIST).await;
+    wire.answer().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_takes_no_real_time_where_the_runtimes_is_paused() {
+    let clock = Clock::runtime(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
+    let server = MockServer::builder().clock(clock).start().await.unwrap();
+    let _fault = server.faults().on(Operation::ListPets).apply(Effect::bandwidth(1));
+    let mut wire = Wire::open(&server).await;
+    let began = Instant::now();
+    wire.send(LIST).await;
+    let bytes = u64::try_from(wire.answer().await.len()).unwrap();
+    let took = began.elapsed().as_secs();
+    assert!((bytes..=bytes + 1).contains(&took), "{bytes} bytes in {took} s");
+}
+
+#[tokio::test]
+async fn a_pace_and_an_end_go_together() {
+    let mock = start().await;
+    let whole = untouched(&mock).await;
+    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::all([
+        Effect::trickle(1_000, Duration::from_secs(1)),
+        Effect::cut_after(7),
+        Effect::reset(),
+    ]));
+    let mut wire = Wire::open(&mock.server).await;
+    wire.send(LIST).await;
+    let (answer, reset) = wire.rest().await;
+    assert_eq!((body(&answer), reset), (&body(&whole)[..7], false), "the first end counts");
+}
+
+#[tokio::test]
+async fn a_pet_is_added_whose_answer_is_lost_unless_told_otherwise() {
+    let mock = start().await;
+    for (processed, status) in [(true, 200), (false, 404)] {
+        let fault = mock.server.faults().on(Operation::CreatePet).processed(processed);
+        let fault = fault.reset();
+        let mut wire = Wire::open(&mock.server).await;
+        wire.post().await;
+        assert_eq!(wire.rest().await, (String::new(), true));
+        assert_eq!(fault.hits(), 1);
+        let id = if processed { 26 } else { 27 };
+        assert_eq!(mock.get(&format!("/v1/pets/{id}")).await.status, status);
+    }
+    let by_default = mock.server.faults().on(Operation::CreatePet).empty_reply();
+    Wire::open(&mock.server).await.post().await;
+    while by_default.hits() == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(mock.get("/v1/pets/27").await.status, 200);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_another_status_is_cut_like_any() {
+    let mock = start().await;
+    let _fault = mock.server.faults().on(Operation::CreatePet).apply(Effect::all([
+        Effect::cut_after(10),
+        Effect::retry_after(RetryAfter::Seconds(1)),
+        Effect::status(503),
+    ]));
+    let mut wire = Wire::open(&mock.server).await;
+    wire.post().await;
+    let (head, _) = wire.head().await;
+    assert!(head.starts_with("HTTP/1.1 503") && head.contains("retry-after: 1\r\n"), "{head}");
+    assert_eq!(wire.rest().await, ("{\"code\":\"s".to_owned(), false));
+}
+
+/// Sends a request over HTTP/2, and returns what came of its answer and whether that was all, which
+/// may be so only where the connection still takes another one.
+async fn http_2(mock: &Mock) -> (Option<u16>, usize, bool) {
+    let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
+    let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+    tokio::spawn(connection);
+    let request = http::Request::get("http://x/v1/pets?limit=3");
+    let request = request.header("authorization", "Bearer pro-key").body(()).unwrap();
+    let (answer, _) = requests.send_request(request, true).unwrap();
+    let (mut status, mut length, mut is_whole) = (None, 0, false);
+    if let Ok(answer) = answer.await {
+        status = Some(answer.status().as_u16());
+        let mut body = answer.into_body();
+        while let Some(Ok(data)) = body.data().await {
+            length += data.len();
+            body.flow_control().release_capacity(data.len()).unwrap();
+        }
+        is_whole = body.is_end_stream();
+    }
+    assert_eq!(requests.ready().await.is_ok(), is_whole);
+    (status, length, is_whole)
+}
+
+#[tokio::test]
+async fn over_http_2_the_whole_connection_ends() {
+    let mock = start().await;
+    let length = body(&untouched(&mock).await).len();
+    assert_eq!(http_2(&mock).await, (Some(200), length, true));
+    let list = || mock.server.faults().on(Operation::ListPets).first(1);
+    let _reset = list().reset();
+    assert_eq!(http_2(&mock).await, (None, 0, false));
+    let _cut = list().cut_after(9);
+    assert_eq!(http_2(&mock).await, (Some(200), 9, false));
+    assert_eq!(http_2(&mock).await, (Some(200), length, true));
+}
