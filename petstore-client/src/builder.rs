@@ -158,7 +158,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how many retries all calls together may make.
+    /// Limits the retries of all calls together.
     pub fn retry_budget(mut self, budget: RetryBudget) -> Self {
         self.budget = budget;
         self

@@ -109,8 +109,8 @@ struct CallState<'c> {
     request: &'c Request,
     deadline: Instant,
     stats: CallStats,
-    /// What `stats` says, and true while an attempt is in flight.
-    may_have_acted: &'c AtomicBool,
+    /// Whether the service may have acted on the request, for the case that the task ends early.
+    may_have_acted: &'c Arc<AtomicBool>,
     schedule: Schedule,
     /// The part of `max_wait` that has been used.
     blocked_for: Duration,
@@ -226,7 +226,7 @@ impl CallState<'_> {
             body: &self.request.body,
         };
         events.notify(|| Event::Sending(request));
-        self.may_have_acted.store(true, Ordering::Release);
+        self.may_have_acted.store(false, Ordering::Release);
         let result = self.exchange(headers, credential, permit, sent).await;
         let (is_counted, may_have_acted) = match &result {
             Ok((response, _)) => (true, may_have_acted(response.status())),
@@ -270,15 +270,17 @@ impl CallState<'_> {
     ) -> Result<(http::Response<Bytes>, Option<Blocked>), Error> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
         let limits = self.attempt_limits(sent);
-        let pending = match self.core.network.send(self.request, headers, &limits).await {
-            Ok(pending) => pending,
-            Err(error) => {
-                if !error.was_sent() {
-                    permit.not_sent();
+        let pending =
+            match self.core.network.send(self.request, headers, &limits, self.may_have_acted).await
+            {
+                Ok(pending) => pending,
+                Err(error) => {
+                    if !error.was_sent() {
+                        permit.not_sent();
+                    }
+                    return Err(error);
                 }
-                return Err(error);
-            }
-        };
+            };
         // The body may take its time.
         let blocked = permit.observe(pending.status(), pending.headers());
         let mut response = read(pending, &limits).await?;

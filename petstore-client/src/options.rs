@@ -15,7 +15,7 @@ pub(crate) const DEFAULT_MAX_RESPONSE_BYTES: usize = 10 * 1024 * 1024;
 /// lists and raw requests have them too.
 macro_rules! option_setters {
     () => {
-        /// Takes over what `options` sets, and keeps the rest.
+        /// Applies what `options` sets, and keeps the other settings.
         pub fn options(mut self, options: &$crate::options::RequestOptions) -> Self {
             self.options_mut().merge(options);
             self
@@ -47,14 +47,14 @@ macro_rules! option_setters {
             self
         }
 
-        /// Sets how many requests the call may send, at least 1; 4. (A 401 that is answered with
-        /// another key is not counted.)
+        /// Sets the number of requests that the call may send, at least 1; 4. A 401 after which another
+        /// key is used is not counted.
         pub fn max_attempts(mut self, limit: u32) -> Self {
             self.options_mut().max_attempts = Some(limit);
             self
         }
 
-        /// Sets how many bytes of body a successful response may have; 10 MiB.
+        /// Sets the size limit for the body of a successful response, in bytes; 10 MiB.
         pub fn max_response_bytes(mut self, limit: usize) -> Self {
             self.options_mut().max_response_bytes = Some(limit);
             self

@@ -84,7 +84,7 @@ impl ResponseMeta {
         self.status
     }
 
-    /// Returns all headers as they came.
+    /// Returns all headers.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
@@ -110,7 +110,7 @@ impl ResponseMeta {
         self.deprecation.as_deref()
     }
 
-    /// Returns how many attempts it took, the successful one included.
+    /// Returns the number of attempts, the successful one included.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.stats.attempts

@@ -269,40 +269,6 @@ mod tests {
         Error::timed_out(TimeoutKind::Attempt, Duration::from_secs(1), sent)
     }
 
-    fn retries(error: &Error, idempotent: bool) -> bool {
-        RetryDecision::by_default(error, idempotent) == RetryDecision::BackOff
-    }
-
-    #[test]
-    fn an_idempotent_request_is_repeated_after_a_transient_failure() {
-        for status in [408, 500, 502, 503, 504] {
-            assert!(retries(&answered(status), true), "{status}");
-        }
-        for status in [302, 400, 401, 403, 404, 405, 410, 422, 501, 505] {
-            assert!(!retries(&answered(status), true), "{status}");
-        }
-        assert!(retries(&timed_out(true), true));
-    }
-
-    #[test]
-    fn another_request_is_repeated_only_where_the_first_cannot_have_been_processed() {
-        for status in [408, 500, 502, 503, 504] {
-            assert!(!retries(&answered(status), false), "{status}");
-        }
-        assert!(!retries(&timed_out(true), false));
-        assert!(retries(&timed_out(false), false));
-    }
-
-    #[test]
-    fn only_a_4xx_proves_that_nothing_was_done() {
-        for (status, expected) in
-            [(201, true), (303, true), (400, false), (429, false), (408, true), (502, true)]
-        {
-            let status = StatusCode::from_u16(status).unwrap();
-            assert_eq!(may_have_acted(status), expected, "{status}");
-        }
-    }
-
     #[test]
     fn a_classifier_retries_only_what_is_safe_unless_it_says_so() {
         let with = |advice, error: Error, idempotent| {

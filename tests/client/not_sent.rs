@@ -67,6 +67,17 @@ async fn an_attempt_that_ends_while_connecting_was_not_sent() {
 }
 
 #[tokio::test]
+async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
+    let full = full().await;
+    let base = format!("http://{}/v1", full.listener.local_addr().unwrap());
+    let client = builder(&base).connect_timeout(Duration::from_millis(30)).max_attempts(1);
+    let error = create(&client.build().unwrap()).await.unwrap_err();
+    assert!(error.is_connect() && error.is_timeout(), "{error}");
+    assert!(!error.may_have_been_processed());
+    assert!(error.to_string().contains("`connect_timeout`"), "{error}");
+}
+
+#[tokio::test]
 async fn a_post_that_ends_while_connecting_is_tried_again() {
     let full = full().await;
     let base = format!("http://{}/v1", full.listener.local_addr().unwrap());

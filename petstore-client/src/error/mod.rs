@@ -291,7 +291,7 @@ impl Error {
         self.0.operation.as_deref()
     }
 
-    /// Returns how many attempts were made; 0 where the call failed before the first.
+    /// Returns the number of attempts; 0 where the call failed before the first.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.0.stats.attempts
@@ -304,9 +304,8 @@ impl Error {
         self.0.stats.waited
     }
 
-    /// Returns whether the service may have acted on the request all the same: its answer was
-    /// lost, or it failed while working on it. Where this is `false`, sending again cannot do the
-    /// thing twice.
+    /// Returns whether the service may have acted on the request: its response was lost, or it
+    /// reported a failure of its own. Where this is `false`, sending again cannot have a second effect.
     #[must_use]
     pub fn may_have_been_processed(&self) -> bool {
         self.0.stats.may_have_acted
@@ -330,7 +329,7 @@ impl Error {
         matches!(self.kind(), ErrorKind::Unauthorized | ErrorKind::Credentials)
     }
 
-    /// Returns whether the service has no such thing (404).
+    /// Returns whether the resource or the path does not exist (404).
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.kind() == ErrorKind::NotFound

@@ -40,7 +40,7 @@ impl ListPets {
         &mut self.client.options
     }
 
-    /// Sets how many pets a page may hold: 1 to 100. The service's default is 20.
+    /// Sets the size limit of a page: 1 to 100 pets. The service's default is 20.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = Some(limit);
         self

@@ -54,35 +54,35 @@ impl Network {
         Self { origin: base.origin().ascii_serialization(), route }
     }
 
-    /// Sends a request with these headers, in place of its own. Returns when the head of the response
-    /// has arrived.
+    /// Sends a request with these headers, in place of its own. Sets `sent` before the service can have
+    /// seen it. Returns when the head of the response has arrived.
     pub(crate) async fn send(
         &self,
         request: &Request,
         headers: HeaderMap,
         limits: &AttemptLimits,
+        sent: &Arc<AtomicBool>,
     ) -> Result<reqwest::Response, Error> {
         match &self.route {
             Route::Builtin { http, connect_timeout } => {
                 let mut outgoing =
                     reqwest::Request::new(request.method.clone(), request.url.clone());
                 *outgoing.headers_mut() = headers;
-                let writing = Arc::new(AtomicBool::new(false));
-                let body =
-                    OutgoingBody { data: request.body.clone(), writing: Arc::clone(&writing) };
+                let body = OutgoingBody { data: request.body.clone(), sent: Arc::clone(sent) };
                 *outgoing.body_mut() = Some(reqwest::Body::wrap(body));
                 match timeout_at(limits.deadline, http.execute(outgoing)).await {
                     Ok(response) => response.map_err(|error| self.error(error, *connect_timeout)),
                     Err(_) => {
                         // A connection that took the request just before records it now.
                         tokio::task::yield_now().await;
-                        Err(limits.timed_out(writing.load(Ordering::Acquire)))
+                        Err(limits.timed_out(sent.load(Ordering::Acquire)))
                     }
                 }
             }
             Route::Custom(transport) => {
                 let mut outgoing = request.to_http(headers)?;
                 outgoing.extensions_mut().insert(ResponseLimit(limits.max_bytes));
+                sent.store(true, Ordering::Release);
                 match timeout_at(limits.deadline, transport.dyn_send(outgoing)).await {
                     Ok(response) => response
                         .map(reqwest::Response::from)
@@ -194,7 +194,7 @@ async fn read_chunk(
 /// `is_end_stream` first. Before that, nothing can have reached the service.
 struct OutgoingBody {
     data: Bytes,
-    writing: Arc<AtomicBool>,
+    sent: Arc<AtomicBool>,
 }
 
 impl Body for OutgoingBody {
@@ -210,7 +210,7 @@ impl Body for OutgoingBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.writing.store(true, Ordering::Release);
+        self.sent.store(true, Ordering::Release);
         self.data.is_empty()
     }
 

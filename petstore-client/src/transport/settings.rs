@@ -202,7 +202,7 @@ fn tls(
     let roots = reqwest::Certificate::from_pem_bundle(pem)
         .map_err(|error| problem("root certificates", error))?;
     if roots.is_empty() && (tls.roots.is_some() || tls.only_roots) {
-        return Err(Error::config("root certificates", "the PEM text holds no certificate"));
+        return Err(Error::config("root certificates", "no certificate in PEM was given"));
     }
     if let Some(pem) = &tls.identity {
         let identity = identity(pem, backend);
