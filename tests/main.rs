@@ -6,6 +6,6 @@
 mod cli;
 mod client;
 mod contract;
-mod mock;
+#[path = "../petstore-mock/tests/openapi/mod.rs"]
 mod openapi;
 mod tidy;

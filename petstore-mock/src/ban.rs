@@ -1,5 +1,5 @@
-//! The temporary ban of the specification's section 8, rule 4: who keeps sending while told to wait
-//! is shut out for a while. Pure functions of `now`; what a request is told is left to `error`.
+//! The temporary ban of the specification's section 8, rule 4, for keys that keep sending during a
+//! `Retry-After`. Pure functions of `now`.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 /// use std::time::Duration;
 /// use petstore_mock::BanPolicy;
 ///
-/// let strict = BanPolicy::default().with_after(0).with_length(Duration::from_secs(3_600));
+/// let hour = Duration::from_secs(3_600);
+/// let strict = BanPolicy { after: 0, length: hour, ..BanPolicy::default() };
 /// assert_eq!(strict.within, Duration::from_secs(60));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct BanPolicy {
     /// How many requests sent while told to wait are forgiven; at most 100,000. The next one brings
     /// the ban.
@@ -36,44 +36,23 @@ impl Default for BanPolicy {
 }
 
 impl BanPolicy {
-    /// The highest `after`: it bounds what a key's record can hold.
-    pub(crate) const MOST: u32 = 100_000;
-
-    /// Sets how many requests sent while told to wait are forgiven.
-    #[must_use]
-    pub const fn with_after(mut self, after: u32) -> Self {
-        self.after = after;
-        self
-    }
-
-    /// Sets the time within which they count together.
-    #[must_use]
-    pub const fn with_within(mut self, within: Duration) -> Self {
-        self.within = within;
-        self
-    }
-
-    /// Sets how long the ban lasts; zero switches bans off.
-    #[must_use]
-    pub const fn with_length(mut self, length: Duration) -> Self {
-        self.length = length;
-        self
-    }
+    /// The highest `after`: it bounds the size of a key's record.
+    pub(crate) const MAX_AFTER: u32 = 100_000;
 }
 
-/// What is held against one key.
+/// What counts towards the ban of one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct BanRecord {
-    /// The key was told to wait until then: a `Retry-After` still runs before it.
+    /// The end of the last `Retry-After`.
     told_until: Duration,
-    /// When it sent nevertheless, oldest first: never more than the policy's `after` + 1.
+    /// When requests arrived before that, oldest first: at most the policy's `after` + 1.
     strikes: VecDeque<Duration>,
     banned_until: Duration,
 }
 
 impl BanRecord {
-    /// Notes that a request arrived, and returns until when the key is banned, if it is.
+    /// Records that a request arrived, and returns the end of the key's ban, if it is banned.
     pub(crate) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> Option<Duration> {
         if now < self.banned_until {
             return Some(self.banned_until);
@@ -88,7 +67,7 @@ impl BanRecord {
             self.strikes.pop_front();
         }
         self.strikes.push_back(now);
-        if self.strikes.len() <= policy.after.min(BanPolicy::MOST) as usize {
+        if self.strikes.len() <= policy.after.min(BanPolicy::MAX_AFTER) as usize {
             return None;
         }
         *self = Self { banned_until: now.saturating_add(policy.length), ..Self::default() };
@@ -105,28 +84,28 @@ impl BanRecord {
         *self = Self::default();
     }
 
-    /// Forgets that the key was told to wait: it need not any more. A ban stays.
+    /// Ends the wait that the key was told. A ban stays.
     pub(crate) fn excuse(&mut self) {
         *self = Self { banned_until: self.banned_until, ..Self::default() };
     }
 
-    /// Returns until when the key is banned, if it is at `now`.
+    /// Returns the end of the ban, if the key is banned at `now`.
     pub(crate) fn banned_until(&self, now: Duration) -> Option<Duration> {
         (now < self.banned_until).then_some(self.banned_until)
     }
 
-    /// Returns until when the key was told to wait, if that lies ahead.
+    /// Returns the end of the last `Retry-After`, if that lies ahead.
     pub(crate) fn waits_until(&self, now: Duration) -> Option<Duration> {
         (now < self.told_until).then_some(self.told_until)
     }
 
-    /// Whether it can be a record: one that was made here is.
+    /// Whether it is in order and of bounded size, as every record that was made here is.
     pub(crate) fn is_possible(&self) -> bool {
-        self.strikes.len() <= BanPolicy::MOST as usize + 1
+        self.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1
             && self.strikes.iter().zip(self.strikes.iter().skip(1)).all(|(one, next)| one <= next)
     }
 
-    /// Notes that the key was told to wait until `until`, in seconds since the Unix epoch.
+    /// Records a `Retry-After` that ends at `until`, in seconds since the Unix epoch.
     pub(crate) fn told(&mut self, until: u64) {
         self.told_until = Duration::from_secs(until);
     }
@@ -197,27 +176,27 @@ mod tests {
     #[test]
     fn a_policy_that_forgives_nothing_bans_at_once() {
         let mut record = told_to_wait_a_minute();
-        assert!(record.arrive(at(1.0), policy().with_after(0)).is_some());
+        assert!(record.arrive(at(1.0), BanPolicy { after: 0, ..policy() }).is_some());
     }
 
     #[test]
     fn a_ban_of_no_length_is_no_ban() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..100 {
-            let answer = record.arrive(at(1.0), policy().with_length(Duration::ZERO));
-            assert_eq!(answer, None);
+            let off = BanPolicy { length: Duration::ZERO, ..policy() };
+            assert_eq!(record.arrive(at(1.0), off), None);
         }
         assert!(record.strikes.is_empty());
     }
 
     #[test]
     fn holds_a_bounded_number_of_strikes() {
-        let endless = policy().with_after(u32::MAX).with_within(Duration::MAX);
+        let endless = BanPolicy { after: u32::MAX, within: Duration::MAX, ..policy() };
         let mut record = told_to_wait_a_minute();
         let mut banned = false;
-        for _ in 0..=BanPolicy::MOST {
+        for _ in 0..=BanPolicy::MAX_AFTER {
             banned |= record.arrive(at(1.0), endless).is_some();
-            assert!(record.strikes.len() <= BanPolicy::MOST as usize + 1);
+            assert!(record.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1);
         }
         assert!(banned);
     }

@@ -1,5 +1,5 @@
-//! Who wants to hear of it is told that something was changed, from a test or by administration. What a
-//! request changes is left to the journal, which tells of the request itself.
+//! Broadcasts changes that a test or the administration made. The changes that requests make are in the
+//! journal.
 
 use std::sync::{
     Arc,
@@ -12,28 +12,14 @@ use tokio::sync::broadcast;
 const BEHIND: usize = 64;
 
 /// What was changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum What {
     Clock,
     Keys,
     Faults,
     Pets,
     Journal,
-}
-
-impl What {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Clock, Self::Keys, Self::Faults, Self::Pets, Self::Journal];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Clock => "clock",
-            Self::Keys => "keys",
-            Self::Faults => "faults",
-            Self::Pets => "pets",
-            Self::Journal => "journal",
-        }
-    }
 }
 
 /// The changes of a server; its clones are the same.
@@ -44,13 +30,13 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Tells whoever listens that this was changed.
+    /// Broadcasts that this was changed.
     pub(crate) fn tell(&self, what: What) {
-        // Nobody listens, most of the time.
+        // Most of the time there is no listener.
         let _ = self.sender.send(what);
     }
 
-    /// Marks that a test begins or ends: what a client did before is not held against it after.
+    /// Marks that a test begins or ends, which the rules of the report don't look across.
     pub(crate) fn mark_boundary(&self) {
         self.boundaries.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! The mock's own time: where it comes from, how a test moves it, and how to wait for it.
+//! The mock's clock: its source, moving it, and waiting for it.
 //!
 //! Everything that depends on time (quotas, bans, `Date`, delays, the removal of an operation) gets `now`
-//! as an argument; this is the one place that reads it. Inside the crate, an instant is the [`Duration`]
-//! since the Unix epoch, because that is what the service's headers speak.
+//! as an argument; only this module reads the time. Inside the crate, an instant is the [`Duration`]
+//! since the Unix epoch, as in the service's headers.
 
 use std::{
     fmt,
@@ -13,6 +13,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
 use crate::real_time;
@@ -20,61 +21,56 @@ use crate::real_time;
 /// The last second of the year 9999, after which HTTP has no date: no clock goes further.
 pub(crate) const END: Duration = Duration::from_secs(253_402_300_799);
 
-/// The fastest a clock can go: 11 days in a second.
-const FASTEST: f64 = 1_000_000.0;
+/// 11 days in a second.
+const MAX_PACE: f64 = 1_000_000.0;
 
 /// How a clock is set.
 #[derive(Clone, Copy, Debug)]
-struct ClockState {
-    /// When the source read this,
+pub(crate) struct ClockState {
+    /// When the source showed this,
     read: Duration,
     /// the clock showed this, counted from the Unix epoch,
     shown: Duration,
-    /// and from then on it goes this many times as fast as the source: 0 to [`FASTEST`].
+    /// and from then on it goes this many times as fast as the source: 0 to [`MAX_PACE`].
     pace: f64,
 }
 
 impl ClockState {
-    /// Returns what the clock shows when the source reads `now`.
+    /// Returns what the clock shows when the source shows `now`.
     fn at(&self, now: Duration) -> Duration {
         let passed = now.saturating_sub(self.read);
-        // Exactly, where nothing has to be reckoned.
+        // Without rounding where the pace is the source's.
         let passed = if self.pace == 1.0 { passed } else { times(passed, self.pace) };
         self.shown.saturating_add(passed).min(END)
     }
 
-    /// Returns how much of the source's time passes while the clock goes on by `left`; nothing if it
-    /// stands still.
+    /// Returns how much of the source's time passes while the clock advances by `left`; nothing if it
+    /// is frozen.
     fn source_time(&self, left: Duration) -> Option<Duration> {
         (self.pace > 0.0).then(|| {
             let exact = if self.pace == 1.0 { left } else { times(left, 1.0 / self.pace) };
-            // Never too early by what was rounded off: that would be a loop without a wait.
+            // Rounding down would wake the waiter too early, again and again.
             exact.saturating_add(Duration::from_micros(1))
         })
     }
 
-    /// Returns the state set forward by this.
-    fn advanced(&self, now: Duration, by: Duration) -> Self {
-        let shown = self.at(now).saturating_add(by).min(END);
-        Self { read: now, shown, pace: self.pace }
-    }
-
-    /// Returns the state that goes on from here at another pace.
-    fn paced(&self, now: Duration, pace: f64) -> Self {
-        Self { read: now, shown: self.at(now), pace: possible(pace) }
+    /// Starts anew from what the clock shows when the source shows `now`, and then changes it.
+    fn set(&mut self, now: Duration, change: impl FnOnce(&mut Self)) {
+        (self.shown, self.read) = (self.at(now), now);
+        change(self);
     }
 }
 
-/// Returns the nearest pace a clock can have; what is no number is none.
+/// Returns the nearest pace that a clock can have: 0 for NaN.
 fn possible(pace: f64) -> f64 {
-    if pace.is_nan() { 0.0 } else { pace.clamp(0.0, FASTEST) }
+    if pace.is_nan() { 0.0 } else { pace.clamp(0.0, MAX_PACE) }
 }
 
 fn times(time: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }
 
-/// What passes by itself.
+/// The time that a clock follows.
 enum Source {
     /// The machine's time. The latest reading, in nanoseconds since the Unix epoch (they fit until the
     /// year 2554), since the machine's clock may be set back and the mock's may not.
@@ -92,7 +88,7 @@ impl Source {
         Self::Runtime(tokio::time::Instant::now())
     }
 
-    /// Returns the time it is, since a moment of the source's own; it never goes back.
+    /// Returns the time since a fixed moment; it never goes back.
     fn read(&self) -> Duration {
         match self {
             Self::System(latest) => {
@@ -103,7 +99,7 @@ impl Source {
         }
     }
 
-    /// Waits until this much has passed, or for a few weeks if that is shorter.
+    /// Waits for this long, or for a few weeks if that is shorter.
     async fn pass(&self, wait: Duration) {
         match self {
             Self::System(_) => real_time::sleep(wait).await,
@@ -112,7 +108,7 @@ impl Source {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that reads it")]
+#[expect(clippy::disallowed_methods, reason = "only this module reads the machine's clock")]
 fn system_now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
@@ -120,8 +116,8 @@ fn system_now() -> Duration {
 /// A clock that can be moved forward, stopped, and made to go faster; its clones share one time.
 ///
 /// Quotas, bans, `Date`, `Retry-After`, delays and the removal date of the deprecated operation all
-/// hang on it, so that a test can let a day pass in a moment. It never goes back, and no further than
-/// the end of the year 9999, the last that an HTTP date can name.
+/// follow it, so that a test can let a day pass in a moment. It never goes back, and stops at the end of
+/// the year 9999, the last that an HTTP date can name.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -137,7 +133,7 @@ pub struct Clock(Arc<SharedClock>);
 
 struct SharedClock {
     source: Source,
-    /// Who waits for the clock watches it, to reckon anew when it is set.
+    /// Tasks that wait for the clock watch it, to compute their wait again when it is set.
     state: watch::Sender<ClockState>,
 }
 
@@ -210,20 +206,9 @@ impl Clock {
         self.0.state.borrow().pace
     }
 
-    /// Returns what the clock does, in a word.
-    pub(crate) fn mode(&self) -> &'static str {
-        let pace = self.pace();
-        match self.0.source {
-            _ if pace == 0.0 => "frozen",
-            _ if pace != 1.0 => "scaled",
-            Source::System(_) => "system",
-            Source::Runtime(_) => "runtime",
-        }
-    }
-
     /// Moves the clock forward, for all its clones.
     pub fn advance(&self, by: Duration) {
-        self.set(|state, now| state.advanced(now, by));
+        self.set(|state| state.shown = state.shown.saturating_add(by).min(END));
     }
 
     /// Moves the clock forward to `at`, if it is not past that already.
@@ -239,8 +224,7 @@ impl Clock {
     /// assert_eq!(clock.now(), removal);
     /// ```
     pub fn advance_to(&self, at: SystemTime) {
-        let at = since_epoch(at);
-        self.set(|state, now| state.advanced(now, at.saturating_sub(state.at(now))));
+        self.set(|state| state.shown = state.shown.max(since_epoch(at)));
     }
 
     /// Stops the clock where it is, for all its clones.
@@ -267,7 +251,7 @@ impl Clock {
     /// Lets the clock go on from where it is, `factor` times as fast as its source: see
     /// [`Clock::scaled`].
     pub fn scale(&self, factor: f64) {
-        self.set(|state, now| state.paced(now, factor));
+        self.set(|state| state.pace = possible(factor));
     }
 
     /// Waits until the clock has gone on by `time`: by itself, or because it was moved.
@@ -314,27 +298,13 @@ impl Clock {
         state.at(self.0.source.read())
     }
 
-    /// Returns what tells of each time that the clock is set.
-    pub(crate) fn watch(&self) -> Watch {
-        Watch(self.0.state.subscribe())
+    /// Returns a receiver that is notified each time the clock is set.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<ClockState> {
+        self.0.state.subscribe()
     }
 
-    fn set(&self, change: impl FnOnce(&ClockState, Duration) -> ClockState) {
-        self.0.state.send_modify(|state| *state = change(state, self.0.source.read()));
-    }
-}
-
-/// Tells of each time that a clock is set.
-#[derive(Debug)]
-pub(crate) struct Watch(watch::Receiver<ClockState>);
-
-impl Watch {
-    /// Waits until the clock has been set since this was made, or since the last time.
-    pub(crate) async fn changed(&mut self) {
-        if self.0.changed().await.is_err() {
-            // The clock is gone, and nobody can set it.
-            std::future::pending::<()>().await;
-        }
+    fn set(&self, change: impl FnOnce(&mut ClockState)) {
+        self.0.state.send_modify(|state| state.set(self.0.source.read(), change));
     }
 }
 
@@ -347,22 +317,28 @@ impl Default for Clock {
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Clock")
-            .field("mode", &self.mode())
             .field("pace", &self.pace())
             .field("now", &httpdate::HttpDate::from(self.now()).to_string())
             .finish()
     }
 }
 
-/// Returns the instant that lies so long after the Unix epoch; no later one than a clock can show.
+/// Returns the instant this long after the Unix epoch; at most the last one that a clock can show.
 pub(crate) fn instant(since_epoch: Duration) -> SystemTime {
     UNIX_EPOCH + since_epoch.min(END)
 }
 
-/// Returns a time of so many seconds, if it is from 0 to the 253,402,300,799 from 1970 to the end of
-/// the year 9999: what goes further is a mistake.
+/// Reads a length of time in seconds: from 0 to the 253,402,300,799 from 1970 to the end of 9999.
 pub(crate) fn time(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= END)
+}
+
+/// Writes an instant, or none, as seconds since the Unix epoch.
+pub(crate) fn serialize_seconds<S: Serializer>(
+    at: &(impl Into<Option<SystemTime>> + Copy),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    (*at).into().map(|at| since_epoch(at).as_secs_f64()).serialize(serializer)
 }
 
 fn since_epoch(at: SystemTime) -> Duration {
@@ -402,28 +378,32 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    /// Another pace from `now` on.
+    fn paced(mut state: ClockState, now: Duration, pace: f64) -> ClockState {
+        state.set(now, |state| state.pace = possible(pace));
+        state
+    }
+
     #[test]
     fn goes_on_from_where_it_is_at_another_pace() {
         let real = ClockState { read: s(100), shown: s(5_000), pace: 1.0 };
-        let slow = real.paced(s(110), 0.5);
+        let slow = paced(real, s(110), 0.5);
         assert_eq!(slow.at(s(114)), s(5_012));
-        let fast = slow.paced(s(114), 60.0);
+        let fast = paced(slow, s(114), 60.0);
         assert_eq!(fast.at(s(115)), s(5_072));
-        let frozen = fast.paced(s(115), 0.0);
+        let frozen = paced(fast, s(115), 0.0);
         assert_eq!(frozen.at(s(1_000_000)), s(5_072));
-        assert_eq!(frozen.paced(s(2_000_000), 1.0).at(s(2_000_001)), s(5_073));
-        assert_eq!(frozen.advanced(s(116), s(8)).at(s(200)), s(5_080));
+        assert_eq!(paced(frozen, s(2_000_000), 1.0).at(s(2_000_001)), s(5_073));
     }
 
     #[test]
     fn never_goes_back_nor_past_the_end() {
         let state = ClockState { read: s(100), shown: s(5_000), pace: 1.0 };
         assert_eq!(state.at(s(50)), s(5_000));
-        assert_eq!(state.paced(s(100), -1.0).at(s(200)), s(5_000));
-        assert_eq!(state.paced(s(100), f64::NAN).at(s(200)), s(5_000));
-        assert_eq!(state.paced(s(100), f64::INFINITY).at(s(101)), s(1_005_000));
-        assert_eq!(state.paced(s(100), f64::INFINITY).at(Duration::MAX), END);
-        assert_eq!(state.advanced(s(100), Duration::MAX).at(s(200)), END);
+        assert_eq!(paced(state, s(100), -1.0).at(s(200)), s(5_000));
+        assert_eq!(paced(state, s(100), f64::NAN).at(s(200)), s(5_000));
+        assert_eq!(paced(state, s(100), f64::INFINITY).at(s(101)), s(1_005_000));
+        assert_eq!(paced(state, s(100), f64::INFINITY).at(Duration::MAX), END);
     }
 
     #[test]
@@ -491,7 +471,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_way_to_set_the_clock_wakes_who_waits() {
+    async fn every_way_to_set_the_clock_wakes_the_waiting_tasks() {
         let faster = [
             |clock: &Clock| clock.advance(DAY),
             |clock: &Clock| clock.advance_to(UNIX_EPOCH + DAY),

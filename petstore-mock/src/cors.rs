@@ -1,5 +1,5 @@
-//! Pages of other origins: what a browser is told so that it lets them use the service (Fetch standard,
-//! "CORS protocol"). The administration is never opened to them.
+//! The headers that let pages of other origins use the service from a browser (Fetch standard, "CORS
+//! protocol"). The administration is never open to them.
 
 use std::{fmt, str::FromStr};
 
@@ -38,38 +38,36 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 /// # Ok::<(), petstore_mock::ParseCorsError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cors(Allowed);
+pub struct Cors(
+    /// The value of `Access-Control-Allow-Origin`: `*`, or an origin.
+    Option<HeaderValue>,
+);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Allowed {
-    Any,
-    One(HeaderValue),
-    None,
-}
+const ANY: HeaderValue = HeaderValue::from_static("*");
 
 impl Cors {
     /// Lets the pages of every origin use the service.
     #[must_use]
     pub const fn any() -> Self {
-        Self(Allowed::Any)
+        Self(Some(ANY))
     }
 
     /// Lets no page of another origin use the service.
     #[must_use]
     pub const fn off() -> Self {
-        Self(Allowed::None)
+        Self(None)
     }
 
-    /// Whether a request only asks what a page may send (a "preflight").
+    /// Whether a request is a preflight, which only asks what a page may send.
     pub(crate) fn is_preflight<B>(&self, request: &Request<B>) -> bool {
         let headers = request.headers();
-        self.0 != Allowed::None
+        self.0.is_some()
             && request.method() == Method::OPTIONS
             && headers.contains_key(ORIGIN)
             && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
     }
 
-    /// Returns the answer to that.
+    /// Returns the response to a preflight.
     pub(crate) fn preflight(&self) -> Response<Bytes> {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -80,17 +78,12 @@ impl Cors {
         response
     }
 
-    /// Adds to an answer what lets a page read it, rate limits and all.
+    /// Adds the headers that let a page read the response, rate limits included.
     pub(crate) fn open(&self, headers: &mut HeaderMap) {
-        match &self.0 {
-            Allowed::None => return,
-            Allowed::Any => {
-                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-            }
-            Allowed::One(origin) => {
-                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-                headers.append(VARY, HeaderValue::from_static("Origin"));
-            }
+        let Some(origin) = &self.0 else { return };
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        if *origin != ANY {
+            headers.append(VARY, HeaderValue::from_static("Origin"));
         }
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     }
@@ -105,12 +98,8 @@ impl Default for Cors {
 impl fmt::Display for Cors {
     /// Writes it as [`FromStr`] reads it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Allowed::Any => f.pad("*"),
-            Allowed::None => f.pad("off"),
-            // It was read from a text.
-            Allowed::One(origin) => f.pad(origin.to_str().unwrap_or_default()),
-        }
+        // An origin was read from a text.
+        f.pad(self.0.as_ref().map_or("off", |origin| origin.to_str().unwrap_or_default()))
     }
 }
 
@@ -128,7 +117,7 @@ impl FromStr for Cors {
             "off" => return Ok(Self::off()),
             _ => {}
         }
-        // A browser sends a scheme, a host and perhaps a port, and not even a slash after them.
+        // A browser sends a scheme, a host and perhaps a port, without a slash after them.
         let uri: Uri = text.parse().map_err(|_| ParseCorsError)?;
         let (Some(scheme), Some(host)) = (uri.scheme_str(), uri.authority()) else {
             return Err(ParseCorsError);
@@ -137,7 +126,7 @@ impl FromStr for Cors {
             return Err(ParseCorsError);
         }
         let origin = HeaderValue::from_str(text).map_err(|_| ParseCorsError)?;
-        Ok(Self(Allowed::One(origin)))
+        Ok(Self(Some(origin)))
     }
 }
 

@@ -6,10 +6,12 @@ use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 use serde_json::Value;
 
 use crate::{
-    model::Pet,
+    model::{Pet, SeedPet},
     plan::Plan,
-    state::SeedPet,
-    state::{AppState, Change, ChangeError, KeyError, KeyUsage, Snapshot, StoredPet},
+    state::{
+        Account, AppState, Change, ChangeError, KeyError, KeyUsage, Snapshot, Store, StoredPet,
+        block_on,
+    },
 };
 
 /// The keys of a server: see [`MockServer::keys`](crate::MockServer::keys).
@@ -56,12 +58,6 @@ impl<'a> Keys<'a> {
     pub fn all(self) -> Vec<Key> {
         let keys = self.0.keys().into_iter();
         keys.map(|(text, number)| Key { app: Arc::clone(self.0), text, number }).collect()
-    }
-
-    /// Returns what each key has used, by their numbers.
-    #[must_use]
-    pub fn usage(self) -> Vec<KeyUsage> {
-        self.0.usage()
     }
 }
 
@@ -130,7 +126,7 @@ impl Key {
     ///
     /// To a key that was removed this does nothing; nor do the methods below.
     pub fn set_plan(&self, plan: Plan) {
-        self.app.set_plan(self.number, plan);
+        self.app.change_key(self.number, |account| account.set_plan(plan));
     }
 
     /// Bans it for so long from now, on the server's clock.
@@ -140,7 +136,7 @@ impl Key {
 
     /// Ends its ban, and forgets what led to it.
     pub fn unban(&self) {
-        self.app.unban(self.number);
+        self.app.change_key(self.number, Account::unban);
     }
 
     /// Removes it: from now on it is 401 `unauthorized`.
@@ -196,9 +192,9 @@ impl<'a> Pets<'a> {
     ///
     /// Where another pet has the id, or no id is left.
     pub fn insert(self, pet: SeedPet) -> Result<Pet, ChangeError> {
-        let (id, pet) = pet.into_parts();
-        let id = self.0.change_now(Change::Add { id, pet: pet.clone() })?;
-        Ok(Pet::new(id.unwrap_or_default(), pet))
+        let SeedPet { name, category_id, status, .. } = pet.clone();
+        let id = block_on(self.0.arrange(Change::Add(pet)))?;
+        Ok(Pet { id, name, category_id, status })
     }
 
     /// Removes a pet. Its id is not given again.
@@ -207,7 +203,7 @@ impl<'a> Pets<'a> {
     ///
     /// Where there is no such pet.
     pub fn remove(self, id: i64) -> Result<(), ChangeError> {
-        self.0.change_now(Change::Remove(id)).map(drop)
+        block_on(self.0.arrange(Change::Remove(id))).map(drop)
     }
 
     /// Removes all pets. Their ids are not given again.
@@ -216,7 +212,7 @@ impl<'a> Pets<'a> {
     ///
     /// Where the file that keeps the data can't be written.
     pub fn clear(self) -> Result<(), ChangeError> {
-        self.0.change_now(Change::ClearPets).map(drop)
+        block_on(self.0.arrange(Change::ClearPets)).map(drop)
     }
 
     /// Returns the pet with this id.
@@ -234,7 +230,7 @@ impl<'a> Pets<'a> {
     /// Returns how many pets there are.
     #[must_use]
     pub fn len(self) -> usize {
-        self.0.read(crate::state::Store::len)
+        self.0.read(Store::len)
     }
 
     /// Returns whether there is no pet.
@@ -275,7 +271,7 @@ impl<'a> Orders<'a> {
         let Value::Object(order) = order else {
             return Err(ChangeError::NotAnObject);
         };
-        self.0.change_now(Change::AddOrder(order)).map(drop)
+        block_on(self.0.arrange(Change::AddOrder(order))).map(drop)
     }
 
     /// Removes all orders.
@@ -284,7 +280,7 @@ impl<'a> Orders<'a> {
     ///
     /// Where the file that keeps the data can't be written.
     pub fn clear(self) -> Result<(), ChangeError> {
-        self.0.change_now(Change::ClearOrders).map(drop)
+        block_on(self.0.arrange(Change::ClearOrders)).map(drop)
     }
 
     /// Returns all orders, in the order they were added.
@@ -314,7 +310,7 @@ impl Scope {
 impl Drop for Scope {
     fn drop(&mut self) {
         // A store that can't be written keeps what it has; there is nobody to tell here.
-        let _ = self.app.restore_now(&self.before);
+        let _ = block_on(self.app.restore(&self.before));
         self.app.journal().close_scope(&self.scope);
     }
 }

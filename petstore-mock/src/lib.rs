@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-mod printable;
 mod real_time;
+mod text;
 
 mod changes;
 mod clock;
@@ -33,8 +33,6 @@ mod server;
 #[cfg(feature = "cli")]
 pub mod cli;
 
-#[cfg(feature = "data")]
-pub use crate::state::DataError;
 pub use crate::{
     ban::BanPolicy,
     clock::Clock,
@@ -45,9 +43,9 @@ pub use crate::{
     },
     handle::{Key, Keys, Orders, Pets, Scope},
     http::ErrorCode,
-    model::{ParsePetStatusError, Pet, PetStatus},
+    model::{Pet, PetStatus, SeedPet},
     openapi::OpenApi,
-    operation::{Operation, ParseOperationError},
+    operation::Operation,
     pattern::Pattern,
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
@@ -56,7 +54,7 @@ pub use crate::{
         ReportedClient, Role, Rule, Severity,
     },
     server::{Builder, Limits, MockServer, StartError},
-    state::{ChangeError, Seed, SeedError, SeedPet},
-    state::{KeyError, KeyUsage, QuotaUsage, Snapshot},
+    state::{ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, Seed, SeedError, Snapshot},
+    text::UnknownName,
     verify::{Expectation, Times},
 };

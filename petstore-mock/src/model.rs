@@ -1,9 +1,8 @@
-//! The animals of the service, as the specification's section 2 describes them. What is checked when
-//! one arrives over HTTP is left to `extract`, and what is checked in a seed to `seed`.
-
-use std::{fmt, str::FromStr};
+//! The animals of the service: the specification's section 2.
 
 use serde::{Deserialize, Serialize};
+
+use crate::text::UnknownName;
 
 /// Whether an animal can be had.
 ///
@@ -13,57 +12,72 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!("pending".parse(), Ok(PetStatus::Pending));
 /// assert!("lost".parse::<PetStatus>().is_err());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumCount,
+    strum::EnumString,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(
+    serialize_all = "lowercase",
+    parse_err_ty = UnknownName,
+    parse_err_fn = UnknownName::new
+)]
 pub enum PetStatus {
     /// It is for sale.
     Available,
-    /// Its sale is under way.
+    /// It is being sold.
     Pending,
     /// It has gone to a new home.
     Sold,
 }
 
-impl PetStatus {
-    /// Every status, in the order of the specification.
-    pub(crate) const ALL: [Self; 3] = [Self::Available, Self::Pending, Self::Sold];
-
-    /// Returns the status as the service writes it: `available`, `pending` or `sold`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Available => "available",
-            Self::Pending => "pending",
-            Self::Sold => "sold",
-        }
-    }
-}
-
-impl fmt::Display for PetStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// The text is none of `available`, `pending` and `sold`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a status is one of available, pending, sold")]
-pub struct ParsePetStatusError;
-
-impl FromStr for PetStatus {
-    type Err = ParsePetStatusError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or(ParsePetStatusError)
-    }
-}
-
-/// An animal that is to be added, checked already.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NewPet {
+/// A pet that is to be added, by a seed, a test or a request.
+///
+/// ```
+/// use petstore_mock::{SeedPet, PetStatus};
+///
+/// let rex = SeedPet::new("Rex", 7).with_id(42).with_status(PetStatus::Pending);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SeedPet {
+    /// Nothing for the next id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<i64>,
     pub(crate) name: String,
     pub(crate) category_id: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<PetStatus>,
+}
+
+impl SeedPet {
+    /// Returns an animal without a status, which gets the next id.
+    #[must_use]
+    pub fn new(name: impl Into<String>, category_id: i64) -> Self {
+        Self { id: None, name: name.into(), category_id, status: None }
+    }
+
+    /// Sets the id.
+    #[must_use]
+    pub fn with_id(self, id: i64) -> Self {
+        Self { id: Some(id), ..self }
+    }
+
+    /// Sets the status.
+    #[must_use]
+    pub fn with_status(self, status: PetStatus) -> Self {
+        Self { status: Some(status), ..self }
+    }
 }
 
 /// An animal of the store, as the service returns it.
@@ -80,11 +94,4 @@ pub struct Pet {
     /// Whether it can be had; left out of the JSON where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
-}
-
-impl Pet {
-    pub(crate) fn new(id: i64, pet: NewPet) -> Self {
-        let NewPet { name, category_id, status } = pet;
-        Self { id, name, category_id, status }
-    }
 }

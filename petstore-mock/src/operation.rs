@@ -1,11 +1,11 @@
 //! The operations of the service: their names, methods and paths, and which one a request asks for.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::time::Duration;
 
 use http::Method;
 use serde::{Deserialize, Serialize};
 
-use crate::printable::nearest;
+use crate::text::{UnknownName, nearest};
 
 /// How many letters of a path may be wrong, missing, surplus or swapped.
 const MAX_TYPOS: usize = 2;
@@ -23,8 +23,27 @@ pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
 /// assert_eq!(Operation::GetPet.name(), "getPet");
 /// assert_eq!("createPet".parse(), Ok(Operation::CreatePet));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "camelCase")]
+#[strum(
+    serialize_all = "camelCase",
+    parse_err_ty = UnknownName,
+    parse_err_fn = UnknownName::new
+)]
 #[non_exhaustive]
 pub enum Operation {
     /// `GET /pets`.
@@ -43,13 +62,8 @@ impl Operation {
 
     /// Returns the name, such as `listPets`.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ListPets => "listPets",
-            Self::CreatePet => "createPet",
-            Self::GetPet => "getPet",
-            Self::ListOrders => "listOrders",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Returns the method it is asked for with.
@@ -107,25 +121,6 @@ impl Operation {
     }
 }
 
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// The text names no operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an operation is one of listPets, createPet, getPet, listOrders")]
-pub struct ParseOperationError;
-
-impl FromStr for Operation {
-    type Err = ParseOperationError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|one| one.name() == text).ok_or(ParseOperationError)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,7 +152,7 @@ mod tests {
             assert_eq!(json, format!("\"{operation}\""));
             assert_eq!(serde_json::from_str::<Operation>(&json).unwrap(), operation);
         }
-        assert_eq!("ListPets".parse::<Operation>(), Err(ParseOperationError));
+        assert_eq!("ListPets".parse::<Operation>(), Err(UnknownName::new("ListPets")));
     }
 
     #[test]

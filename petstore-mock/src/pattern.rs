@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     exchange::{Admission, Captured, KeyLabel, Masker, Record},
     operation::Operation,
-    printable::printable,
+    text::printable,
 };
 
 /// Matches exchanges that fulfil all of its conditions.

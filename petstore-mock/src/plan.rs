@@ -1,7 +1,8 @@
-//! The plans of the specification's section 8, and how many requests each allows. Counting them is
-//! left to `quota`.
+//! The plans of the specification's section 8, and how many requests each allows.
 
 use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
 
 /// The plan of a key: how many requests it may send a minute and a day.
 ///
@@ -13,7 +14,8 @@ use std::{fmt, str::FromStr};
 /// assert_eq!(Plan::Free.per_minute(), 60);
 /// # Ok::<(), petstore_mock::ParsePlanError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 #[non_exhaustive]
 pub enum Plan {
     /// 60 requests a minute, 1,000 a day.
@@ -79,6 +81,20 @@ impl fmt::Display for Plan {
                 write!(f, "enterprise:{per_minute}/{per_day}")
             }
         }
+    }
+}
+
+impl From<Plan> for String {
+    fn from(plan: Plan) -> Self {
+        plan.to_string()
+    }
+}
+
+impl TryFrom<String> for Plan {
+    type Error = ParsePlanError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
     }
 }
 

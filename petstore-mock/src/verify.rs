@@ -11,7 +11,7 @@ use crate::{
     exchange::{Masker, Record},
     journal::Journal,
     pattern::Pattern,
-    printable::printable,
+    text::printable,
 };
 
 /// How many of the nearest requests are shown.

@@ -1,4 +1,4 @@
-//! `exec`: serves while a command runs that is told where, and ends as it ends.
+//! `exec`: serves while a command runs, and ends with its exit status.
 
 use std::{
     ffi::OsStr,
@@ -9,50 +9,43 @@ use std::{
 
 use tokio::process::{Child, Command};
 
-#[cfg(feature = "tls")]
-use super::trust::Trust;
 use super::{
-    Io, ServeError,
-    command::ExecArgs,
-    exit,
+    args::ExecArgs,
+    outcome::{CliError, DONE, FAILED, Io, NOT_EXECUTABLE, NOT_FOUND, SIGNALLED},
     serve::start,
     signals::{Signals, forward},
 };
-use crate::{server::Builder, server::MockServer, state::DEFAULT_KEYS};
+use crate::{server::MockServer, state::DEFAULT_KEYS};
 
-/// Where the command finds the service.
-const BASE_URL: &str = "PETSTORE_BASE_URL";
-/// The key it is to use.
-const API_KEY: &str = "PETSTORE_API_KEY";
-/// Where it finds the mock's administration, below `/_mock`.
-const MOCK_URL: &str = "PETSTORE_MOCK_URL";
-/// What would keep the command from using what it is given here.
-const OTHERS: [&str; 2] = ["PETSTORE_PROFILE", "PETSTORE_API_KEY_FILE"];
+/// Variables that would keep the command from using what it is given here.
+const REMOVED: [&str; 2] = ["PETSTORE_PROFILE", "PETSTORE_API_KEY_FILE"];
 
-pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, ServeError> {
+pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
     // Before the command is there: a signal that comes then must not end this without it.
     let mut signals = Signals::listen()?;
     args.serve.report.format()?;
     let key = fresh_key();
-    let port = args.serve.port.unwrap_or(0);
-    let builder = with_default_keys(args, args.serve.builder()?.port(port))
-        .named_key("exec", &key, args.plan);
+    let mut builder = args.serve.builder()?.port(args.serve.server.port.unwrap_or(0));
+    if args.serve.service.keys.is_empty() {
+        // The command's key would replace them.
+        builder =
+            DEFAULT_KEYS.iter().fold(builder, |builder, (key, plan)| builder.key(*key, *plan));
+    }
+    let builder = builder.named_key("exec", &key, args.plan);
     let server = start(&args.serve, builder, io).await?;
     let mut command = command(args, &server, &key);
     #[cfg(feature = "tls")]
-    let trust =
-        server.ca_certificate().map(|ca| Trust::new(ca, io.trusted.as_deref())).transpose()?;
-    #[cfg(feature = "tls")]
-    if let Some(trust) = &trust {
-        trust.tell(&mut command);
-    }
+    let _files = match server.ca_certificate() {
+        Some(authority) => Some(trust(&mut command, authority, io.trusted.as_deref())?),
+        None => None,
+    };
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
             let name = command.as_std().get_program().display();
             let _ = writeln!(io.err, "petstore-mock: can't run {name}: {error}");
             let is_missing = error.kind() == ErrorKind::NotFound;
-            return Ok(if is_missing { exit::NOT_FOUND } else { exit::NOT_EXECUTABLE });
+            return Ok(if is_missing { NOT_FOUND } else { NOT_EXECUTABLE });
         }
     };
     let ended = wait(&mut child, &mut signals).await?;
@@ -60,16 +53,16 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, ServeErr
     server.stop().await;
     let verdict = args.serve.report.finish(&journal.report(), io)?;
     let status = status(ended);
-    Ok(if status == exit::DONE { verdict } else { status })
+    Ok(if status == DONE { verdict } else { status })
 }
 
 fn command(args: &ExecArgs, server: &MockServer, key: &str) -> Command {
     let mut words = args.command.iter();
-    // There is one, or clap had refused.
+    // clap requires at least one.
     let mut command = Command::new(words.next().map_or(OsStr::new(""), OsStr::new));
-    command.args(words).env(BASE_URL, server.url()).env(API_KEY, key);
-    command.env(MOCK_URL, server.origin());
-    for name in OTHERS {
+    command.args(words).env("PETSTORE_BASE_URL", server.url()).env("PETSTORE_API_KEY", key);
+    command.env("PETSTORE_MOCK_URL", server.origin());
+    for name in REMOVED {
         command.env_remove(name);
     }
     command
@@ -89,38 +82,55 @@ async fn wait(child: &mut Child, signals: &mut Signals) -> std::io::Result<ExitS
     }
 }
 
-/// The keys there are unless others are given: the command's own would replace them.
-fn with_default_keys(args: &ExecArgs, builder: Builder) -> Builder {
-    if args.serve.has_keys() {
-        return builder;
-    }
-    DEFAULT_KEYS.into_iter().fold(builder, |builder, (key, plan)| builder.key(key, plan))
-}
-
-/// A key that nobody else has; the standard library seeds its hashers from the system's randomness.
+/// A key that nobody can guess: the standard library seeds its hashers from the system's randomness.
 fn fresh_key() -> String {
     let half = || RandomState::new().hash_one(0);
     format!("exec-{:016x}{:016x}", half(), half())
 }
 
-#[cfg(unix)]
 fn status(ended: ExitStatus) -> u8 {
-    use std::os::unix::process::ExitStatusExt as _;
-    let signal = ended.signal().and_then(|signal| u8::try_from(signal).ok());
-    match signal {
-        Some(signal) => exit::SIGNALLED.saturating_add(signal),
-        None => code(ended),
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&ended) {
+        return u8::try_from(signal).map_or(FAILED, |signal| SIGNALLED.saturating_add(signal));
     }
+    // A status that does not fit, as Windows has them, stays a failure.
+    ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED)
 }
 
-#[cfg(not(unix))]
-fn status(ended: ExitStatus) -> u8 {
-    code(ended)
-}
-
-/// A status that does not fit, as Windows has them, stays a failure.
-fn code(ended: ExitStatus) -> u8 {
-    ended.code().map_or(exit::FAILED, |code| u8::try_from(code).unwrap_or(exit::FAILED))
+/// Makes a command trust the mock's authority, by files that last as long as what is returned; `trusted`
+/// names the authorities that would be trusted without them.
+#[cfg(feature = "tls")]
+fn trust(
+    command: &mut Command,
+    authority: &str,
+    trusted: Option<&std::path::Path>,
+) -> std::io::Result<[tempfile::NamedTempFile; 2]> {
+    use std::{fs, io::Write as _, path::Path};
+    /// Where systems keep the authorities that are trusted anyway.
+    const SYSTEM: [&str; 4] = [
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem",
+        "/etc/ssl/cert.pem",
+    ];
+    let file = |text: &[u8]| {
+        let mut file =
+            tempfile::Builder::new().prefix("petstore-mock-").suffix(".pem").tempfile()?;
+        file.write_all(text).map(|()| file)
+    };
+    let system = || SYSTEM.map(Path::new).into_iter().find(|path| path.exists());
+    let others = trusted.or_else(system).map(fs::read).transpose()?.unwrap_or_default();
+    let mock = file(authority.as_bytes())?;
+    let all = file(&[authority.as_bytes(), b"\n", &others].concat())?;
+    // `petstore` and Node trust the authorities of these files as well as those of the system.
+    for name in ["PETSTORE_CA_FILE", "NODE_EXTRA_CA_CERTS"] {
+        command.env(name, mock.path());
+    }
+    // OpenSSL, Go, Python, rustls, curl and Python's requests trust the authorities of these alone.
+    for name in ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"] {
+        command.env(name, all.path());
+    }
+    Ok([mock, all])
 }
 
 #[cfg(test)]
@@ -128,9 +138,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_another_and_long_enough_not_to_be_guessed() {
-        let (one, other) = (fresh_key(), fresh_key());
-        assert_ne!(one, other);
-        assert_eq!(one.len(), "exec-".len() + 32);
+    fn no_two_keys_are_the_same() {
+        let key = fresh_key();
+        assert_eq!(key.len(), 37);
+        assert_ne!(key, fresh_key());
     }
 }

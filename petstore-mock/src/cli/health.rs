@@ -9,37 +9,41 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Io, command::HealthArgs, exit};
+use super::{
+    args::HealthArgs,
+    outcome::{DONE, FAILED, Io, USAGE},
+};
 
-/// For everything together.
-const LIMIT: Duration = Duration::from_secs(5);
+/// For connecting, asking and reading together.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 const REQUEST: &[u8] = b"GET /_mock/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-/// Far more than the response is long.
-const MAX_RESPONSE: u64 = 16 * 1024;
+/// Far more than the response has.
+const MAX_RESPONSE_BYTES: u64 = 16 * 1024;
 
 pub(super) async fn run(args: &HealthArgs, io: &mut Io<'_>) -> u8 {
     let Some(address) = Address::parse(&args.url) else {
         let _ = writeln!(io.err, "petstore-mock: the URL must be such as http://127.0.0.1:4010");
-        return exit::USAGE;
+        return USAGE;
     };
     let trusted = args.tls_ca_file.as_deref().or(io.trusted.as_deref());
-    let answer = match timeout(LIMIT, ask(&address, trusted)).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => return unhealthy(io, &address, &error.to_string()),
-        Err(_) => return unhealthy(io, &address, "no answer within 5 seconds"),
+    let problem = match timeout(TIMEOUT, ask(&address, trusted)).await {
+        Ok(Ok(response)) if is_ready(&response) => {
+            let _ = writeln!(io.out, "ok");
+            return DONE;
+        }
+        Ok(Ok(_)) => "the answer is not that of a mock that is ready".to_owned(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "no answer within 5 seconds".to_owned(),
     };
-    if answer.starts_with(b"HTTP/1.1 200 ") && answer.ends_with(br#"{"status":"ok"}"#) {
-        let _ = writeln!(io.out, "ok");
-        return exit::DONE;
-    }
-    unhealthy(io, &address, "the answer is not that of a mock that is ready")
+    let Address { host, port, .. } = address;
+    let _ = writeln!(io.err, "petstore-mock: no healthy mock at {host}:{port}: {problem}");
+    FAILED
 }
 
-fn unhealthy(io: &mut Io<'_>, Address { host, port, .. }: &Address, why: &str) -> u8 {
-    let _ = writeln!(io.err, "petstore-mock: no healthy mock at {host}:{port}: {why}");
-    exit::FAILED
+fn is_ready(response: &[u8]) -> bool {
+    response.starts_with(b"HTTP/1.1 200 ") && response.ends_with(br#"{"status":"ok"}"#)
 }
 
 /// What to connect to.
@@ -77,7 +81,7 @@ async fn ask(address: &Address, trusted: Option<&Path>) -> io::Result<Vec<u8>> {
 async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<Vec<u8>> {
     stream.write_all(REQUEST).await?;
     let mut answer = Vec::new();
-    stream.take(MAX_RESPONSE).read_to_end(&mut answer).await?;
+    stream.take(MAX_RESPONSE_BYTES).read_to_end(&mut answer).await?;
     Ok(answer)
 }
 

@@ -4,20 +4,12 @@
 //! document. All else goes to standard error.
 
 mod args;
-mod command;
-mod error;
 mod exec;
-pub mod exit;
 mod health;
-mod io;
-mod limits;
+mod outcome;
 mod report;
 mod run;
 mod serve;
 mod signals;
-#[cfg(feature = "tls")]
-mod trust;
-mod whole_file;
 
-use self::{args::ServeArgs, error::ServeError};
-pub use self::{command::MockArgs, io::Io, run::run};
+pub use self::{args::MockArgs, outcome::Io, run::run};

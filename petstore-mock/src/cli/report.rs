@@ -8,20 +8,24 @@ use std::{
 
 use clap::{Args, ValueEnum};
 
-use super::{Io, ServeError, exit};
+use super::outcome::{CliError, DONE, FINDINGS, Io};
 use crate::report::{ParseRuleError, ParseSeverityError, Report, Rule, Severity};
 
-/// What is done with the compliance report when the server stops.
-#[derive(Args, Clone, Debug)]
+const NO_FORMAT: &str = "can't tell the format of the --report from its name: let it end with .txt, \
+                         .json, .xml or .md, or add --report-format";
+
+/// The flags of the compliance report.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Report")]
 pub(super) struct ReportArgs {
     /// File to write the compliance report on the client to, when the server stops.
     ///
     /// Its name says in which format: .txt, .json, .xml (JUnit) or .md.
-    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
 
     /// Format of that file, whatever its name.
-    #[arg(long, value_name = "FORMAT", requires = "report", help_heading = "Report")]
+    #[arg(long, value_name = "FORMAT", requires = "report")]
     pub(super) report_format: Option<ReportFormat>,
 
     /// Severity of a rule: off, notice, warning or violation (repeatable).
@@ -29,11 +33,11 @@ pub(super) struct ReportArgs {
     /// Rules: told-to-wait, back-off, repeated-post, key-in-url (violations), retry-after, steady-retry,
     /// repeated-error, key-scheme (warnings), quota-ignored, deprecated, keep-alive, user-agent
     /// (notices). A notice never fails a run.
-    #[arg(long = "rule", value_name = "NAME=SEVERITY", value_parser = rule, help_heading = "Report")]
+    #[arg(long = "rule", value_name = "NAME=SEVERITY", value_parser = rule)]
     pub(super) rules: Vec<(Rule, Option<Severity>)>,
 
     /// End with 3 if the report has violations; with `warnings`, also if it has warnings.
-    #[arg(long, value_name = "SEVERITY", help_heading = "Report")]
+    #[arg(long, value_name = "SEVERITY")]
     pub(super) fail_on: Option<FailOn>,
 }
 
@@ -53,25 +57,25 @@ pub(super) enum FailOn {
 
 impl ReportArgs {
     /// Returns the format to write in, if the report is to be written.
-    pub(super) fn format(&self) -> Result<Option<ReportFormat>, ServeError> {
+    pub(super) fn format(&self) -> Result<Option<ReportFormat>, CliError> {
         let Some(path) = &self.report else { return Ok(None) };
-        let named = || ReportFormat::of(path).ok_or(ServeError::ReportFormat);
+        let named = || ReportFormat::of(path).ok_or_else(|| CliError::usage(NO_FORMAT));
         self.report_format.map_or_else(named, Ok).map(Some)
     }
 
-    /// Tells of the report in one line, writes it, and returns the exit status that it asks for.
-    pub(super) fn finish(&self, report: &Report, io: &mut Io<'_>) -> Result<u8, ServeError> {
+    /// Prints the report's summary, writes the report, and returns the exit status.
+    pub(super) fn finish(&self, report: &Report, io: &mut Io<'_>) -> Result<u8, CliError> {
         let _ = writeln!(io.err, "petstore-mock: {}", report.summary_line());
         if let (Some(path), Some(format)) = (&self.report, self.format()?) {
             fs::write(path, format.write(report))
-                .map_err(|source| ServeError::file("write the report", path, source))?;
+                .map_err(|error| CliError::file("write the report", path, &error))?;
         }
         let is_free = match self.fail_on {
             None => true,
             Some(FailOn::Violations) => report.is_free_of(Severity::Violation),
             Some(FailOn::Warnings) => report.is_free_of(Severity::Warning),
         };
-        Ok(if is_free { exit::DONE } else { exit::FINDINGS })
+        Ok(if is_free { DONE } else { FINDINGS })
     }
 }
 

@@ -1,4 +1,4 @@
-//! From what was typed to what is done. Each command is a file of its own.
+//! The commands that need no server, and the way from the arguments to each command.
 
 use std::ffi::OsString;
 
@@ -6,9 +6,10 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::{
-    Io, MockArgs, ServeArgs,
-    command::{Command, DocumentFormat, OpenApiArgs},
-    exec, exit, health, serve,
+    args::{Command, DocumentFormat, MockArgs, OpenApiArgs, ServeArgs},
+    exec, health,
+    outcome::{DONE, FAILED, Io, USAGE},
+    serve,
 };
 use crate::openapi::OpenApi;
 
@@ -18,22 +19,22 @@ use crate::openapi::OpenApi;
 /// is marked below as an assumption, with the flag that chooses another.
 ///
 /// Without a command, `petstore-mock` serves.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(
     name = "petstore-mock",
     version,
     args_conflicts_with_subcommands = true,
     max_term_width = 100
 )]
-struct Typed {
+struct Program {
     #[command(subcommand)]
-    command: Option<TypedCommand>,
+    command: Option<ProgramCommand>,
     #[command(flatten)]
     serve: ServeArgs,
 }
 
-#[derive(Debug, Subcommand)]
-enum TypedCommand {
+#[derive(Subcommand)]
+enum ProgramCommand {
     #[command(flatten)]
     Mock(Command),
     /// Prints a script by which a shell completes the commands and flags of petstore-mock.
@@ -43,40 +44,40 @@ enum TypedCommand {
     },
 }
 
-/// Runs the whole command, `args[0]` being its name, and returns its exit status: see [`exit`].
+/// Runs the whole command, `args[0]` being its name, and returns its exit status.
 ///
 /// It makes a tokio runtime of its own, so it must not be called from within one.
 pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
-    let typed = match Typed::try_parse_from(args) {
-        Ok(typed) => typed,
+    let Program { command, serve } = match Program::try_parse_from(args) {
+        Ok(program) => program,
         Err(error) => {
             let to = if error.use_stderr() { io.err } else { io.out };
-            // Nobody is left to tell where the streams are closed.
+            // Where the stream is closed, nobody reads it.
             let _ = write!(to, "{}", error.render());
-            return u8::try_from(error.exit_code()).unwrap_or(exit::USAGE);
+            return u8::try_from(error.exit_code()).unwrap_or(USAGE);
         }
     };
-    let command = match typed.command {
-        Some(TypedCommand::Completions { shell }) => {
-            return print(&mut io, &completions(shell));
+    let command = match command {
+        Some(ProgramCommand::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Program::command(), "petstore-mock", &mut script);
+            return print(&mut io, &script);
         }
-        Some(TypedCommand::Mock(command)) => Some(command),
+        Some(ProgramCommand::Mock(command)) => Some(command),
         None => None,
     };
-    let args = MockArgs { command, serve: typed.serve };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    match runtime {
-        Ok(runtime) => runtime.block_on(args.run(io)),
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(MockArgs { command, serve }.run(io)),
         Err(error) => {
             let _ = writeln!(io.err, "petstore-mock: can't prepare to serve: {error}");
-            exit::FAILED
+            FAILED
         }
     }
 }
 
 impl MockArgs {
-    /// Does what was typed, on the tokio runtime this is awaited on, and returns the exit status: see
-    /// [`exit`]. Messages go to `io`.
+    /// Runs the command on the tokio runtime this is awaited on, and returns the exit status. Messages
+    /// go to `io`.
     ///
     /// `serve` and `exec` catch the process's signals: a program that embeds them must not end on
     /// SIGINT by itself.
@@ -90,7 +91,7 @@ impl MockArgs {
         };
         done.unwrap_or_else(|error| {
             let _ = writeln!(io.err, "petstore-mock: {error}");
-            error.exit_status()
+            error.status
         })
     }
 }
@@ -103,19 +104,13 @@ fn openapi(args: &OpenApiArgs, io: &mut Io<'_>) -> u8 {
     }
 }
 
-fn completions(shell: Shell) -> Vec<u8> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Typed::command(), "petstore-mock", &mut script);
-    script
-}
-
-/// Prints a result. Who closed the stream does not want it, and is told nothing.
+/// Prints a result. A reader that has closed the stream does not want the rest: that is no error.
 fn print(io: &mut Io<'_>, text: &[u8]) -> u8 {
     match io.out.write_all(text).and_then(|()| io.out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             let _ = writeln!(io.err, "petstore-mock: can't print: {error}");
-            exit::FAILED
+            FAILED
         }
-        _ => exit::DONE,
+        _ => DONE,
     }
 }

@@ -1,22 +1,31 @@
-//! `serve`: bind, tell, serve, stop.
+//! `serve`: binds, prints where it listens, serves, and stops at a signal.
 
-use std::fs;
+use std::{ffi::OsString, fs, io, path::Path};
 
+use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
-use super::{Io, ServeArgs, ServeError, signals::Signals, whole_file};
-use crate::{fault::Fault, server::Builder, server::MockServer, state::Seed};
+use super::{
+    args::ServeArgs,
+    outcome::{CliError, Io},
+    signals::Signals,
+};
+use crate::{
+    fault::Fault,
+    server::{Builder, MockServer},
+    state::Seed,
+};
 
-/// Where the mock listens unless it is told.
-const PORT: u16 = 4010;
+const DEFAULT_PORT: u16 = 4010;
 
-/// Serves until a signal; a second one ends the wait for requests at hand.
-pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, ServeError> {
-    // Before the ready line: from then on a signal must find the server listening to it.
+/// Serves until a signal; a second one ends the wait for requests in flight.
+pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
+    // Before the ready line: from then on a signal must stop the server in order.
     let mut signals = Signals::listen()?;
     args.report.format()?;
-    let server = start(args, args.builder()?.port(args.port.unwrap_or(PORT)), io).await?;
-    // Who closed the stream does not want to know; the server is there all the same.
+    let builder = args.builder()?.port(args.server.port.unwrap_or(DEFAULT_PORT));
+    let server = start(args, builder, io).await?;
+    // Where the stream is closed, the server is there all the same.
     let _ = writeln!(io.out, "listening on {}", server.url()).and_then(|()| io.out.flush());
     let journal = server.journal();
     let stop = Notify::new();
@@ -36,64 +45,73 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, ServeEr
     args.report.finish(&journal.report(), io)
 }
 
-/// Starts what the flags describe, and writes the files that tell of it.
+/// Starts a server with the files that the flags name, and writes those that tell where it is.
 pub(super) async fn start(
     args: &ServeArgs,
     mut builder: Builder,
     io: &Io<'_>,
-) -> Result<MockServer, ServeError> {
-    if let Some(token) = admin_token(args, io)? {
+) -> Result<MockServer, CliError> {
+    let ServeArgs { server: flags, service, .. } = args;
+    let token = match &flags.admin_token_file {
+        Some(path) => fs::read_to_string(path)
+            .map(|text| Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+            .map_err(|error| CliError::file("read the admin token", path, &error))?,
+        None => io.admin_token.clone(),
+    };
+    if let Some(token) = token {
         builder = builder.admin_token(token);
     }
-    for fault in faults(args)? {
-        builder = builder.fault(fault);
+    if let Some(path) = &service.faults {
+        for fault in read_json::<Vec<Fault>>(path)? {
+            builder = builder.fault(fault);
+        }
     }
-    let server = builder.seed(seed(args)?).start().await.map_err(ServeError::Start)?;
-    if let Some(path) = &args.port_file {
-        whole_file::write(path, &format!("{}\n", server.addr().port()))
-            .map_err(|source| ServeError::file("write the port file", path, source))?;
+    if let Some(path) = &service.seed {
+        builder = builder.seed(read_seed(path)?);
+    }
+    let server = builder.start().await?;
+    if let Some(path) = &flags.port_file {
+        write_whole(path, &format!("{}\n", server.addr().port()))
+            .map_err(|error| CliError::file("write the port file", path, &error))?;
     }
     #[cfg(feature = "tls")]
-    if let (Some(path), Some(authority)) = (&args.tls_ca_file, server.ca_certificate()) {
-        whole_file::write(path, authority)
-            .map_err(|source| ServeError::file("write the CA certificate", path, source))?;
+    if let (Some(path), Some(authority)) = (&flags.tls_ca_file, server.ca_certificate()) {
+        write_whole(path, authority)
+            .map_err(|error| CliError::file("write the CA certificate", path, &error))?;
     }
     Ok(server)
 }
 
-fn seed(args: &ServeArgs) -> Result<Seed, ServeError> {
-    let Some(path) = &args.seed else {
-        return Ok(Seed::default());
-    };
+fn read_seed(path: &Path) -> Result<Seed, CliError> {
     if path.as_os_str() == "none" {
         return Ok(Seed::none());
     }
-    let path = path.clone();
-    match fs::read(&path) {
-        Ok(text) => Seed::from_json(&text).map_err(|source| ServeError::Seed { path, source }),
-        Err(source) => Err(ServeError::file("read the seed", &path, source)),
-    }
+    let text = fs::read(path).map_err(|error| CliError::file("read the seed", path, &error))?;
+    Seed::from_json(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
 }
 
-/// Reads the faults of a file.
-fn faults(args: &ServeArgs) -> Result<Vec<Fault>, ServeError> {
-    let Some(path) = &args.faults else { return Ok(Vec::new()) };
-    let text =
-        fs::read(path).map_err(|source| ServeError::file("read the faults", path, source))?;
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, CliError> {
+    let text = fs::read(path).map_err(|error| CliError::file("read the faults", path, &error))?;
     let mut deserializer = serde_json::Deserializer::from_slice(&text);
-    let faults: Vec<Fault> = serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|error| ServeError::Faults { path: path.clone(), message: error.to_string() })?;
-    deserializer
-        .end()
-        .map_err(|error| ServeError::Faults { path: path.clone(), message: error.to_string() })?;
-    Ok(faults)
+    let wrong = |error: String| {
+        let example = r#"[{"effect": {"status": 503}}]"#;
+        let path = path.display();
+        CliError::new(format!("{path}: {error}; give an array of faults, such as {example}"))
+    };
+    let value = serde_path_to_error::deserialize(&mut deserializer)
+        .map_err(|error| wrong(error.to_string()))?;
+    deserializer.end().map(|()| value).map_err(|error| wrong(error.to_string()))
 }
 
-fn admin_token(args: &ServeArgs, io: &Io<'_>) -> Result<Option<String>, ServeError> {
-    let Some(path) = &args.admin_token_file else {
-        return Ok(io.admin_token.clone());
-    };
-    let text = fs::read_to_string(path)
-        .map_err(|source| ServeError::file("read the admin token", path, source))?;
-    Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+/// Writes a file that appears whole or not at all, so that whoever waits for it can read it at once.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    // In the same folder: a rename is atomic only within a file system.
+    let mut beside = OsString::from(path);
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // It may not even exist; the first error is the one to report.
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }

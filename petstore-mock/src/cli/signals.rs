@@ -1,4 +1,4 @@
-//! The signals that ask the process to stop, and passing them on.
+//! The signals that ask the process to stop, and forwarding them.
 
 use std::io;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use crate::{operation::Operation, printable::printable};
+use crate::{operation::Operation, text::printable};
 
 /// The parts of a request that faults are chosen by.
 #[derive(Clone, Copy, Debug)]

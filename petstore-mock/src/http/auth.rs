@@ -1,102 +1,112 @@
 //! Who sends a request and whether it is let in: the API key, as the specification's section 5 wants it
 //! (one `Authorization: Bearer KEY`), its quotas and its ban.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    hash::{DefaultHasher, Hash, Hasher},
+    net::IpAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::extract::{FromRequestParts, Request};
+use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{
-    HeaderMap, HeaderValue, Version,
-    header::{HOST, TRANSFER_ENCODING},
+    HeaderMap, HeaderValue, Uri, Version,
+    header::{AUTHORIZATION, HOST, TRANSFER_ENCODING},
     request::Parts,
 };
+use percent_encoding::percent_decode_str;
 
-use super::{
-    credentials::{CredentialError, bearer, credentials, key_flaw},
-    error::{ApiError, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS},
-};
+use super::error::{ApiError, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS};
 use crate::{
-    exchange::{Admission, KeyFlaw, KeyLabel},
-    journal::Caller,
+    exchange::{Admission, KeyFlaw},
+    journal::{Arrival, Caller},
     operation::Operation,
-    quota::Rate,
     state::{AppState, Verdict},
 };
 
-/// What is known of a request before it is routed.
+/// The challenge of RFC 6750, section 3, to a request without a key.
+const CHALLENGE: &str = "Bearer realm=\"petstore\"";
+/// The same to a request with a bad key.
+const INVALID_TOKEN: &str = "Bearer realm=\"petstore\", error=\"invalid_token\"";
+
+/// What handlers are told of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestContext {
-    /// The one time that everything about this request goes by, on the mock's clock.
+    /// The time of the arrival, on the mock's clock.
     pub(crate) now: Duration,
     pub(crate) peer: IpAddr,
-    pub(crate) operation: Option<Operation>,
-    pub(crate) admission: Admission,
-    /// What its rate headers say; nothing outside the service.
-    pub(crate) rate: Option<Rate>,
-    pub(crate) key: Option<Arc<KeyLabel>>,
-    pub(crate) flaw: Option<KeyFlaw>,
-    pub(crate) credentials: u64,
-    /// Why it is not let in. A 429 and a malformed request come before routing, a 401 after it.
-    error: Option<ApiError>,
+    /// Why its key does not let it in. Nothing outside the service, where no key is needed.
+    key_error: Option<ApiError>,
 }
 
-impl RequestContext {
-    /// Returns the error that comes before routing.
-    pub(crate) fn refused(&self) -> Option<&ApiError> {
-        self.error.as_ref().filter(|_| self.admission != Admission::Anonymous)
-    }
+/// A request before it is routed.
+pub(crate) struct AdmissionResult {
+    pub(crate) context: RequestContext,
+    pub(crate) arrival: Arrival,
+    /// The error that comes before routing: a 429, or a malformed request. A 401 comes after it.
+    pub(crate) refusal: Option<ApiError>,
 }
 
 /// Finds out who sends a request and counts it against the quota of its key, whatever happens to it
-/// next. This is the one place that decides the operation of a request.
+/// next. Only this function decides the operation of a request.
 pub(crate) fn admit(
     app: &AppState,
     caller: &Caller,
+    target: Arc<str>,
     request: &Request,
-    now: Duration,
-) -> RequestContext {
-    let operation = Operation::of(request.method(), request.uri().path());
-    let mut context = RequestContext {
+) -> AdmissionResult {
+    let now = app.clock().since_epoch();
+    let (path, headers) = (request.uri().path(), request.headers());
+    let mut arrival = Arrival {
         now,
-        peer: caller.peer,
-        operation,
-        admission: Admission::Outside,
-        rate: None,
+        target,
+        operation: Operation::of(request.method(), path),
         key: None,
         flaw: None,
         credentials: 0,
-        error: None,
+        admission: Admission::Outside,
+        rate: None,
     };
+    let mut context = RequestContext { now, peer: caller.peer, key_error: None };
     if let Some(error) = malformed(request, caller) {
-        context.rate = Some(app.anonymous_rate(now));
-        (context.admission, context.error) = (Admission::Rejected, Some(error));
-        return context;
+        arrival.rate = Some(app.anonymous_rate(now));
+        arrival.admission = Admission::Rejected;
+        return AdmissionResult { context, arrival, refusal: Some(error) };
     }
-    if !is_of_the_service(request.uri().path()) {
-        return context;
+    if !is_of_the_service(path) {
+        return AdmissionResult { context, arrival, refusal: None };
     }
-    let bearer = bearer(request.headers());
-    let admitted = bearer.and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown));
-    let wrong = admitted.as_ref().err().copied();
-    match admitted {
+    let key = bearer(headers);
+    let refusal = match key.and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown)) {
         Ok(admitted) => {
-            (context.admission, context.error) = match admitted.verdict {
+            (arrival.rate, arrival.key) = (Some(admitted.rate), Some(admitted.label));
+            let (admission, refusal) = match admitted.verdict {
                 Verdict::Admitted => (Admission::Admitted, None),
                 Verdict::Exhausted(quota) => {
                     (Admission::Refused, Some(ApiError::exhausted(quota, now)))
                 }
                 Verdict::Banned(until) => (Admission::Banned, Some(ApiError::banned(until, now))),
             };
-            (context.rate, context.key) = (Some(admitted.rate), Some(admitted.label));
+            arrival.admission = admission;
+            arrival.flaw = key_in_url(request.uri(), app);
+            refusal
         }
-        Err(wrong) => {
-            context.admission = Admission::Anonymous;
-            context.rate = Some(app.anonymous_rate(now));
-            context.error = Some(wrong.into());
+        Err(error) => {
+            (arrival.rate, arrival.admission) =
+                (Some(app.anonymous_rate(now)), Admission::Anonymous);
+            arrival.flaw = key_in_url(request.uri(), app).or_else(|| {
+                let is_other =
+                    matches!(error, CredentialError::NotBearer | CredentialError::Missing);
+                (is_other && has_other_credentials(headers, app)).then_some(KeyFlaw::OtherScheme)
+            });
+            arrival.credentials = credentials(headers);
+            context.key_error = Some(error.into());
+            None
         }
-    }
-    context.flaw = key_flaw(request, wrong, app);
-    context.credentials = credentials(request.headers(), wrong);
-    context
+    };
+    AdmissionResult { context, arrival, refusal }
 }
 
 fn is_of_the_service(path: &str) -> bool {
@@ -153,10 +163,181 @@ impl<S: Sync> FromRequestParts<S> for ApiKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let context = parts.extensions.get::<RequestContext>();
         let context = context.ok_or_else(|| ApiError::internal("a request without a context"))?;
-        match &context.error {
-            None if context.admission == Admission::Admitted => Ok(Self),
-            None => Err(CredentialError::Missing.into()),
-            Some(error) => Err(error.clone()),
+        context.key_error.clone().map_or(Ok(Self), Err)
+    }
+}
+
+/// What is wrong with the key of a request. No message repeats what was sent: it may be a key after all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CredentialError {
+    #[error("the API key is missing: send it as `Authorization: Bearer KEY`")]
+    Missing,
+    #[error("there is more than one Authorization header: send exactly one")]
+    Repeated,
+    #[error("the Authorization header has another scheme: send `Authorization: Bearer KEY`")]
+    NotBearer,
+    #[error("the API key is empty: send it after `Authorization: Bearer `")]
+    Empty,
+    #[error("the API key holds a space or a character beyond ASCII, which no key does")]
+    Malformed,
+    #[error(
+        "the API key is not known: check it for a typing error, or give it to the mock with --key \
+         KEY=PLAN"
+    )]
+    Unknown,
+}
+
+impl From<CredentialError> for ApiError {
+    fn from(error: CredentialError) -> Self {
+        let challenge = match error {
+            CredentialError::Malformed | CredentialError::Unknown => INVALID_TOKEN,
+            _ => CHALLENGE,
+        };
+        Self::unauthorized(error.to_string(), challenge)
+    }
+}
+
+/// Returns the key that a request was sent with.
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().ok_or(CredentialError::Missing)?.as_bytes();
+    if values.next().is_some() {
+        return Err(CredentialError::Repeated);
+    }
+    let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
+    let (scheme, token) = (&value[..end], value[end..].trim_ascii());
+    if scheme.is_empty() {
+        return Err(CredentialError::Missing);
+    }
+    if !scheme.eq_ignore_ascii_case(b"bearer") {
+        return Err(CredentialError::NotBearer);
+    }
+    if token.is_empty() {
+        return Err(CredentialError::Empty);
+    }
+    let token = std::str::from_utf8(token).ok();
+    token
+        .filter(|token| token.bytes().all(|byte| byte.is_ascii_graphic()))
+        .ok_or(CredentialError::Malformed)
+}
+
+/// Query parameters that hold keys, whatever their value.
+const KEY_PARAMETERS: [&str; 4] = ["api_key", "apikey", "api-key", "access_token"];
+
+/// Finds a key in a query parameter, or in the path.
+fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
+    let parameter = uri.query().unwrap_or_default().split('&').find_map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let name = decoded(name);
+        let is_named = KEY_PARAMETERS.iter().any(|one| one.eq_ignore_ascii_case(&name));
+        let is_found = !value.is_empty() && (is_named || app.holds_key(&decoded(value)));
+        is_found.then(|| name.into())
+    });
+    // A key may be called like a segment of the service's own paths.
+    let is_key = |segment: &str| {
+        !matches!(segment, "" | "v1" | "pets" | "store" | "orders")
+            && app.holds_key(&decoded(segment))
+    };
+    let in_path = || uri.path().split('/').any(is_key).then(|| "".into());
+    parameter.or_else(in_path).map(KeyFlaw::InUrl)
+}
+
+fn decoded(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
+}
+
+/// Whether a valid key was sent otherwise than as a bearer token: with another scheme or none, or in
+/// `X-Api-Key`.
+fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let token = text("authorization").and_then(|value| value.split_ascii_whitespace().last());
+    let basic = token.and_then(|token| BASE64_STANDARD.decode(token).ok());
+    let basic = basic.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    let mut parts = basic.split(':').chain(token).chain(text("x-api-key"));
+    parts.any(|part| app.number(part).is_some())
+}
+
+/// Returns a number that differs where unknown credentials do.
+fn credentials(headers: &HeaderMap) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    headers.get_all(AUTHORIZATION).iter().for_each(|value| value.as_bytes().hash(&mut hasher));
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        clock::Clock,
+        plan::Plan,
+        state::{FirstKey, Settings, Store},
+    };
+
+    fn app() -> AppState {
+        let key = FirstKey { key: "free-key".to_owned(), plan: Plan::Free, name: None };
+        let store = Store::default();
+        AppState::new(Clock::system(), Settings::default(), vec![key], store, vec![]).unwrap()
+    }
+
+    #[test]
+    fn finds_keys_in_a_url() {
+        let flaw = |target: &str| key_in_url(&target.parse().unwrap(), &app());
+        for (target, name) in [
+            ("/?a=free-key", "a"),
+            ("/?limit=5&x=free%2dkey", "x"),
+            ("/?API_KEY=x", "API_KEY"),
+            ("/?access_token=1&limit=5", "access_token"),
+            ("/v1/free%2dkey", ""),
+        ] {
+            assert_eq!(flaw(target), Some(KeyFlaw::InUrl(name.into())), "{target}");
         }
+        for target in ["/v1/pets", "/?limit=5", "/?token=1", "/?api_key=", "/?free-key", "/?a=%ff"]
+        {
+            assert_eq!(flaw(target), None, "{target}");
+        }
+    }
+
+    #[test]
+    fn finds_a_valid_key_that_is_not_a_bearer_token() {
+        let other = |name: &'static str, value: &str| {
+            let headers = HeaderMap::from_iter([(
+                name.parse::<http::HeaderName>().unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            )]);
+            has_other_credentials(&headers, &app())
+        };
+        let basic = |text: &str| format!("Basic {}", BASE64_STANDARD.encode(text));
+        assert!(other("authorization", "free-key") && other("authorization", "Token free-key"));
+        assert!(other("x-api-key", "free-key") && other("authorization", &basic("free-key:")));
+        assert!(other("authorization", &basic("me:free-key")));
+        assert!(!other("authorization", "Basic abc") && !other("x-api-key", "nonsense"));
+    }
+
+    fn of(values: &[&'static [u8]]) -> Result<String, CredentialError> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
+        }
+        bearer(&headers).map(str::to_owned)
+    }
+
+    #[test]
+    fn finds_the_key_whatever_the_case_of_the_scheme() {
+        for value in [&b"Bearer k=1/2"[..], b"bearer k=1/2", b"BEARER   k=1/2"] {
+            assert_eq!(of(&[value]).as_deref(), Ok("k=1/2"));
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        assert_eq!(of(&[]), Err(CredentialError::Missing));
+        assert_eq!(of(&[b""]), Err(CredentialError::Missing));
+        assert_eq!(of(&[b"Bearer a", b"Bearer a"]), Err(CredentialError::Repeated));
+        assert_eq!(of(&[b"Basic abc"]), Err(CredentialError::NotBearer));
+        assert_eq!(of(&[b"free-key"]), Err(CredentialError::NotBearer));
+        assert_eq!(of(&[b"Bearer"]), Err(CredentialError::Empty));
+        assert_eq!(of(&[b"Bearer  "]), Err(CredentialError::Empty));
+        assert_eq!(of(&[b"Bearer a b"]), Err(CredentialError::Malformed));
+        assert_eq!(of(&[b"Bearer \xff"]), Err(CredentialError::Malformed));
     }
 }

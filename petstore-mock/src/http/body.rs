@@ -20,7 +20,6 @@ pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// As many fields as most responses have, so that they are not moved when more are added.
 const HEADER_FIELDS: usize = 6;
 
-/// Why a body can't be read: it took too long to arrive.
 #[derive(Debug, thiserror::Error)]
 #[error("the body took too long to arrive")]
 pub(crate) struct BodyTimeout;
@@ -57,19 +56,6 @@ fn is_timeout(error: &(dyn Error + 'static)) -> bool {
     successors(Some(error), |&error| error.source()).any(<dyn Error>::is::<BodyTimeout>)
 }
 
-/// Returns the text of a body, or says where it is not UTF-8.
-pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, ApiError> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let at = error.valid_up_to();
-        let before = &bytes[..at];
-        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let column = at - line_start + 1;
-        let message = format!("the body is not UTF-8 at line {line} column {column}: JSON must be");
-        ApiError::new(ErrorCode::InvalidBody, message)
-    })
-}
-
 /// Refuses a body that is not said to be JSON.
 pub(crate) fn check_is_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let unsupported = |message| Err(ApiError::new(ErrorCode::UnsupportedMediaType, message));
@@ -94,28 +80,16 @@ fn is_json(media_type: &[u8]) -> bool {
 /// JSON is UTF-8 (RFC 8259, section 8.1), of which US-ASCII is a part; parameters other than `charset`
 /// mean nothing.
 fn check_charset(media_type: &[u8]) -> Result<(), ApiError> {
-    let parameters = media_type.split(|byte| *byte == b';').skip(1);
-    for parameter in parameters {
-        let mut parts = parameter.splitn(2, |byte| *byte == b'=').map(<[u8]>::trim_ascii);
-        let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let value =
-            value.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(value);
-        let is_utf8 = [&b"utf-8"[..], b"utf8", b"us-ascii"]
-            .iter()
-            .any(|known| value.eq_ignore_ascii_case(known));
-        if name.eq_ignore_ascii_case(b"charset") && !is_utf8 {
-            let message = "the body is not said to be UTF-8: send `Content-Type: application/json`";
-            return Err(ApiError::new(ErrorCode::UnsupportedMediaType, message));
-        }
+    let text = String::from_utf8_lossy(media_type).to_ascii_lowercase();
+    let parameters = text.split(';').skip(1).filter_map(|parameter| parameter.split_once('='));
+    let mut charsets = parameters.filter(|(name, _)| name.trim() == "charset");
+    let is_utf8 =
+        |charset: &str| matches!(charset.trim().trim_matches('"'), "utf-8" | "utf8" | "us-ascii");
+    if charsets.all(|(_, charset)| is_utf8(charset)) {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// Returns a value as JSON.
-pub(crate) fn rendered(value: &impl Serialize) -> Result<Bytes, ApiError> {
-    let json = serde_json::to_vec(value)
-        .map_err(|_| ApiError::internal("the response could not be written as JSON"))?;
-    Ok(json.into())
+    let message = "the body is not said to be UTF-8: send `Content-Type: application/json`";
+    Err(ApiError::new(ErrorCode::UnsupportedMediaType, message))
 }
 
 /// Returns a response with this JSON.
@@ -132,7 +106,9 @@ pub(crate) fn json(
     status: StatusCode,
     value: &impl Serialize,
 ) -> Result<response::Response, ApiError> {
-    rendered(value).map(|json| json_response(status, json))
+    let json = serde_json::to_vec(value)
+        .map_err(|_| ApiError::internal("the response could not be written as JSON"))?;
+    Ok(json_response(status, json.into()))
 }
 
 #[cfg(test)]

@@ -12,20 +12,16 @@ use http::{
     header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
+use serde_json::json;
 
-use crate::{
-    operation::Operation,
-    printable::printable,
-    quota::{Exhausted, Period},
-    state::ChangeError,
-};
+use crate::{operation::Operation, quota::Exhausted, state::ChangeError, text::printable};
 
 /// The media type of every body, errors included.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A request may have so many header fields.
+/// How many header fields a request may have.
 pub(crate) const MAX_HEADER_FIELDS: usize = 100;
-/// The request line and the header fields together may be so long: 256 KiB.
+/// How long the request line and the header fields may be together: 256 KiB.
 pub(crate) const MAX_HEAD_BYTES: u32 = 256 * 1024;
 
 /// The values that `code` has in the mock's errors.
@@ -125,12 +121,17 @@ impl ApiError {
         Self { closes: true, ..self }
     }
 
-    /// The key is missing or not known; `challenge` is what RFC 6750, section 3, asks to be told.
-    pub(crate) fn unauthorized(message: &'static str, challenge: &'static str) -> Self {
-        Self {
-            header: Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge))),
-            ..Self::new(ErrorCode::Unauthorized, message)
-        }
+    fn with(self, name: HeaderName, value: impl Into<HeaderValue>) -> Self {
+        Self { header: Some((name, value.into())), ..self }
+    }
+
+    /// The key is missing or not known; the challenge is that of RFC 6750, section 3.
+    pub(crate) fn unauthorized(
+        message: impl Into<Cow<'static, str>>,
+        challenge: &'static str,
+    ) -> Self {
+        Self::new(ErrorCode::Unauthorized, message)
+            .with(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
     }
 
     /// The service has nothing at that path.
@@ -154,61 +155,43 @@ impl ApiError {
         )
     }
 
-    /// The path exists, but only for the methods in `allow`.
-    pub(crate) fn method_not_allowed(allow: &'static str) -> Self {
-        Self {
-            header: Some((ALLOW, HeaderValue::from_static(allow))),
-            ..Self::new(
-                ErrorCode::MethodNotAllowed,
-                format!("this path takes {allow}: use one of these methods"),
-            )
+    /// The path exists, but not for this method; `allow` is axum's list of those it takes.
+    pub(crate) fn method_not_allowed(allow: &HeaderValue) -> Self {
+        let allow = String::from_utf8_lossy(allow.as_bytes()).replace(',', ", ");
+        let message = format!("this path takes {allow}: use one of these methods");
+        let error = Self::new(ErrorCode::MethodNotAllowed, message);
+        match HeaderValue::try_from(allow) {
+            Ok(allow) => error.with(ALLOW, allow),
+            Err(_) => error,
         }
     }
 
     /// A quota is used up.
-    pub(crate) fn exhausted(quota: Exhausted, now: Duration) -> Self {
-        let wait = seconds_until(Duration::from_secs(quota.until), now);
-        let period = match quota.period {
-            Period::Minute => "minute",
-            Period::Day => "day",
-        };
-        let limit = quota.limit;
-        Self {
-            header: Some((RETRY_AFTER, HeaderValue::from(wait))),
-            ..Self::new(
-                ErrorCode::RateLimitExceeded,
-                format!("the {limit} requests a {period} of this key are used up: wait {wait} s"),
-            )
-        }
+    pub(crate) fn exhausted(Exhausted { period, rate }: Exhausted, now: Duration) -> Self {
+        let wait = seconds_until(Duration::from_secs(rate.reset), now);
+        let limit = rate.limit;
+        let message =
+            format!("the {limit} requests a {period} of this key are used up: wait {wait} s");
+        Self::new(ErrorCode::RateLimitExceeded, message).with(RETRY_AFTER, wait)
     }
 
     /// The key is banned until then, counted from the Unix epoch.
     pub(crate) fn banned(until: Duration, now: Duration) -> Self {
         let wait = seconds_until(until, now);
-        Self {
-            header: Some((RETRY_AFTER, HeaderValue::from(wait))),
-            ..Self::new(
-                ErrorCode::KeyBanned,
-                format!(
-                    "this key is banned, because it kept sending while it was told to wait: wait \
-                     {wait} s, and obey Retry-After from then on"
-                ),
-            )
-        }
+        let message = format!(
+            "this key is banned, because it kept sending while it was told to wait: wait {wait} s, \
+             and obey Retry-After from then on"
+        );
+        Self::new(ErrorCode::KeyBanned, message).with(RETRY_AFTER, wait)
     }
 
-    /// There are as many connections as there may be.
+    /// The connection limit is reached.
     pub(crate) fn overloaded() -> Self {
-        Self {
-            header: Some((RETRY_AFTER, HeaderValue::from_static("1"))),
-            ..Self::new(
-                ErrorCode::Overloaded,
-                "connection limit reached: close some, or raise `--max-connections`",
-            )
-        }
+        let message = "connection limit reached: close some, or raise `--max-connections`";
+        Self::new(ErrorCode::Overloaded, message).with(RETRY_AFTER, 1)
     }
 
-    /// What hyper refuses by itself, and what took too long to become a request.
+    /// A request that hyper refuses by itself, or whose head took too long to arrive.
     pub(crate) fn unreadable(code: ErrorCode) -> Self {
         let message = match code {
             ErrorCode::UriTooLong => "the request target is longer than 65534 bytes",
@@ -257,30 +240,17 @@ fn seconds_until(until: Duration, now: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
-#[derive(Serialize)]
-struct Shape<'a> {
-    code: ErrorCode,
-    message: &'a str,
-    status: u16,
-}
-
 impl ApiError {
     /// Returns the response in the Error shape.
     pub(crate) fn to_response(&self) -> http::Response<Bytes> {
         let status = self.code.status();
-        let body = Shape { code: self.code, message: &self.message, status };
-        let mut response = match serde_json::to_vec(&body) {
-            Ok(body) => http::Response::new(Bytes::from(body)),
-            // Texts and a number: there is nothing in it that JSON can't say.
-            Err(_) => http::Response::default(),
-        };
+        let body = json!({"code": self.code, "message": self.message, "status": status});
+        let mut response = http::Response::new(Bytes::from(body.to_string()));
         *response.status_mut() =
             StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, JSON);
-        if let Some((name, value)) = &self.header {
-            headers.insert(name, value.clone());
-        }
+        headers.extend(self.header.clone());
         if self.closes {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }

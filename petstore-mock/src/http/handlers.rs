@@ -1,5 +1,4 @@
-//! The four operations of the service (specification, section 4), and the paths and methods that it
-//! does not have.
+//! The four operations of the service (specification, section 4), and the paths that it does not have.
 
 use std::{cell::RefCell, fmt::Write as _, sync::Arc};
 
@@ -15,16 +14,15 @@ use http::{
 
 use super::{
     auth::{ApiKey, RequestContext},
-    body::{MAX_BODY_BYTES, check_is_json, json_response, read_body, rendered, utf8},
+    body::{MAX_BODY_BYTES, check_is_json, json, json_response, read_body},
     error::{ApiError, ErrorCode},
     new_pet,
     params::{ListQuery, cursor, pet_id, pet_not_found},
 };
 use crate::{
     journal::AddedPet,
-    operation::{Operation, REMOVAL},
-    state::AppState,
-    state::{Store, StoredPet},
+    operation::REMOVAL,
+    state::{AppState, Store, StoredPet},
 };
 
 type Outcome = Result<Response, ApiError>;
@@ -117,8 +115,8 @@ pub(crate) async fn create_pet(
 ) -> Outcome {
     check_is_json(request.headers())?;
     let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
-    let pet = new_pet::read(utf8(&body)?)
-        .map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
+    let pet =
+        new_pet::read(&body).map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
     let (id, json) = app.add(pet).await?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}"))
@@ -151,16 +149,7 @@ pub(crate) async fn get_pet(
 /// `GET /store/orders`: stated to exist, but not shown (specification, section 4.4). So it is an array
 /// of whatever objects were seeded.
 pub(crate) async fn list_orders(_: ApiKey, State(app): State<Arc<AppState>>) -> Outcome {
-    let json = app.read(|store| rendered(&store.orders()))?;
-    Ok(json_response(StatusCode::OK, json))
-}
-
-/// The path exists, but not for this method.
-pub(crate) async fn method_not_allowed(uri: Uri) -> ApiError {
-    ApiError::method_not_allowed(match Operation::of(&Method::GET, uri.path()) {
-        Some(Operation::ListPets) => "GET, HEAD, POST",
-        _ => "GET, HEAD",
-    })
+    app.read(|store| json(StatusCode::OK, &store.orders()))
 }
 
 /// The service has nothing at the path.

@@ -4,7 +4,6 @@ pub(crate) mod admin;
 mod auth;
 mod body;
 mod common_headers;
-mod credentials;
 mod error;
 mod handlers;
 mod new_pet;

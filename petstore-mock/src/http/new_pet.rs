@@ -1,83 +1,56 @@
 //! The body of `POST /pets` (specification, section 2: NewPet). Everything wrong with its fields is
 //! said at once, each by its name.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, IgnoredAny, MapAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    model::{NewPet, PetStatus},
-    printable::printable,
+    model::{PetStatus, SeedPet},
+    text::printable,
 };
 
+const EXAMPLE: &str = "{\"name\": \"Rex\", \"categoryId\": 7}";
+
 /// Reads a pet that is to be added, or says what is wrong with it.
-pub(super) fn read(text: &str) -> Result<NewPet, String> {
+pub(super) fn read(body: &[u8]) -> Result<SeedPet, String> {
+    let text = std::str::from_utf8(body)
+        .map_err(|error| format!("the body is not UTF-8, as JSON must be: {error}"))?;
     if text.trim_ascii().is_empty() {
-        return Err(
-            "the body is empty: send a pet such as {\"name\": \"Rex\", \"categoryId\": 7}".into()
-        );
+        return Err(format!("the body is empty: send a pet such as {EXAMPLE}"));
     }
-    let draft: Draft<'_> = serde_json::from_str(text).map_err(|error| {
+    let wrong = |error: serde_json::Error| {
         let what =
             if error.is_data() { "the body is not a pet" } else { "the body is not valid JSON" };
         format!("{what}: {error}")
-    })?;
-    draft.check()
+    };
+    // A derived struct would be read from an array, too.
+    if !text.trim_ascii_start().starts_with('{') {
+        serde_json::from_str::<IgnoredAny>(text).map_err(wrong)?;
+        return Err(format!("the body is not a pet: send one JSON object such as {EXAMPLE}"));
+    }
+    serde_json::from_str::<Draft<'_>>(text).map_err(wrong)?.check()
 }
 
-/// The fields of a NewPet, of whatever type.
-#[derive(Default)]
+/// The fields of a NewPet, of any type.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Draft<'t> {
+    #[serde(default, deserialize_with = "present")]
     name: Option<Value>,
     /// As it was sent: a float would lose digits.
+    #[serde(borrow, default, deserialize_with = "present")]
     category_id: Option<&'t RawValue>,
+    #[serde(default, deserialize_with = "present")]
     status: Option<Value>,
 }
 
-impl<'de> Deserialize<'de> for Draft<'de> {
-    // Not derived, because a derived struct takes an array too, and turns null into nothing.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(DraftVisitor)
-    }
-}
-
-struct DraftVisitor;
-
-impl<'de> Visitor<'de> for DraftVisitor {
-    type Value = Draft<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("one JSON object such as {\"name\": \"Rex\", \"categoryId\": 7}")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Draft<'de>, A::Error> {
-        let mut draft = Draft::default();
-        while let Some(key) = map.next_key::<String>()? {
-            let (is_second, name) = match key.as_str() {
-                "name" => (draft.name.replace(map.next_value()?).is_some(), "name"),
-                "categoryId" => {
-                    (draft.category_id.replace(map.next_value()?).is_some(), "categoryId")
-                }
-                "status" => (draft.status.replace(map.next_value()?).is_some(), "status"),
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            if is_second {
-                return Err(A::Error::duplicate_field(name));
-            }
-        }
-        Ok(draft)
-    }
+/// Reads a field that is there, `null` included.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 impl Draft<'_> {
-    fn check(self) -> Result<NewPet, String> {
+    fn check(self) -> Result<SeedPet, String> {
         let is_missing =
             [("`name`", self.name.is_none()), ("`categoryId`", self.category_id.is_none())];
         let missing: Vec<_> =
@@ -114,7 +87,7 @@ impl Draft<'_> {
         });
         match (name, category_id) {
             (Some(name), Some(category_id)) if problems.is_empty() => {
-                Ok(NewPet { name, category_id, status })
+                Ok(SeedPet { id: None, name, category_id, status })
             }
             _ => Err(format!("the body is not a pet: {}", problems.join("; "))),
         }
@@ -167,6 +140,10 @@ fn shown(json: &str) -> String {
 mod tests {
     use super::*;
 
+    fn read(text: &str) -> Result<SeedPet, String> {
+        super::read(text.as_bytes())
+    }
+
     fn fault(text: &str) -> String {
         let error = read(text).unwrap_err();
         error.strip_prefix("the body is not a pet: ").unwrap_or(&error).to_owned()
@@ -175,8 +152,7 @@ mod tests {
     #[test]
     fn takes_a_pet_and_ignores_what_it_does_not_know() {
         let pet = read(r#" {"tag": [{}], "name": "", "categoryId": -1, "status": "sold"} "#);
-        let expected =
-            NewPet { name: String::new(), category_id: -1, status: Some(PetStatus::Sold) };
+        let expected = SeedPet::new("", -1).with_status(PetStatus::Sold);
         assert_eq!(pet, Ok(expected));
     }
 
@@ -254,7 +230,7 @@ mod tests {
     #[test]
     fn refuses_what_is_no_object() {
         for text in ["[]", "[\"Rex\", 7]", "null", "7", "\"Rex\"", "true"] {
-            assert!(fault(text).contains("expected one JSON object"), "{text}");
+            assert!(fault(text).contains("send one JSON object"), "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ use http::{Uri, uri::PathAndQuery};
 use percent_encoding::percent_decode_str;
 
 use super::error::{ApiError, ErrorCode};
-use crate::{model::PetStatus, printable::printable};
+use crate::{model::PetStatus, text::printable};
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;

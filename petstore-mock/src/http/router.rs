@@ -1,6 +1,6 @@
 //! The routes of the service, and the one function that every request runs through.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -12,8 +12,8 @@ use axum::{
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
-    Method,
-    header::{EXPECT, ORIGIN},
+    Method, StatusCode,
+    header::{ALLOW, EXPECT, ORIGIN},
     uri::PathAndQuery,
 };
 use http_body_util::BodyExt;
@@ -21,11 +21,10 @@ use tower_service::Service as _;
 
 use super::{
     admin,
-    auth::{RequestContext, admit},
+    auth::{AdmissionResult, admit, bearer},
     common_headers,
-    credentials::bearer,
     error::ApiError,
-    handlers::{create_pet, get_pet, list_orders, list_pets, method_not_allowed, not_found},
+    handlers::{create_pet, get_pet, list_orders, list_pets, not_found},
     params::normalize_path,
 };
 use crate::{
@@ -36,7 +35,7 @@ use crate::{
     state::AppState,
 };
 
-/// How much is read of a request that a fault keeps from the service: more than that takes.
+/// How much is read of a request that a fault keeps from the service: more than the service takes.
 const MAX_SKIPPED_BYTES: usize = 2 * 1024 * 1024;
 
 /// What the journal says of a delay that can't pass by itself.
@@ -56,7 +55,6 @@ impl Service {
             .route(Operation::ListPets.path(), get(list_pets).post(create_pet))
             .route(Operation::GetPet.path(), get(get_pet))
             .route(Operation::ListOrders.path(), get(list_orders))
-            .method_not_allowed_fallback(method_not_allowed)
             .fallback(not_found)
             .with_state(Arc::clone(&app));
         let administration = admin::router(&app);
@@ -75,37 +73,37 @@ impl Service {
         mut request: Request,
     ) -> http::Response<Observed> {
         let app = &self.app;
-        let sent = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
+        let target = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
         normalize_path(request.uri_mut());
         // Counts the request against its quota, whatever happens to it next.
-        let context = admit(app, &caller, &request, app.clock().since_epoch());
-        request.extensions_mut().insert(context.clone());
-        if context.admission != Admission::Rejected && is_administration(&request) {
-            return self.administer(&context, request).await;
+        let AdmissionResult { context, arrival, refusal } = admit(app, &caller, target, &request);
+        let Arrival { now: arrived, operation, admission, rate, .. } = arrival;
+        request.extensions_mut().insert(context);
+        if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
+            return self.administer(arrived, request).await;
         }
         let cors = &app.settings().cors;
-        let is_preflight = context.rate.is_some() && cors.is_preflight(&request);
-        let is_from_a_page = context.rate.is_some() && request.headers().contains_key(ORIGIN);
-        let mut faults = self.choose_faults(&context, &request, is_preflight);
+        let is_preflight = rate.is_some() && cors.is_preflight(&request);
+        let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
+        let mut faults = if is_preflight { None } else { self.faults(&arrival, &request) };
         let method = request.method().clone();
         // A client that waits for `100 Continue` has not sent its body yet.
         let expects_continue = request.headers().contains_key(EXPECT);
         let (journal, clock) = (Arc::clone(app.journal()), app.clock().clone());
-        let arrival = arrival(&context, sent);
         let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
         // A refused request gets its error before there is a 404; a fault that skips the service does
         // not ask it.
-        let mut response = match context.refused() {
+        let mut response = match refusal {
             Some(error) => error.to_response(),
             None if is_preflight => cors.preflight(),
             None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => skip(request).await,
-            None => route(self.service.clone(), request).await,
+            None => whole(call(&self.service, request).await).await,
         };
         if !expects_continue {
             recording.discard_body().await;
         }
         recording.note_added(&response);
-        let mut now = context.now;
+        let mut now = arrived;
         if let Some(faults) = &mut faults {
             let (delay, names) = faults.delay();
             names.into_iter().for_each(|name| recording.hit_by(name));
@@ -119,7 +117,7 @@ impl Service {
             // The time at which the response leaves: after the delay.
             now = app.clock().since_epoch();
         }
-        common_headers::add(response.headers_mut(), now, context.rate, context.operation);
+        common_headers::add(response.headers_mut(), now, rate, operation);
         if is_from_a_page {
             cors.open(response.headers_mut());
         }
@@ -135,7 +133,7 @@ impl Service {
         recording.end(response)
     }
 
-    /// Refuses what never became a request, and records that; `head` is how it began.
+    /// Refuses bytes that never became a request, and records that; `head` is how they began.
     pub(crate) fn refuse(
         &self,
         caller: Caller,
@@ -152,62 +150,44 @@ impl Service {
     }
 
     /// Answers the mock's own paths, which are neither counted nor recorded.
-    async fn administer(
-        &self,
-        context: &RequestContext,
-        request: Request,
-    ) -> http::Response<Observed> {
-        let called = AssertUnwindSafe(self.administration.clone().call(request));
-        let mut response = match called.catch_unwind().await {
-            Ok(Ok(response)) => response,
-            Err(_) => ApiError::panicked().into_response(),
-        };
-        common_headers::add(response.headers_mut(), context.now, None, None);
+    async fn administer(&self, now: Duration, request: Request) -> http::Response<Observed> {
+        let mut response = call(&self.administration, request).await;
+        common_headers::add(response.headers_mut(), now, None, None);
         response.map(Observed::from)
     }
 
     /// Chooses the faults of a request to the service. This is the order of arrival.
-    fn choose_faults(
-        &self,
-        context: &RequestContext,
-        request: &Request,
-        is_preflight: bool,
-    ) -> Option<ActiveFaults> {
-        if is_preflight || matches!(context.admission, Admission::Outside | Admission::Rejected) {
+    fn faults(&self, arrival: &Arrival, request: &Request) -> Option<ActiveFaults> {
+        if matches!(arrival.admission, Admission::Outside | Admission::Rejected) {
             return None;
         }
-        let (operation, headers) = (context.operation, request.headers());
+        let (operation, headers) = (arrival.operation, request.headers());
         self.app.faults().choose(|| RequestView { operation, key: bearer(headers).ok(), headers })
     }
 }
 
-#[expect(clippy::print_stderr, reason = "a test that hangs in silence is hard to find out about")]
+#[expect(clippy::print_stderr, reason = "without it, a test that hangs gives no hint")]
 fn warn_of_frozen_clock() {
     eprintln!(
         "petstore-mock: a delay waits for the clock, which is frozen: advance it, or let it run"
     );
 }
 
-fn is_administration(request: &Request) -> bool {
-    request.uri().path().starts_with("/_mock")
-}
-
-fn arrival(context: &RequestContext, target: Arc<str>) -> Arrival {
-    let RequestContext { now, operation, admission, rate, credentials, .. } = *context;
-    let (key, flaw) = (context.key.clone(), context.flaw.clone());
-    Arrival { now, target, operation, key, flaw, credentials, admission, rate }
-}
-
-/// Calls the routes; a panic there is a 500, and not the end of the connection.
-async fn route(mut routes: Router, request: Request) -> http::Response<Bytes> {
-    // Nothing is used again after a panic but the state, whose locks tolerate it.
-    match AssertUnwindSafe(routes.call(request)).catch_unwind().await {
-        Ok(Ok(response)) => whole(response).await,
-        Err(_) => ApiError::panicked().to_response(),
+/// Calls a handler. A panic there is a 500, and not the end of the connection; axum's 405 gets the Error
+/// shape.
+async fn call(routes: &Router, request: Request) -> Response {
+    // After a panic only the state is used again, whose locks tolerate it.
+    let called = AssertUnwindSafe(routes.clone().call(request)).catch_unwind().await;
+    let Ok(Ok(response)) = called else { return ApiError::panicked().into_response() };
+    match response.headers().get(ALLOW) {
+        Some(allow) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+            ApiError::method_not_allowed(allow).into_response()
+        }
+        _ => response,
     }
 }
 
-/// Takes the body out of a response. The service's own are there in one piece.
+/// Takes the body out of a response. The service's own bodies are single frames.
 async fn whole(response: Response) -> http::Response<Bytes> {
     let (parts, mut body) = response.into_parts();
     let mut whole = Bytes::new();

@@ -3,6 +3,7 @@
 use std::{
     fmt, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -11,8 +12,6 @@ use tokio::net::TcpListener;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use super::{limits::Limits, mock_server::MockServer, thread::ServerThread};
-#[cfg(feature = "data")]
-use crate::state::DataError;
 use crate::{
     ban::BanPolicy,
     clock::Clock,
@@ -22,16 +21,14 @@ use crate::{
     plan::Plan,
     quota::{RateHeaders, Window},
     report::{Rule, Severity},
-    state::{AppState, FirstKey, KeyError, is_sendable},
-    state::{DEFAULT_KEYS, Settings, Token},
-    state::{Seed, SeedError},
+    state::{
+        AppState, DEFAULT_KEYS, DataError, FirstKey, KeyError, Seed, SeedError, Settings,
+        is_sendable,
+    },
 };
-#[cfg(feature = "data")]
-use std::path::PathBuf;
 
 impl MockServer {
-    /// Starts a server with everything as it is unless set: on a free port of 127.0.0.1, with the
-    /// keys `free-key`, `pro-key`, `business-key` and `enterprise-key`, and 25 pets.
+    /// Starts a server with the default settings: on a free port of 127.0.0.1, with the keys `free-key`, `pro-key`, `business-key` and `enterprise-key`, and 25 pets.
     ///
     /// # Panics
     ///
@@ -103,7 +100,6 @@ pub struct Builder {
     /// The default keys, if there are none.
     keys: Vec<FirstKey>,
     seed: Seed,
-    #[cfg(feature = "data")]
     data: Option<PathBuf>,
     clock: Clock,
     limits: Limits,
@@ -119,7 +115,6 @@ impl Builder {
             addr: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
             keys: Vec::new(),
             seed: Seed::default(),
-            #[cfg(feature = "data")]
             data: None,
             clock: Clock::system(),
             limits: Limits::default(),
@@ -245,7 +240,6 @@ impl Builder {
     /// # Ok(())
     /// # }
     /// ```
-    #[cfg(feature = "data")]
     pub fn data(mut self, path: impl Into<PathBuf>) -> Self {
         self.data = Some(path.into());
         self
@@ -297,7 +291,7 @@ impl Builder {
     /// Sets the token with which the mock can be administered from other machines, as
     /// `Authorization: Bearer TOKEN`: without one, it can't be.
     pub fn admin_token(mut self, token: impl Into<String>) -> Self {
-        self.settings.admin_token = Some(Token::new(token.into()));
+        self.settings.admin_token = Some(token.into());
         self
     }
 
@@ -322,43 +316,34 @@ impl Builder {
     /// Where the address can't be bound, a key can't travel in a header, or the seed contradicts
     /// itself.
     pub async fn start(self) -> Result<MockServer, StartError> {
-        let keys = if self.keys.is_empty() {
-            let owned =
-                |(key, plan): (&str, Plan)| FirstKey { key: key.to_owned(), plan, name: None };
-            DEFAULT_KEYS.into_iter().map(owned).collect()
-        } else {
-            self.keys
-        };
-        if !self.settings.admin_token.iter().all(|token| is_sendable(token.reveal())) {
+        let Self { addr, mut keys, seed, data, clock, limits, settings, faults, .. } = self;
+        if keys.is_empty() {
+            let first = |(key, plan): (&str, _)| FirstKey { key: key.to_owned(), plan, name: None };
+            keys = DEFAULT_KEYS.map(first).into();
+        }
+        if !settings.admin_token.iter().all(|token| is_sendable(token)) {
             return Err(StartError::AdminToken);
         }
-        let store = self.seed.into_store()?;
-        let app = AppState::new(self.clock, self.settings, keys, store).map_err(StartError::Key)?;
+        let store = seed.into_store()?;
+        let app = AppState::new(clock, settings, keys, store, faults).map_err(StartError::Key)?;
         #[cfg(feature = "tls")]
-        let tls = {
-            let identity = self.tls.then(|| Tls::new(self.addr.ip()));
-            identity.transpose().map_err(StartError::Tls)?
-        };
+        let tls = self.tls.then(|| Tls::new(addr.ip())).transpose().map_err(StartError::Tls)?;
         #[cfg(not(feature = "tls"))]
         let tls = None;
-        let bind_error = |source| StartError::Bind { addr: self.addr, source };
-        let listener = TcpListener::bind(self.addr).await.map_err(bind_error)?;
+        let bind_error = |source| StartError::Bind { addr, source };
+        let listener = TcpListener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
-        #[cfg(feature = "data")]
-        let app = match self.data {
-            // Last of what can fail: a server that can't start makes no file.
+        let app = match data {
+            // Last, so that a server that can't start makes no file.
             Some(path) => {
                 let data_error = |source| StartError::Data { path: path.clone(), source };
                 app.with_data(path.clone()).await.map_err(data_error)?
             }
             None => app,
         };
-        let app = Arc::new(app.with_faults(self.faults));
-        Ok(MockServer::serve(listener, addr, app, self.limits, tls))
+        Ok(MockServer::serve(listener, addr, Arc::new(app), limits, tls))
     }
-}
 
-impl Builder {
     /// Binds the port and starts serving on a thread of the server's own, which ends when the server
     /// is dropped; from within a runtime too.
     ///
@@ -373,13 +358,12 @@ impl Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the keys themselves: a log is no place for them.
+        // Not the keys.
         f.debug_struct("Builder")
             .field("addr", &self.addr)
             .field("keys", &self.keys.len())
             .field("clock", &self.clock)
             .field("limits", &self.limits)
-            .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
 }
@@ -404,7 +388,6 @@ pub enum StartError {
     #[error("the admin token is empty, or holds a space or a character beyond ASCII")]
     AdminToken,
     /// The file that keeps the data can't be used.
-    #[cfg(feature = "data")]
     #[error("can't use the data file {path}: {source}", path = path.display())]
     Data {
         /// The file.

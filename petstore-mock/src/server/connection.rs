@@ -31,40 +31,33 @@ use tokio::{
 };
 
 use super::{
-    io::ConnectionIo,
+    io::{ConnectionIo, Transport},
     limits::Limits,
-    socket_faults::{Cut, ResponseBody},
-    state::{Shared, Transport},
-    throttle::Throttle,
+    socket_faults::{Cut, ResponseBody, Throttle},
+    state::Shared,
     tls::Tls,
 };
 use crate::{
     fault::{At, End, How, SocketPlan},
-    http::{ApiError, BodyTimeout, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
+    http::{ApiError, BodyTimeout, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
     journal::Caller,
     real_time,
 };
 
-/// A longer list of header fields HTTP/2 refuses by itself, without a body.
+/// hyper refuses longer header lists of HTTP/2 by itself, without a body.
 const MAX_HTTP2_HEADER_BYTES: u32 = 4 * MAX_HEAD_BYTES;
 
-/// A body as short as this has arrived already when the request is answered: no need to close.
+/// A body as short as this has arrived when the request is answered: the connection need not close.
 const MAX_SHORT_BODY: u64 = 8 * 1024;
 
-/// How much of an unwanted request is thrown away before the connection is cut after all.
+/// How much of an unread request is discarded before the connection is cut after all.
 const MAX_DRAINED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The first byte of every TLS connection: a handshake record (RFC 8446, section 5.1).
-#[cfg(feature = "tls")]
-const TLS_HANDSHAKE: u8 = 22;
-
-/// What all connections are served with.
-#[derive(Debug)]
+/// The parts of the server that its connections share.
 pub(super) struct ServeContext {
     pub(super) service: Service,
     pub(super) limits: Limits,
-    /// Where HTTP is spoken over TLS.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "there is none"))]
+    /// Nothing for plain HTTP.
     pub(super) tls: Option<Tls>,
 }
 
@@ -75,30 +68,26 @@ pub(super) async fn serve(
     server: Arc<ServeContext>,
     mut stop: watch::Receiver<bool>,
 ) {
-    // Responses are written whole, so there is nothing to gain from waiting for more of one. Where it
-    // can't be set the connection is slower, but works.
+    // Responses are written whole, so waiting for more bytes gains nothing. Where it can't be set, the
+    // connection is slower, but works.
     let _ = stream.set_nodelay(true);
     let state = Shared::new();
-    let limits = server.limits;
     let Some(stream) = secured(stream, caller, &server, &mut stop).await else { return };
     speak(ConnectionIo::new(stream, state.clone()), caller, &server, &state, stop).await;
-    let (stream, refused, head) = {
+    let (stream, head, refused, end, is_blocked, must_drain) = {
         let mut state = state.lock();
-        (state.stream.take(), state.refused, std::mem::take(&mut state.head))
+        let (stream, head) = (state.stream.take(), std::mem::take(&mut state.head));
+        (stream, head, state.refused, state.end, state.is_blocked(), state.must_drain)
     };
     let Some(stream) = stream else { return };
-    let (end, is_blocked, must_drain) = {
-        let state = state.lock();
-        (state.end, state.is_blocked(), state.must_drain)
-    };
     if end == Some(How::Reset) || is_blocked {
-        // The latter so that what the client does not take is not kept for it. Where it can't be set,
-        // it is, and a fault's reset is a close.
+        // For a client that does not read, so that the bytes are not kept. Where it can't be set, they
+        // are, and a fault's reset is a close.
         let _ = stream.socket().set_zero_linger();
     } else if let Some(code) = refused {
         refuse(stream, caller, &server, &head, &ApiError::unreadable(code)).await;
     } else if must_drain {
-        drain(stream, limits.body).await;
+        drain(stream, server.limits.body).await;
     } else if end.is_none() {
         close(stream).await;
     }
@@ -110,9 +99,8 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Returns the stream that HTTP is spoken on, over TLS where it is asked for; nothing where the client does
-/// not get as far as that.
-#[cfg(feature = "tls")]
+/// Returns the stream that HTTP is spoken on, over TLS where the server has it; nothing where the client
+/// does not get as far as that.
 async fn secured(
     stream: TcpStream,
     caller: Caller,
@@ -122,45 +110,18 @@ async fn secured(
     let Some(tls) = &server.tls else { return Some(Box::new(stream)) };
     let limit = server.limits.head;
     let handshake = tokio::select! {
-        handshake = handshake(stream, tls) => handshake?,
+        handshake = tls.accept(stream) => handshake?,
         () = real_time::sleep(limit), if !limit.is_zero() => return None,
         () = stopped(stop) => return None,
     };
     match handshake {
         Ok(stream) => Some(stream),
         Err(stream) => {
-            let message = "this port speaks TLS: use https";
-            let error = ApiError::new(crate::http::ErrorCode::BadRequest, message).and_close();
-            refuse(stream, caller, server, &[], &error).await;
+            let error = ApiError::new(ErrorCode::BadRequest, "this port speaks TLS: use https");
+            refuse(stream, caller, server, &[], &error.and_close()).await;
             None
         }
     }
-}
-
-#[cfg(not(feature = "tls"))]
-#[expect(clippy::unused_async, reason = "as it is where there is TLS")]
-async fn secured(
-    stream: TcpStream,
-    _: Caller,
-    _: &ServeContext,
-    _: &mut watch::Receiver<bool>,
-) -> Option<Box<dyn Transport>> {
-    Some(Box::new(stream))
-}
-
-/// Secures a stream, or returns it where the client does not begin a handshake.
-#[cfg(feature = "tls")]
-async fn handshake(
-    stream: TcpStream,
-    tls: &Tls,
-) -> Option<Result<Box<dyn Transport>, Box<dyn Transport>>> {
-    let mut first = [0];
-    stream.peek(&mut first).await.ok().filter(|read| *read > 0)?;
-    if first[0] != TLS_HANDSHAKE {
-        return Some(Err(Box::new(stream)));
-    }
-    // A client that does not trust the server has been sent an alert, as far as that is possible.
-    Some(Ok(Box::new(tls.accept(stream).await.ok()?)))
 }
 
 /// Speaks HTTP until the client, the server, a limit or a fault ends it.
@@ -191,7 +152,7 @@ async fn speak(
     let mut overdue = pin!(state.overdue(server.limits));
     let mut ended = pin!(state.ended());
     let mut is_stopping = false;
-    // How a connection fails is up to the client: it may break off whenever it likes.
+    // The client may break off at any time, so no failure is reported.
     loop {
         tokio::select! {
             biased;
@@ -245,7 +206,7 @@ async fn answer(
         let mut state = state.lock();
         state.throttle = plan.pace.map(|pace| Throttle::new(pace, clock()));
         if is_http1 && (closes || state.has_unread_body) {
-            // What still comes of the body is not a request.
+            // The rest of the body must not be taken for a request.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             state.must_drain = true;
         }
@@ -285,14 +246,12 @@ impl HttpBody for RequestBody {
         let this = &mut *self;
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
             if let Some(state) = &this.state {
-                let is_read = match &frame {
-                    Some(Ok(_)) => this.body.is_end_stream(),
-                    Some(Err(_)) => false,
-                    None => true,
-                };
-                let is_broken = matches!(frame, Some(Err(_)));
                 let mut state = state.lock();
-                state.has_unread_body = is_broken || (state.has_unread_body && !is_read);
+                match &frame {
+                    Some(Err(_)) => state.has_unread_body = true,
+                    Some(Ok(_)) if !this.body.is_end_stream() => {}
+                    Some(Ok(_)) | None => state.has_unread_body = false,
+                }
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
@@ -312,7 +271,7 @@ impl HttpBody for RequestBody {
     }
 }
 
-/// Writes a whole response to what never became a request, and closes the connection.
+/// Writes a whole response to bytes that never became a request, and closes the connection.
 async fn refuse(
     mut stream: Box<dyn Transport>,
     caller: Caller,
@@ -338,7 +297,7 @@ async fn refuse(
     }
 }
 
-/// Reads what the client still sends and throws it away: closing at once would reset the connection, and
+/// Reads and discards what the client still sends: closing at once would reset the connection, and
 /// the client might lose the response it has not read yet (RFC 9112, section 9.6).
 async fn drain(mut stream: Box<dyn Transport>, limit: Duration) {
     // It may be shut down already.
@@ -351,9 +310,9 @@ async fn drain(mut stream: Box<dyn Transport>, limit: Duration) {
     }
 }
 
-/// Says that nothing more comes, where that can be said at once: over TLS the end of the stream alone
-/// could be anybody's (RFC 8446, section 6.1).
+/// Ends the stream in order, as far as that can be written at once: over TLS, an end without an alert could
+/// be an attack (RFC 8446, section 6.1).
 async fn close(mut stream: Box<dyn Transport>) {
-    // hyper may have said it already.
+    // hyper may have ended it already.
     let _ = poll_fn(|context| Poll::Ready(Pin::new(&mut stream).poll_shutdown(context))).await;
 }

@@ -7,13 +7,26 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
 
-use super::state::{Shared, Transport};
+use super::state::Shared;
 use crate::{fault::How, http::ErrorCode};
 
+/// A stream over a socket.
+pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {
+    fn socket(&self) -> &TcpStream;
+}
+
+impl Transport for TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
+    }
+}
+
 /// A stream on its way through hyper; dropped, it leaves the stream in the state of the connection.
-#[derive(Debug)]
 pub(super) struct ConnectionIo {
     /// Always there: only dropping takes it.
     stream: Option<Box<dyn Transport>>,
@@ -24,10 +37,12 @@ impl ConnectionIo {
     pub(super) fn new(stream: Box<dyn Transport>, state: Shared) -> Self {
         Self { stream: Some(stream), state }
     }
+}
 
-    fn stream(&mut self) -> io::Result<Pin<&mut (dyn Transport + 'static)>> {
-        self.stream.as_deref_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
-    }
+fn stream(
+    stream: &mut Option<Box<dyn Transport>>,
+) -> io::Result<Pin<&mut (dyn Transport + 'static)>> {
+    stream.as_deref_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
 }
 
 impl AsyncRead for ConnectionIo {
@@ -37,7 +52,7 @@ impl AsyncRead for ConnectionIo {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(self.stream()?.poll_read(context, buffer))?;
+        ready!(stream(&mut self.stream)?.poll_read(context, buffer))?;
         self.state.lock().received(&buffer.filled()[before..]);
         Poll::Ready(Ok(()))
     }
@@ -64,10 +79,7 @@ impl AsyncWrite for ConnectionIo {
         if let Some(throttle) = &mut state.throttle {
             bytes = &bytes[..ready!(throttle.poll_allowance(context, bytes.len()))];
         }
-        let Some(stream) = this.stream.as_deref_mut() else {
-            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
-        };
-        let written = Pin::new(stream).poll_write(context, bytes);
+        let written = stream(&mut this.stream)?.poll_write(context, bytes);
         state.wrote(written.is_ready());
         if let (Some(throttle), Poll::Ready(Ok(written))) = (&mut state.throttle, &written) {
             throttle.wrote(*written);
@@ -76,13 +88,13 @@ impl AsyncWrite for ConnectionIo {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = self.stream()?.poll_flush(context);
+        let flushed = stream(&mut self.stream)?.poll_flush(context);
         let mut state = self.state.lock();
         // TLS takes what is written into a buffer of its own first.
         state.wrote(flushed.is_ready());
         ready!(flushed)?;
         match state.end {
-            // All that was said before is written: now the connection ends.
+            // Everything before the end is written.
             Some(How::Reset | How::Close) => {
                 Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
             }
@@ -95,7 +107,7 @@ impl AsyncWrite for ConnectionIo {
         if self.state.lock().refused.is_some() {
             return Poll::Ready(Ok(()));
         }
-        self.stream()?.poll_shutdown(context)
+        stream(&mut self.stream)?.poll_shutdown(context)
     }
 }
 

@@ -27,7 +27,6 @@ const MAX_REFUSED: usize = 64;
 
 /// A listening socket, which can be closed from anywhere and at once: after that the port refuses
 /// connections, whether or not the runtime gets to run another task.
-#[derive(Debug)]
 pub(super) struct Listener(Mutex<Option<TcpListener>>);
 
 impl Listener {

@@ -1,6 +1,7 @@
-//! A running server: where it is, what it holds, and how it ends.
+//! A running server: the methods that tests use, and its end.
 
 use std::{
+    fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -25,7 +26,7 @@ use crate::{
     plan::Plan,
     real_time,
     report::Report,
-    state::{AppState, ChangeError, Snapshot},
+    state::{AppState, ChangeError, Snapshot, block_on},
     verify::{Expectation, Times, check_order, check_times},
 };
 
@@ -44,13 +45,12 @@ use crate::{
 /// assert!(server.url().ends_with("/v1"));
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct MockServer {
     origin: String,
     url: String,
     addr: SocketAddr,
     grace: Duration,
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "there is none"))]
+    #[cfg(feature = "tls")]
     tls: Option<Tls>,
     app: Arc<AppState>,
     /// Shared with the accept loop, so that dropping closes the port without the loop's help.
@@ -74,16 +74,25 @@ impl MockServer {
         let listener = Arc::new(Listener::new(listener));
         let (stop, stopped) = watch::channel(false);
         let scheme = if tls.is_some() { "https" } else { "http" };
-        #[cfg_attr(not(feature = "tls"), expect(clippy::clone_on_copy, reason = "there is none"))]
         let context = Arc::new(ServeContext { service, limits, tls: tls.clone() });
         let task = tokio::spawn({
             let listener = Arc::clone(&listener);
             async move { listener::serve(&listener, context, stopped).await }
         });
         let origin = format!("{scheme}://{}", reachable(addr));
-        let url = format!("{origin}/v1");
-        let grace = limits.grace;
-        Self { url, origin, addr, grace, tls, app, listener, stop, task, thread: None }
+        Self {
+            url: format!("{origin}/v1"),
+            origin,
+            addr,
+            grace: limits.grace,
+            #[cfg(feature = "tls")]
+            tls,
+            app,
+            listener,
+            stop,
+            task,
+            thread: None,
+        }
     }
 
     /// Returns the server with the runtime it runs on.
@@ -170,7 +179,7 @@ impl MockServer {
     ///
     /// Where the file that keeps the data can't be written.
     pub fn reset(&self) -> Result<(), ChangeError> {
-        self.app.reset_now()
+        block_on(self.app.reset())
     }
 
     /// Returns the pets and orders, and what the keys have used, to be put back later.
@@ -187,7 +196,7 @@ impl MockServer {
     /// Where the snapshot contradicts itself or counts in another kind of window than this server, or
     /// the file that keeps the data can't be written.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        self.app.restore_now(snapshot)
+        block_on(self.app.restore(snapshot))
     }
 
     /// Begins a scope, such as a test: returns a guard that puts pets, orders, and what the keys have used
@@ -322,6 +331,12 @@ impl MockServer {
             _ = &mut self.task => {}
             () = real_time::sleep(self.grace) => {}
         }
+    }
+}
+
+impl fmt::Debug for MockServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MockServer").field("url", &self.url).finish_non_exhaustive()
     }
 }
 

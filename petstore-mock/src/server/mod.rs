@@ -1,5 +1,5 @@
-//! The server: accepting connections, with TLS where it is asked for, speaking HTTP on each, holding them
-//! to the limits, and ending them. What a request is answered is up to `http`.
+//! The server: the listener, the connections with their limits and faults, and TLS. The responses come from
+//! `http`.
 
 mod builder;
 mod connection;
@@ -10,14 +10,26 @@ mod mock_server;
 mod socket_faults;
 mod state;
 mod thread;
-mod throttle;
 #[cfg(feature = "tls")]
 mod tls;
 
-/// What stands for TLS where the feature `tls` is off: nothing that could be made.
+/// Without the feature `tls`, a server can't have TLS.
 #[cfg(not(feature = "tls"))]
 mod tls {
-    pub(super) type Tls = std::convert::Infallible;
+    use super::io::Transport;
+
+    #[derive(Clone)]
+    pub(super) enum Tls {}
+
+    impl Tls {
+        #[expect(clippy::unused_async, reason = "it is async with the feature")]
+        pub(super) async fn accept(
+            &self,
+            _: tokio::net::TcpStream,
+        ) -> Option<Result<Box<dyn Transport>, Box<dyn Transport>>> {
+            match *self {}
+        }
+    }
 }
 
 #[cfg(all(feature = "tls", feature = "cli"))]

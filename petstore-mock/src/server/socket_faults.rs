@@ -1,23 +1,77 @@
-//! The body of a response on its way: a fault may end it, though its whole length was promised.
+//! Socket faults in effect: the pace of the bytes that are written, and the body of a response that ends
+//! before the length that was promised.
 
 use std::{
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::state::Shared;
-use crate::{clock::Clock, fault::How, journal::Observed};
+use crate::{
+    clock::Clock,
+    fault::{How, Pace},
+    journal::Observed,
+};
 
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Bytes that go at a pace, on the mock's clock.
+pub(super) struct Throttle {
+    pace: Pace,
+    clock: Clock,
+    began: Duration,
+    sent: u64,
+    sleep: Option<Sleep>,
+}
+
+impl Throttle {
+    pub(super) fn new(pace: Pace, clock: Clock) -> Self {
+        Self { pace, began: clock.since_epoch(), clock, sent: 0, sleep: None }
+    }
+
+    /// Whether bytes that are to be written wait for their time.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.sleep.is_some()
+    }
+
+    /// Counts bytes that were written.
+    pub(super) fn wrote(&mut self, bytes: usize) {
+        self.sent = self.sent.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    /// Returns how many of so many bytes may be written now.
+    pub(super) fn poll_allowance(
+        &mut self,
+        context: &mut Context<'_>,
+        wanted: usize,
+    ) -> Poll<usize> {
+        loop {
+            let elapsed = self.clock.since_epoch().saturating_sub(self.began);
+            let allowed = self.pace.allowed(elapsed).saturating_sub(self.sent);
+            if allowed > 0 {
+                self.sleep = None;
+                return Poll::Ready(usize::try_from(allowed).map_or(wanted, |all| all.min(wanted)));
+            }
+            let due = self.began.saturating_add(self.pace.due(self.sent));
+            let sleep = self.sleep.get_or_insert_with(|| {
+                let clock = self.clock.clone();
+                Box::pin(async move { clock.wait_until(due).await })
+            });
+            ready!(sleep.as_mut().poll(context));
+            self.sleep = None;
+        }
+    }
+}
+
 /// The end that a fault gives a body.
 pub(super) struct Cut {
-    /// How many bytes still go before it.
+    /// How many bytes are still sent before it.
     left: u64,
-    /// What would follow them.
+    /// The bytes that follow it.
     held: Option<Bytes>,
     /// Nothing once a stall is over.
     how: Option<How>,
@@ -33,7 +87,7 @@ impl Cut {
     /// Ends the body, for ever or for a time.
     fn poll_end(&mut self, context: &mut Context<'_>, state: &Shared, how: How) -> Poll<()> {
         let How::Stall(Some(time)) = how else {
-            // The socket ends the connection when what was said before is flushed.
+            // The socket ends the connection once everything before is flushed.
             state.end(how);
             return Poll::Pending;
         };
@@ -46,7 +100,7 @@ impl Cut {
         Poll::Ready(())
     }
 
-    /// Splits off what still goes before the end.
+    /// Returns the bytes that are still sent before the end, and holds back the rest.
     fn split(&mut self, mut data: Bytes) -> Bytes {
         let length = u64::try_from(data.len()).unwrap_or(u64::MAX);
         match usize::try_from(self.left) {

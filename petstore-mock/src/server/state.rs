@@ -1,49 +1,23 @@
-//! What the parts of one connection share: what it waits for, since when, and how it ends.
+//! The state that the parts of one connection share: what it waits for, since when, and how it ends.
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    sync::Notify,
-};
+use tokio::sync::Notify;
 
-#[cfg(feature = "tls")]
-use super::tls::TlsConnection;
-use super::{limits::Limits, throttle::Throttle};
+use super::{io::Transport, limits::Limits, socket_faults::Throttle};
 use crate::{fault::How, http::ErrorCode, real_time};
-
-/// A stream over a socket.
-pub(super) trait Transport: AsyncRead + AsyncWrite + fmt::Debug + Send + Unpin {
-    fn socket(&self) -> &TcpStream;
-}
-
-impl Transport for TcpStream {
-    fn socket(&self) -> &TcpStream {
-        self
-    }
-}
-
-#[cfg(feature = "tls")]
-impl Transport for TlsConnection {
-    fn socket(&self) -> &TcpStream {
-        self.get_ref().0
-    }
-}
 
 /// How much of the beginning of a head is remembered, for the record of a refusal.
 const MAX_REMEMBERED_BYTES: usize = 256;
 
 /// The state of one connection, shared by its clones.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Shared(Arc<(Mutex<ConnectionState>, Notify)>);
 
 /// The state of one connection.
-#[derive(Debug)]
 pub(super) struct ConnectionState {
     /// How many requests are in flight: from their head to the end of their response.
     in_flight: u32,
@@ -52,7 +26,7 @@ pub(super) struct ConnectionState {
     in_head: bool,
     /// The beginning of that head.
     pub(super) head: Vec<u8>,
-    /// Since when the client takes nothing of what is written.
+    /// Since when the client has not read what is written.
     blocked_since: Option<Instant>,
     /// In HTTP/2 bytes need not belong to a request, and requests are tasks of their own.
     pub(super) is_http2: bool,
@@ -60,11 +34,11 @@ pub(super) struct ConnectionState {
     pub(super) has_unread_body: bool,
     /// Whether a response was sent before all of its request was read.
     pub(super) must_drain: bool,
-    /// What hyper refused, or what took too long; the response is still to be written.
+    /// The error of a request that hyper refused, or whose head took too long; it is still to be written.
     pub(super) refused: Option<ErrorCode>,
     /// The pace that a fault gives the bytes that are written.
     pub(super) throttle: Option<Throttle>,
-    /// How a fault ends the connection, once all that was said before is written.
+    /// How a fault ends the connection, once everything before the end is written.
     pub(super) end: Option<How>,
     /// The stream, once hyper is done with it.
     pub(super) stream: Option<Box<dyn Transport>>,
@@ -114,33 +88,36 @@ impl Shared {
         }
     }
 
-    /// Waits until a limit is passed, and remembers whether it was that of the head.
+    /// Waits until a limit is passed, and sets the error if it was that of the head.
     pub(super) async fn overdue(&self, limits: Limits) {
         let limits_in_use =
             [limits.head, limits.idle, limits.write].into_iter().filter(|limit| !limit.is_zero());
-        // What begins after a look is not overdue before the next one.
+        // A wait that begins after a look is not overdue before the next one.
         let Some(pause) = limits_in_use.min() else { return std::future::pending().await };
         loop {
-            let left = self.lock().time_left(limits, real_time::now());
-            if left == Some(Duration::ZERO) {
+            let left = {
                 let mut state = self.lock();
-                if state.blocked_since.is_none() && state.in_head {
-                    state.refused = Some(ErrorCode::RequestTimeout);
+                let left = state.time_left(limits, real_time::now());
+                if left == Some(Duration::ZERO) {
+                    if state.blocked_since.is_none() && state.in_head {
+                        state.refused = Some(ErrorCode::RequestTimeout);
+                    }
+                    return;
                 }
-                return;
-            }
+                left
+            };
             real_time::sleep(left.unwrap_or(pause).min(pause)).await;
         }
     }
 }
 
 impl ConnectionState {
-    /// Records that bytes came.
+    /// Records bytes that were read.
     pub(super) fn received(&mut self, bytes: &[u8]) {
         if self.in_flight > 0 || self.in_head || self.is_http2 || bytes.is_empty() {
             return;
         }
-        // No method of HTTP/1.1 is called like this (RFC 9113, section 3.4).
+        // HTTP/1.1 has no method of this name (RFC 9113, section 3.4).
         if bytes.starts_with(b"PRI ") {
             self.is_http2 = true;
             return;
@@ -163,16 +140,16 @@ impl ConnectionState {
         self.since = real_time::now();
     }
 
-    /// Records whether the client takes what is written.
-    pub(super) fn wrote(&mut self, taken: bool) {
-        if taken {
+    /// Records whether the client reads what is written.
+    pub(super) fn wrote(&mut self, is_read: bool) {
+        if is_read {
             self.blocked_since = None;
         } else if self.blocked_since.is_none() {
             self.blocked_since = Some(real_time::now());
         }
     }
 
-    /// Whether the client takes nothing of what is written.
+    /// Whether the client does not read what is written.
     pub(super) fn is_blocked(&self) -> bool {
         self.blocked_since.is_some()
     }
@@ -182,17 +159,17 @@ impl ConnectionState {
         self.in_flight == 0
     }
 
-    /// Whether the server need not wait for anything when it stops.
+    /// Whether a server that stops need not wait for the connection.
     pub(super) fn can_be_cut(&self) -> bool {
         self.in_head || matches!(self.end, Some(How::Stall(_)))
     }
 
     /// Returns how long the connection may go on like this, if there is a limit.
     fn time_left(&self, limits: Limits, now: Instant) -> Option<Duration> {
-        let is_held_back = self.throttle.as_ref().is_some_and(Throttle::is_waiting);
+        let is_throttled = self.throttle.as_ref().is_some_and(Throttle::is_waiting);
         let (since, limit) = match self.blocked_since {
             Some(since) => (since, limits.write),
-            None if self.in_flight > 0 || is_held_back => return None,
+            None if self.in_flight > 0 || is_throttled => return None,
             None if self.in_head => (self.since, limits.head),
             None => (self.since, limits.idle),
         };
@@ -226,7 +203,7 @@ mod tests {
         assert_eq!(left(&state), None);
         state.finish();
         assert_eq!(left(&state), Some(120), "between two requests");
-        let unlimited = Limits::default().with_idle(Duration::ZERO);
+        let unlimited = Limits { idle: Duration::ZERO, ..Limits::default() };
         assert_eq!(state.time_left(unlimited, state.since), None);
     }
 
@@ -241,7 +218,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_limit_that_begins_later_is_kept_as_exactly() {
-        let limits = Limits::default().with_head(Duration::from_millis(30));
+        let limits = Limits { head: Duration::from_millis(30), ..Limits::default() };
         let shared = Shared::new();
         let begun = async {
             real_time::sleep(Duration::from_millis(45)).await;
@@ -256,7 +233,7 @@ mod tests {
     #[tokio::test]
     async fn times_of_zero_are_no_limits() {
         let zero = Duration::ZERO;
-        let limits = Limits::default().with_head(zero).with_idle(zero).with_write(zero);
+        let limits = Limits { head: zero, idle: zero, write: zero, ..Limits::default() };
         let shared = Shared::new();
         let steps: [fn(&mut ConnectionState); 3] =
             [|_| {}, |state| state.received(b"G"), |state| state.wrote(false)];

@@ -1,4 +1,4 @@
-//! A thread with a runtime of its own, for whoever has none: it runs until it is dropped.
+//! A thread with a runtime for a server that is started without one.
 
 use std::{
     io,
@@ -9,7 +9,6 @@ use std::{
 use tokio::sync::oneshot;
 
 /// The thread; dropping it ends its runtime, with all that runs there, and waits for that.
-#[derive(Debug)]
 pub(super) struct ServerThread {
     thread: Option<JoinHandle<()>>,
     stop: Option<oneshot::Sender<()>>,
@@ -26,7 +25,7 @@ impl ServerThread {
             // Made here: where there is a runtime already, another can't be dropped.
             match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime.block_on(async {
-                    // Who does not wait for it any more has dropped `stop` too.
+                    // Where no one waits for it any more, `stop` was dropped too.
                     let _ = tell.send(Ok(start.await));
                     let _ = stopped.await;
                 }),

@@ -1,7 +1,7 @@
 //! HTTPS: a certificate authority, made when the server starts, and the one certificate that it signs. No
-//! key is written anywhere, so whoever trusts the authority trusts this one server.
+//! key is written anywhere, so to trust the authority is to trust this one server.
 
-use std::{fmt, io, net::IpAddr, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -26,17 +26,25 @@ use tokio_rustls::{
     },
 };
 
+use super::io::Transport;
 use crate::clock::Clock;
 
-/// A connection after its handshake.
-pub(super) type TlsConnection = TlsStream<TcpStream>;
+type Stream = Box<dyn Transport>;
+
+/// The first byte of every TLS connection: a handshake record (RFC 8446, section 5.1).
+const HANDSHAKE: u8 = 22;
+
+impl Transport for TlsStream<TcpStream> {
+    fn socket(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Longer than any test, and short enough for those who refuse certificates of more than 398 days.
+/// Longer than any test; some clients refuse certificates of more than 398 days.
 const VALID: Duration = DAY.saturating_mul(365);
 
-/// What the server shows to its clients.
 #[derive(Clone)]
 pub(super) struct Tls {
     authority: Arc<str>,
@@ -56,8 +64,17 @@ impl Tls {
         &self.authority
     }
 
-    pub(super) async fn accept(&self, stream: TcpStream) -> io::Result<TlsConnection> {
-        self.acceptor.accept(stream).await
+    /// Secures a stream; returns it as an error where the client does not begin a handshake, and nothing
+    /// where the handshake fails.
+    pub(super) async fn accept(&self, stream: TcpStream) -> Option<Result<Stream, Stream>> {
+        let mut first = [0];
+        stream.peek(&mut first).await.ok().filter(|read| *read > 0)?;
+        if first[0] != HANDSHAKE {
+            return Some(Err(Box::new(stream)));
+        }
+        // A client that does not trust the server has been sent an alert, as far as that is possible.
+        let stream = self.acceptor.accept(stream).await.ok()?;
+        Some(Ok(Box::new(stream)))
     }
 }
 
@@ -83,7 +100,7 @@ fn params(name: &str, names: &[String]) -> Result<CertificateParams, rcgen::Erro
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name.remove(DnType::CommonName);
     params.distinguished_name.push(DnType::CommonName, name);
-    // The clients' time is the real one, whatever the mock's clock is told.
+    // Clients check it against the real time, whatever the mock's clock shows.
     let now = Clock::system().now();
     params.not_before = (now - DAY).into();
     params.not_after = (now + VALID).into();
@@ -102,7 +119,7 @@ fn config(
     Ok(config)
 }
 
-/// Connects to a server that the authorities of a PEM file vouch for.
+/// Connects to a server whose certificate an authority of a PEM file has signed.
 #[cfg(feature = "cli")]
 pub(crate) async fn connect_tls(
     stream: TcpStream,
@@ -120,11 +137,4 @@ pub(crate) async fn connect_tls(
         .with_no_client_auth();
     let host = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     TlsConnector::from(Arc::new(config)).connect(host, stream).await
-}
-
-impl fmt::Debug for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the key.
-        f.debug_struct("Tls").finish_non_exhaustive()
-    }
 }

@@ -1,5 +1,4 @@
-//! Waiting for a future where there is nothing to await it on, or no time to: in a test without a
-//! runtime, or in a `drop`.
+//! Waiting for a future outside of async code: in a test without a runtime, or in a `drop`.
 
 use std::{
     pin::pin,
@@ -16,8 +15,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits on this thread. For futures that end by what other threads do.
-pub(super) fn wait<T>(future: impl Future<Output = T>) -> T {
+/// Waits on this thread. Only for futures that other threads complete.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
     loop {
@@ -38,7 +37,7 @@ mod tests {
         runtime.block_on(async {
             let (say, said) = tokio::sync::oneshot::channel();
             let other = thread::spawn(move || say.send(7));
-            assert_eq!(wait(said), Ok(7));
+            assert_eq!(block_on(said), Ok(7));
             other.join().unwrap().unwrap();
         });
     }

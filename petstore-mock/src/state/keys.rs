@@ -1,16 +1,17 @@
-//! The keys that are known, what each has used, and whether it lets a request in.
+//! The keys, with the quotas and the ban of each, and the decision whether a request is let in.
 
 use std::{
     collections::HashMap,
-    fmt,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use serde::Serialize;
+
 use super::settings::{DEFAULT_KEYS, Settings};
 use crate::{
     ban::BanRecord,
-    clock::instant,
+    clock::{instant, serialize_seconds},
     exchange::KeyLabel,
     plan::Plan,
     quota::{Allowance, Exhausted, Rate},
@@ -49,28 +50,49 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// Adds a key, or one that no one has where none is given; returns it and its number.
+    /// Replaces all keys by the first ones, whose numbers are their order.
+    pub(super) fn reset(
+        &mut self,
+        first: &[FirstKey],
+        settings: &Settings,
+    ) -> Result<(), KeyError> {
+        self.by_key.clear();
+        for (number, FirstKey { key, plan, name }) in (1..).zip(first) {
+            let label = KeyLabel::new(number, *plan, key, is_public(key));
+            let label = name.iter().fold(label, |label, name| label.named(name));
+            self.insert(key, Account::new(label, settings))?;
+            self.counted = self.counted.max(number);
+        }
+        Ok(())
+    }
+
+    /// Adds a key for a test, or a fresh one where none is given; returns it and its number.
     pub(super) fn add(
         &mut self,
         key: Option<&str>,
         plan: Plan,
-        change: impl FnOnce(KeyLabel) -> KeyLabel,
         settings: &Settings,
     ) -> Result<(Box<str>, u32), KeyError> {
         let number = self.counted.saturating_add(1);
         let key = key.map_or_else(|| self.fresh(number), Box::from);
-        if !is_sendable(&key) {
-            return Err(KeyError::Unsendable);
-        }
-        if self.by_key.contains_key(&key) {
-            return Err(KeyError::Taken);
-        }
+        let label = KeyLabel::new(number, plan, &key, is_public(&key)).made_by_test();
+        self.insert(&key, Account::new(label, settings))?;
         self.counted = number;
-        self.by_key.insert(key.clone(), Account::new(change(label(number, &key, plan)), settings));
         Ok((key, number))
     }
 
-    /// Returns a key that is not there: `test-key-5`, or what comes after it.
+    fn insert(&mut self, key: &str, account: Account) -> Result<(), KeyError> {
+        if !is_sendable(key) {
+            return Err(KeyError::Unsendable);
+        }
+        if self.by_key.contains_key(key) {
+            return Err(KeyError::Taken);
+        }
+        self.by_key.insert(key.into(), account);
+        Ok(())
+    }
+
+    /// Returns a key that is not there: `test-key-5`, or one that begins like it.
     fn fresh(&self, number: u32) -> Box<str> {
         let mut key = format!("test-key-{number}");
         while self.by_key.contains_key(&*key) {
@@ -85,38 +107,19 @@ impl Accounts {
         self.by_key.len() < before
     }
 
-    /// Goes back to these keys, as they were when they were the first.
-    pub(super) fn reset(&mut self, first: &[FirstKey], settings: &Settings) {
-        let account = |(number, first): (u32, &FirstKey)| {
-            let FirstKey { key, plan, name } = first;
-            let label = label(number, key, *plan);
-            let label = name.iter().fold(label, |label, name| label.named(name));
-            (Box::from(&**key), Account::new(label, settings))
-        };
-        self.by_key = (1..).zip(first).map(account).collect();
+    pub(super) fn get(&mut self, key: &str) -> Option<&mut Account> {
+        self.by_key.get_mut(key)
     }
 
-    pub(super) fn admit(
-        &mut self,
-        key: &str,
-        now: Duration,
-        settings: &Settings,
-    ) -> Option<Admitted> {
-        Some(self.by_key.get_mut(key)?.admit(now, settings))
-    }
-
-    pub(super) fn number(&self, key: &str) -> Option<u32> {
-        self.by_key.get(key).map(|account| account.label.number())
-    }
-
-    pub(super) fn hold_key(&self, text: &str) -> bool {
+    /// Whether a text is a key, or has one in it that is too long to be there by chance.
+    pub(super) fn is_in(&self, text: &str) -> bool {
         let holds = |key: &str| key.len() >= LONG_KEY && text.contains(key);
         self.by_key.contains_key(text)
             || text.len() > LONG_KEY && self.by_key.keys().any(|key| holds(key))
     }
 
-    /// Returns an account by its number: that is for who administers, of whom there are few.
-    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Account> {
+    /// Returns an account by its number; only the administration needs that.
+    pub(super) fn by_number(&mut self, number: u32) -> Option<&mut Account> {
         self.by_key.values_mut().find(|account| account.label.number() == number)
     }
 
@@ -127,17 +130,9 @@ impl Accounts {
         all.sort_unstable_by_key(|(_, account)| account.label.number());
         all
     }
-
-    pub(super) fn usage(&mut self, now: Duration) -> Vec<KeyUsage> {
-        self.sorted().into_iter().map(|(_, account)| account.usage(now)).collect()
-    }
 }
 
-fn label(number: u32, key: &str, plan: Plan) -> KeyLabel {
-    KeyLabel::new(number, plan, key, is_public(key))
-}
-
-/// Whether a key is no secret: everyone knows the default ones.
+/// Whether a key is no secret: the default ones are documented.
 pub(super) fn is_public(key: &str) -> bool {
     DEFAULT_KEYS.iter().any(|(public, _)| *public == key)
 }
@@ -145,13 +140,6 @@ pub(super) fn is_public(key: &str) -> bool {
 /// Whether a key can travel in a header.
 pub(crate) fn is_sendable(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-impl fmt::Debug for Accounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not their names, which are keys.
-        f.debug_struct("Accounts").field("len", &self.by_key.len()).finish_non_exhaustive()
-    }
 }
 
 /// Whether a request is let in.
@@ -164,20 +152,17 @@ pub(crate) enum Verdict {
     Banned(Duration),
 }
 
-/// What became of a request with a valid key.
-#[derive(Clone, Debug)]
+/// The decision on a request with a valid key.
 pub(crate) struct Admitted {
     pub(crate) verdict: Verdict,
-    /// What its rate headers say.
+    /// The values of its rate headers.
     pub(crate) rate: Rate,
-    /// How its key may be shown.
     pub(crate) label: Arc<KeyLabel>,
 }
 
-/// What is kept of one key.
-#[derive(Debug)]
+/// The quotas and the ban of one key.
+#[derive(Clone)]
 pub(crate) struct Account {
-    /// Number and plan of the key, and how it may be shown.
     pub(super) label: Arc<KeyLabel>,
     pub(super) allowance: Allowance,
     pub(super) record: BanRecord,
@@ -196,7 +181,7 @@ impl Account {
         let verdict = if let Some(until) = record.arrive(now, settings.ban) {
             Verdict::Banned(until)
         } else if let Err(exhausted) = allowance.admit(now) {
-            record.told(exhausted.until);
+            record.told(exhausted.rate.reset);
             Verdict::Exhausted(exhausted)
         } else {
             Verdict::Admitted
@@ -206,14 +191,30 @@ impl Account {
     }
 
     /// Gives the key another plan: what it used stays used, and a wait it was told is over.
-    pub(super) fn set_plan(&mut self, plan: Plan) {
+    pub(crate) fn set_plan(&mut self, plan: Plan) {
         self.label = Arc::new(self.label.with_plan(plan));
         self.allowance.set_limits(plan.per_minute(), plan.per_day());
         self.record.excuse();
     }
 
-    pub(super) fn usage(&mut self, now: Duration) -> KeyUsage {
-        let [minute, day] = self.allowance.usage(now).map(QuotaUsage::new);
+    /// Bans the key until then.
+    pub(crate) fn ban(&mut self, until: Duration) {
+        self.record.ban(until);
+    }
+
+    /// Ends the ban of the key, and forgets what led to it.
+    pub(crate) fn unban(&mut self) {
+        self.record.pardon();
+    }
+
+    pub(crate) fn usage(&mut self, now: Duration) -> KeyUsage {
+        let usage = |(used, Rate { limit, remaining, reset })| QuotaUsage {
+            limit,
+            used,
+            remaining,
+            reset: instant(Duration::from_secs(reset)),
+        };
+        let [minute, day] = self.allowance.usage(now).map(usage);
         KeyUsage {
             number: self.label.number(),
             plan: self.label.plan(),
@@ -226,28 +227,32 @@ impl Account {
     }
 }
 
-/// What is known of a key at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The quotas and the ban of a key at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct KeyUsage {
     /// The number of the key: the server counts its keys from 1, the first ones in their order.
+    #[serde(rename = "id")]
     pub number: u32,
+    /// The key as it may be shown.
+    pub label: KeyLabel,
     /// Its plan.
     pub plan: Plan,
-    /// How it may be shown.
-    pub label: KeyLabel,
     /// The minute's quota.
     pub minute: QuotaUsage,
     /// The day's quota.
     pub day: QuotaUsage,
-    /// Until when it is banned, if it is.
+    /// The end of its ban, if it is banned.
+    #[serde(serialize_with = "serialize_seconds")]
     pub banned_until: Option<SystemTime>,
-    /// Until when it was told to wait by the `Retry-After` of a 429, if that lies ahead.
+    /// The end of the last `Retry-After` of a 429, if that lies ahead.
+    #[serde(rename = "retryAfterUntil", serialize_with = "serialize_seconds")]
     pub waits_until: Option<SystemTime>,
 }
 
-/// What is used of a quota at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A quota at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QuotaUsage {
     /// How many requests it allows.
@@ -256,13 +261,7 @@ pub struct QuotaUsage {
     pub used: u32,
     /// How many are left.
     pub remaining: u32,
-    /// When it resets, as `X-RateLimit-Reset` would say it.
+    /// When it resets: the value of `X-RateLimit-Reset`.
+    #[serde(serialize_with = "serialize_seconds")]
     pub reset: SystemTime,
-}
-
-impl QuotaUsage {
-    pub(super) fn new((used, rate): (u32, Rate)) -> Self {
-        let reset = instant(Duration::from_secs(rate.reset));
-        Self { limit: rate.limit, used, remaining: rate.remaining, reset }
-    }
 }

@@ -1,22 +1,23 @@
-//! The pets in order of their ids, in pieces that lists share until one of them is changed: a copy of a
-//! million pets takes no longer than one of a thousand pieces.
+//! The pets in order of their ids, in pieces that copies of the list share until one is changed: a copy of
+//! a million pets is as quick as one of a thousand pieces.
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
 use serde_json::value::RawValue;
+use strum::EnumCount;
 
 use crate::model::{Pet, PetStatus};
 
-/// How many pets a piece has at most.
+/// How many pets a piece has at most before it is split, or a new one begins.
 const MAX_PIECE: usize = 1_024;
 
-/// A pet as it is kept: its JSON, written once, and what it is found by.
+/// A pet as it is kept: its JSON, written once, and the fields it is found by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredPet {
     pub(crate) id: i64,
-    pub(crate) status: Option<PetStatus>,
-    json: Box<str>,
+    status: Option<PetStatus>,
+    json: Arc<str>,
 }
 
 impl StoredPet {
@@ -26,40 +27,60 @@ impl StoredPet {
     }
 
     pub(crate) fn to_pet(&self) -> Pet {
-        // It was written from one.
-        serde_json::from_str(&self.json).expect("a stored pet is the JSON of a pet")
+        serde_json::from_str(&self.json).expect("a stored pet was written from a pet")
     }
 }
 
-impl From<&Pet> for StoredPet {
-    fn from(pet: &Pet) -> Self {
-        // Texts and numbers: there is nothing in it that JSON can't say.
-        let json = serde_json::to_string(pet).unwrap_or_default();
+impl From<Pet> for StoredPet {
+    fn from(pet: Pet) -> Self {
+        let json = serde_json::to_string(&pet).expect("texts and numbers can be written as JSON");
         Self { id: pet.id, status: pet.status, json: json.into() }
     }
 }
 
 impl Serialize for StoredPet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(&self.json).map_err(serde::ser::Error::custom)?;
+        let raw: &RawValue = serde_json::from_str(&self.json).map_err(S::Error::custom)?;
         raw.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for StoredPet {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Pet::deserialize(deserializer).map(|pet| Self::from(&pet))
+/// Some pets by ascending id: at least one, so that there is a last one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Piece {
+    pets: Vec<StoredPet>,
+    /// How many pets have each status, so that a search for a rare one skips most pieces.
+    counts: [usize; PetStatus::COUNT],
+}
+
+impl Piece {
+    pub(crate) fn pets(&self) -> &[StoredPet] {
+        &self.pets
+    }
+
+    fn new(pets: Vec<StoredPet>) -> Self {
+        let mut counts = [0; PetStatus::COUNT];
+        for status in pets.iter().filter_map(|pet| pet.status) {
+            counts[status as usize] += 1;
+        }
+        Self { pets, counts }
+    }
+
+    fn last_id(&self) -> i64 {
+        self.pets.last().map_or(i64::MIN, |pet| pet.id)
+    }
+
+    /// Returns where the pet with this id is, or would be.
+    fn place(&self, id: i64) -> Result<usize, usize> {
+        self.pets.binary_search_by_key(&id, |pet| pet.id)
     }
 }
 
 /// Pets by ascending id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PetList {
-    /// None of them is empty.
-    pieces: Vec<Arc<Vec<StoredPet>>>,
+    pieces: Vec<Arc<Piece>>,
     len: usize,
-    /// Whether two pets had one id when it was read.
-    had_twins: bool,
 }
 
 impl PetList {
@@ -67,73 +88,83 @@ impl PetList {
         self.len
     }
 
-    /// Whether two pets had one id when it was read: only one of them is there.
-    pub(crate) fn had_twins(&self) -> bool {
-        self.had_twins
-    }
-
-    /// Returns the pieces, to be written one after the other.
-    pub(crate) fn pieces(&self) -> &[Arc<Vec<StoredPet>>] {
+    pub(crate) fn pieces(&self) -> &[Arc<Piece>] {
         &self.pieces
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &StoredPet> {
-        self.pieces.iter().flat_map(|piece| piece.iter())
+        self.pieces.iter().flat_map(|piece| &piece.pets)
     }
 
-    /// Returns the pets after an id.
-    pub(crate) fn after(&self, id: i64) -> impl Iterator<Item = &StoredPet> {
-        let place = self.pieces.partition_point(|piece| last_id(piece) <= id);
-        let first = self
-            .pieces
-            .get(place)
-            .map_or(&[][..], |piece| &piece[piece.partition_point(|pet| pet.id <= id)..]);
-        let rest = self.pieces.get(place + 1..).unwrap_or_default();
-        first.iter().chain(rest.iter().flat_map(|piece| piece.iter()))
+    /// Returns the pets with ids above `after` and this status.
+    pub(crate) fn find(
+        &self,
+        after: Option<i64>,
+        status: Option<PetStatus>,
+    ) -> impl Iterator<Item = &StoredPet> {
+        let is_after = move |id: i64| after.is_none_or(|after| id > after);
+        let first = self.pieces.partition_point(|piece| !is_after(piece.last_id()));
+        self.pieces[first..]
+            .iter()
+            .filter(move |piece| status.is_none_or(|status| piece.counts[status as usize] > 0))
+            .flat_map(|piece| &piece.pets)
+            .filter(move |pet| is_after(pet.id) && (status.is_none() || pet.status == status))
+    }
+
+    /// Returns the highest id, or 0 if there is no pet.
+    pub(crate) fn last_id(&self) -> i64 {
+        self.pieces.last().map_or(0, |piece| piece.last_id())
     }
 
     pub(crate) fn get(&self, id: i64) -> Option<&StoredPet> {
-        let place = self.pieces.partition_point(|piece| last_id(piece) < id);
-        let piece = self.pieces.get(place)?;
-        piece.binary_search_by_key(&id, |pet| pet.id).ok().map(|at| &piece[at])
+        let piece = self.pieces.get(self.place(id))?;
+        piece.place(id).ok().map(|at| &piece.pets[at])
     }
 
     /// Adds a pet; false if another one has its id.
     pub(crate) fn insert(&mut self, pet: StoredPet) -> bool {
-        let place = self.pieces.partition_point(|piece| last_id(piece) < pet.id);
+        let place = self.place(pet.id);
         let is_last = place == self.pieces.len();
-        if is_last && self.pieces.last().is_none_or(|piece| piece.len() >= MAX_PIECE) {
-            self.pieces.push(Arc::new(vec![pet]));
+        if is_last && self.pieces.last().is_none_or(|piece| piece.pets.len() >= MAX_PIECE) {
+            self.pieces.push(Arc::new(Piece::new(vec![pet])));
         } else {
             let place = place.min(self.pieces.len() - 1);
             let piece = Arc::make_mut(&mut self.pieces[place]);
-            let Err(at) = piece.binary_search_by_key(&pet.id, |it| it.id) else { return false };
-            piece.insert(at, pet);
-            if piece.len() > 2 * MAX_PIECE {
-                let upper = piece.split_off(MAX_PIECE);
-                self.pieces.insert(place + 1, Arc::new(upper));
+            let Err(at) = piece.place(pet.id) else { return false };
+            if let Some(status) = pet.status {
+                piece.counts[status as usize] += 1;
+            }
+            piece.pets.insert(at, pet);
+            if piece.pets.len() > 2 * MAX_PIECE {
+                let upper = piece.pets.split_off(MAX_PIECE);
+                *piece = Piece::new(std::mem::take(&mut piece.pets));
+                self.pieces.insert(place + 1, Arc::new(Piece::new(upper)));
             }
         }
         self.len += 1;
         true
     }
 
-    pub(crate) fn remove(&mut self, id: i64) -> Option<StoredPet> {
-        let place = self.pieces.partition_point(|piece| last_id(piece) < id);
-        let piece = self.pieces.get_mut(place)?;
-        let at = piece.binary_search_by_key(&id, |pet| pet.id).ok()?;
-        let removed = Arc::make_mut(piece).remove(at);
-        if piece.is_empty() {
+    /// Removes a pet; false if no pet has the id.
+    pub(crate) fn remove(&mut self, id: i64) -> bool {
+        let place = self.place(id);
+        let Some(piece) = self.pieces.get_mut(place) else { return false };
+        let Ok(at) = piece.place(id) else { return false };
+        let piece = Arc::make_mut(piece);
+        if let Some(status) = piece.pets.remove(at).status {
+            piece.counts[status as usize] -= 1;
+        }
+        if piece.pets.is_empty() {
             self.pieces.remove(place);
         }
         self.len -= 1;
-        Some(removed)
+        true
     }
-}
 
-fn last_id(piece: &[StoredPet]) -> i64 {
-    // None of them is empty.
-    piece.last().map_or(i64::MIN, |pet| pet.id)
+    /// Returns the piece that has the pet with this id, if any has.
+    fn place(&self, id: i64) -> usize {
+        self.pieces.partition_point(|piece| piece.last_id() < id)
+    }
 }
 
 impl Serialize for PetList {
@@ -145,10 +176,15 @@ impl Serialize for PetList {
 /// Reads pets in any order.
 impl<'de> Deserialize<'de> for PetList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut pets = Vec::<StoredPet>::deserialize(deserializer)?;
+        let mut pets = Vec::<Pet>::deserialize(deserializer)?;
         pets.sort_by_key(|pet| pet.id);
         let mut list = Self::default();
-        list.had_twins = !pets.into_iter().all(|pet| list.insert(pet));
+        for pet in pets {
+            let id = pet.id;
+            if !list.insert(pet.into()) {
+                return Err(D::Error::custom(format!("two pets have the id {id}")));
+            }
+        }
         Ok(list)
     }
 }
@@ -156,11 +192,9 @@ impl<'de> Deserialize<'de> for PetList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::NewPet;
 
-    fn pet(id: i64) -> StoredPet {
-        let new = NewPet { name: format!("pet {id}"), category_id: 1, status: None };
-        StoredPet::from(&Pet::new(id, new))
+    fn pet(id: i64, status: Option<PetStatus>) -> StoredPet {
+        Pet { id, name: format!("pet {id}"), category_id: 1, status }.into()
     }
 
     fn ids<'p>(pets: impl Iterator<Item = &'p StoredPet>) -> Vec<i64> {
@@ -172,31 +206,36 @@ mod tests {
         let mut list = PetList::default();
         // Every other id forwards, the rest backwards, so that pieces are split.
         let (even, odd) = ((0..2_500).map(|id| 2 * id), (0..2_500).rev().map(|id| 2 * id + 1));
+        let status = |id: i64| (id == 7 || id == 4_321).then_some(PetStatus::Sold);
         for id in even.chain(odd) {
-            assert!(list.insert(pet(id)));
-            assert!(!list.insert(pet(id)));
+            assert!(list.insert(pet(id, status(id))));
+            assert!(!list.insert(pet(id, None)));
         }
         assert_eq!(ids(list.iter()), (0..5_000).collect::<Vec<_>>());
-        assert_eq!(ids(list.after(4_096)), (4_097..5_000).collect::<Vec<_>>());
-        assert_eq!((ids(list.after(-7)).len(), ids(list.after(9_999)).len()), (5_000, 0));
-        assert!(
-            list.pieces().len() > 2 && list.pieces().iter().all(|it| it.len() <= 2 * MAX_PIECE)
-        );
+        let after = |after| ids(list.find(Some(after), None));
+        assert_eq!(after(4_096), (4_097..5_000).collect::<Vec<_>>());
+        assert_eq!((after(-7).len(), after(9_999).len()), (5_000, 0));
+        assert_eq!(ids(list.find(None, Some(PetStatus::Sold))), [7, 4_321]);
+        assert_eq!(ids(list.find(Some(7), Some(PetStatus::Sold))), [4_321]);
+        let lengths: Vec<_> = list.pieces().iter().map(|piece| piece.pets.len()).collect();
+        assert!(lengths.len() > 2 && lengths.iter().all(|it| *it <= 2 * MAX_PIECE), "{lengths:?}");
         for id in 0..5_000 {
             assert_eq!(list.get(id).map(|pet| pet.id), Some(id));
         }
         assert!(list.get(-1).is_none() && list.get(5_000).is_none());
-        for id in 1_000..4_000 {
-            assert_eq!(list.remove(id).map(|pet| pet.id), Some(id));
-            assert!(list.remove(id).is_none());
+        for id in 1_000..4_400 {
+            assert!(list.remove(id));
+            assert!(!list.remove(id));
         }
-        assert_eq!((list.len(), ids(list.after(998))[..2].to_vec()), (2_000, vec![999, 4_000]));
+        assert_eq!(ids(list.find(None, Some(PetStatus::Sold))), [7]);
+        let rest = ids(list.find(Some(998), None));
+        assert_eq!((list.len(), &rest[..2]), (1_600, &[999, 4_400][..]));
     }
 
     #[test]
     fn a_copy_shares_its_pieces_until_one_is_changed() {
         let mut list = PetList::default();
-        (0..3_000).for_each(|id| assert!(list.insert(pet(id))));
+        (0..3_000).for_each(|id| assert!(list.insert(pet(id, None))));
         let copy = list.clone();
         list.remove(0);
         assert_eq!((copy.len(), list.len(), copy.get(0).is_some()), (3_000, 2_999, true));
@@ -205,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_writes_and_finds_twins() {
+    fn reads_what_it_writes_and_refuses_twins() {
         let list: PetList = serde_json::from_str(
             r#"[{"id":9,"name":"a","categoryId":1},{"id":-3,"name":"é","categoryId":2,"status":"sold"}]"#,
         )
@@ -215,6 +254,7 @@ mod tests {
         let text = serde_json::to_string(&list).unwrap();
         assert_eq!(serde_json::from_str::<PetList>(&text).unwrap(), list);
         let twins = r#"[{"id":9,"name":"a","categoryId":1},{"id":9,"name":"b","categoryId":1}]"#;
-        assert!(serde_json::from_str::<PetList>(twins).unwrap().had_twins() && !list.had_twins());
+        let error = serde_json::from_str::<PetList>(twins).unwrap_err().to_string();
+        assert!(error.starts_with("two pets have the id 9"), "{error}");
     }
 }

@@ -1,7 +1,4 @@
-//! How the service is to read what its specification leaves open. Each of these is an assumption with
-//! a switch; who sets them is left to `builder` and `cli`.
-
-use std::fmt;
+//! The settings of the service: most of them choose what its specification leaves open.
 
 use crate::{
     ban::BanPolicy,
@@ -13,7 +10,7 @@ use crate::{
     report::Severities,
 };
 
-/// The keys that are known when none is given, and their plans.
+/// The keys that a server has unless others are given, and their plans.
 pub(crate) const DEFAULT_KEYS: [(&str, Plan); 4] = [
     ("free-key", Plan::Free),
     ("pro-key", Plan::Pro),
@@ -21,8 +18,7 @@ pub(crate) const DEFAULT_KEYS: [(&str, Plan); 4] = [
     ("enterprise-key", Plan::default_enterprise()),
 ];
 
-/// What the mock assumes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) window: Window,
     pub(crate) rate_headers: RateHeaders,
@@ -37,30 +33,10 @@ pub(crate) struct Settings {
     pub(crate) journal: usize,
     /// How severe a breach of each rule is.
     pub(crate) severities: Severities,
-    /// What opens administration to other machines.
-    pub(crate) admin_token: Option<Token>,
-    /// The longest body that administration takes, in bytes.
+    /// The token that opens the administration to other machines.
+    pub(crate) admin_token: Option<String>,
+    /// The longest body that the administration takes, in bytes.
     pub(crate) admin_body: usize,
-}
-
-/// A secret that is compared, and never shown.
-#[derive(Clone)]
-pub(crate) struct Token(Box<str>);
-
-impl Token {
-    pub(crate) fn new(token: impl Into<Box<str>>) -> Self {
-        Self(token.into())
-    }
-
-    pub(crate) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[redacted]")
-    }
 }
 
 impl Default for Settings {

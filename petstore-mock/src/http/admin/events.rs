@@ -1,5 +1,5 @@
-//! `GET /_mock/events`: exchanges as they end, and what is changed otherwise, as server-sent events.
-//! A slow reader holds nobody up: it misses what the journal forgets meanwhile.
+//! `GET /_mock/events`: exchanges as they end, and other changes, as server-sent events. A slow reader
+//! delays nothing: it misses what the journal forgets meanwhile.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -10,18 +10,20 @@ use axum::{
 use futures_util::{Stream, stream};
 use http::HeaderMap;
 use serde_json::json;
+use strum::VariantArray as _;
 use tokio::sync::{
     broadcast::{self, error::RecvError},
     watch,
 };
 
 use crate::{
-    changes::What, clock, exchange::Exchange, journal::Journal, real_time, state::AppState,
+    changes::What, clock::ClockState, exchange::Exchange, journal::Journal, real_time,
+    state::AppState,
 };
 
-/// How often something is sent to a reader that hears of nothing, so that neither it nor what lies
-/// between takes the connection for dead. Real time: it is about the connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How often a comment is sent where there is no event, so that neither the reader nor a proxy takes the
+/// connection for dead. In real time, since it is about the connection.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Answers a stream that begins with what was missed since `Last-Event-ID`, if that is sent.
 pub(super) async fn events(
@@ -39,22 +41,22 @@ pub(super) async fn events(
 struct Feed {
     journal: Arc<Journal>,
     kept: watch::Receiver<u64>,
-    /// How many exchanges were kept when it looked last.
+    /// How many exchanges the journal had kept when it was last read.
     seen: u64,
     changes: broadcast::Receiver<What>,
-    clock: clock::Watch,
+    clock: watch::Receiver<ClockState>,
     ready: VecDeque<Event>,
 }
 
 impl Feed {
     fn new(app: &AppState, last: Option<u64>) -> Self {
         let journal = Arc::clone(app.journal());
-        // From now on it is woken; what came before is looked for only then.
+        // Before the journal is read, so that no exchange is missed in between.
         let kept = journal.watch();
         let (missed, seen) = journal.since(last.map_or(u64::MAX, |_| 0));
         let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number > last);
         let ready = missed.iter().filter(is_missed).map(of_exchange).collect();
-        let (changes, clock) = (app.listen(), app.clock().watch());
+        let (changes, clock) = (app.listen(), app.clock().subscribe());
         Self { journal, kept, seen, changes, clock, ready }
     }
 
@@ -73,12 +75,17 @@ impl Feed {
                 }
                 change = self.changes.recv() => match change {
                     Ok(what) => self.ready.push_back(of_change(what)),
-                    // Whatever it was, it has to be looked at anew.
-                    Err(RecvError::Lagged(_)) => self.ready.extend(What::ALL.map(of_change)),
+                    // Some were missed: anything may have changed.
+                    Err(RecvError::Lagged(_)) => {
+                        self.ready.extend(What::VARIANTS.iter().copied().map(of_change));
+                    }
                     Err(RecvError::Closed) => return None,
                 },
-                () = self.clock.changed() => self.ready.push_back(of_change(What::Clock)),
-                () = real_time::sleep(KEEP_ALIVE) => {
+                set = self.clock.changed() => {
+                    set.ok()?;
+                    self.ready.push_back(of_change(What::Clock));
+                }
+                () = real_time::sleep(KEEP_ALIVE_INTERVAL) => {
                     self.ready.push_back(Event::default().comment("still here"));
                 }
             }
@@ -89,11 +96,11 @@ impl Feed {
 
 fn of_exchange(exchange: &Exchange) -> Event {
     let event = Event::default().event("exchange").id(exchange.number.to_string());
-    // Texts and numbers: there is nothing in it that JSON can't say.
+    // Texts and numbers: writing them as JSON can't fail.
     event.data(serde_json::to_string(exchange).unwrap_or_default())
 }
 
 fn of_change(what: What) -> Event {
     let event = Event::default().event("changed");
-    event.data(json!({ "what": what.name() }).to_string())
+    event.data(json!({ "what": <&str>::from(what) }).to_string())
 }

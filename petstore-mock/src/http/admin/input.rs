@@ -1,34 +1,25 @@
-//! What administration is sent: JSON, whatever media type it is said to be, so that a plain `curl -d`
-//! will do. Pages of other sites are kept out by the guard.
+//! The bodies that the administration takes: JSON of whatever media type, so that a plain `curl -d` works.
+//! Pages of other sites are kept out by `auth`.
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{
-    extract::{FromRequest, Request},
-    response::Response,
-};
+use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
-use http::StatusCode;
 use serde::de::DeserializeOwned;
 
 use crate::{
     clock,
     http::{
-        body::{read_body, utf8},
+        body::read_body,
         error::{ApiError, ErrorCode},
     },
     state::AppState,
+    text::read_json,
 };
 
 /// A body of whatever media type.
 #[derive(Debug)]
-pub(super) struct AdminBody(Bytes);
-
-impl AdminBody {
-    pub(super) fn text(&self) -> Result<&str, ApiError> {
-        utf8(&self.0)
-    }
-}
+pub(super) struct AdminBody(pub(super) Bytes);
 
 impl FromRequest<Arc<AppState>> for AdminBody {
     type Rejection = ApiError;
@@ -38,48 +29,33 @@ impl FromRequest<Arc<AppState>> for AdminBody {
     }
 }
 
-/// Reads an object; `example` shows what it may look like.
-pub(super) fn read<T: DeserializeOwned>(body: &AdminBody, example: &str) -> Result<T, ApiError> {
-    let text = body.text()?;
-    // Derived, a struct would be read from an array of its fields too.
-    if !text.trim_ascii_start().starts_with('{') {
-        return Err(invalid(format!("the body must be one JSON object, such as {example}")));
+impl AdminBody {
+    /// Reads an object; `example` is shown in errors.
+    pub(super) fn read<T: DeserializeOwned>(&self, example: &str) -> Result<T, ApiError> {
+        // A derived struct would be read from an array of its fields, too.
+        if !self.0.trim_ascii_start().starts_with(b"{") {
+            return Err(invalid(format!("the body must be one JSON object, such as {example}")));
+        }
+        read_json(&self.0).map_err(|what| invalid(format!("invalid body: {what}; send {example}")))
     }
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|error| match error.path().to_string().as_str() {
-            "." | "?" => error.inner().to_string(),
-            path => format!("`{path}`: {}", error.inner()),
-        })
-        .and_then(|value| deserializer.end().map(|()| value).map_err(|error| error.to_string()))
-        .map_err(|what| invalid(format!("invalid body: {what}; send {example}")))
 }
 
 /// Reads a length of time.
 pub(super) fn time(seconds: f64) -> Result<Duration, ApiError> {
-    let error = "`seconds` must be a number from 0 to 253402300799";
-    clock::time(seconds).ok_or_else(|| invalid(error.to_owned()))
+    let error = || invalid("`seconds` must be a number from 0 to 253402300799");
+    clock::time(seconds).ok_or_else(error)
 }
 
 /// The body can be read, but not be carried out.
-pub(super) fn conflict(message: String) -> ApiError {
-    ApiError::new(ErrorCode::Conflict, message)
+pub(super) fn conflict(message: impl Into<String>) -> ApiError {
+    ApiError::new(ErrorCode::Conflict, message.into())
 }
 
-pub(super) fn invalid(message: String) -> ApiError {
-    ApiError::new(ErrorCode::InvalidBody, message)
+pub(super) fn invalid(message: impl Into<String>) -> ApiError {
+    ApiError::new(ErrorCode::InvalidBody, message.into())
 }
 
-/// Nothing of that kind has the number or name; `list` shows those there are.
+/// Nothing has this number or name; `list` shows all that there are.
 pub(super) fn not_found(kind: &str, list: &str) -> ApiError {
-    ApiError::new(
-        ErrorCode::RouteNotFound,
-        format!("there is no such {kind}: {list} lists those there are"),
-    )
-}
-
-pub(super) fn no_content() -> Response {
-    let mut response = Response::default();
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    response
+    ApiError::new(ErrorCode::RouteNotFound, format!("no such {kind}: {list} lists all"))
 }

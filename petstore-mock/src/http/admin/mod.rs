@@ -1,14 +1,11 @@
-//! The administration of the mock.
+//! The administration of the mock: the paths under `/_mock`.
 
 mod assets;
-mod clock;
+mod auth;
 mod events;
+mod handlers;
 mod input;
-mod keys;
 mod metrics;
-mod reports;
-mod requests;
 mod router;
-mod state;
 
 pub(super) use self::router::router;

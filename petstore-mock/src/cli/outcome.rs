@@ -1,0 +1,88 @@
+//! What a command is given by its process, and how it ends.
+
+use std::{fmt, io, path::Path, path::PathBuf};
+
+use crate::server::StartError;
+
+/// Streams and variables, handed in.
+pub struct Io<'a> {
+    /// Where results go.
+    pub out: &'a mut dyn io::Write,
+    /// Where all else goes.
+    pub err: &'a mut dyn io::Write,
+    /// The value of `PETSTORE_MOCK_ADMIN_TOKEN`, if it is set.
+    pub admin_token: Option<String>,
+    /// The value of `SSL_CERT_FILE`, if it is set: a file with the authorities that are trusted anyway.
+    pub trusted: Option<PathBuf>,
+}
+
+impl fmt::Debug for Io<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the token.
+        f.debug_struct("Io").field("trusted", &self.trusted).finish_non_exhaustive()
+    }
+}
+
+/// All is well.
+pub(super) const DONE: u8 = 0;
+/// The mock could not serve, or the mock that was asked for its health is not ready.
+pub(super) const FAILED: u8 = 1;
+/// The command line is wrong.
+pub(super) const USAGE: u8 = 2;
+/// The compliance report has findings that `--fail-on` names.
+pub(super) const FINDINGS: u8 = 3;
+/// The command of `exec` can't be run; the same as in shells.
+pub(super) const NOT_EXECUTABLE: u8 = 126;
+/// The command of `exec` does not exist; the same as in shells.
+pub(super) const NOT_FOUND: u8 = 127;
+/// Plus the number of the signal that ended the command of `exec`; the same as in shells.
+pub(super) const SIGNALLED: u8 = 128;
+
+/// Why `serve` or `exec` failed; the message is one line, and repeats no key.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct CliError {
+    message: String,
+    pub(super) status: u8,
+}
+
+impl CliError {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), status: FAILED }
+    }
+
+    /// An error in the arguments.
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), status: USAGE }
+    }
+
+    /// A file that can't be read or written.
+    pub(super) fn file(action: &str, path: &Path, source: &io::Error) -> Self {
+        Self::new(format!("can't {action} {}: {source}", path.display()))
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        Self::new(format!("can't prepare to serve: {error}"))
+    }
+}
+
+impl From<StartError> for CliError {
+    fn from(error: StartError) -> Self {
+        match &error {
+            StartError::Key(_) | StartError::AdminToken => Self::usage(error.to_string()),
+            StartError::Bind { source, .. } => Self::new(format!("{error}{}", hint(source.kind()))),
+            _ => Self::new(error.to_string()),
+        }
+    }
+}
+
+fn hint(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::AddrInUse => "; choose another port with --port (0 takes a free one)",
+        io::ErrorKind::AddrNotAvailable => "; choose an address of this machine with --addr",
+        io::ErrorKind::PermissionDenied => "; choose a port from 1024 on with --port",
+        _ => "",
+    }
+}

@@ -1,0 +1,358 @@
+//! The handlers of the administration: health, clock, keys, faults, store, requests and report.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    body::Body,
+    extract::{Path, RawQuery, State},
+    response::Response,
+    routing::{MethodRouter, get},
+};
+use futures_util::stream;
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use httpdate::HttpDate;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::input::{AdminBody, conflict, invalid, not_found, time};
+use crate::{
+    clock::{self, Clock},
+    fault::Fault,
+    http::{
+        body::json,
+        error::{ApiError, ErrorCode, JSON},
+        params::Query,
+    },
+    model::PetStatus,
+    operation::Operation,
+    pattern::Pattern,
+    plan::Plan,
+    report::Report,
+    state::{Account, AppState, Change, KeyError, Seed, SeedError, Snapshot},
+};
+
+type App = State<Arc<AppState>>;
+type Outcome = Result<Response, ApiError>;
+
+const NO_CONTENT: StatusCode = StatusCode::NO_CONTENT;
+
+/// `GET /_mock/health`: the mock serves.
+pub(super) async fn health() -> Outcome {
+    json(StatusCode::OK, &json!({"status": "ok"}))
+}
+
+/// `GET /_mock/ready`: it can make changes, too.
+pub(super) async fn ready(State(app): App) -> Outcome {
+    if app.is_ready().await {
+        return health().await;
+    }
+    let message = "the data file can't be written: see that its disk has room";
+    Err(ApiError::new(ErrorCode::InsufficientStorage, message))
+}
+
+/// `GET /_mock/clock`.
+pub(super) async fn clock(State(app): App) -> Outcome {
+    show(app.clock())
+}
+
+fn show(clock: &Clock) -> Outcome {
+    let rate = clock.pace();
+    let mode = match rate {
+        0.0 => "frozen",
+        1.0 => "running",
+        _ => "scaled",
+    };
+    let now = clock.since_epoch().as_secs_f64();
+    let date = HttpDate::from(clock.now()).to_string();
+    json(StatusCode::OK, &json!({"now": now, "date": date, "mode": mode, "rate": rate}))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Length {
+    seconds: f64,
+}
+
+/// `POST /_mock/clock/advance`.
+pub(super) async fn advance_clock(State(app): App, body: AdminBody) -> Outcome {
+    let Length { seconds } = body.read("{\"seconds\": 60}")?;
+    app.clock().advance(time(seconds)?);
+    show(app.clock())
+}
+
+/// `POST /_mock/clock/freeze`.
+pub(super) async fn freeze_clock(State(app): App) -> Outcome {
+    app.clock().freeze();
+    show(app.clock())
+}
+
+/// `POST /_mock/clock/resume`.
+pub(super) async fn resume_clock(State(app): App) -> Outcome {
+    app.clock().resume();
+    show(app.clock())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scale {
+    rate: f64,
+}
+
+/// `POST /_mock/clock/scale`.
+pub(super) async fn scale_clock(State(app): App, body: AdminBody) -> Outcome {
+    let Scale { rate } = body.read("{\"rate\": 10}")?;
+    if !(0.0..=1e6).contains(&rate) {
+        return Err(invalid("`rate` must be a number from 0 to 1000000"));
+    }
+    app.clock().scale(rate);
+    show(app.clock())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewTime {
+    now: String,
+}
+
+/// `POST /_mock/clock/set`.
+pub(super) async fn set_clock(State(app): App, body: AdminBody) -> Outcome {
+    let NewTime { now } = body.read("{\"now\": \"2030-12-05T00:00:00Z\"}")?;
+    let at = clock::parse_date(&now).map_err(|error| invalid(format!("`now`: {error}")))?;
+    if at < app.clock().now() {
+        let date = HttpDate::from(app.clock().now());
+        return Err(conflict(format!(
+            "the clock never goes back, and it is {date} already: start the mock with --start-at"
+        )));
+    }
+    app.clock().advance_to(at);
+    show(app.clock())
+}
+
+/// `GET /_mock/keys`.
+pub(super) async fn keys(State(app): App) -> Outcome {
+    json(StatusCode::OK, &app.usage())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewKey {
+    key: Option<String>,
+    plan: Plan,
+}
+
+/// `POST /_mock/keys`: adds a key, or makes one, which is shown to this client only.
+pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
+    let NewKey { key, plan } = body.read("{\"plan\": \"free\"}")?;
+    let (made, id) = app.add_key(key.as_deref(), plan).map_err(|error| match error {
+        KeyError::Taken => conflict(error.to_string()),
+        KeyError::Unsendable => invalid(error.to_string()),
+    })?;
+    let added = match key {
+        Some(_) => json!({"id": id}),
+        None => json!({"id": id, "key": made}),
+    };
+    json(StatusCode::CREATED, &added)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewPlan {
+    plan: Plan,
+}
+
+type KeyOutcome = Result<StatusCode, ApiError>;
+
+fn found_key(id: &str, change: impl FnOnce(u32) -> bool) -> KeyOutcome {
+    let is_there = id.parse().is_ok_and(change);
+    is_there.then_some(NO_CONTENT).ok_or_else(|| not_found("key", "GET /_mock/keys"))
+}
+
+/// `PATCH /_mock/keys/{id}`: gives a key another plan.
+pub(super) async fn change_key(
+    State(app): App,
+    Path(id): Path<String>,
+    body: AdminBody,
+) -> KeyOutcome {
+    let NewPlan { plan } = body.read("{\"plan\": \"pro\"}")?;
+    found_key(&id, |id| app.change_key(id, |account| account.set_plan(plan)))
+}
+
+/// `DELETE /_mock/keys/{id}`.
+pub(super) async fn remove_key(State(app): App, Path(id): Path<String>) -> KeyOutcome {
+    found_key(&id, |id| app.remove_key(id))
+}
+
+/// `PUT /_mock/keys/{id}/ban`: bans a key from now on.
+pub(super) async fn ban_key(
+    State(app): App,
+    Path(id): Path<String>,
+    body: AdminBody,
+) -> KeyOutcome {
+    let Length { seconds } = body.read("{\"seconds\": 300}")?;
+    let length = time(seconds)?;
+    found_key(&id, |id| app.ban(id, length))
+}
+
+/// `DELETE /_mock/keys/{id}/ban`: ends the ban of a key.
+pub(super) async fn unban_key(State(app): App, Path(id): Path<String>) -> KeyOutcome {
+    found_key(&id, |id| app.change_key(id, Account::unban))
+}
+
+/// `GET /_mock/faults`: the faults that are set, in order, and how often each has hit.
+pub(super) async fn faults(State(app): App) -> Outcome {
+    json(StatusCode::OK, &app.faults().list())
+}
+
+/// `POST /_mock/faults`: sets a fault, and answers its number.
+pub(super) async fn set_fault(State(app): App, body: AdminBody) -> Outcome {
+    let fault: Fault = body.read("{\"effect\": {\"status\": 503}}")?;
+    // No guard holds it, so it stays until it is removed.
+    let id = app.faults().set(fault).detach();
+    json(StatusCode::CREATED, &json!({ "id": id }))
+}
+
+/// `DELETE /_mock/faults`: removes all faults.
+pub(super) async fn clear_faults(State(app): App) -> StatusCode {
+    app.faults().clear();
+    NO_CONTENT
+}
+
+/// `DELETE /_mock/faults/{id}`.
+pub(super) async fn remove_fault(
+    State(app): App,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let is_there = id.parse().is_ok_and(|id| app.faults().remove(id));
+    is_there.then_some(NO_CONTENT).ok_or_else(|| not_found("fault", "GET /_mock/faults"))
+}
+
+/// `GET /_mock/pets`: a page of the pets, by id, and their total.
+pub(super) async fn pets(State(app): App, RawQuery(query): RawQuery) -> Outcome {
+    let query = Query(query.as_deref().unwrap_or("")).only(&["after", "limit", "status"])?;
+    let after = query.get::<i64>("after", "the id of a pet")?;
+    let limit = limit(query, 100)?;
+    let status = query.get::<PetStatus>("status", "one of available, pending, sold")?;
+    app.read(|store| {
+        let page = store.page(after, limit, status);
+        json(StatusCode::OK, &json!({ "pets": page.pets, "total": store.len() }))
+    })
+}
+
+fn limit(query: Query<'_>, default: usize) -> Result<usize, ApiError> {
+    let limit = query.get::<u32>("limit", "a whole number from 0 on")?;
+    Ok(limit.map_or(default, |limit| usize::try_from(limit).unwrap_or(usize::MAX)))
+}
+
+/// Reads a long text on a thread for that, so that no other request waits.
+async fn aside<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Err(ApiError::panicked()))
+}
+
+/// `POST /_mock/seed`: replaces pets and orders by those of a seed.
+pub(super) async fn seed(State(app): App, body: AdminBody) -> Result<StatusCode, ApiError> {
+    let wrong = |error: SeedError| match error {
+        SeedError::Json(what) => invalid(format!("the seed is wrong: {what}")),
+        SeedError::Contradiction(what) => conflict(format!("the seed is wrong: {what}")),
+    };
+    let read = move || Seed::from_json(&body.0).and_then(Seed::into_store).map_err(wrong);
+    app.arrange(Change::Replace(aside(read).await?)).await?;
+    Ok(NO_CONTENT)
+}
+
+/// `POST /_mock/reset`: everything but the clock is as at the start.
+pub(super) async fn reset(State(app): App) -> Result<StatusCode, ApiError> {
+    app.reset().await?;
+    Ok(NO_CONTENT)
+}
+
+/// `GET /_mock/snapshot`.
+pub(super) async fn snapshot(State(app): App) -> Response {
+    let pieces = stream::iter(app.snapshot().into_json_pieces().map(Ok::<_, Infallible>));
+    let mut response = Response::new(Body::from_stream(pieces));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// `PUT /_mock/snapshot`.
+pub(super) async fn restore(State(app): App, body: AdminBody) -> Result<StatusCode, ApiError> {
+    let read = move || body.read::<Snapshot>("what GET /_mock/snapshot answered");
+    app.restore(&aside(read).await?).await?;
+    Ok(NO_CONTENT)
+}
+
+/// `GET /_mock/requests`: the latest exchanges that the journal still has, by number.
+pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outcome {
+    let known = ["after", "key", "limit", "method", "operation", "path", "status"];
+    let query = Query(query.as_deref().unwrap_or("")).only(&known)?;
+    let operation = "one of listPets, createPet, getPet, listOrders";
+    let mut pattern =
+        query.get::<Operation>("operation", operation)?.map_or_else(Pattern::any, Pattern::from);
+    if let Some(method) = query.get::<Method>("method", "a method")? {
+        pattern = pattern.method(method);
+    }
+    if let Some(path) = query.get::<String>("path", "a path")? {
+        pattern = pattern.path(path);
+    }
+    if let Some(status) = query.get::<u16>("status", "a status such as 404")? {
+        pattern = pattern.status(status);
+    }
+    let after = query.get::<u64>("after", "a whole number from 0 on")?.unwrap_or(0);
+    let key = query.get::<u32>("key", "the number of a key")?;
+    let latest = app.journal().latest(&pattern, limit(query, 200)?, |record| {
+        record.number > after
+            && key
+                .is_none_or(|key| record.arrival.key.as_ref().is_some_and(|it| it.number() == key))
+    });
+    json(StatusCode::OK, &latest)
+}
+
+/// `DELETE /_mock/requests`: forgets all exchanges.
+pub(super) async fn clear_requests(State(app): App) -> StatusCode {
+    app.forget();
+    NO_CONTENT
+}
+
+/// A format of the report: its own path, its media type, and how it is written.
+type Rendering = (&'static str, &'static str, fn(&Report) -> String);
+
+/// The first one is for clients that take anything.
+const REPORT_FORMATS: [Rendering; 4] = [
+    ("/_mock/report.json", "application/json", Report::to_json),
+    ("/_mock/report.txt", "text/plain; charset=utf-8", Report::to_text),
+    ("/_mock/report.md", "text/markdown; charset=utf-8", Report::to_markdown),
+    ("/_mock/report.xml", "application/xml", Report::to_junit),
+];
+
+/// The report in each format by name.
+pub(super) fn report_routes() -> [(&'static str, MethodRouter<Arc<AppState>>); 4] {
+    REPORT_FORMATS
+        .map(|format| (format.0, get(async move |State(app): App| answer_report(&app, &format))))
+}
+
+/// `GET /_mock/report`, in the format that `Accept` names.
+pub(super) async fn report(State(app): App, headers: HeaderMap) -> Response {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+    // The order of the list is the order of preference in what browsers and tools send.
+    let mut wanted = accept.split([',', ';']).map(str::trim);
+    let is = |media_type: &str, wanted| media_type.split(';').next() == Some(wanted);
+    let format =
+        wanted.find_map(|wanted| REPORT_FORMATS.iter().find(|(_, format, _)| is(format, wanted)));
+    answer_report(&app, format.unwrap_or(&REPORT_FORMATS[0]))
+}
+
+fn answer_report(app: &AppState, (_, media_type, write): &Rendering) -> Response {
+    let mut response = Response::new(Body::from(write(&app.journal().report())));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// `DELETE /_mock/report`: forgets what was found.
+pub(super) async fn forget_report(State(app): App) -> StatusCode {
+    app.journal().forget_report();
+    NO_CONTENT
+}

@@ -1,0 +1,305 @@
+//! The commands of `petstore-mock` beside `serve`, as processes.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    process::{Command, Output, Stdio},
+    thread,
+};
+
+use super::process::{BINARY, command, ended, run, scratch};
+
+/// Runs a script under `exec`; `$MOCK` is the mock's own program.
+fn exec(flags: &[&str], script: &str) -> (i32, String, String) {
+    let args = [&["exec"], flags, &["--", "sh", "-c", script]].concat();
+    ended(command(&args).env("MOCK", BINARY))
+}
+
+/// What is said at the end where no request came.
+const NOTHING: &str = "petstore-mock: compliance: nothing found in 0 requests\n";
+
+/// Asks for `path` as the command under `exec` would, with what it was told, and prints the answer.
+const ASK: &str = r#"
+ask() {
+    authority=${PETSTORE_MOCK_URL#http://}
+    exec 3<>/dev/tcp/${authority%:*}/${authority##*:}
+    printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\n\r\n' \
+        "$1" "$PETSTORE_API_KEY" >&3
+    cat <&3
+}
+"#;
+
+/// Runs a script of bash, which can open sockets, under `exec`.
+fn exec_asking(flags: &[&str], script: &str) -> String {
+    let script = format!("{ASK}{script}");
+    let args = [&["exec"], flags, &["--", "bash", "-c", &script]].concat();
+    let output = command(&args).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn exec_serves_while_the_command_runs_and_tells_it_where() {
+    let answer = exec_asking(&[], "ask /v1/pets?limit=1; echo; echo $PETSTORE_BASE_URL");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("x-ratelimit-limit: 60\r\n"), "{answer}");
+    let url = answer.lines().last().unwrap();
+    assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/v1"), "{url}");
+    let (status, ..) = run(&["health", url]);
+    assert_eq!(status, 1, "it is gone");
+}
+
+#[test]
+fn exec_gives_the_command_a_key_of_the_plan_and_leaves_the_others() {
+    let answer = exec_asking(&["--plan", "enterprise:7/9"], "ask /v1/pets");
+    assert!(answer.contains("x-ratelimit-limit: 7\r\n"), "{answer}");
+    let answer = exec_asking(&[], "PETSTORE_API_KEY=pro-key; ask /v1/pets");
+    assert!(answer.contains("x-ratelimit-limit: 300\r\n"), "{answer}");
+    let answer = exec_asking(&["--key", "mine=free"], "PETSTORE_API_KEY=pro-key; ask /v1/pets");
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}
+
+#[test]
+fn exec_keeps_its_streams_for_the_command_and_shows_no_key() {
+    let (status, out, err) = exec(&[], "echo result; echo trouble >&2; cat");
+    assert_eq!((status, &*out), (0, "result\n"));
+    assert_eq!(err, format!("trouble\n{NOTHING}"));
+    let mut child = command(&["exec", "--", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"typed").unwrap();
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"typed");
+    // Neither its own arguments nor the command's have it.
+    let (_, out, _) = exec(&[], "tr '\\0' ' ' </proc/$PPID/cmdline; echo; echo $PETSTORE_API_KEY");
+    let mut lines = out.lines();
+    let (args, key) = (lines.next().unwrap(), lines.next().unwrap());
+    assert!(key.starts_with("exec-") && !args.contains(key), "{args}");
+}
+
+/// A client that has the key in a URL, which is a violation.
+const RUDE: &str = "ask \"/v1/pets?key=$PETSTORE_API_KEY\" >/dev/null";
+
+/// Runs a script of bash under `exec` and returns how that ended, and what it said at the end.
+fn verdict(flags: &[&str], script: &str) -> (i32, String) {
+    let script = format!("{ASK}{script}");
+    let args = [&["exec"], flags, &["--", "bash", "-c", &script]].concat();
+    let Output { status, stderr, .. } = command(&args).output().unwrap();
+    (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn exec_ends_with_3_where_the_report_has_what_it_must_not() {
+    let (status, said) = verdict(&[], RUDE);
+    assert!(status == 0 && said.contains("key-in-url 1"), "{said}");
+    assert_eq!(verdict(&["--fail-on", "violations"], RUDE).0, 3);
+    assert_eq!(verdict(&["--fail-on", "warnings"], RUDE).0, 3);
+    let failed = format!("{RUDE}; exit 9");
+    assert_eq!(
+        verdict(&["--fail-on", "violations"], &failed).0,
+        9,
+        "the command's own comes first"
+    );
+    let polite = "exit 0";
+    assert_eq!(verdict(&["--fail-on", "warnings"], polite), (0, NOTHING.to_owned()));
+}
+
+#[test]
+fn a_rule_has_the_severity_that_is_asked_for() {
+    let fail_on_warnings = |rule| verdict(&["--fail-on", "warnings", "--rule", rule], RUDE);
+    assert_eq!(fail_on_warnings("key-in-url=warning").0, 3);
+    assert_eq!(fail_on_warnings("key-in-url=notice").0, 0);
+    assert_eq!(fail_on_warnings("key-in-url=off").0, 0);
+    assert_eq!(fail_on_warnings("banned=off").0, 3, "a name of an older version");
+    for (rule, message) in [
+        ("no-rule=off", "unknown rule; rules: told-to-wait, back-off"),
+        ("back-off=harmless", "unknown severity; severities: notice, warning, violation, or off"),
+        ("back-off", "write NAME=SEVERITY"),
+    ] {
+        let (status, said) = fail_on_warnings(rule);
+        assert!(status == 2 && said.contains(message), "{said}");
+    }
+}
+
+#[test]
+fn the_report_is_written_in_the_format_that_is_asked_for() {
+    for (name, begins) in [
+        ("report.json", "{"),
+        ("report.xml", "<?xml"),
+        ("report.md", "#"),
+        ("report.txt", "compliance: "),
+    ] {
+        let file = scratch(name);
+        let path = file.to_str().unwrap();
+        assert_eq!(verdict(&["--report", path], RUDE).0, 0);
+        let report = fs::read_to_string(&file).unwrap();
+        assert!(report.to_lowercase().starts_with(begins), "{name}: {report}");
+        assert!(report.contains("key-in-url") && !report.contains("exec-"), "{name}: {report}");
+        let flags = ["--report", path, "--report-format", "text"];
+        assert_eq!(verdict(&flags, RUDE).0, 0);
+        assert!(fs::read_to_string(&file).unwrap().starts_with("compliance: "));
+        fs::remove_file(file).unwrap();
+    }
+    let (status, said) = verdict(&["--report", "report.pdf"], "echo ran >&2");
+    assert!(status == 2 && said.contains("--report-format") && !said.contains("ran"), "{said}");
+    let (status, said) = verdict(&["--report", "/nowhere/report.txt"], "exit 0");
+    assert!(status == 1 && said.contains("can't write the report"), "{said}");
+}
+
+#[test]
+fn exec_ends_as_the_command_ends() {
+    for (script, status) in [("exit 0", 0), ("exit 101", 101), ("kill -TERM $$", 143)] {
+        assert_eq!(exec(&[], script), (status, String::new(), NOTHING.to_owned()), "{script}");
+    }
+    let (status, out, err) = run(&["exec", "--", "/nowhere/program", "secret"]);
+    assert_eq!((status, &*out), (127, ""));
+    assert!(err.starts_with("petstore-mock: can't run /nowhere/program: "), "{err}");
+    assert!(!err.contains("secret"), "{err}");
+    let (status, _, err) = run(&["exec", "--", "/"]);
+    assert_eq!(status, 126);
+    assert_eq!(err.lines().count(), 1);
+}
+
+#[test]
+fn exec_that_was_typed_wrong_runs_nothing() {
+    let mark = scratch("ran");
+    let touch = format!("touch {}", mark.display());
+    for flags in [&["--plan", "gold"][..], &["--key", "nothing"], &["--seed", "/nowhere"]] {
+        let (status, _, err) = exec(flags, &touch);
+        assert!(status == 2 || status == 1, "{flags:?}");
+        assert!(!err.is_empty());
+    }
+    assert_eq!(run(&["exec"]).0, 2);
+    assert_eq!(run(&["exec", "true"]).0, 2, "the command stands after --");
+    assert!(!mark.exists());
+}
+
+#[test]
+fn exec_passes_signals_on_and_waits_for_the_command() {
+    for (signal, number) in [("TERM", 15), ("INT", 2)] {
+        // Bash runs no trap while it waits for a program of its own, but does while it reads. It
+        // reads briefly: a signal that comes just before is seen only afterwards.
+        let wait = "while :; do read -rt 0.1 <> <(:); done";
+        let script = format!("trap 'echo caught; exit 7' {signal}; echo ready; {wait}");
+        let mut child =
+            command(&["exec", "--", "bash", "-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        out.read_to_string(&mut line).unwrap();
+        assert_eq!(line, "ready\ncaught\n", "{number}");
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+    }
+}
+
+#[test]
+fn health_ends_with_0_where_a_mock_serves() {
+    let (status, out, err) =
+        exec(&[], "$MOCK health $PETSTORE_BASE_URL && $MOCK health $PETSTORE_MOCK_URL");
+    assert_eq!((status, &*out, &*err), (0, "ok\nok\n", NOTHING));
+}
+
+#[test]
+fn health_ends_with_1_where_none_does() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", other.local_addr().unwrap());
+    let answering = thread::spawn(move || {
+        let (mut stream, _) = other.accept().unwrap();
+        let mut request = [0; 1024];
+        let _ = stream.read(&mut request).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").unwrap();
+    });
+    let (status, out, err) = run(&["health", &url]);
+    assert_eq!((status, &*out), (1, ""));
+    assert!(err.contains("not that of a mock"), "{err}");
+    answering.join().unwrap();
+    let (status, _, err) = run(&["health", &url]);
+    assert_eq!(status, 1);
+    assert!(err.starts_with("petstore-mock: no healthy mock at 127.0.0.1:"), "{err}");
+    assert_eq!(run(&["health", "ftp://localhost"]).0, 2);
+}
+
+#[test]
+fn health_over_tls_trusts_the_authority_it_is_given() {
+    let script = "$MOCK health $PETSTORE_BASE_URL && $MOCK health --tls-ca-file $PETSTORE_CA_FILE \
+                  $PETSTORE_MOCK_URL && env -u SSL_CERT_FILE $MOCK health $PETSTORE_MOCK_URL";
+    let (status, out, err) = exec(&["--tls"], script);
+    assert_eq!((status, &*out), (1, "ok\nok\n"), "{err}");
+    assert!(err.contains("https needs --tls-ca-file"), "{err}");
+}
+
+#[test]
+fn the_clock_starts_where_it_is_told_and_faults_come_from_a_file() {
+    let answer = exec_asking(&["--start-at", "2030-12-05"], "ask /v1/pets/1");
+    assert!(answer.starts_with("HTTP/1.1 410 "), "{answer}");
+    assert!(answer.contains("\r\ndate: Thu, 05 Dec 2030 00:00:0"), "{answer}");
+    let (status, _, err) = run(&["--start-at", "soon"]);
+    assert!(status == 2 && err.contains("2030-12-05"), "{err}");
+    let file = scratch("faults.json");
+    let path = file.to_str().unwrap();
+    fs::write(&file, r#"[{"operation": "listPets", "effect": {"status": 503}}]"#).unwrap();
+    let answer = exec_asking(&["--faults", path], "ask /v1/pets");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    fs::write(&file, "[{\"effect\": {\"status\": 99}}]").unwrap();
+    let (status, _, err) = run(&["--port", "0", "--faults", path]);
+    assert_eq!(status, 1);
+    for part in [path, "[0]", "from 200 to 599", "line 1"] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn prints_the_documents_that_it_serves() {
+    let yaml = fs::read_to_string("openapi.yaml").unwrap();
+    assert_eq!(run(&["openapi"]), (0, yaml, String::new()));
+    let admin = fs::read_to_string("admin.yaml").unwrap();
+    assert_eq!(run(&["openapi", "--admin", "--format", "yaml"]), (0, admin, String::new()));
+    let (status, json, _) = run(&["openapi", "--format", "json"]);
+    assert_eq!(status, 0);
+    assert!(json.starts_with("{\"openapi\":\"3.1.0\",") && json.ends_with("}\n"));
+}
+
+#[test]
+fn prints_completions_for_every_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (status, script, err) = run(&["completions", shell]);
+        assert_eq!((status, &*err), (0, ""));
+        assert!(script.contains("openapi") && script.contains("seed"), "{shell}");
+    }
+    assert_eq!(run(&["completions", "tcsh"]).0, 2);
+}
+
+#[test]
+fn the_admin_token_comes_from_a_file_or_a_variable_and_is_never_shown() {
+    let file = scratch("token");
+    fs::write(&file, "s3cr3t token\n").unwrap();
+    let path = file.to_str().unwrap();
+    let (status, out, err) = run(&["--port", "0", "--admin-token-file", path]);
+    assert_eq!((status, &*out), (2, ""), "a token with a space can't be sent");
+    assert!(err.contains("admin token") && !err.contains("s3cr3t"), "{err}");
+    let output =
+        command(&["--port", "0"]).env("PETSTORE_MOCK_ADMIN_TOKEN", "s3cr3t \u{e9}").output();
+    let err = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(err.contains("admin token") && !err.contains("s3cr3t"), "{err}");
+    fs::write(&file, "t0ken\n").unwrap();
+    let (status, ..) = exec(&["--admin-token-file", path], "true");
+    assert_eq!(status, 0);
+    let (status, _, err) = exec(&["--admin-token-file", "/nowhere/token"], "true");
+    assert_eq!(status, 1);
+    assert!(err.contains("can't read the admin token /nowhere/token"), "{err}");
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn the_help_of_exec_says_what_the_command_is_given() {
+    let (status, out, err) = run(&["exec", "--help"]);
+    assert_eq!((status, &*err), (0, ""));
+    for word in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY", "PETSTORE_MOCK_URL", "127", "--plan"] {
+        assert!(out.contains(word), "{word}");
+    }
+}

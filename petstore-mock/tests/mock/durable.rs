@@ -1,0 +1,204 @@
+//! The data file, with the binary as a process: what was answered 201 outlives `kill -9`, and a file
+//! that can't be used is named and left as it is.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::SocketAddr,
+    path::Path,
+    process::Command,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use serde_json::Value;
+
+use super::process::{BINARY, Running, ask, run, scratch};
+
+const KEY: &str = "enterprise-key";
+
+/// Starts a server that keeps its data in a file.
+fn start(data: &Path, more: &[&str]) -> Running {
+    Running::start(&[&["--port", "0", "--data", data.to_str().unwrap()], more].concat())
+}
+
+/// Returns all pets, name by id.
+fn pets(server: &Running) -> BTreeMap<i64, String> {
+    let mut pets = BTreeMap::new();
+    let mut path = "/v1/pets?limit=100".to_owned();
+    loop {
+        let answer = server.get(&path, KEY);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        for pet in serde_json::from_str::<Value>(body).unwrap().as_array().unwrap() {
+            pets.insert(pet["id"].as_i64().unwrap(), pet["name"].as_str().unwrap().to_owned());
+        }
+        let Some(next) = head.split("link: <").nth(1) else { return pets };
+        next.split('>').next().unwrap().clone_into(&mut path);
+    }
+}
+
+/// Adds a pet and returns its id, if it was answered 201.
+fn create(addr: SocketAddr, name: &str) -> Option<i64> {
+    let body = format!(r#"{{"name": "{name}", "categoryId": 7, "status": "sold"}}"#);
+    let answer = ask(addr, "POST /v1/pets", KEY, &body)?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let pet: Value = serde_json::from_str(body).ok()?;
+    head.starts_with("HTTP/1.1 201").then(|| pet["id"].as_i64()).flatten()
+}
+
+/// Starts a server that can't, and returns what it says.
+fn refusal(data: &Path) -> String {
+    let (status, out, error) = run(&["--port", "0", "--data", data.to_str().unwrap()]);
+    assert_eq!((status, &*out), (1, ""), "{error}");
+    let prefix = format!("petstore-mock: can't use the data file {}: ", data.display());
+    let last = error.lines().last().unwrap();
+    last.strip_prefix(&prefix).unwrap_or_else(|| panic!("{error}")).to_owned()
+}
+
+#[test]
+fn what_was_answered_201_outlives_kill_9_in_the_middle_of_a_thousand_creations() {
+    let data = scratch("killed");
+    let mut known: BTreeMap<i64, String> = BTreeMap::new();
+    for round in 0..3 {
+        let mut server = start(&data, &["--seed", "none"]);
+        let before = pets(&server);
+        for (id, name) in &known {
+            assert_eq!(before.get(id), Some(name), "the pet {id} is lost");
+        }
+        let highest = before.keys().max().copied().unwrap_or(0);
+        let (added, answered) = (Mutex::new(BTreeMap::new()), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for worker in 0..20 {
+                let (added, answered, addr) = (&added, &answered, server.addr());
+                scope.spawn(move || {
+                    for nth in 0..50 {
+                        let name = format!("{round}-{worker}-{nth}");
+                        let Some(id) = create(addr, &name) else { return };
+                        let twin = added.lock().unwrap().insert(id, name);
+                        assert_eq!(twin, None, "the id {id} was given twice");
+                        answered.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            while answered.load(Ordering::Relaxed) < 500 {
+                thread::yield_now();
+            }
+            server.child.kill().unwrap();
+        });
+        let added = added.into_inner().unwrap();
+        assert!(added.keys().all(|id| *id > highest), "an id was given again");
+        known.extend(added);
+    }
+    assert!(known.len() >= 1_500);
+    let server = start(&data, &[]);
+    let after = pets(&server);
+    assert!(known.iter().all(|(id, name)| after.get(id) == Some(name)));
+    // The seed is for a new file only: nothing came but what was asked for.
+    assert!(after.values().all(|name| name.contains('-')), "{after:?}");
+    drop(server);
+    fs::remove_file(data).unwrap();
+}
+
+#[test]
+fn the_second_process_on_a_file_is_told_so_and_the_first_goes_on() {
+    let data = scratch("shared");
+    let first = start(&data, &[]);
+    assert_eq!(
+        refusal(&data),
+        "another petstore-mock is using it: stop that one, or choose another file"
+    );
+    assert_eq!(create(first.addr(), "Rex"), Some(26));
+    drop(first);
+    let second = start(&data, &[]);
+    assert_eq!(pets(&second)[&26], "Rex");
+    drop(second);
+    fs::remove_file(data).unwrap();
+}
+
+#[test]
+fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
+    let data = scratch("damaged");
+    drop(start(&data, &[]));
+    let whole = fs::read(&data).unwrap();
+    let mut flipped = whole.clone();
+    flipped[300] ^= 1;
+    let text = b"somebody's notes".to_vec();
+    let half = whole[..whole.len() / 2].to_vec();
+    let head = whole[..100].to_vec();
+    let foreign = "it is not a data file of petstore-mock, and is left as it is";
+    let damaged = "it is damaged, and is left as it is";
+    for (bytes, says) in [
+        (text, foreign),
+        (half, damaged),
+        (head, damaged),
+        (flipped, damaged),
+        (vec![0; 9_000], foreign),
+    ] {
+        fs::write(&data, &bytes).unwrap();
+        let error = refusal(&data);
+        assert!(error.starts_with(says), "{error}");
+        assert!(fs::read(&data).unwrap() == bytes, "it was written to: {error}");
+    }
+    fs::write(&data, &whole).unwrap();
+    assert_eq!(pets(&start(&data, &[])).len(), 25);
+    // What follows the last whole commit was never answered.
+    fs::write(&data, [&whole[..], b"5f1c0000 300 [{\"add"].concat()).unwrap();
+    assert_eq!(pets(&start(&data, &[])).len(), 25);
+    // A file that is there but empty, as `mktemp` makes one, is a new one.
+    fs::write(&data, "").unwrap();
+    assert_eq!(pets(&start(&data, &[])).len(), 25);
+    fs::remove_file(data).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_no_file_can_be_made_the_operating_system_is_quoted() {
+    // Not even root can make a file there.
+    let error = refusal(Path::new("/proc/petstore.data"));
+    assert!(error.contains("os error"), "{error}");
+    let error = refusal(Path::new("/nowhere/petstore.data"));
+    assert!(error.contains("No such file or directory"), "{error}");
+    assert!(refusal(Path::new("/proc")).contains("Is a directory"));
+}
+
+/// The status of an answer, which must have the Error shape if it is an error.
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_507_and_not_ready_until_there_is_room_again() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let data = scratch("full");
+    // A limit of the file's size stands for a full disk: the write fails either way.
+    let script = "trap '' XFSZ; ulimit -S -f 16; exec \"$0\" --port 0 --data \"$1\"";
+    let server = Running::spawn(Command::new("sh").args(["-c", script, BINARY]).arg(&data));
+    let addr = server.addr();
+    let name = "x".repeat(1_000);
+    let mut added = Vec::new();
+    while let Some(id) = create(addr, &name) {
+        added.push(id);
+    }
+    let body = format!(r#"{{"name": "{name}", "categoryId": 7}}"#);
+    let refused = ask(addr, "POST /v1/pets", KEY, &body).unwrap();
+    assert_eq!(status(&refused), "507", "{refused}");
+    assert!(refused.contains("insufficient_storage"), "{refused}");
+    let is_ready = || ask(addr, "GET /_mock/ready", KEY, "").unwrap();
+    assert_eq!(status(&is_ready()), "507");
+    assert_eq!(status(&ask(addr, "GET /_mock/health", KEY, "").unwrap()), "200");
+    assert_eq!(status(&ask(addr, "GET /v1/pets", KEY, "").unwrap()), "200");
+    let pid = Pid::from_raw(i32::try_from(server.child.id()).unwrap());
+    let limit = Rlimit { current: None, maximum: None };
+    prlimit(pid, Resource::Fsize, limit).unwrap();
+    assert_eq!(status(&is_ready()), "200");
+    added.push(create(addr, "after").unwrap());
+    drop(server);
+    let kept = pets(&start(&data, &[]));
+    assert!(added.len() > 2 && added.iter().all(|id| kept.contains_key(id)), "{}", kept.len());
+    assert_eq!(kept.len(), 25 + added.len(), "what was refused is not there");
+    fs::remove_file(data).unwrap();
+}

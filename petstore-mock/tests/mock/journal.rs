@@ -1,0 +1,222 @@
+//! What the journal keeps of an exchange, how much of it, and that no key is in it.
+
+use std::time::Duration;
+
+use petstore_mock::{Admission, Limits, Operation, Pattern, Plan};
+use reqwest::{Method, header::USER_AGENT};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::support::{NOW, at, start, start_with};
+
+#[tokio::test]
+async fn keeps_a_request_and_its_answer() {
+    let mock = start().await;
+    mock.get("/v1/store/orders").await;
+    mock.advance(5);
+    let request = mock.request(Method::POST, "/v1/pets?x=%70").bearer_auth("free-key");
+    let body = r#"{"name": "Rex", "categoryId": 7}"#;
+    let request = request.header("content-type", "application/json").header(USER_AGENT, "me/1");
+    request.body(body).send().await.unwrap();
+
+    let all = mock.server.requests(..);
+    assert_eq!(all.len(), 2);
+    let post = &all[1];
+    assert_eq!((post.number, post.connection, post.nth_on_connection), (2, 1, 2));
+    assert_eq!((post.arrived, post.ended), (at(NOW + 5), at(NOW + 5)));
+    assert_eq!((&post.method, &*post.target), (&Method::POST, "/v1/pets?x=%70"));
+    assert_eq!((post.path(), post.query()), ("/v1/pets", "x=%70"));
+    assert_eq!(post.headers["user-agent"], "me/1");
+    assert_eq!((&*post.body, post.body_length), (body.as_bytes(), 32));
+    assert_eq!(post.key.as_ref().unwrap().to_string(), "#1 free-key (free)");
+    assert_eq!(post.operation, Some(Operation::CreatePet));
+    assert_eq!(post.admission, Admission::Admitted);
+    assert_eq!((post.status, post.answered), (Some(201), true));
+    assert_eq!(post.reply_headers["location"], "/v1/pets/26");
+    assert_eq!(post.reply_headers["x-ratelimit-remaining"], "59");
+    let reply: serde_json::Value = serde_json::from_slice(&post.reply_body).unwrap();
+    assert_eq!(reply["id"], 26);
+    assert_eq!(post.reply_body_length, post.reply_body.len() as u64);
+    assert!(post.faults.is_empty());
+}
+
+#[tokio::test]
+async fn knows_how_each_request_was_met() {
+    let mock = start_with(|builder| {
+        let ban = petstore_mock::BanPolicy { after: 0, ..petstore_mock::BanPolicy::default() };
+        builder.key("free-key", Plan::enterprise(1, 10)).ban(ban)
+    })
+    .await;
+    for _ in 0..3 {
+        mock.get_as("free-key", "/v1/pets").await;
+    }
+    mock.get_as("no-key", "/v1/pets").await;
+    mock.get_as("free-key", "/elsewhere").await;
+    mock.get("/_mock/health").await;
+    let met: Vec<_> =
+        mock.server.requests(..).iter().map(|one| (one.admission, one.status)).collect();
+    assert_eq!(
+        met,
+        [
+            (Admission::Admitted, Some(200)),
+            (Admission::Refused, Some(429)),
+            (Admission::Banned, Some(429)),
+            (Admission::Anonymous, Some(401)),
+            (Admission::Outside, Some(404)),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn finds_what_is_meant() {
+    let mock = start().await;
+    mock.get("/v1/pets").await;
+    mock.get("/v1/pets/1").await;
+    mock.get("/v1/pets/99").await;
+    mock.get("/v1/nowhere").await;
+    let numbers = |pattern: Pattern| -> Vec<_> {
+        mock.server.requests(pattern).iter().map(|one| one.number).collect()
+    };
+    assert_eq!(numbers(Pattern::any()), [1, 2, 3, 4]);
+    assert_eq!(numbers(Operation::GetPet.into()), [2, 3]);
+    assert_eq!(numbers(Pattern::from(Operation::GetPet).status(404)), [3]);
+    assert_eq!(numbers(Pattern::any().path("/v1/nowhere").method(Method::GET)), [4]);
+    assert_eq!(numbers(Pattern::any().method(Method::POST)), [0; 0]);
+}
+
+#[tokio::test]
+async fn a_key_is_nowhere_in_it() {
+    let secret = "sk-0123456789-secret";
+    let mock = start_with(|builder| builder.key(secret, Plan::Free)).await;
+    let target = format!("/v1/pets/{secret}?api_key={secret}");
+    let request = mock.request(Method::GET, &target).bearer_auth(secret);
+    request.header("x-api-key", secret).body(secret).send().await.unwrap();
+    let pet = format!("{{\"name\": \"{secret}\", \"categoryId\": 1}}");
+    let request = mock.request(Method::POST, "/v1/pets").bearer_auth(secret);
+    request.header("content-type", "application/json").body(pet).send().await.unwrap();
+
+    let all = mock.server.requests(..);
+    assert_eq!(all.iter().map(|one| one.status).collect::<Vec<_>>(), [Some(404), Some(201)]);
+    let shown = format!("{all:?}{}", serde_json::to_string(&all).unwrap());
+    assert!(!shown.contains(secret), "{shown}");
+    assert!(!shown.contains("0123456789"), "{shown}");
+    assert_eq!(all[0].key.as_ref().unwrap().to_string(), "#1 …cret (free)");
+    assert_eq!(all[0].target, "/v1/pets/***?api_key=***");
+    assert_eq!(all[0].headers["authorization"], "Bearer ***");
+    assert_eq!(all[0].headers["x-api-key"], "***");
+}
+
+#[tokio::test]
+async fn keeps_the_last_ones_only() {
+    let mock = start_with(|builder| builder.journal(3)).await;
+    for _ in 0..5 {
+        mock.get("/v1/pets").await;
+    }
+    let numbers: Vec<_> = mock.server.requests(..).iter().map(|one| one.number).collect();
+    assert_eq!(numbers, [3, 4, 5]);
+    let mock = start_with(|builder| builder.journal(0)).await;
+    mock.get("/v1/pets").await;
+    assert!(mock.server.requests(..).is_empty());
+}
+
+#[tokio::test]
+async fn keeps_the_beginning_of_long_bodies_and_few_of_them() {
+    let mock = start().await;
+    let body = format!("{{\"name\": \"{}\", \"categoryId\": 1}}", "x".repeat(100_000));
+    for _ in 0..200 {
+        assert_eq!(mock.post(body.clone()).await.status, 201);
+    }
+    let all = mock.server.requests(..);
+    let bytes: usize = all.iter().map(|one| one.body.len() + one.reply_body.len()).sum();
+    assert!(bytes < 4 * 1024 * 1024, "{bytes}");
+    assert!(all.len() > 100, "{}", all.len());
+    assert_eq!(all[0].body, &body.as_bytes()[..16 * 1024]);
+    assert_eq!(all[0].body_length, body.len() as u64);
+    assert_eq!(all[0].reply_body.len(), 16 * 1024);
+    assert!(all[0].reply_body_length > 100_000);
+}
+
+#[tokio::test]
+async fn keeps_what_came_of_a_body_that_breaks_off() {
+    let mock = start().await;
+    let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
+    let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+                Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{\"name\"";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    // What comes back, if anything does, comes before the mock is done with the connection.
+    let _ = stream.read_to_end(&mut Vec::new()).await;
+    let post = &mock.server.requests(Operation::CreatePet)[0];
+    assert_eq!((&*post.body, post.body_length), (&b"{\"name\""[..], 7));
+    assert_eq!(post.status, Some(400), "the body had no end");
+}
+
+#[tokio::test]
+async fn refusals_of_the_server_are_recorded_too() {
+    let limits = Limits { head: Duration::from_millis(80), ..Limits::default() };
+    let mock = start_with(|builder| builder.limits(limits)).await;
+    let many = "a: b\r\n".repeat(101);
+    for (request, status, method, target) in [
+        (format!("GET /v1/pets HTTP/1.1\r\nHost: x\r\n{many}\r\n"), 431, "GET", "/v1/pets"),
+        ("GET /v1/pets HTTP/1.1\r\n\r\n".to_owned(), 400, "GET", "/v1/pets"),
+        ("GET /v1/pets HTTP/1.1\r\nHost: x\r\n".to_owned(), 408, "GET", "/v1/pets"),
+        ("\0\0\r\n\r\n".to_owned(), 400, "-", "\0\0"),
+        (
+            "POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
+                .to_owned(),
+            501,
+            "POST",
+            "/v1/pets",
+        ),
+    ] {
+        let reply = mock.raw(request.as_bytes()).await;
+        assert_eq!(reply.status, status, "{request}");
+        let exchanges = mock.server.requests(..);
+        let last = exchanges.last().expect(&request);
+        assert_eq!((last.status, last.admission), (Some(status), Admission::Rejected));
+        assert_eq!((last.method.as_str(), &*last.target), (method, target));
+        assert_eq!(last.reply_body, reply.body.as_bytes());
+    }
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let mock = start_with(|builder| builder.limits(limits)).await;
+    let first = tokio::net::TcpStream::connect(mock.server.addr()).await.unwrap();
+    // A connection counts as soon as it is accepted, and they are accepted in order.
+    let refused = mock.raw(b"GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    refused.expect_error(503, "overloaded");
+    let last = mock.server.requests(..).pop().unwrap();
+    assert_eq!((last.status, last.admission), (Some(503), Admission::Rejected));
+    drop(first);
+}
+
+#[tokio::test]
+async fn credentials_are_masked_whether_the_server_knows_them_or_not() {
+    let (long, short) = ("sk-0123456789-secret", "tiny7");
+    let mock = start_with(|builder| builder.key(long, Plan::Free).key(short, Plan::Free)).await;
+    let encoded: String = long.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let target =
+        format!("/v1/pets/{short}?q={encoded}&api_key=unknown1&Access_Token=unknown2&k={short}");
+    let request = mock.request(Method::POST, &target).bearer_auth(short);
+    let request = request.header("x-api-key", "unknown3").header("x-auth-token", "unknown4");
+    request.body(format!("{{\"a\": \"{short}\", \"b\": \"{encoded}\"}}")).send().await.unwrap();
+    let shown = mock.get_as(short, "/_mock/requests").await.body;
+    for secret in [long, short, &encoded, "unknown1", "unknown2", "unknown3", "unknown4"] {
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+        assert!(!format!("{:?}", mock.server.requests(..)).contains(secret), "{secret}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_reset_verification_is_certain_again_and_a_key_is_found() {
+    let mock = start_with(|builder| builder.journal(2)).await;
+    for _ in 0..3 {
+        mock.get("/v1/pets").await;
+    }
+    mock.server.keys().get("free-key").unwrap().remove();
+    mock.server.keys().insert("free-key", Plan::Free).unwrap();
+    mock.server.reset().unwrap();
+    mock.get_as("free-key", "/v1/pets").await;
+    mock.server.verify(Operation::ListPets, 1);
+    mock.server.verify(Pattern::any().key("free-key"), 1);
+}

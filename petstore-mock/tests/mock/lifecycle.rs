@@ -1,0 +1,208 @@
+//! How a server starts and ends.
+
+use std::{
+    io::{Read, Write},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+use petstore_mock::{Builder, Clock, Limits, MockServer, Plan, Seed, SeedPet, StartError};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    sync::oneshot,
+};
+
+use super::support::{client, reply, start};
+
+const REQUEST: &[u8] = b"GET /_mock/health HTTP/1.1\r\nHost: x\r\n\r\n";
+
+/// Opens a connection that has been used once and is kept open.
+async fn idle_connection(server: &MockServer) -> TcpStream {
+    let mut stream = TcpStream::connect(server.addr()).await.unwrap();
+    stream.write_all(REQUEST).await.unwrap();
+    let mut answer = [0; 1024];
+    let read = stream.read(&mut answer).await.unwrap();
+    assert!(answer[..read].starts_with(b"HTTP/1.1 200"));
+    stream
+}
+
+#[tokio::test]
+async fn the_url_says_where_it_is() {
+    let server = MockServer::start().await;
+    let port = server.addr().port();
+    assert_eq!(server.url(), format!("http://127.0.0.1:{port}/v1"));
+    assert_eq!(server.origin(), format!("http://127.0.0.1:{port}"));
+    let everywhere = MockServer::builder().addr(Ipv4Addr::UNSPECIFIED.into());
+    let everywhere = everywhere.start().await.unwrap();
+    assert!(everywhere.url().starts_with("http://127.0.0.1:"));
+    assert_eq!(reply(client().get(everywhere.url())).await.status, 404);
+}
+
+#[tokio::test]
+async fn it_listens_on_ipv6_too() {
+    // Where the machine has no IPv6 there is nothing to check.
+    if let Ok(server) = MockServer::builder().addr(Ipv6Addr::LOCALHOST.into()).start().await {
+        assert!(server.url().starts_with("http://[::1]:"), "{}", server.url());
+        assert_eq!(reply(client().get(server.url())).await.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn dropping_it_closes_the_port_at_once_and_its_connections_with_it() {
+    let mock = start().await;
+    let addr = mock.server.addr();
+    let mut idle = idle_connection(&mock.server).await;
+    drop(mock);
+    assert!(std::net::TcpStream::connect(addr).is_err());
+    assert!(matches!(idle.read(&mut [0; 64]).await, Ok(0) | Err(_)));
+}
+
+#[test]
+fn dropping_it_works_outside_a_runtime_and_after_it() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (first, second) =
+        runtime.block_on(async { (MockServer::start().await, MockServer::start().await) });
+    let addrs = [first.addr(), second.addr()];
+    drop(first);
+    assert!(std::net::TcpStream::connect(addrs[0]).is_err());
+    drop(runtime);
+    drop(second);
+    assert!(std::net::TcpStream::connect(addrs[1]).is_err());
+}
+
+#[tokio::test]
+async fn stopping_it_closes_idle_connections_without_waiting_for_them() {
+    let mock = start().await;
+    let addr = mock.server.addr();
+    let mut idle = idle_connection(&mock.server).await;
+    let unused = TcpStream::connect(addr).await.unwrap();
+    let stopped = tokio::time::timeout(Duration::from_secs(4), mock.server.stop()).await;
+    assert!(stopped.is_ok(), "it waited for idle connections");
+    assert_eq!(idle.read(&mut [0; 64]).await.unwrap(), 0);
+    assert!(TcpStream::connect(addr).await.is_err());
+    drop(unused);
+}
+
+#[tokio::test]
+async fn stopping_it_lets_the_request_at_hand_finish() {
+    let mock = start().await;
+    let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
+    let body = r#"{"name": "Rex", "categoryId": 7}"#;
+    let head = format!(
+        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // "100 Continue" proves that the request is at hand.
+    let mut answer = vec![0; 1024];
+    let read = stream.read(&mut answer).await.unwrap();
+    assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
+    let finish = async {
+        tokio::task::yield_now().await;
+        stream.write_all(body.as_bytes()).await.unwrap();
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).await.unwrap();
+        rest
+    };
+    let ((), rest) = tokio::join!(mock.server.stop(), finish);
+    assert!(rest.starts_with("HTTP/1.1 201"), "{rest}");
+}
+
+#[tokio::test]
+async fn stopping_it_without_grace_cuts_the_request_at_hand() {
+    let limits = Limits { grace: Duration::ZERO, ..Limits::default() };
+    let server = MockServer::builder().limits(limits).start().await.unwrap();
+    let mut stream = TcpStream::connect(server.addr()).await.unwrap();
+    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
+    stream.write_all(head).await.unwrap();
+    stream.read_exact(&mut [0; 25]).await.unwrap();
+    server.stop().await;
+    assert!(matches!(stream.read(&mut [0; 64]).await, Ok(0) | Err(_)));
+}
+
+#[tokio::test]
+async fn stopping_it_does_not_wait_for_the_rest_of_a_head() {
+    let limits = Limits { grace: Duration::from_secs(86_400), ..Limits::default() };
+    let server = MockServer::builder().limits(limits).start().await.unwrap();
+    let mut half = TcpStream::connect(server.addr()).await.unwrap();
+    half.write_all(&REQUEST[..20]).await.unwrap();
+    // An answer proves that what came before it has been read.
+    drop(idle_connection(&server).await);
+    let stopped = tokio::time::timeout(Duration::from_secs(60), server.stop()).await;
+    assert!(stopped.is_ok(), "it waits");
+    assert!(matches!(half.read(&mut [0; 64]).await, Ok(0) | Err(_)));
+}
+
+/// Sends a request, half of it only when the server has had time to stop, and returns the answer.
+fn hesitate(addr: SocketAddr, at_hand: oneshot::Sender<()>) -> std::io::Result<String> {
+    let mut stream = std::net::TcpStream::connect(addr)?;
+    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
+    stream.write_all(head)?;
+    let mut answer = [0; 1024];
+    let read = stream.read(&mut answer)?;
+    assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
+    at_hand.send(()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(100)))?;
+    assert!(stream.read(&mut answer).is_err(), "it was cut, or answered too early");
+    stream.set_read_timeout(None)?;
+    stream.write_all(br#"{"name": "Rex", "categoryId": 7}"#)?;
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest)?;
+    Ok(rest)
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_it_waits_for_the_request_at_hand_under_paused_time_too() {
+    let server = MockServer::start().await;
+    let addr = server.addr();
+    let (begin, at_hand) = oneshot::channel();
+    let (finish, finished) = oneshot::channel();
+    // A thread: its time goes on while that of the runtime stands still.
+    std::thread::spawn(move || finish.send(hesitate(addr, begin)));
+    at_hand.await.unwrap();
+    server.stop().await;
+    let rest = finished.await.unwrap().unwrap();
+    assert!(rest.starts_with("HTTP/1.1 201"), "{rest}");
+}
+
+#[tokio::test]
+async fn starting_it_says_what_is_wrong() {
+    let first = MockServer::start().await;
+    let taken = MockServer::builder().port(first.addr().port()).start().await;
+    let message = taken.unwrap_err().to_string();
+    assert!(message.contains(&first.addr().to_string()), "{message}");
+    for key in ["", "a b", "ключ", "a\n"] {
+        let error = MockServer::builder().key(key, Plan::Free).start().await.unwrap_err();
+        assert!(matches!(error, StartError::Key(_)));
+    }
+    let twin = SeedPet::new("twin", 1).with_id(1);
+    let twins = Seed::new().pet(twin.clone()).pet(twin);
+    let error = MockServer::builder().seed(twins).start().await.unwrap_err();
+    assert!(error.to_string().contains("pets[1]: the id 1"), "{error}");
+}
+
+#[test]
+fn its_types_cross_threads() {
+    fn check<T: Send + Sync>() {}
+    fn check_clone<T: Clone>() {}
+    check::<MockServer>();
+    check::<Builder>();
+    check::<Clock>();
+    check_clone::<Clock>();
+    let _: fn(&MockServer) = |server| {
+        let _ = format!("{server:?}");
+    };
+}
+
+#[tokio::test]
+async fn debug_output_holds_no_key() {
+    let builder = MockServer::builder().key("s3cr3t", Plan::Free);
+    assert!(!format!("{builder:?}").contains("s3cr3t"));
+    let server = builder.start().await.unwrap();
+    assert!(!format!("{server:?}").contains("s3cr3t"));
+}

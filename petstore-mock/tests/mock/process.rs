@@ -1,0 +1,102 @@
+//! Runs the binary: to its end, or until a test has seen enough.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpStream},
+    path::PathBuf,
+    process::{Child, ChildStdout, Command, Output, Stdio},
+};
+
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
+
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    // The help is as wide as the terminal, where there is one, and else as this says.
+    command.args(args).stdin(Stdio::null()).env("COLUMNS", "100");
+    command.env_remove("PETSTORE_MOCK_ADMIN_TOKEN");
+    command
+}
+
+/// Runs to the end, and returns the status and what was written to stdout and stderr.
+pub(crate) fn run(args: &[&str]) -> (i32, String, String) {
+    ended(&mut command(args))
+}
+
+/// The same for a command.
+pub(crate) fn ended(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+/// A server that is ready; it is killed if the test fails before it was stopped.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// The line it said that with.
+    pub(crate) ready: String,
+}
+
+impl Running {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        Self::spawn(&mut command(args))
+    }
+
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut ready = String::new();
+        stdout.read_line(&mut ready).unwrap();
+        Self { child, stdout, ready }
+    }
+
+    pub(crate) fn addr(&self) -> SocketAddr {
+        let line = self.ready.strip_prefix("listening on http://").unwrap();
+        line.strip_suffix("/v1\n").unwrap().parse().unwrap()
+    }
+
+    /// Sends a GET and returns the answer.
+    pub(crate) fn get(&self, path: &str, key: &str) -> String {
+        ask(self.addr(), &format!("GET {path}"), key, "").unwrap()
+    }
+
+    /// Sends a signal and returns the status, and what else was printed on stdout and stderr.
+    pub(crate) fn stop(mut self, signal: &str) -> (Option<i32>, String, String) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", signal, &pid]).status();
+        assert!(sent.unwrap().success());
+        let (mut out, mut err) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut out).unwrap();
+        let mut stderr = self.child.stderr.take().unwrap();
+        stderr.read_to_string(&mut err).unwrap();
+        (self.child.wait().unwrap().code(), out, err)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a request and returns the answer, read to the end of the connection; nothing if the server is
+/// gone.
+pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(addr).ok()?;
+    let length = body.len();
+    let request = format!(
+        "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+/// A path of this test's own, below the folder that cargo gives tests.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
+}

@@ -1,0 +1,107 @@
+//! What keeps it from serving: one line, and a status.
+
+use std::{fs, net::TcpListener};
+
+use super::process::{run, scratch};
+
+#[test]
+fn a_port_in_use_is_one_line_that_names_the_flag() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap();
+    let (status, out, err) = run(&["--port", &addr.port().to_string()]);
+    assert_eq!((status, &*out), (1, ""));
+    assert!(err.starts_with(&format!("petstore-mock: can't listen on {addr}: ")), "{err}");
+    assert!(err.ends_with("; choose another port with --port (0 takes a free one)\n"), "{err}");
+    assert_eq!(err.lines().count(), 1);
+}
+
+#[test]
+fn a_bad_seed_is_named_by_file_field_line_and_column() {
+    let seed = scratch("bad.json");
+    let path = seed.to_str().unwrap();
+    fs::write(&seed, "[\n  {\"name\": \"Rex\", \"categoryId\": \"7\"}\n]").unwrap();
+    let (status, out, err) = run(&["--port", "0", "--seed", path]);
+    assert_eq!((status, &*out), (1, ""));
+    let expected = format!(
+        "petstore-mock: {path}: `[0].categoryId`: invalid type: string \"7\", expected i64 at line 2 \
+         column 35\n"
+    );
+    assert_eq!(err, expected);
+    fs::remove_file(&seed).unwrap();
+    let (status, _, err) = run(&["--port", "0", "--seed", path]);
+    assert_eq!(status, 1);
+    assert!(err.starts_with(&format!("petstore-mock: can't read the seed {path}: ")), "{err}");
+}
+
+#[test]
+fn a_port_file_that_can_not_be_written_is_an_error_and_nothing_is_said_to_be_ready() {
+    let (status, out, err) = run(&["--port", "0", "--port-file", "/nowhere/port"]);
+    assert_eq!((status, &*out), (1, ""));
+    assert!(err.starts_with("petstore-mock: can't write the port file /nowhere/port: "), "{err}");
+}
+
+#[test]
+fn what_was_typed_wrong_ends_with_2() {
+    for args in [
+        &["--nonsense"][..],
+        &["--port", "65536"],
+        &["--port", "x"],
+        &["--addr", "localhost"],
+        &["--paging", "maybe"],
+        &["--window", "open"],
+        &["--default-status", "lost"],
+        &["--max-connections", "0"],
+        &["--ban-after", "-1"],
+        &["--ban-after", "100001"],
+        &["--ban-for", "999999999999"],
+        &["serve", "extra"],
+        &["--port", "0", "serve"],
+    ] {
+        let (status, out, err) = run(args);
+        assert_eq!((status, &*out), (2, ""), "{args:?}");
+        assert!(err.starts_with("error: "), "{args:?}: {err}");
+    }
+}
+
+#[test]
+fn a_key_that_was_typed_wrong_is_not_repeated() {
+    for (key, says) in [
+        ("s3cr3t", "has no `=`"),
+        ("s3cr3t=gold", "no known plan"),
+        ("a=s3cr3t", "no known plan"),
+        ("s3cr3t s3cr3t=free", "holds a space"),
+        ("=free", "is empty"),
+    ] {
+        let (status, out, err) = run(&["--port", "0", "--key", key]);
+        assert_eq!((status, &*out), (2, ""), "{key}");
+        assert!(err.contains(says) && err.lines().count() == 1, "{err}");
+        assert!(!err.contains("s3cr3t"), "{err}");
+    }
+}
+
+#[test]
+fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
+    for plan in ["pro", "free"] {
+        let twice = ["--port", "0", "--key", "s3cr3t=free", "--key", &format!("s3cr3t={plan}")];
+        let (status, out, err) = run(&twice);
+        assert_eq!((status, &*out), (2, ""));
+        assert!(err.contains("give each key once") && err.lines().count() == 1, "{err}");
+        assert!(!err.contains("s3cr3t"), "{err}");
+    }
+}
+
+#[test]
+fn a_certificate_that_can_not_be_written_or_is_not_there_is_an_error() {
+    let flags = ["--port", "0", "--tls", "--tls-ca-file", "/nowhere/ca.pem"];
+    let (status, out, err) = run(&flags);
+    assert_eq!((status, &*out), (1, ""));
+    assert!(
+        err.starts_with("petstore-mock: can't write the CA certificate /nowhere/ca.pem: "),
+        "{err}"
+    );
+    assert_eq!(
+        run(&["--port", "0", "--tls-ca-file", "ca.pem"]).0,
+        2,
+        "there is none without --tls"
+    );
+}

@@ -1,0 +1,121 @@
+//! From the line that says it is ready to the end on a signal.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    process::Command,
+};
+
+#[cfg(unix)]
+use super::process::BINARY;
+use super::process::{Running, scratch};
+
+#[test]
+fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
+    for (args, signal) in [(&["--port", "0"][..], "INT"), (&["serve", "--port", "0"], "TERM")] {
+        let server = Running::start(args);
+        assert!(server.addr().ip().is_loopback());
+        assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 200 OK\r\n"));
+        // Neither an idle connection nor one that has not said anything may hold it up.
+        let idle = TcpStream::connect(server.addr()).unwrap();
+        let (status, out, err) = server.stop(signal);
+        assert_eq!((status, &*out), (Some(0), ""));
+        assert!(
+            err.starts_with("petstore-mock: compliance: ") && err.lines().count() == 1,
+            "{err}"
+        );
+        drop(idle);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_does_not_wait_for_requests_at_hand() {
+    let server = Running::start(&["--port", "0", "--grace", "86400"]);
+    let mut stream = TcpStream::connect(server.addr()).unwrap();
+    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
+    stream.write_all(head).unwrap();
+    stream.read_exact(&mut [0; 12]).unwrap();
+    let pid = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    // The first has arrived when the port is closed.
+    while TcpStream::connect(server.addr()).is_ok() {}
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(server.stop("INT").0));
+    let status = told.recv_timeout(std::time::Duration::from_secs(60));
+    assert_eq!(status, Ok(Some(0)), "it waits");
+}
+
+#[cfg(unix)]
+#[test]
+fn goes_on_when_file_descriptors_are_free_again_and_can_be_stopped_while_they_are_not() {
+    let script = "ulimit -n 40 && exec \"$0\" --port 0";
+    let server = Running::spawn(Command::new("sh").args(["-c", script, BINARY]));
+    let silent =
+        || -> Vec<_> { (0..60).map(|_| TcpStream::connect(server.addr()).unwrap()).collect() };
+    let first = silent();
+    drop(first);
+    assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 200 OK\r\n"));
+    let second = silent();
+    assert_eq!(server.stop("TERM").0, Some(0));
+    drop(second);
+}
+
+#[test]
+fn writes_the_port_file_before_it_says_that_it_is_ready() {
+    let file = scratch("port");
+    let server = Running::start(&["--port", "0", "--port-file", file.to_str().unwrap()]);
+    let port = fs::read_to_string(&file).unwrap();
+    assert_eq!(port, format!("{}\n", server.addr().port()));
+    let folder = file.parent().unwrap();
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let beside = fs::read_dir(folder).unwrap().filter(|entry| {
+        let entry = entry.as_ref().unwrap().file_name();
+        entry.to_str().is_some_and(|entry| entry.starts_with(name))
+    });
+    assert_eq!(beside.count(), 1, "the temporary file is gone");
+    server.stop("TERM");
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn serves_what_its_flags_say() {
+    let seed = scratch("seed.json");
+    fs::write(&seed, r#"[{"name": "Rex", "categoryId": 7, "id": 5}]"#).unwrap();
+    let seed_arg = seed.to_str().unwrap();
+    let server = Running::start(&[
+        "--port=0",
+        "--seed",
+        seed_arg,
+        "--key=a=b=enterprise:9/9",
+        "--key=c=pro",
+        "--rate-headers=day",
+        "--window=sliding",
+        "--paging=off",
+        "--default-status=sold",
+        "--ban-after=1",
+        "--ban-within=2",
+        "--ban-for=3",
+    ]);
+    let answer = server.get("/v1/pets", "a=b");
+    assert!(answer.contains("x-ratelimit-limit: 9\r\n"), "{answer}");
+    assert!(answer.ends_with(r#"[{"id":5,"name":"Rex","categoryId":7}]"#), "{answer}");
+    assert!(server.get("/v1/pets", "c").contains("x-ratelimit-limit: 10000\r\n"));
+    assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 401"));
+    let empty = Running::start(&["--port=0", "--seed=none"]);
+    assert!(empty.get("/v1/pets", "free-key").ends_with("\r\n\r\n[]"));
+    fs::remove_file(seed).unwrap();
+}
+
+#[test]
+fn writes_the_authoritys_certificate_before_it_says_that_it_is_ready() {
+    let file = scratch("ca.pem");
+    let path = file.to_str().unwrap();
+    let server = Running::start(&["--port", "0", "--tls", "--tls-ca-file", path]);
+    assert!(server.ready.starts_with("listening on https://127.0.0.1:"), "{}", server.ready);
+    let pem = fs::read_to_string(&file).unwrap();
+    assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
+    fs::remove_file(file).unwrap();
+}

@@ -1,0 +1,181 @@
+//! Clients that take their time, or more connections than there may be: each limit at the socket, in
+//! real time, and what those who keep to them notice of it.
+
+use std::{future::pending, time::Duration};
+
+use petstore_mock::Limits;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+use super::support::{Mock, Reply, client, start_with};
+
+/// Short enough to be waited for, for real.
+const SOON: Duration = Duration::from_millis(80);
+
+const GET: &[u8] =
+    b"GET /v1/pets?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer enterprise-key\r\n\r\n";
+
+async fn with_limits(set: impl FnOnce(Limits) -> Limits) -> Mock {
+    start_with(|builder| builder.limits(set(Limits::default()))).await
+}
+
+async fn connect(mock: &Mock) -> TcpStream {
+    TcpStream::connect(mock.server.addr()).await.unwrap()
+}
+
+/// Sends bytes and keeps the connection open.
+async fn send(mock: &Mock, bytes: &[u8]) -> TcpStream {
+    let mut stream = connect(mock).await;
+    stream.write_all(bytes).await.unwrap();
+    stream
+}
+
+async fn rest(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_head_that_takes_too_long_is_408() {
+    let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
+    for head in ["G", "GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
+        let reply = Reply::parse(&rest(send(&mock, head.as_bytes()).await).await);
+        reply.expect_error(408, "request_timeout");
+        assert_eq!(reply.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
+        assert_eq!(reply.header("connection"), "close");
+        assert_eq!(reply.rate().0, 60);
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_comes_in_drops_has_no_more_time() {
+    let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
+    let (mut read, mut write) = connect(&mock).await.into_split();
+    let drip = async {
+        write.write_all(b"GET /v1/pets HTTP/1.1\r\nX-Slow: ").await.unwrap();
+        while write.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(SOON / 8).await;
+        }
+        pending::<()>().await;
+    };
+    let mut answer = Vec::new();
+    tokio::select! {
+        () = drip => {}
+        // Who keeps sending may lose the answer to the reset: it is over all the same.
+        _ = read.read_to_end(&mut answer) => {}
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_takes_too_long_is_408() {
+    let mock = with_limits(|limits| Limits { body: SOON, ..limits }).await;
+    let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+        Content-Type: application/json\r\nContent-Length: 32\r\n\r\n{\"name\":";
+    let reply = Reply::parse(&rest(send(&mock, head.as_bytes()).await).await);
+    reply.expect_error(408, "request_timeout");
+    assert_eq!(reply.header("connection"), "close");
+    assert_eq!(reply.rate().1, 59, "it was let in, so it counts");
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_without_a_word() {
+    let mock = with_limits(|limits| Limits { idle: SOON, ..limits }).await;
+    assert_eq!(rest(connect(&mock).await).await, "");
+    let answer = rest(send(&mock, GET).await).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
+    let mock = with_limits(|limits| Limits { write: SOON, ..limits }).await;
+    let (read, mut write) = connect(&mock).await.into_split();
+    let page = GET.escape_ascii().to_string().replace("limit=1", "limit=100");
+    let page = page.replace("\\r\\n", "\r\n").into_bytes();
+    // Until neither side takes more, and then until the server has had enough.
+    let end = loop {
+        if let Err(error) = write.write_all(&page).await {
+            break error;
+        }
+    };
+    assert_eq!(end.kind(), std::io::ErrorKind::ConnectionReset);
+    drop(read);
+}
+
+#[tokio::test(start_paused = true)]
+async fn paused_time_does_not_bring_a_limit_nearer() {
+    let mock = with_limits(|limits| Limits { head: Duration::from_secs(60), ..limits }).await;
+    let mut stream = send(&mock, &GET[..20]).await;
+    tokio::time::sleep(Duration::from_secs(86_400)).await;
+    stream.write_all(&GET[20..]).await.unwrap();
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_so() {
+    let mock = with_limits(|limits| Limits { connections: 2, ..limits }).await;
+    let mut status = [0; 12];
+    let mut first = send(&mock, GET).await;
+    first.read_exact(&mut status).await.unwrap();
+    let second = connect(&mock).await;
+    let refused = Reply::parse(&rest(send(&mock, GET).await).await);
+    refused.expect_error(503, "overloaded");
+    assert_eq!((refused.header("retry-after"), refused.header("connection")), ("1", "close"));
+    drop(second);
+    // The server may not have noticed yet.
+    let third = async {
+        while !rest(
+            send(&mock, b"GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await,
+        )
+        .await
+        .starts_with("HTTP/1.1 401")
+        {}
+    };
+    third.await;
+    // 64 more are let in to be told, and the rest not even that.
+    let mut waiting = Vec::new();
+    for _ in 0..80 {
+        waiting.push(connect(&mock).await);
+    }
+    assert_eq!(rest(waiting.pop().unwrap()).await, "");
+}
+
+/// Opens a connection that is slow in one of four ways, and holds it.
+async fn dawdle(addr: std::net::SocketAddr, way: usize) {
+    let mut stream = TcpStream::connect(addr).await.unwrap();
+    let bytes: &[u8] = match way % 4 {
+        0 => b"",
+        1 => b"GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+        2 => {
+            b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+            Content-Type: application/json\r\nContent-Length: 32\r\n\r\n{"
+        }
+        _ => GET,
+    };
+    stream.write_all(bytes).await.unwrap();
+    pending::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hundreds_of_slow_clients_do_not_hold_up_a_fast_one() {
+    let mock = with_limits(|limits| limits).await;
+    let addr = mock.server.addr();
+    let mut slow = JoinSet::new();
+    for way in 0..300 {
+        slow.spawn(dawdle(addr, way));
+    }
+    let url = format!("{}/pets?limit=1", mock.server.url());
+    let fast = client();
+    for _ in 0..300 {
+        let request = fast.get(&url).bearer_auth("enterprise-key");
+        assert_eq!(request.send().await.unwrap().status(), 200);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(slow.len(), 300);
+    assert!(slow.try_join_next().is_none(), "a slow client was cut, so this proves nothing");
+}

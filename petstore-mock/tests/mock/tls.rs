@@ -1,0 +1,182 @@
+//! HTTPS at the socket: who is trusted, which protocol is chosen, what faults and limits do to an
+//! encrypted connection, and how each kind of end looks from the other side.
+
+use std::{io::ErrorKind, sync::Arc, time::Duration};
+
+use petstore_mock::{Effect, Limits, Operation};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tokio_rustls::{
+    TlsConnector,
+    client::TlsStream,
+    rustls::{
+        ClientConfig, RootCertStore,
+        crypto::ring,
+        pki_types::{CertificateDer, ServerName, pem::PemObject},
+    },
+};
+
+use super::support::{Mock, Reply, client, start_with};
+
+/// Short enough to be waited for, for real.
+const SOON: Duration = Duration::from_millis(80);
+
+const GET: &str =
+    "GET /v1/pets?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer enterprise-key\r\n\r\n";
+
+async fn start() -> Mock {
+    with_limits(|limits| limits).await
+}
+
+async fn with_limits(set: impl FnOnce(Limits) -> Limits) -> Mock {
+    start_with(|builder| builder.tls().limits(set(Limits::default()))).await
+}
+
+/// Connects as a client that trusts the mock and offers a protocol.
+async fn connect(mock: &Mock, name: &'static str, protocol: &str) -> TlsStream<TcpStream> {
+    let authority = mock.server.ca_certificate().unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![protocol.into()];
+    let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
+    let name = ServerName::try_from(name).unwrap();
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+}
+
+/// Sends a request, and reads to the end of the connection: what came, and how it ended.
+async fn rest(stream: &mut TlsStream<TcpStream>) -> (String, Result<(), ErrorKind>) {
+    stream.write_all(GET.as_bytes()).await.unwrap();
+    let mut bytes = Vec::new();
+    let end = stream.read_to_end(&mut bytes).await;
+    (String::from_utf8(bytes).unwrap(), end.map(drop).map_err(|error| error.kind()))
+}
+
+#[tokio::test]
+async fn the_certificate_is_for_every_name_of_this_machine() {
+    let mock = start().await;
+    assert!(mock.server.url().starts_with("https://127.0.0.1:"), "{}", mock.server.url());
+    for name in ["localhost", "127.0.0.1", "::1"] {
+        connect(&mock, name, "http/1.1").await;
+    }
+    let other = start_with(|builder| builder.tls().addr([127, 0, 0, 2].into())).await;
+    connect(&other, "127.0.0.2", "http/1.1").await;
+}
+
+#[tokio::test]
+async fn each_server_has_an_authority_of_its_own_which_nobody_trusts_unasked() {
+    let (mock, other) = (start().await, start().await);
+    let authority = mock.server.ca_certificate().unwrap();
+    assert!(authority.starts_with("-----BEGIN CERTIFICATE-----") && !authority.contains("KEY"));
+    assert_ne!(authority, other.server.ca_certificate().unwrap());
+    let error = client().get(mock.server.url()).send().await.unwrap_err();
+    assert!(error.is_connect() && format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
+    assert_eq!(mock.server.requests(..).len(), 0);
+    let plain = start_with(|builder| builder).await;
+    assert_eq!(plain.server.ca_certificate(), None);
+}
+
+#[tokio::test]
+async fn the_client_chooses_between_http_1_and_http_2() {
+    let mock = start().await;
+    let stream = connect(&mock, "localhost", "h2").await;
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+    tokio::spawn(connection);
+    let request = http::Request::get("https://localhost/v1/pets/1")
+        .header("authorization", "Bearer enterprise-key");
+    let (answer, _) = requests.send_request(request.body(()).unwrap(), true).unwrap();
+    assert_eq!(answer.await.unwrap().status(), 200);
+
+    let mut stream = connect(&mock, "localhost", "http/1.1").await;
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
+    stream.write_all(GET.as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+}
+
+#[tokio::test]
+async fn faults_act_on_the_socket_below() {
+    let mock = start().await;
+    for (effect, comes, end) in [
+        (Effect::reset(), "", ErrorKind::ConnectionReset),
+        (Effect::empty_reply(), "", ErrorKind::UnexpectedEof),
+        (Effect::cut_after(9), "[{\"id\":1,", ErrorKind::UnexpectedEof),
+    ] {
+        let fault = mock.server.faults().on(Operation::ListPets).apply(effect);
+        let (text, ended) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;
+        assert!(text.ends_with(comes) && text.is_empty() == comes.is_empty(), "{text}");
+        assert_eq!(ended, Err(end));
+        drop(fault);
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_as_tls_has_it() {
+    let mock = with_limits(|limits| Limits { idle: SOON, ..limits }).await;
+    let (answer, end) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"), "{answer}");
+    assert_eq!(end, Ok(()), "an end without close_notify could be anybody's");
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
+    let mock = with_limits(|limits| Limits { write: SOON, ..limits }).await;
+    let stream = connect(&mock, "localhost", "http/1.1").await;
+    let (read, mut write) = tokio::io::split(stream);
+    let page = GET.replace("limit=1", "limit=100");
+    let end = loop {
+        if let Err(error) = write.write_all(page.as_bytes()).await {
+            break error;
+        }
+        if let Err(error) = write.flush().await {
+            break error;
+        }
+    };
+    assert_eq!(end.kind(), ErrorKind::ConnectionReset);
+    drop(read);
+}
+
+#[tokio::test]
+async fn a_handshake_that_takes_too_long_is_given_up() {
+    let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
+    for begun in [&b""[..], b"\x16\x03\x01\x02\0\x01"] {
+        let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
+        stream.write_all(begun).await.unwrap();
+        assert!(matches!(stream.read(&mut [0; 64]).await, Ok(0) | Err(_)));
+    }
+}
+
+#[tokio::test]
+async fn stopping_it_does_not_wait_for_a_handshake() {
+    let mock = with_limits(|limits| Limits { grace: Duration::from_secs(86_400), ..limits }).await;
+    let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
+    // An answer proves that the connection before it was accepted.
+    rest_of_one(&mock).await;
+    mock.server.stop().await;
+    drop(stream);
+}
+
+async fn rest_of_one(mock: &Mock) {
+    let mut stream = connect(mock, "localhost", "http/1.1").await;
+    stream.write_all(GET.as_bytes()).await.unwrap();
+    stream.read_exact(&mut [0; 12]).await.unwrap();
+}
+
+#[tokio::test]
+async fn plain_http_is_told_that_this_is_tls() {
+    let mock = start().await;
+    let reply = mock.raw(GET.as_bytes()).await;
+    reply.expect_error(400, "bad_request");
+    assert!(reply.message().contains("https"), "{}", reply.message());
+    assert_eq!(reply.header("connection"), "close");
+    let long = format!("POST / HTTP/1.1\r\n\r\n{}", "x".repeat(3_000_000));
+    Reply::expect_error(&mock.raw(long.as_bytes()).await, 400, "bad_request");
+}

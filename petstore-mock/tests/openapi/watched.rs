@@ -1,0 +1,79 @@
+//! A server whose every answer is held against the contract when the test ends, whoever asked and
+//! however; but for those that a fault has changed.
+
+use std::ops::Deref;
+
+use petstore_mock::{Admission, Builder, Exchange, MockServer};
+
+use super::{Answer, offence};
+
+/// The server; nothing once it was stopped.
+#[derive(Debug)]
+pub(crate) struct Watched(Option<MockServer>);
+
+impl Watched {
+    pub(crate) async fn start(builder: Builder) -> Self {
+        Self(Some(builder.start().await.unwrap()))
+    }
+
+    /// Stops the server as [`MockServer::stop`] does.
+    #[allow(
+        dead_code,
+        reason = "the tests that span the crates include this file, and drop theirs"
+    )]
+    pub(crate) async fn stop(mut self) {
+        self.check();
+        self.0.take().unwrap().stop().await;
+    }
+
+    fn check(&self) {
+        let exchanges = self.0.iter().flat_map(|server| server.requests(..));
+        let offences: Vec<_> = exchanges.filter_map(|exchange| of(&exchange)).collect();
+        assert!(offences.is_empty(), "not as openapi.yaml has it: {offences:#?}");
+    }
+}
+
+impl Deref for Watched {
+    type Target = MockServer;
+
+    fn deref(&self) -> &MockServer {
+        self.0.as_ref().unwrap()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.check();
+        }
+    }
+}
+
+/// Returns what is wrong with the answer of an exchange.
+fn of(exchange: &Exchange) -> Option<String> {
+    let path = exchange.path();
+    // An encoded path is another one to the contract, and the same to the mock.
+    if !exchange.faults.is_empty() || path.contains('%') {
+        return None;
+    }
+    // The contract says nothing of a browser's preflight, nor of what never reached the service.
+    let is_preflight = exchange.method == http::Method::OPTIONS && exchange.status == Some(204);
+    if is_preflight || exchange.admission == Admission::Rejected {
+        return None;
+    }
+    let text = |value: &http::HeaderValue| value.to_str().ok().map(str::to_owned);
+    let headers: Vec<_> = exchange
+        .reply_headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_string(), text(value)?)))
+        .collect();
+    let body = &*exchange.reply_body;
+    let is_whole = body.len() as u64 == exchange.reply_body_length;
+    offence(&Answer {
+        method: exchange.method.as_str(),
+        path,
+        status: exchange.status?,
+        headers: headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        body: is_whole.then_some(body),
+    })
+}
