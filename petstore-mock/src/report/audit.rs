@@ -16,7 +16,7 @@ use super::{
 };
 use crate::exchange::{InFlight, Record};
 
-/// How many clients are remembered, and how many scopes are told apart.
+/// How many clients and scopes are remembered.
 const MAX_CLIENTS: usize = 1_024;
 const MAX_SCOPES: usize = 4_096;
 /// The length of a scope's or a client's name, in bytes.
