@@ -40,7 +40,7 @@ impl<'a> Keys<'a> {
     ///
     /// # Errors
     ///
-    /// Where the server has it already, or it can't travel in a header.
+    /// If the server has it already, or a header can't hold it.
     pub fn insert(self, key: &str, plan: Plan) -> Result<Key, KeyError> {
         let (text, number) = self.0.add_key(Some(key), plan)?;
         Ok(Key { app: Arc::clone(self.0), text, number })
@@ -91,7 +91,7 @@ pub struct Key {
 impl Key {
     pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
         loop {
-            // A fresh key can be taken only by someone who adds that very one meanwhile.
+            // It fails only if the same random key was added meanwhile.
             if let Ok((text, number)) = app.add_key(None, plan) {
                 return Self { app: Arc::clone(app), text, number };
             }
@@ -116,25 +116,25 @@ impl Key {
         self.usage().map(|usage| usage.plan)
     }
 
-    /// Returns what it has used; nothing if it was removed.
+    /// Returns its usage; nothing if it was removed.
     #[must_use]
     pub fn usage(&self) -> Option<KeyUsage> {
         self.app.usage_of(self.number)
     }
 
-    /// Gives it another plan: what it used stays used, and a `Retry-After` it was told is over.
+    /// Changes its plan: the requests it used stay counted, and its `Retry-After` ends.
     ///
-    /// To a key that was removed this does nothing; nor do the methods below.
+    /// This and the methods below do nothing to a key that was removed.
     pub fn set_plan(&self, plan: Plan) {
         self.app.change_key(self.number, |account| account.set_plan(plan));
     }
 
-    /// Bans it for so long from now, on the server's clock.
+    /// Bans it for this long from now, on the server's clock.
     pub fn ban(&self, length: Duration) {
         self.app.ban(self.number, length);
     }
 
-    /// Ends its ban, and forgets what led to it.
+    /// Ends its ban, and resets the count that leads to one.
     pub fn unban(&self) {
         self.app.change_key(self.number, Account::unban);
     }
@@ -161,7 +161,7 @@ impl fmt::Debug for Key {
 
 /// The pets of a server: see [`MockServer::pets`](crate::MockServer::pets).
 ///
-/// What is done here uses no quota and is no request.
+/// These methods use no quota and are not in the journal.
 ///
 /// ```
 /// use petstore_mock::{MockServer, PetStatus, SeedPet};
@@ -190,7 +190,7 @@ impl<'a> Pets<'a> {
     ///
     /// # Errors
     ///
-    /// Where another pet has the id, or no id is left.
+    /// If another pet has the id, or no id is left.
     pub fn insert(self, pet: SeedPet) -> Result<Pet, ChangeError> {
         let SeedPet { name, category_id, status, .. } = pet.clone();
         let id = block_on(self.0.arrange(Change::Add(pet)))?;
@@ -201,7 +201,7 @@ impl<'a> Pets<'a> {
     ///
     /// # Errors
     ///
-    /// Where there is no such pet.
+    /// If no pet has this id.
     pub fn remove(self, id: i64) -> Result<(), ChangeError> {
         block_on(self.0.arrange(Change::Remove(id))).map(drop)
     }
@@ -210,7 +210,7 @@ impl<'a> Pets<'a> {
     ///
     /// # Errors
     ///
-    /// Where the file that keeps the data can't be written.
+    /// If the data file can't be written.
     pub fn clear(self) -> Result<(), ChangeError> {
         block_on(self.0.arrange(Change::ClearPets)).map(drop)
     }
@@ -233,7 +233,7 @@ impl<'a> Pets<'a> {
         self.0.read(Store::len)
     }
 
-    /// Returns whether there is no pet.
+    /// Returns whether the server has no pets.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
@@ -266,7 +266,7 @@ impl<'a> Orders<'a> {
     ///
     /// # Errors
     ///
-    /// Where it is no JSON object.
+    /// If it is not a JSON object.
     pub fn insert(self, order: Value) -> Result<(), ChangeError> {
         let Value::Object(order) = order else {
             return Err(ChangeError::NotAnObject);
@@ -278,7 +278,7 @@ impl<'a> Orders<'a> {
     ///
     /// # Errors
     ///
-    /// Where the file that keeps the data can't be written.
+    /// If the data file can't be written.
     pub fn clear(self) -> Result<(), ChangeError> {
         block_on(self.0.arrange(Change::ClearOrders)).map(drop)
     }
@@ -290,10 +290,9 @@ impl<'a> Orders<'a> {
     }
 }
 
-/// Puts the pets, the orders, and what the keys have used back to what they were, when it is dropped:
-/// see [`MockServer::scope`](crate::MockServer::scope).
+/// Restores the pets, the orders and the usage of the keys when it is dropped: see [`MockServer::scope`](crate::MockServer::scope).
 #[derive(Debug)]
-#[must_use = "it puts everything back as soon as it is dropped"]
+#[must_use = "it restores everything as soon as it is dropped"]
 pub struct Scope {
     app: Arc<AppState>,
     scope: Arc<str>,
@@ -309,7 +308,7 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        // A store that can't be written keeps what it has; there is nobody to tell here.
+        // If the data file can't be written, the store stays as it is; a drop can't report that.
         let _ = block_on(self.app.restore(&self.before));
         self.app.journal().close_scope(&self.scope);
     }

@@ -40,8 +40,11 @@ enum Condition {
     /// A part of the exchange has this value.
     Part(Part, Vec<u8>),
     Key(String),
-    Json(Value),
-    JsonIncluding(Value),
+    /// The body is this JSON value, or includes it.
+    Json {
+        value: Value,
+        is_whole: bool,
+    },
 }
 
 /// A part of an exchange that is compared by its bytes.
@@ -106,13 +109,13 @@ impl Pattern {
 
     /// Matches only requests whose body, of at most 16 KiB, equals this JSON value.
     pub fn json(self, body: Value) -> Self {
-        self.and(Condition::Json(body))
+        self.and(Condition::Json { value: body, is_whole: true })
     }
 
     /// Matches only requests whose body, of at most 16 KiB, is a JSON value that includes this one:
     /// objects may have more fields, arrays are as long.
     pub fn json_including(self, part: Value) -> Self {
-        self.and(Condition::JsonIncluding(part))
+        self.and(Condition::Json { value: part, is_whole: false })
     }
 
     pub(crate) fn matches(&self, record: &Record, keys: &Masker) -> bool {
@@ -183,8 +186,7 @@ impl Condition {
                     None => Some("it has no valid key".to_owned()),
                 }
             }
-            Self::Json(wanted) => json_mismatch(record, wanted, true, shown),
-            Self::JsonIncluding(wanted) => json_mismatch(record, wanted, false, shown),
+            Self::Json { value, is_whole } => json_mismatch(record, value, *is_whole, shown),
         }
     }
 }
@@ -234,8 +236,8 @@ impl fmt::Debug for Condition {
                 write!(f, "{part} {}", printable(&String::from_utf8_lossy(value)))
             }
             Self::Key(_) => f.write_str("key ***"),
-            Self::Json(json) => write!(f, "body {json}"),
-            Self::JsonIncluding(json) => write!(f, "body with {json}"),
+            Self::Json { value, is_whole: true } => write!(f, "body {value}"),
+            Self::Json { value, is_whole: false } => write!(f, "body with {value}"),
         }
     }
 }
@@ -273,8 +275,8 @@ fn parameters(query: &str, name: &str) -> Vec<String> {
     pairs.filter(|(one, _)| decoded(one) == name).map(|(_, value)| decoded(value)).collect()
 }
 
-/// Returns each place where `found` differs from `wanted`, and how; with `all`, what is in `found` only
-/// is a difference, too.
+/// Describes each place where `found` differs from `wanted`; with `all`, additional fields of `found` are
+/// differences, too.
 fn differences(wanted: &Value, found: &Value, all: bool) -> Vec<String> {
     let mut out = Vec::new();
     compare("", wanted, found, all, &mut out);

@@ -1,4 +1,4 @@
-//! What may be shown of a key: enough to tell it from others, and too little to use it.
+//! The part of a key that is shown: enough to tell it from others, and too little to use it.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use crate::plan::Plan;
 /// Only of a key as long as this is anything shown.
 const LONG_ENOUGH: usize = 16;
 
-/// A key as it is shown: its number, its plan and, where that gives nothing away, its end.
+/// A key as it is shown: its number, its plan and, if the key is long, its last characters.
 ///
 /// A key that was given a name is shown by that ([`Builder::named_key`](crate::Builder::named_key)). The
-/// four default keys, which are no secret, are shown in full; of another key of 16 characters or more
-/// the last four, of a shorter one nothing.
+/// four default keys, which are public, are shown in full; of another key of 16 characters or more the
+/// last four, of a shorter one nothing.
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Plan, StartError};
@@ -37,7 +37,7 @@ pub struct KeyLabel {
 }
 
 impl KeyLabel {
-    /// Labels the `number`th key; `public` are the keys that are no secret.
+    /// Labels the `number`th key; a public key is shown in full.
     pub(crate) fn new(number: u32, plan: Plan, key: &str, is_public: bool) -> Self {
         let shown = match key.char_indices().nth_back(3) {
             _ if is_public => key.to_owned(),
@@ -61,7 +61,7 @@ impl KeyLabel {
         self.is_made_by_test
     }
 
-    /// Returns the name that the key was given, or its number where it has none.
+    /// Returns the name of the key, or its number if it has none.
     pub(crate) fn name(&self) -> String {
         match &*self.shown {
             "" => format!("#{}", self.number),

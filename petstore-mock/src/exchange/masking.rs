@@ -1,36 +1,19 @@
-//! Takes credentials out of what is shown: every key of the server, wherever and however it was sent, and
-//! whatever stands where a credential is expected, known or not.
+//! Masks credentials: every key of the server, wherever and however it was sent, and the values of
+//! credential fields, whether they are known or not.
 
 use std::{borrow::Cow, collections::HashMap, fmt, sync::Arc};
 
-use http::HeaderName;
 use percent_encoding::percent_decode_str;
 
 use super::KeyLabel;
 
-/// What is shown of a secret.
+/// Replaces a secret.
 pub(super) const MASK: &str = "***";
 
-/// A shorter key is found by chance in other texts, so that it is masked only where it is a whole word.
+/// A shorter key occurs by chance in other texts, so it is masked only as a whole word.
 const MIN_SUBSTRING_LENGTH: usize = 8;
 
-/// Query parameters whose values are credentials.
-const CREDENTIAL_PARAMETERS: [&str; 12] = [
-    "api_key",
-    "apikey",
-    "api-key",
-    "x-api-key",
-    "key",
-    "token",
-    "access_token",
-    "authorization",
-    "auth",
-    "secret",
-    "client_secret",
-    "password",
-];
-
-/// Parts of the names of header fields whose values are credentials.
+/// Words in the names of header fields and query parameters whose values are credentials.
 const CREDENTIAL_WORDS: [&str; 8] =
     ["authorization", "auth", "cookie", "token", "secret", "password", "apikey", "credentials"];
 
@@ -85,8 +68,9 @@ impl Masker {
     /// Returns a request target without keys, and without the values of parameters that are credentials.
     pub(crate) fn target(&self, target: &str) -> String {
         let Some((path, query)) = target.split_once('?') else { return self.text(target) };
+        let decoded = |name| percent_decode_str(name).decode_utf8_lossy();
         let masked = query.split('&').map(|pair| match pair.split_once('=') {
-            Some((name, value)) if !value.is_empty() && is_credential_parameter(name) => {
+            Some((name, value)) if !value.is_empty() && is_credential(&decoded(name)) => {
                 Cow::Owned(format!("{name}={MASK}"))
             }
             _ => Cow::Borrowed(pair),
@@ -123,16 +107,15 @@ fn decoded_byte(text: &[u8], at: usize) -> Option<(u8, usize)> {
     }
 }
 
-fn is_credential_parameter(name: &str) -> bool {
-    let name = percent_decode_str(name).decode_utf8_lossy();
-    CREDENTIAL_PARAMETERS.iter().any(|known| known.eq_ignore_ascii_case(&name))
-}
-
-/// Whether the value of a header field is a credential, such as `Authorization`, `X-Api-Key` or
-/// `X-Auth-Token`.
-pub(super) fn is_credential_field(name: &HeaderName) -> bool {
-    let name = name.as_str();
-    name.ends_with("api-key") || name.split(['-', '_']).any(|word| CREDENTIAL_WORDS.contains(&word))
+/// Whether the value of a header field or a query parameter is a credential, by a name such as
+/// `Authorization`, `X-Api-Key`, `X-Auth-Token` or `access_token`.
+pub(super) fn is_credential(name: &str) -> bool {
+    let is_known =
+        |word: &str| CREDENTIAL_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let mut from_end = name.rsplit(['-', '_']);
+    let is_key = from_end.next().is_some_and(|last| last.eq_ignore_ascii_case("key"));
+    let is_api = from_end.next().is_none_or(|before| before.eq_ignore_ascii_case("api"));
+    is_key && is_api || name.split(['-', '_']).any(is_known)
 }
 
 impl fmt::Debug for Masker {
@@ -194,10 +177,10 @@ mod tests {
             assert_eq!(keys.target(sent), shown);
         }
         for name in ["x-api-key", "api-key", "x-auth-token", "proxy-authorization", "set-cookie"] {
-            assert!(is_credential_field(&HeaderName::from_static(name)), "{name}");
+            assert!(is_credential(name), "{name}");
         }
         for name in ["idempotency-key", "authority", "x-request-id", "accept"] {
-            assert!(!is_credential_field(&HeaderName::from_static(name)), "{name}");
+            assert!(!is_credential(name), "{name}");
         }
     }
 }

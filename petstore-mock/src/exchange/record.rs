@@ -1,4 +1,4 @@
-//! An exchange as it is kept: copied, not formatted, and no longer than its parts.
+//! An exchange as it is recorded: copied at its exact size, and not formatted.
 
 use std::{
     borrow::Cow,
@@ -19,15 +19,14 @@ use serde::Serialize;
 
 use super::{
     KeyLabel,
-    masking::{MASK, is_credential_field},
+    masking::{MASK, is_credential},
 };
 use crate::{operation::Operation, quota::Rate};
 
 /// When something happened at the mock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    /// Arrivals and ends are counted together: a higher number is later, also where the clock
-    /// stands still.
+    /// Counts arrivals and ends together: a higher number is later, even on a frozen clock.
     pub(crate) order: u64,
     /// On the mock's clock, since the Unix epoch.
     pub(crate) at: Duration,
@@ -190,8 +189,8 @@ impl Captured {
 }
 
 /// The fields of one message: of each the length of its name, the name, the length of its value and the
-/// value, so that a field is found without a look at what is between. The values that are secrets by
-/// definition are not in it.
+/// value, so that a field is found without reading those before it. Values that are secrets by definition
+/// are masked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields(Box<[u8]>);
 
@@ -257,7 +256,7 @@ fn without_secret<'a>(name: &HeaderName, value: &'a HeaderValue) -> &'a [u8] {
         }
         return MASK.as_bytes();
     }
-    let is_secret = is_credential_field(name) || value.is_sensitive();
+    let is_secret = is_credential(name.as_str()) || value.is_sensitive();
     if is_secret { MASK.as_bytes() } else { value.as_bytes() }
 }
 

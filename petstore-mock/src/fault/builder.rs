@@ -101,7 +101,7 @@ impl FaultBuilder<'_> {
     }
 }
 
-/// What happens to them.
+/// What it does to them.
 impl FaultBuilder<'_> {
     /// Sets a fault that has this effect.
     pub fn apply(self, effect: Effect) -> FaultGuard {
@@ -138,7 +138,7 @@ impl FaultBuilder<'_> {
     ///
     /// # Panics
     ///
-    /// If the status can't end an exchange: it must be from 200 to 599.
+    /// If the status is not from 200 to 599.
     #[track_caller]
     pub fn status(self, status: u16) -> FaultGuard {
         self.apply(Effect::status(status))

@@ -95,8 +95,8 @@ impl Effect {
         Self(EffectKind::Reset(ResetEffect { after_body_bytes: None }))
     }
 
-    /// Resets the connection (RST) after so many bytes of the body. A body that is no longer than
-    /// that is left alone, which counts as no hit.
+    /// Resets the connection (RST) after `body_bytes` of the body. A body that is not longer stays as it
+    /// is, which does not count as a hit.
     pub fn reset_after(body_bytes: u64) -> Self {
         Self(EffectKind::Reset(ResetEffect { after_body_bytes: Some(body_bytes) }))
     }
@@ -106,19 +106,19 @@ impl Effect {
         Self(EffectKind::EmptyReply {})
     }
 
-    /// Closes the connection after so many bytes of the body, whose whole length was promised. A
-    /// body that is no longer than that is left alone, which counts as no hit.
+    /// Closes the connection after `body_bytes` of the body, though `Content-Length` announces all of
+    /// it. A body that is not longer stays as it is, which does not count as a hit.
     pub fn cut_after(body_bytes: u64) -> Self {
         Self(EffectKind::Cut { after_body_bytes: body_bytes })
     }
 
-    /// Sends the head and so many bytes of the body, and then nothing until the client leaves. A
-    /// body that is no longer than that is left alone, which counts as no hit.
+    /// Sends the head and `body_bytes` of the body, and then nothing until the client leaves. A body
+    /// that is not longer stays as it is, which does not count as a hit.
     pub fn stall_after(body_bytes: u64) -> Self {
         Self(EffectKind::Stall(StallEffect { after_body_bytes: body_bytes, seconds: None }))
     }
 
-    /// Sends the head and so many bytes of the body, and the rest after a time on the mock's clock.
+    /// Sends the head and `body_bytes` of the body, and the rest after a time on the mock's clock.
     pub fn stall_for(time: Duration, body_bytes: u64) -> Self {
         let seconds = Some(Seconds(time));
         Self(EffectKind::Stall(StallEffect { after_body_bytes: body_bytes, seconds }))
@@ -129,15 +129,15 @@ impl Effect {
         Self(EffectKind::Hang {})
     }
 
-    /// Sends so many bytes at once, the head's included, and as many again each time `every` has
-    /// passed on the mock's clock. No bytes means 1.
+    /// Sends this many bytes at once, the head included, and as many again each time `every` has
+    /// passed on the mock's clock. 0 bytes mean 1.
     pub fn trickle(bytes: u32, every: Duration) -> Self {
         let bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
         Self(EffectKind::Trickle(TrickleEffect { bytes, every_seconds: Seconds(every) }))
     }
 
-    /// Sends so many bytes a second of the mock's clock, the head's included, in steps of 50 ms. No
-    /// bytes means 1.
+    /// Sends this many bytes a second of the mock's clock, the head included, in steps of 50 ms. 0 bytes
+    /// mean 1.
     pub fn bandwidth(bytes_per_second: u32) -> Self {
         let bytes_per_second = NonZeroU32::new(bytes_per_second).unwrap_or(NonZeroU32::MIN);
         Self(EffectKind::Bandwidth { bytes_per_second })
@@ -150,7 +150,7 @@ impl Effect {
     ///
     /// # Panics
     ///
-    /// Where the status can't end an exchange: it must be from 200 to 599.
+    /// If the status is not from 200 to 599.
     #[track_caller]
     pub fn status(status: u16) -> Self {
         Self(EffectKind::Status(StatusEffect::new(status, true)))
@@ -160,7 +160,7 @@ impl Effect {
     ///
     /// # Panics
     ///
-    /// Where the status can't end an exchange: it must be from 200 to 599.
+    /// If the status is not from 200 to 599.
     #[track_caller]
     pub fn bare_status(status: u16) -> Self {
         Self(EffectKind::Status(StatusEffect::new(status, false)))
@@ -176,7 +176,7 @@ impl Effect {
         Self(EffectKind::MalformedJson {})
     }
 
-    /// Sends the body as another media type or, where there is no value, without one.
+    /// Replaces the `Content-Type`; without a value, removes it.
     pub fn content_type(value: impl Into<Option<HeaderValue>>) -> Self {
         Self(EffectKind::ContentType { value: value.into().map(HeaderText) })
     }
@@ -186,8 +186,7 @@ impl Effect {
         Self(EffectKind::RateHeaders(fault))
     }
 
-    /// Lets `Date` differ from the mock's clock by so many seconds: ahead or, where negative,
-    /// behind.
+    /// Sets `Date` this many seconds ahead of the mock's clock; behind it, if negative.
     pub fn date_offset(seconds: i64) -> Self {
         Self(EffectKind::Date { offset_seconds: seconds })
     }
@@ -230,7 +229,7 @@ impl Effect {
         Self(EffectKind::All(effects.into_iter().collect()))
     }
 
-    /// Does nothing: a step of a sequence in which a request is answered as ever.
+    /// Does nothing: a step of a sequence that leaves the answer as it is.
     pub fn pass() -> Self {
         Self(EffectKind::Pass {})
     }
@@ -251,12 +250,12 @@ impl Effect {
         self.parts().is_empty()
     }
 
-    /// Whether it replaces the response, and so needs none of the service.
+    /// Whether it replaces the response, so that the service is not asked.
     pub(super) fn has_status(&self) -> bool {
         self.parts().into_iter().any(|kind| matches!(kind, EffectKind::Status(_)))
     }
 
-    /// Draws how much later the response is sent; nothing if it is no delay.
+    /// Draws how much later the response is sent; nothing if it has no delay.
     pub(super) fn draw_delay(&self, random: &mut Random) -> Option<Duration> {
         let parts = self.parts().into_iter();
         let delays = parts.filter_map(|part| match part {
@@ -379,7 +378,7 @@ enum Spread {
 }
 
 impl Delay {
-    /// Returns a delay that is anything between two times, all of them equally likely.
+    /// Returns a delay between two times, all equally likely.
     #[must_use]
     pub fn uniform(from: Duration, to: Duration) -> Self {
         Self(Spread::Uniform { from: Seconds(from), to: Seconds(to) })
@@ -413,7 +412,7 @@ impl From<Duration> for Delay {
     }
 }
 
-/// Multiplies; an impossible product is no time at all, and one that is too long the longest there is.
+/// Multiplies: an impossible product is zero, and one that is too long the maximum.
 fn stretched(time: Duration, by: f64) -> Duration {
     let seconds = time.as_secs_f64() * by;
     let beyond = if seconds > 0.0 { Duration::MAX } else { Duration::ZERO };

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::socket_effects::{At, How, SocketPlan};
 use crate::clock::END;
 
-/// What the specification promises on every response: limit, remaining and reset.
+/// The headers that the specification promises on every response.
 const RATE_HEADERS: [HeaderName; 3] = [
     HeaderName::from_static("x-ratelimit-limit"),
     HeaderName::from_static("x-ratelimit-remaining"),
@@ -32,7 +32,7 @@ const GARBAGE: [HeaderValue; 3] = [
 #[derive(Debug)]
 pub(super) struct FaultTarget<'r> {
     pub(super) response: &'r mut Response<Bytes>,
-    /// Whether it answers HEAD, so that there is no body to change.
+    /// Whether it answers HEAD, and so has no body to change.
     pub(super) is_head: bool,
     /// The mock's time, since the Unix epoch.
     pub(super) now: Duration,
@@ -105,7 +105,7 @@ impl FaultTarget<'_> {
     }
 }
 
-/// What happens to the `X-RateLimit-*` headers of a response.
+/// A change to the `X-RateLimit-*` headers of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -114,7 +114,7 @@ pub enum RateFault {
     Missing,
     /// They are not numbers.
     Garbage,
-    /// They are numbers, but not the right ones; a field that is `None` stays as it is.
+    /// They are wrong numbers; a field that is `None` stays as it is.
     Wrong {
         /// `X-RateLimit-Limit`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,8 +144,8 @@ impl RateFault {
     }
 }
 
-/// What `Retry-After` says, in any form that RFC 9110, section 10.2.3, knows and in some that it does
-/// not; the numbers are seconds from the mock's now.
+/// The value of `Retry-After`, in the forms of RFC 9110, section 10.2.3, and in some invalid ones; the
+/// numbers are seconds from the mock's current time.
 ///
 /// ```
 /// use petstore_mock::RetryAfter;
@@ -162,9 +162,9 @@ pub enum RetryAfter {
     Seconds(u64),
     /// `Thu, 01 Jan 2026 00:00:40 GMT`: what RFC 9110, section 5.6.7, prefers.
     HttpDate(u64),
-    /// `Thursday, 01-Jan-26 00:00:40 GMT`: obsolete, but to be understood.
+    /// `Thursday, 01-Jan-26 00:00:40 GMT`: obsolete, but recipients must accept it.
     Rfc850(u64),
-    /// `Thu Jan  1 00:00:40 2026`: obsolete, but to be understood.
+    /// `Thu Jan  1 00:00:40 2026`: obsolete, but recipients must accept it.
     Asctime(u64),
     /// `1767225640`: a Unix timestamp, which some services send against the rule.
     Epoch(u64),
@@ -266,7 +266,7 @@ impl StatusEffect {
     ///
     /// # Panics
     ///
-    /// If the status can't end an exchange.
+    /// If the status is not from 200 to 599.
     #[track_caller]
     pub(super) fn new(status: u16, body: bool) -> Self {
         assert!((200..600).contains(&status), "the status of a response is from 200 to 599");

@@ -1,5 +1,5 @@
-//! What faults do on the socket while a response is sent: the pace of its bytes, and where they end.
-//! The server carries it out.
+//! Effects on the socket while a response is sent: the pace of its bytes, and where they end. The server
+//! carries them out.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -41,9 +41,9 @@ pub(crate) struct End {
 /// Where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
-    /// Before the status line: not one byte is sent.
+    /// Before the status line: no byte is sent.
     Start,
-    /// After so many bytes of the body, which is longer than that.
+    /// After this many bytes of the body, which is longer.
     Body(u64),
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum How {
     Reset,
     /// The connection is closed: the client sees the end of the stream.
     Close,
-    /// Nothing more is sent for this long, on the mock's clock; for ever where none is given.
+    /// Nothing more is sent for this long, on the mock's clock, or ever if no time is given.
     Stall(Option<Duration>),
 }
 

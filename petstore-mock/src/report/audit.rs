@@ -2,6 +2,7 @@
 //! is reset meanwhile.
 
 use std::{
+    borrow::Cow,
     cmp::Reverse,
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::exchange::{InFlight, Record};
 
-/// How many clients are remembered, and how many scopes are told apart.
+/// How many clients and scopes are remembered.
 const MAX_CLIENTS: usize = 1_024;
 const MAX_SCOPES: usize = 4_096;
 /// The length of a scope's or a client's name, in bytes.
@@ -67,18 +68,18 @@ impl Audit {
         let user_agent = record.fields.get("user-agent");
         let named = record.fields.get("x-mock-scope").map(String::from_utf8_lossy);
         let made_by_test = || key.filter(|key| key.is_made_by_test()).map(|key| key.name());
-        let scope = match (&named, self.open_scopes.last()) {
+        let scope: Cow<'_, str> = match (&named, self.open_scopes.last()) {
             (Some(name), _) => shortened(name).into(),
-            (None, Some(name)) => Arc::clone(name),
-            (None, None) => made_by_test().as_deref().unwrap_or(DEFAULT_SCOPE).into(),
+            (None, Some(name)) => Cow::Borrowed(name),
+            (None, None) => made_by_test().map_or(DEFAULT_SCOPE.into(), Cow::Owned),
         };
         let mut hasher = DefaultHasher::new();
         let number = key.map(|key| key.number());
         (&scope, number, record.arrival.credentials, user_agent).hash(&mut hasher);
         let id = hasher.finish();
         if !self.clients.contains_key(&id) {
+            let place = place_of_scope(&mut self.scopes, &scope);
             self.make_room();
-            let place = self.place_of_scope(scope);
             self.clients.insert(id, Client::new(reported(record), place));
         }
         let client = self.clients.entry(id).or_default();
@@ -147,15 +148,6 @@ impl Audit {
         self.clients.values_mut().for_each(Client::forget);
     }
 
-    fn place_of_scope(&mut self, name: Arc<str>) -> usize {
-        let is_full = self.scopes.len() >= MAX_SCOPES;
-        let name = if is_full { OTHER_SCOPES.into() } else { name };
-        self.scopes.iter().position(|(scope, _)| *scope == name).unwrap_or_else(|| {
-            self.scopes.push((name, 0));
-            self.scopes.len() - 1
-        })
-    }
-
     /// Forgets the client that was seen least recently, if there are too many.
     fn make_room(&mut self) {
         if self.clients.len() < MAX_CLIENTS {
@@ -167,6 +159,15 @@ impl Audit {
             self.past_findings.extend(client.findings.into_values());
         }
     }
+}
+
+/// Returns the index of a scope, which is added if there is room.
+fn place_of_scope(scopes: &mut Vec<(Arc<str>, u64)>, name: &str) -> usize {
+    let name = if scopes.len() < MAX_SCOPES { name } else { OTHER_SCOPES };
+    scopes.iter().position(|(scope, _)| **scope == *name).unwrap_or_else(|| {
+        scopes.push((name.into(), 0));
+        scopes.len() - 1
+    })
 }
 
 fn reported(record: &Record) -> ReportedClient {

@@ -1,5 +1,5 @@
 //! The oracle of the rules: recordings of real clients, honest and guilty, and exchanges written by
-//! hand. Each is judged as it would be on the wire, and compared with what is expected of it.
+//! hand. Each is judged as if it had just happened, and compared with the expected rules.
 //!
 //! A recording begins with `= NAME: RULES`. Each line is one exchange: when it arrived, how long it
 //! took, its connection (and how long before that was opened, if it is the first one there), method,

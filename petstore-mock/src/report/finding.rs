@@ -71,7 +71,7 @@ pub struct Evidence {
 impl Evidence {
     /// How many requests are shown at most.
     const MAX_REQUESTS: usize = 14;
-    /// Where a request is left out to make room.
+    /// The index of the request that is left out to make room.
     const OMITTED_AT: usize = 8;
 
     /// Returns the evidence that a request is, or is part of, a breach. Without a text it adds only the
@@ -114,7 +114,7 @@ impl Evidence {
         }
     }
 
-    /// Adds what is known of the same breach since; of a notice the first request is enough.
+    /// Adds later evidence of the same breach; a notice shows only its first request.
     pub(super) fn extend(&mut self, more: Self, is_notice: bool) {
         self.offences += more.offences;
         if !more.text.is_empty() {

@@ -1,70 +1,83 @@
-//! Clients that break a rule on purpose are found, with the evidence; those that don't are not. The
-//! rules in their detail are tested under the code.
+//! The compliance report across sockets: what it takes from requests, answers, faults and clocks, whom it
+//! blames for it, and that it shows no key. The rules in their detail are tested by recordings.
 
 use std::time::Duration;
 
-use petstore_mock::{BanPolicy, MockServer, Operation, Plan, Report, Role, Rule};
+use petstore_mock::{
+    BanPolicy, Builder, Effect, Operation, Plan, RetryAfter, Role, Rule, Severity,
+};
 use reqwest::{Client, Method};
 
-use super::support::{MINUTE_ENDS, NOW, at, start, start_with};
+use super::support::{MINUTE_ENDS, Mock, NOW, at, start, start_with};
 
 const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
+const REX_OTHERWISE: &str = r#"{"categoryId": 7, "name": "Rex"}"#;
 
 /// Returns each rule that was broken, and how often.
-fn found(report: &Report) -> Vec<(Rule, u64)> {
-    report.findings().map(|finding| (finding.rule, finding.count)).collect()
+fn found(mock: &Mock) -> Vec<(Rule, u64)> {
+    mock.server.report().findings().map(|finding| (finding.rule, finding.count)).collect()
 }
 
 /// Returns the numbers of the requests that the first finding is about.
-fn concerned(report: &Report) -> Vec<u64> {
+fn concerned(mock: &Mock) -> Vec<u64> {
+    let report = mock.server.report();
     let finding = report.findings().next().expect("there is a finding");
     finding.evidence[0].concerned().collect()
 }
 
-/// A client that says what it is, and does nothing by itself.
+/// A client with a `User-Agent`, which retries nothing.
 fn client() -> Client {
     Client::builder().no_proxy().user_agent("test/1").build().unwrap()
 }
 
 /// Lists pets with a key and returns the status.
-async fn list(client: &Client, server: &MockServer, key: &str) -> u16 {
-    let request = client.get(format!("{}/pets", server.url())).bearer_auth(key);
+async fn list(mock: &Mock, client: &Client, key: &str) -> u16 {
+    let request = client.get(format!("{}/pets", mock.server.url())).bearer_auth(key);
     request.send().await.unwrap().status().as_u16()
+}
+
+/// Adds a pet and returns the status, if there is an answer.
+async fn post(mock: &Mock, client: &Client, body: &'static str) -> Option<u16> {
+    let request = client.post(format!("{}/pets", mock.server.url())).bearer_auth("free-key");
+    let request = request.header("content-type", "application/json").body(body);
+    Some(request.send().await.ok()?.status().as_u16())
+}
+
+/// A mock whose free key may send so many requests a minute.
+async fn with_quota(per_minute: u32) -> Mock {
+    start_with(|builder| builder.key("free-key", Plan::enterprise(per_minute, 1_000))).await
 }
 
 #[tokio::test]
 async fn a_polite_client_is_clean() {
-    let mock = start_with(|builder| builder.key("free-key", Plan::enterprise(2, 1_000))).await;
-    let (client, server) = (client(), &mock.server);
+    let (mock, client) = (with_quota(2).await, client());
     for _ in 0..3 {
         for status in [200, 200] {
-            assert_eq!(list(&client, server, "free-key").await, status);
+            assert_eq!(list(&mock, &client, "free-key").await, status);
         }
         mock.advance(60);
     }
-    let post = client.post(format!("{}/pets", server.url())).bearer_auth("free-key").body("0");
+    let post = client.post(format!("{}/pets", mock.server.url())).bearer_auth("free-key").body("0");
     assert_eq!(post.send().await.unwrap().status(), 415);
-    let report = server.report();
+    let report = mock.server.report();
     report.assert_compliant();
-    assert_eq!((found(&report), report.requests()), (vec![], 7));
+    assert_eq!((found(&mock), report.requests()), (vec![], 7));
     assert_eq!(report.summary_line(), "compliance: nothing found in 7 requests");
 }
 
 #[tokio::test]
-async fn who_sends_while_told_to_wait_is_found() {
-    let mock = start_with(|builder| builder.key("free-key", Plan::enterprise(1, 1_000))).await;
-    let (client, server) = (client(), &mock.server);
-    list(&client, server, "free-key").await;
-    // It is told that nothing is left; then it is told to wait; then it sends nevertheless.
-    for status in [429, 429] {
-        assert_eq!(list(&client, server, "free-key").await, status);
+async fn a_request_sent_while_told_to_wait_is_found() {
+    let (mock, client) = (with_quota(1).await, client());
+    // The first answer says that nothing is left, the second one to wait: the others come too early.
+    for status in [200, 429, 429] {
+        assert_eq!(list(&mock, &client, "free-key").await, status);
     }
     mock.advance(20);
-    list(&client, server, "free-key").await;
+    list(&mock, &client, "free-key").await;
     mock.advance(30);
-    assert_eq!(list(&client, server, "free-key").await, 200);
-    let report = server.report();
-    assert_eq!(found(&report), [(Rule::ToldToWait, 1), (Rule::QuotaIgnored, 1)]);
+    assert_eq!(list(&mock, &client, "free-key").await, 200);
+    assert_eq!(found(&mock), [(Rule::ToldToWait, 1), (Rule::QuotaIgnored, 1)]);
+    let report = mock.server.report();
     let evidence = &report.violations().next().unwrap().evidence[0];
     assert_eq!((evidence.at, evidence.by), (at(NOW), Some(Duration::from_secs(50))));
     let told = "wait until 00:01:00.000 (429, Retry-After: 50, #2)";
@@ -79,113 +92,121 @@ async fn who_sends_while_told_to_wait_is_found() {
 #[tokio::test]
 #[should_panic(expected = "violation [told-to-wait] sent while told to wait, once")]
 async fn an_assertion_fails_with_the_report() {
-    let mock = start_with(|builder| builder.key("free-key", Plan::enterprise(1, 1_000))).await;
+    let mock = with_quota(1).await;
     for _ in 0..3 {
-        list(&client(), &mock.server, "free-key").await;
+        list(&mock, &client(), "free-key").await;
     }
     mock.server.report().assert_compliant();
 }
 
 #[tokio::test]
-async fn who_sends_while_banned_is_found() {
-    let ban = BanPolicy { after: 0, ..BanPolicy::default() };
+async fn a_request_sent_while_banned_is_found() {
     let plan = Plan::enterprise(1, 1_000);
+    let ban = BanPolicy { after: 0, ..BanPolicy::default() };
     let mock = start_with(|builder| builder.key("free-key", plan).ban(ban)).await;
-    let (client, server) = (client(), &mock.server);
+    let client = client();
     for _ in 0..3 {
-        list(&client, server, "free-key").await;
+        list(&mock, &client, "free-key").await;
     }
     mock.advance(100);
-    list(&client, server, "free-key").await;
-    let report = server.report();
-    let finding = report.violations().next().unwrap();
-    assert_eq!((finding.rule, finding.count), (Rule::ToldToWait, 1));
-    assert!(report.to_text().contains("the key is banned"), "{report}");
+    list(&mock, &client, "free-key").await;
+    assert_eq!(found(&mock)[0], (Rule::ToldToWait, 1));
+    let text = mock.server.report().to_text();
+    assert!(text.contains("the key is banned"), "{text}");
 }
 
 #[tokio::test]
-async fn many_at_once_on_a_small_key_are_a_burst() {
-    let mock = start().await;
-    let client = client();
+async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
+    let (mock, client) = (start().await, client());
     let url = format!("{}/pets", mock.server.url());
     let send = || tokio::spawn(client.get(&url).bearer_auth("free-key").send());
-    for request in (0..100).map(|_| send()).collect::<Vec<_>>() {
-        request.await.unwrap().unwrap();
-    }
-    assert!(found(&mock.server.report()).contains(&(Rule::QuotaIgnored, 1)));
-}
-
-#[tokio::test]
-async fn a_probe_and_then_as_many_as_it_allows_are_not() {
-    let mock = start().await;
-    let client = client();
-    let url = format!("{}/pets", mock.server.url());
     for _ in 0..2 {
-        assert_eq!(list(&client, &mock.server, "free-key").await, 200);
-        let send = || tokio::spawn(client.get(&url).bearer_auth("free-key").send());
+        assert_eq!(list(&mock, &client, "free-key").await, 200);
         for request in (0..59).map(|_| send()).collect::<Vec<_>>() {
             assert_eq!(request.await.unwrap().unwrap().status(), 200);
         }
         mock.advance(60);
     }
-    assert_eq!(found(&mock.server.report()), []);
+    assert_eq!(found(&mock), []);
+    for request in (0..100).map(|_| send()).collect::<Vec<_>>() {
+        request.await.unwrap().unwrap();
+    }
+    assert!(found(&mock).contains(&(Rule::QuotaIgnored, 1)));
 }
 
 #[tokio::test]
-async fn who_sends_a_post_again_whose_answer_was_lost_is_found() {
-    let mock = start().await;
-    let (client, server) = (client(), &mock.server);
-    let post = async |body: &'static str| {
-        let request = client.post(format!("{}/pets", server.url())).bearer_auth("free-key");
-        request.header("content-type", "application/json").body(body).send().await
-    };
-    let lost = server.faults().on(Operation::CreatePet).first(1).status(502);
-    assert_eq!(post(REX).await.unwrap().status(), 502);
-    post(r#"{"name": "Tom", "categoryId": 7}"#).await.unwrap();
-    assert_eq!(found(&server.report()), [], "another animal is no repetition");
-    mock.advance(2);
-    post(REX).await.unwrap();
-    let report = server.report();
-    assert_eq!(found(&report), [(Rule::RepeatedPost, 1)]);
-    assert_eq!(concerned(&report), [1, 3]);
-    drop(lost);
+async fn a_post_repeated_after_an_unknown_outcome_is_found_unless_the_client_looked() {
+    for (looks, expected) in [(true, vec![]), (false, vec![(Rule::RepeatedPost, 1)])] {
+        let (mock, client) = (start().await, client());
+        let lost = mock.server.faults().on(Operation::CreatePet).first(1).reset();
+        assert_eq!(post(&mock, &client, REX).await, None);
+        assert_eq!(post(&mock, &client, r#"{"name": "Tom", "categoryId": 7}"#).await, Some(201));
+        assert_eq!(found(&mock), [], "another animal is no repeat");
+        if looks {
+            // The animal that was added is on none of these pages.
+            list(&mock, &client, "free-key").await;
+        }
+        mock.advance(2);
+        assert_eq!(post(&mock, &client, REX_OTHERWISE).await, Some(201));
+        assert_eq!(found(&mock), expected, "{looks}");
+        if !looks {
+            assert_eq!(concerned(&mock), [1, 3]);
+        }
+        drop(lost);
+    }
 }
 
 #[tokio::test]
-async fn who_retries_without_a_pause_is_found_and_who_backs_off_is_not() {
-    let mock = start().await;
-    let (client, server) = (client(), &mock.server);
-    let busy = server.faults().on(Operation::ListPets).status(503);
+async fn retries_are_judged_by_their_waits_on_the_mocks_clock() {
+    let (mock, client) = (start().await, client());
+    let _busy = mock.server.faults().on(Operation::ListPets).status(503);
     for wait in [1, 2, 4, 8, 16] {
-        list(&client, server, "free-key").await;
+        list(&mock, &client, "free-key").await;
         mock.advance(wait);
     }
-    assert_eq!(found(&server.report()), []);
-    // Even waits are no back-off, whatever the machine adds to them.
+    assert_eq!(found(&mock), []);
     for _ in 0..6 {
-        list(&client, server, "pro-key").await;
+        list(&mock, &client, "pro-key").await;
         mock.advance(2);
     }
-    assert_eq!(found(&server.report()), [(Rule::SteadyRetry, 1)]);
-    for _ in 0..4 {
-        list(&client, server, "business-key").await;
+    assert_eq!(found(&mock), [(Rule::SteadyRetry, 1)]);
+    for wait in [10, 60, 25, 48, 12, 33, 57, 19, 41] {
+        list(&mock, &client, "business-key").await;
+        mock.server.clock().advance(Duration::from_millis(wait));
     }
-    let report = server.report();
-    assert_eq!(found(&report), [(Rule::BackOff, 1), (Rule::SteadyRetry, 1)]);
-    assert_eq!(concerned(&report), [12, 13, 14, 15]);
-    drop(busy);
+    assert_eq!(found(&mock), [(Rule::BackOff, 1), (Rule::SteadyRetry, 1)]);
+    assert_eq!(concerned(&mock)[..4], [12, 13, 14, 15]);
 }
 
 #[tokio::test]
-async fn who_repeats_its_mistake_is_found() {
-    let mock = start().await;
-    for _ in 0..7 {
-        let request = mock.request(Method::POST, "/v1/pets").header("user-agent", "test/1");
-        request.bearer_auth("free-key").body("no pet").send().await.unwrap();
+async fn the_retry_after_of_a_fault_is_a_wait_that_was_told() {
+    let (mock, client) = (start().await, client());
+    let busy = [Effect::status(503), Effect::retry_after(RetryAfter::Seconds(1))];
+    let _busy = mock.server.faults().on(Operation::ListPets).apply(Effect::all(busy));
+    for _ in 0..5 {
+        assert_eq!(list(&mock, &client, "free-key").await, 503);
+        mock.advance(1);
     }
-    let report = mock.server.report();
-    assert_eq!(found(&report), [(Rule::RepeatedError, 1)]);
-    assert_eq!(concerned(&report), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(found(&mock), []);
+    for _ in 0..2 {
+        list(&mock, &client, "free-key").await;
+    }
+    assert_eq!(found(&mock), [(Rule::RetryAfter, 1)]);
+}
+
+#[tokio::test]
+async fn bodies_that_the_service_did_not_read_are_compared() {
+    let mock = start().await;
+    for names in [["Ada", "Bob", "Cleo", "Dora", "Emil", "Fred"], ["Ada"; 6]] {
+        assert_eq!(found(&mock), [], "different bodies are different requests");
+        for name in names {
+            let request = mock.request(Method::POST, "/v1/pets").bearer_auth("free-key");
+            let request = request.header("content-type", "text/plain").header("user-agent", "a/1");
+            assert_eq!(request.body(name).send().await.unwrap().status(), 415);
+        }
+    }
+    assert_eq!(found(&mock), [(Rule::RepeatedError, 1)]);
+    assert_eq!(concerned(&mock), [7, 8, 9, 10, 11, 12]);
 }
 
 #[tokio::test]
@@ -205,53 +226,124 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
     }
     get("/v1/pets").basic_auth("me", Some(secret)).send().await.unwrap();
     get("/v1/pets?status=available").bearer_auth(secret).send().await.unwrap();
+    assert_eq!(found(&mock), [(Rule::KeyInUrl, 4), (Rule::KeyScheme, 1), (Rule::Deprecated, 1)]);
     let report = mock.server.report();
-    let scheme = [(Rule::KeyScheme, 1), (Rule::Deprecated, 1)];
-    assert_eq!(found(&report), [vec![(Rule::KeyInUrl, 4)], scheme.to_vec()].concat());
-    let forms = [
+    assert!(!format!("{report:?}").contains("0123456789"));
+    for form in [
         report.to_text(),
         report.to_json(),
         report.to_junit(),
         report.to_markdown(),
         report.summary_line(),
-    ];
-    assert!(!format!("{report:?}").contains("0123456789"));
-    for form in forms {
+    ] {
         assert!(form.contains("key-in-url") && !form.contains("0123456789"), "{form}");
         assert!(!form.contains("whatever"), "{form}");
     }
 }
 
 #[tokio::test]
-async fn what_could_be_better_is_noted_and_breaks_nothing() {
+async fn a_notice_counts_once_a_client_and_breaks_nothing() {
     let mock = start().await;
     for _ in 0..10 {
         let client = Client::builder().no_proxy().build().unwrap();
         let url = format!("{}/pets/1", mock.server.url());
         client.get(url).bearer_auth("free-key").send().await.unwrap();
     }
+    let expected = [(Rule::Deprecated, 1), (Rule::KeepAlive, 1), (Rule::UserAgent, 1)];
+    assert_eq!(found(&mock), expected);
     let report = mock.server.report();
-    assert_eq!(
-        found(&report),
-        [(Rule::Deprecated, 1), (Rule::KeepAlive, 1), (Rule::UserAgent, 1)],
-        "a notice counts once a client"
-    );
     let evidence = &report.notices().next().unwrap().evidence[0];
     assert_eq!((&*evidence.text, evidence.offences), ("1799 days are left", 10));
     report.assert_compliant();
 }
 
 #[tokio::test]
-async fn the_report_remembers_what_the_journal_has_forgotten() {
+async fn findings_survive_the_journal_and_a_reset_until_they_are_deleted() {
     let mock = start_with(|builder| builder.journal(0)).await;
     for _ in 0..50 {
         let request = mock.request(Method::GET, "/v1/pets/1?api_key=x");
         request.bearer_auth("free-key").send().await.unwrap();
     }
-    let report = mock.server.report();
     assert!(mock.server.requests(..).is_empty());
+    mock.server.reset().unwrap();
+    let report = mock.server.report();
     let finding = report.violations().next().unwrap();
     assert_eq!((finding.rule, finding.count), (Rule::KeyInUrl, 1), "once a parameter");
     assert_eq!(finding.evidence[0].offences, 50);
     assert!(finding.evidence[0].requests.len() < 20);
+    assert_eq!(mock.request(Method::DELETE, "/_mock/report").send().await.unwrap().status(), 204);
+    assert!(mock.server.report().is_compliant());
+}
+
+#[tokio::test]
+async fn a_boundary_ends_what_can_be_held_against_a_client() {
+    let (mock, client) = (start().await, client());
+    let outage = mock.server.faults().on(Operation::ListPets).status(503);
+    for _ in 0..3 {
+        for _ in 0..3 {
+            list(&mock, &client, "free-key").await;
+        }
+        mock.server.reset().unwrap();
+        mock.server.faults().on(Operation::ListPets).status(503).detach();
+    }
+    assert_eq!(found(&mock), []);
+    for _ in 0..4 {
+        list(&mock, &client, "free-key").await;
+    }
+    assert_eq!(found(&mock), [(Rule::BackOff, 1)]);
+    outage.detach();
+}
+
+#[tokio::test]
+async fn a_finding_belongs_to_the_scope_of_its_requests() {
+    let mock = start().await;
+    let leak = |key: &str| {
+        let request = mock.request(Method::GET, &format!("/v1/pets?api_key={key}"));
+        request.header("user-agent", "test/1").bearer_auth(key)
+    };
+    leak("free-key").send().await.unwrap();
+    let key = mock.server.key(Plan::Free);
+    leak(&key).send().await.unwrap();
+    let scope = mock.server.scope("tests::outer");
+    leak(&key).send().await.unwrap();
+    leak(&key).header("x-mock-scope", "tests::inner").send().await.unwrap();
+    drop(scope);
+    let report = mock.server.report();
+    let expected = ["default", "#5", "tests::outer", "tests::inner"];
+    assert_eq!(report.violations().map(|it| &*it.scope).collect::<Vec<_>>(), expected);
+    assert_eq!(report.scopes().map(|(scope, _)| scope).collect::<Vec<_>>(), expected);
+    assert!(!report.to_json().contains(key.as_str()));
+}
+
+#[tokio::test]
+async fn a_rule_has_the_severity_that_is_set() {
+    let mock = start_with(|builder| {
+        builder
+            .rule(Rule::KeyInUrl, None)
+            .rule(Rule::UserAgent, Severity::Violation)
+            .rule(Rule::Deprecated, Severity::Warning)
+    })
+    .await;
+    mock.get("/v1/pets/1?api_key=x").await;
+    let report = mock.server.report();
+    let found = report.findings().map(|finding| (finding.rule, finding.severity));
+    let expected = [(Rule::UserAgent, Severity::Violation), (Rule::Deprecated, Severity::Warning)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert!(!report.to_junit().contains("key-in-url"));
+}
+
+#[tokio::test]
+async fn a_named_key_is_shown_by_its_name() {
+    let builder = |it: Builder| {
+        it.named_key("ci-main", "sk-of-the-main-branch", Plan::Free).key("other-key", Plan::Pro)
+    };
+    let mock = start_with(builder).await;
+    mock.get_as("sk-of-the-main-branch", "/v1/pets?api_key=x").await;
+    mock.get_as("other-key", "/v1/pets?api_key=x").await;
+    let report = mock.server.report();
+    let keys: Vec<_> = report.violations().map(|finding| &*finding.client.key).collect();
+    assert_eq!(keys, ["ci-main", "#2"], "in the order in which they were given");
+    let key = mock.server.requests(..)[0].key.as_ref().map(ToString::to_string);
+    assert_eq!(key.as_deref(), Some("#1 ci-main (free)"));
+    assert!(!report.to_json().contains("sk-of"));
 }

@@ -39,6 +39,5 @@ mod socket_faults;
 mod support;
 mod time;
 mod tls;
-mod verdict;
 mod verification;
 mod watching;

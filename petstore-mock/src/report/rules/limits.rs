@@ -1,5 +1,5 @@
-//! `told-to-wait`, `retry-after` and `quota-ignored`: whether a client keeps to the limits that answers
-//! told it.
+//! `told-to-wait`, `retry-after` and `quota-ignored`: whether a client respects the limits in the answers
+//! that it got.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ const MAX_WORKERS: usize = 10;
 /// How many refusals at once are not yet a burst.
 const MAX_REFUSED_AT_ONCE: usize = 5;
 
-/// What one client was told about its limits.
+/// The limits that one client knows from its answers.
 #[derive(Debug, Default)]
 pub(in crate::report) struct KnownLimits {
     /// The answers that told it to wait: a 429 speaks of the key, a 503 of one request.

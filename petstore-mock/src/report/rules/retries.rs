@@ -141,10 +141,12 @@ impl Watched {
             push_bounded(&mut self.successes, request.arrived, MAX_SUCCESSES);
         }
         if !request.has_failed() && request.width == 1 {
-            // Nothing else is in flight: what came before has no part in what follows.
+            // Nothing else is in flight, so the success ends the row.
+            self.row = None;
             self.attempts.clear();
+        } else {
+            push_bounded(&mut self.attempts, request.clone(), MAX_ATTEMPTS);
         }
-        push_bounded(&mut self.attempts, request.clone(), MAX_ATTEMPTS);
     }
 
     /// Withdraws the finding about a client that goes on at the same pace when the outage is over: it
