@@ -302,7 +302,7 @@ pub struct Scope {
 
 impl Scope {
     pub(crate) fn new(app: &Arc<AppState>, name: &str) -> Self {
-        let number = app.journal().open_scope(name);
+        let number = app.journal.open_scope(name);
         Self { number, before: app.snapshot(), app: Arc::clone(app) }
     }
 }
@@ -311,6 +311,6 @@ impl Drop for Scope {
     fn drop(&mut self) {
         // A store that can't be written keeps what it has; there is nobody to tell here.
         let _ = block_on(self.app.restore(&self.before));
-        self.app.journal().close_scope(self.number);
+        self.app.journal.close_scope(self.number);
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr};
 
 use crate::text::{UnknownName, nearest};
 
@@ -23,27 +24,10 @@ pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
 /// assert_eq!(Operation::GetPet.name(), "getPet");
 /// assert_eq!("createPet".parse(), Ok(Operation::CreatePet));
 /// ```
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[strum(
-    serialize_all = "camelCase",
-    parse_err_ty = UnknownName,
-    parse_err_fn = UnknownName::new
-)]
+#[derive(Display, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "camelCase", parse_err_ty = UnknownName, parse_err_fn = UnknownName::new)]
 #[non_exhaustive]
 pub enum Operation {
     /// `GET /pets`.

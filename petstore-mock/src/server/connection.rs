@@ -200,7 +200,7 @@ async fn answer(
     });
     let mut response = server.service.pass(caller, request).await;
     let plan = response.extensions_mut().remove::<SocketPlan>().unwrap_or_default();
-    let clock = || server.service.app().clock().clone();
+    let clock = || server.service.app().clock.clone();
     let closes = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
     {
         let mut state = state.lock();
