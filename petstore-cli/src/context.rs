@@ -1,27 +1,31 @@
 //! What a command works with: a client, its input, and the way out for its results.
 
 use std::fs::File;
-use std::io::{Read, Write as _};
-use std::net::IpAddr;
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+#[cfg(feature = "redis")]
+use petstore_client::rate_limit::RedisStore;
 use petstore_client::rate_limit::{FileStore, LimitStore as _};
 use petstore_client::{Client, RequestOptions, Url};
 
 use crate::env::{Env, Stream};
-use crate::error::{CliError, Kind, os_text};
+use crate::error::{CliError, Kind};
 use crate::explain::Facts;
 use crate::global::GlobalArgs;
 use crate::output::{Output, OutputFormat, OutputOptions, Shape, Stdout};
-use crate::settings::credentials::{self, KeySource};
+use crate::screen::{Color, Screen};
+use crate::settings::credentials;
 use crate::settings::precedence::Settings;
-use crate::settings::{Size, StoreAddress, Text};
-use crate::time::Seconds;
+use crate::settings::{Choice, Size, StoreAddress};
+use crate::time::Clock;
 use crate::trace::Tracer;
 use crate::ui::{Ui, UiOptions};
+
+pub(crate) use crate::explain::{Purpose, READS};
 
 /// The largest input that becomes the body of one request.
 const MAX_BODY: u64 = 16 << 20;
@@ -33,20 +37,8 @@ pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION
 enum AnyStore {
     File(FileStore),
     #[cfg(feature = "redis")]
-    Redis(petstore_client::rate_limit::RedisStore),
+    Redis(RedisStore),
 }
-
-/// How messages speak of a command's request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Purpose {
-    /// What it creates or asks for.
-    pub(crate) noun: &'static str,
-    /// Whether it changes something at the service.
-    pub(crate) changes: bool,
-}
-
-/// A request that only reads.
-pub(crate) const READS: Purpose = Purpose { noun: "request", changes: false };
 
 pub(crate) struct Context {
     pub(crate) ui: Ui,
@@ -56,9 +48,8 @@ pub(crate) struct Context {
     pub(crate) options: OutputOptions,
     /// What is known about the requests, for messages.
     pub(crate) facts: Facts,
-    tree: fn() -> clap::Command,
     stdout: Stdout,
-    deprecated: Arc<AtomicBool>,
+    uses_deprecated: Arc<AtomicBool>,
     /// The client that was made last.
     client: Option<Client>,
     #[cfg(feature = "mock")]
@@ -71,47 +62,78 @@ pub(crate) fn input_name(file: &Path) -> String {
 }
 
 impl Context {
-    pub(crate) fn new(
-        args: GlobalArgs,
-        settings: Settings,
-        mut env: Env,
-        tree: fn() -> clap::Command,
-    ) -> Self {
-        let color = settings.get(|values| &values.color).unwrap_or_default();
-        let options = args.output_options(&settings, &env, color);
-        let ui_options = args.ui_options(&env, color);
-        let clock = ui_options.clock.clone();
-        let stdout = std::mem::replace(&mut env.stdout.writer, Box::new(std::io::sink()));
-        let facts = facts(&settings, clock);
+    pub(crate) fn new(args: GlobalArgs, mut env: Env) -> Self {
+        let profile = args.profile.as_ref();
+        let settings = Settings::resolve(profile, &args.values, &env, !args.wants_mock());
+        let color = settings.get(|values| &values.color);
+        let color = color.map_or(Color::Auto, |Choice(color)| color);
+        let error_format = env.var("PETSTORE_ERROR_FORMAT").and_then(|text| text.parse().ok());
+        let error_format = error_format.map(|Choice(format)| format);
+        let is_terminal = env.stderr.is_terminal;
+        let clock = Clock { now: env.now, zone: is_terminal.then(|| env.time_zone()) };
+        let key = env.var("PETSTORE_API_KEY").unwrap_or_default();
+        let variables = env.vars.iter().filter_map(|(name, value)| {
+            let value = value.to_str().filter(|value| key.is_empty() || !value.contains(key))?;
+            Some((name.clone(), value.to_owned()))
+        });
+        let options = OutputOptions {
+            format: settings.get(|values| &values.output).map(|Choice(format)| format),
+            fields: args.fields.clone(),
+            jq: args.jq.clone(),
+            variables: variables.collect(),
+            screen: Screen::new(&env, color, env.stdout.is_terminal),
+        };
+        let ui_options = UiOptions {
+            format: args.error_format.or(error_format).unwrap_or_default(),
+            quiet: args.quiet > 0,
+            verbose: args.verbose,
+            screen: Screen::new(&env, color, is_terminal),
+            clock: clock.clone(),
+        };
+        let mut take = |stream: fn(&mut Env) -> &mut Stream| {
+            std::mem::replace(&mut stream(&mut env).writer, Box::new(std::io::sink()))
+        };
+        let (stdout, stderr) = (take(|env| &mut env.stdout), take(|env| &mut env.stderr));
         Self {
-            ui: take_ui(&mut env, ui_options),
+            ui: Ui::new(stderr, ui_options),
+            facts: Facts::new(&settings, clock),
             settings,
             env,
             args,
             options,
-            facts,
-            tree,
             stdout: Stdout::new(stdout),
-            deprecated: Arc::default(),
+            uses_deprecated: Arc::default(),
             client: None,
             #[cfg(feature = "mock")]
             mock: None,
         }
     }
 
-    /// Takes other settings over, with what messages say of them.
-    pub(crate) fn replace_settings(&mut self, settings: Settings) {
-        self.facts = facts(&settings, self.facts.clock.clone());
-        self.settings = settings;
-    }
-
     pub(crate) fn now(&self) -> SystemTime {
         (self.env.now)()
     }
 
-    /// Returns all that can be typed.
-    pub(crate) fn tree(&self) -> clap::Command {
-        (self.tree)()
+    /// Ends the program: prints what is left to print, and returns the exit code.
+    pub(crate) async fn end(mut self, result: Result<(), CliError>) -> u8 {
+        let result = result.and_then(|()| self.flush()).and_then(|()| {
+            let is_refused =
+                self.args.deny_deprecated && self.uses_deprecated.load(Ordering::Relaxed);
+            match is_refused {
+                true => Err(CliError::new(Kind::Partial, "a deprecated operation was used")),
+                false => Ok(()),
+            }
+        });
+        self.share_limits().await;
+        let code = match result.map_err(|error| self.facts.explain(error)) {
+            Err(Ok(failure)) => {
+                self.ui.error(&failure);
+                return failure.kind.code();
+            }
+            Err(Err(code)) => code,
+            Ok(()) => 0,
+        };
+        self.ui.finish();
+        code
     }
 
     /// Returns a client for the service that the settings name, or for a mock server.
@@ -125,8 +147,7 @@ impl Context {
         purpose: Purpose,
         options: &RequestOptions,
     ) -> Result<Client, CliError> {
-        self.facts.noun = purpose.noun;
-        self.facts.changes = purpose.changes;
+        self.facts.purpose = purpose;
         if self.args.wants_mock() {
             let (base_url, key) = self.start_mock().await?;
             return self.build_client(&base_url, key, options);
@@ -134,88 +155,64 @@ impl Context {
         self.settings.require_profile()?;
         let base_url = self.settings.base_url()?;
         let credential = credentials::require(&self.settings, &self.env)?;
-        self.set_key_source(&credential.source);
+        (self.facts.key_source, self.facts.key_fix) = (credential.source, credential.fix);
         self.build_client(&base_url, credential.key, options)
-    }
-
-    /// Remembers where the key comes from, for messages.
-    pub(crate) fn set_key_source(&mut self, source: &KeySource) {
-        self.facts.key_source = source.shown(&self.env);
-        self.facts.key_fix = source.fix(&self.settings);
     }
 
     /// Returns a client for a key.
     pub(crate) fn build_client(
         &mut self,
-        base_url: &str,
+        base_url: &Url,
         key: String,
         options: &RequestOptions,
     ) -> Result<Client, CliError> {
+        const MIN_TIMEOUT: Duration = Duration::from_millis(1);
+
         self.ui.hide(&key);
-        self.facts.host = host(base_url);
-        self.require_secure(base_url)?;
+        self.facts.set_host(base_url);
         let retries = self.settings.get(|values| &values.retries).unwrap_or_default();
         let attempts = retries.saturating_add(1);
         let (timeout, max_wait) = (self.facts.timeout, self.facts.max_wait);
         // What changes something is not sent again after a time-out, and may use all of it.
-        let shares = if self.facts.changes { 1 } else { attempts };
+        let shares = if self.facts.purpose.changes { 1 } else { attempts };
         let limits = RequestOptions::new()
             .max_wait(max_wait)
             .max_attempts(attempts)
-            .attempt_timeout((timeout / shares).max(Duration::from_millis(1)))
-            .timeout(timeout.saturating_add(max_wait).max(Duration::from_millis(1)))
+            .attempt_timeout((timeout / shares).max(MIN_TIMEOUT))
+            .timeout(timeout.saturating_add(max_wait).max(MIN_TIMEOUT))
             .max_response_bytes(self.facts.max_response_size.0);
-        let deprecated = Arc::clone(&self.deprecated);
+        let deprecated = Arc::clone(&self.uses_deprecated);
         let tracer = Tracer::new(self.ui.clone(), self.facts.host.clone(), attempts, deprecated);
-        let mut builder = Client::builder(base_url)
+        // `Settings::base_url` has refused what is not secure.
+        let mut builder = Client::builder(base_url.as_str())
             .api_key(key)
             .user_agent(USER_AGENT)
             .options(&limits)
             .options(options)
             .allow_insecure_http(true)
             .on_event(move |event| tracer.event(event));
-        if let Some(Text(path)) = self.settings.get(|values| &values.ca_file)
-            && !self.args.wants_mock()
-        {
-            let authorities = std::fs::read(&path).map_err(|problem| {
-                let source = self.settings.source("ca_file");
-                let problem = os_text(&problem);
-                CliError::new(Kind::Config, format!("cannot read {path}: {problem}{source}"))
-            })?;
-            builder = builder.root_certificates(authorities);
+        if !self.args.wants_mock() {
+            if let Some(path) = self.settings.get(|values| &values.ca_file) {
+                let authorities = std::fs::read(&path).map_err(|problem| {
+                    let action = format!("cannot read {path}{}", self.settings.source("ca_file"));
+                    CliError::io(Kind::Config, action, &problem)
+                })?;
+                builder = builder.root_certificates(authorities);
+            }
+            builder = match self.limits_store()? {
+                Some(AnyStore::File(store)) => builder.shared_limits(store),
+                #[cfg(feature = "redis")]
+                Some(AnyStore::Redis(store)) => builder.shared_limits(store),
+                None => builder,
+            };
         }
-        // Processes of this machine keep within the limits together.
-        builder = match self.limits_store()? {
-            Some(AnyStore::File(store)) => builder.shared_limits(store),
-            #[cfg(feature = "redis")]
-            Some(AnyStore::Redis(store)) => builder.shared_limits(store),
-            None => builder,
-        };
         let client = builder.build()?;
         self.client = Some(client.clone());
         self.ui.start_status_line();
         Ok(client)
     }
 
-    /// Refuses to send a key unencrypted to another machine.
-    fn require_secure(&self, base_url: &str) -> Result<(), CliError> {
-        let allowed = self.settings.get(|values| &values.allow_insecure_http);
-        let Ok(url) = Url::parse(base_url) else { return Ok(()) };
-        let host = url.host_str().unwrap_or_default();
-        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        let is_local = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-        if url.scheme() != "http" || is_local || allowed == Some(true) {
-            return Ok(());
-        }
-        let origin = url.origin().ascii_serialization();
-        Err(CliError::new(Kind::Config, format!("{origin} would send the key unencrypted"))
-            .hint("use https, or accept the risk with `--allow-insecure-http`"))
-    }
-
     fn limits_store(&self) -> Result<Option<AnyStore>, CliError> {
-        if self.args.wants_mock() {
-            return Ok(None);
-        }
         match self.settings.get(|values| &values.limits_store) {
             Some(StoreAddress::File) => {
                 let folder = self.env.dirs.state.as_deref();
@@ -223,11 +220,9 @@ impl Context {
             }
             #[cfg(feature = "redis")]
             Some(StoreAddress::Redis(url)) => {
-                let store = petstore_client::rate_limit::RedisStore::new(&url);
-                let store = store.map_err(|problem| {
+                let store = RedisStore::new(&url).map_err(|problem| {
                     let source = self.settings.source("limits_store");
-                    let problem =
-                        format!("the store of rate limits cannot be used: {problem}{source}");
+                    let problem = format!("the limits store cannot be used: {problem}{source}");
                     CliError::new(Kind::Config, problem)
                         .hint("give an address such as redis://HOST:6379")
                 })?;
@@ -249,7 +244,7 @@ impl Context {
     }
 
     /// Shares with other processes what this one has learned about the rate limits.
-    pub(crate) async fn share_limits(&self) {
+    async fn share_limits(&self) {
         let Some(client) = &self.client else { return };
         // A store that is out of reach is not awaited.
         let shared = client.rate_limits().shared;
@@ -258,13 +253,7 @@ impl Context {
         }
     }
 
-    /// Returns whether a deprecated operation was used.
-    pub(crate) fn was_deprecated(&self) -> bool {
-        self.deprecated.load(Ordering::Relaxed)
-    }
-
-    /// Begins a command's result. What is asked of it is checked here, so this comes before
-    /// anything is sent.
+    /// Begins a command's result. `--jq` is checked here, so this comes before anything is sent.
     pub(crate) fn output(&self, shape: Shape) -> Result<Output, CliError> {
         self.output_with(&self.options, shape)
     }
@@ -278,7 +267,7 @@ impl Context {
         Output::new(self.stdout.clone(), options, shape)
     }
 
-    /// The same, for a command with another format where none is asked for.
+    /// The same, for a command with another format where none was asked for.
     pub(crate) fn output_or(&self, format: OutputFormat, shape: Shape) -> Result<Output, CliError> {
         let mut options = self.options.clone();
         if options.jq.is_none() {
@@ -306,9 +295,8 @@ impl Context {
         Ok(self.stdout.write_all(bytes)?)
     }
 
-    /// Returns standard output, for a part of the program with results of its own.
-    #[cfg(feature = "mock")]
-    pub(crate) fn stdout(&mut self) -> &mut dyn std::io::Write {
+    /// Returns standard output, for a part of the program that writes its own results.
+    pub(crate) fn stdout(&mut self) -> &mut Stdout {
         &mut self.stdout
     }
 
@@ -330,92 +318,44 @@ impl Context {
         max: u64,
     ) -> Result<Vec<u8>, CliError> {
         let name = input_name(file);
-        let failed = |problem: std::io::Error| {
-            let error =
-                CliError::new(Kind::Input, format!("cannot read {name}: {}", os_text(&problem)));
-            match (problem.kind(), self.env.var("PWD")) {
-                (std::io::ErrorKind::NotFound, Some(folder)) => {
-                    let folder = self.env.shown(Path::new(folder));
-                    error.hint(format!("check the path; the current folder is {folder}"))
-                }
-                _ => error,
-            }
-        };
         let mut bytes = Vec::new();
-        if file == Path::new("-") {
+        let read = if file == Path::new("-") {
             if self.env.stdin_is_terminal {
                 self.ui.note_now(&format!("reading {what} from the terminal; end with Ctrl-D"));
             }
-            let stdin = &mut self.env.stdin;
-            let read = stdin.take(max + 1).read_to_end(&mut bytes);
-            read.map_err(|problem| {
-                CliError::new(Kind::Input, format!("cannot read {name}: {}", os_text(&problem)))
-            })?;
+            (&mut self.env.stdin).take(max + 1).read_to_end(&mut bytes)
         } else {
-            let file = File::open(file).map_err(failed)?;
-            file.take(max + 1).read_to_end(&mut bytes).map_err(failed)?;
-        }
+            File::open(file).and_then(|file| file.take(max + 1).read_to_end(&mut bytes))
+        };
+        read.map_err(|problem| {
+            let folder = self.env.var("PWD").filter(|_| problem.kind() == ErrorKind::NotFound);
+            let folder = folder.map(|folder| self.env.shown(Path::new(folder)));
+            let hint =
+                folder.map(|folder| format!("check the path; the current folder is {folder}"));
+            CliError::io(Kind::Input, format!("cannot read {name}"), &problem).hint_if(hint)
+        })?;
         if bytes.len() as u64 > max {
-            let problem = format!(
-                "{name} is larger than {}",
-                Size(usize::try_from(max).unwrap_or(usize::MAX))
-            );
-            return Err(CliError::new(Kind::Input, problem));
+            let size = Size(usize::try_from(max).unwrap_or(usize::MAX));
+            return Err(CliError::new(Kind::Input, format!("{name} is larger than {size}")));
         }
         Ok(bytes)
     }
 
     #[cfg(feature = "mock")]
-    async fn start_mock(&mut self) -> Result<(String, String), CliError> {
+    async fn start_mock(&mut self) -> Result<(Url, String), CliError> {
         const KEY: &str = "mock-key";
 
-        let server = petstore_mock::MockServer::builder()
-            .key(KEY, petstore_mock::Plan::Business)
-            .start()
-            .await
-            .map_err(CliError::internal)?;
-        let base_url = server.url().to_owned();
+        let builder = petstore_mock::MockServer::builder();
+        let builder = builder.key(KEY, petstore_mock::Plan::Business);
+        let server = builder.start().await.map_err(CliError::internal)?;
+        let base_url = Url::parse(server.url()).map_err(CliError::internal)?;
         self.mock = Some(server);
         Ok((base_url, KEY.to_owned()))
     }
 
     #[cfg(not(feature = "mock"))]
     #[expect(clippy::unused_async, reason = "the same signature with and without the mock")]
-    async fn start_mock(&mut self) -> Result<(String, String), CliError> {
+    async fn start_mock(&mut self) -> Result<(Url, String), CliError> {
         Err(CliError::internal("this program was built without the mock server"))
     }
-}
-
-/// Takes standard error out of an environment.
-pub(crate) fn take_ui(env: &mut Env, options: UiOptions) -> Ui {
-    let writer = std::mem::replace(&mut env.stderr.writer, Box::new(std::io::sink()));
-    Ui::new(Stream { writer, is_terminal: env.stderr.is_terminal }, options)
-}
-
-fn facts(settings: &Settings, clock: crate::time::Clock) -> Facts {
-    let length = |seconds: Option<Seconds>| seconds.map(Seconds::length).unwrap_or_default();
-    Facts {
-        clock,
-        host: settings.base_url().map(|url| host(&url)).unwrap_or_default(),
-        base_url_source: settings.source("base_url"),
-        key_source: String::new(),
-        key_fix: String::new(),
-        timeout: length(settings.get(|values| &values.timeout)),
-        max_wait: length(settings.get(|values| &values.max_wait)),
-        max_response_size: settings
-            .get(|values| &values.max_response_size)
-            .unwrap_or(Size(10 << 20)),
-        noun: READS.noun,
-        changes: READS.changes,
-    }
-}
-
-/// Returns host and port of a URL.
-fn host(base_url: &str) -> String {
-    let url = Url::parse(base_url).ok();
-    let authority = url.as_ref().and_then(|url| {
-        let host = url.host_str()?;
-        Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
-    });
-    authority.unwrap_or_else(|| base_url.to_owned())
 }

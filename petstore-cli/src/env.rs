@@ -57,6 +57,15 @@ impl Signal {
     }
 }
 
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Interrupt => "interrupted",
+            Self::Terminate => "terminated",
+        })
+    }
+}
+
 /// Each signal, as it comes.
 pub type Signals = Pin<Box<dyn Events<Item = Signal> + Send>>;
 
@@ -138,11 +147,6 @@ impl Env {
         let named =
             self.var("TZ").map(|name| TimeZone::get(name).or_else(|_| TimeZone::posix(name)));
         named.and_then(Result::ok).unwrap_or_else(TimeZone::system)
-    }
-
-    /// Returns whether a variable holds something that is not Unicode.
-    pub(crate) fn is_garbled(&self, name: &str) -> bool {
-        self.vars.get(name).is_some_and(|value| value.to_str().is_none())
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 
-use clap::ValueEnum;
 use petstore_client::Error as ClientError;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -58,7 +57,7 @@ pub(crate) enum CliError {
     Failure(Box<Failure>),
     /// What a request ended with; it is put into words when it is printed.
     Client(Box<ClientError>),
-    /// An end that needs no message: the reader of the result went away, or the message was printed.
+    /// No message is needed: the reader of the result went away, or the message was printed.
     Silent(u8),
 }
 
@@ -79,6 +78,10 @@ impl Failure {
         let message = message.into();
         Self { kind, message, list: Vec::new(), hint: None, fields: Map::new() }
     }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
 }
 
 impl CliError {
@@ -90,14 +93,23 @@ impl CliError {
         Self::new(Kind::Usage, message)
     }
 
+    /// Says what could not be done with a file, and what the system says of it.
+    pub(crate) fn io(kind: Kind, action: impl fmt::Display, problem: &io::Error) -> Self {
+        Self::new(kind, format!("{action}: {}", os_text(problem)))
+    }
+
     pub(crate) fn internal(problem: impl fmt::Display) -> Self {
         Self::new(Kind::Internal, format!("internal error: {problem}"))
             .hint("please report it with the output of `petstore --version`")
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.hint_if(Some(hint.into()))
+    }
+
+    pub(crate) fn hint_if(mut self, hint: Option<String>) -> Self {
         if let Self::Failure(failure) = &mut self {
-            failure.hint = Some(hint.into());
+            failure.hint = hint;
         }
         self
     }
@@ -122,7 +134,7 @@ impl From<io::Error> for CliError {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::Silent(0);
         }
-        Self::new(Kind::Internal, format!("cannot write the result: {}", os_text(&error)))
+        Self::io(Kind::Internal, "cannot write the result", &error)
     }
 }
 
@@ -142,7 +154,7 @@ pub(crate) fn os_text(error: &io::Error) -> String {
 }
 
 /// What is wrong with a value, as it follows the value: `is not a time`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Invalid {
     pub(crate) problem: String,
     pub(crate) hint: Option<String>,
@@ -158,22 +170,16 @@ impl Invalid {
         self
     }
 
-    /// Reads one of several names.
-    pub(crate) fn unless_one_of<T: ValueEnum>(text: &str) -> Result<T, Self> {
-        T::from_str(text, false).map_err(|_| {
-            let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-            let names: Vec<_> = values.map(|value| value.get_name().to_owned()).collect();
-            Self::new(format!("is not {}", either(&names)))
-        })
+    /// Puts the name of what is wrong before the problem.
+    pub(crate) fn named(self, name: impl fmt::Display) -> Self {
+        let space = if self.problem.starts_with(':') { "" } else { " " };
+        Self { problem: format!("{name}{space}{}", self.problem), ..self }
     }
 
-    /// Returns the error of a value that was named by something else than a flag.
-    pub(crate) fn of(self, kind: Kind, value: impl fmt::Display) -> CliError {
-        let error = CliError::new(kind, format!("{value} {}", self.problem));
-        match self.hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
+    /// Returns the error of a value that did not come from a flag.
+    pub(crate) fn of(self, kind: Kind, name: impl fmt::Display) -> CliError {
+        let Self { problem, hint } = self.named(name);
+        CliError::new(kind, problem).hint_if(hint)
     }
 }
 

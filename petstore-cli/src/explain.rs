@@ -1,24 +1,38 @@
 //! Puts the errors of requests into the words of the command line: what is wrong, and one thing to
-//! do about it with the options, variables and settings that there are here.
+//! do about it with the options, variables and settings of the program.
 
 use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
 use http::header::LOCATION;
-use petstore_client::rate_limit::{BlockReason, Blocked, Quota};
-use petstore_client::{Error as ClientError, ErrorKind, TimeoutKind};
-use serde_json::{Map, Value};
+use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
+use petstore_client::{Error as ClientError, ErrorKind, TimeoutKind, Url};
+use serde_json::{Map, Value, json};
 
+use crate::env::Signal;
 use crate::error::{CliError, Failure, Kind, os_text};
 use crate::escape;
-use crate::settings::Size;
-use crate::time::{self, Clock, Seconds};
+use crate::settings::precedence::Settings;
+use crate::settings::{Seconds, Size};
+use crate::time::{self, Clock};
 
 /// The longest part of the service's own words that is shown.
 const MAX_MESSAGE: usize = 300;
 /// The client's limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How messages speak of a command's request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Purpose {
+    /// What it creates or asks for: `pet`, or `request`.
+    pub(crate) noun: &'static str,
+    /// Whether it changes something at the service.
+    pub(crate) changes: bool,
+}
+
+/// A request that only reads.
+pub(crate) const READS: Purpose = Purpose { noun: "request", changes: false };
 
 /// What is known about the requests of a command.
 #[derive(Debug, Clone)]
@@ -27,20 +41,40 @@ pub(crate) struct Facts {
     /// Host and port of the service.
     pub(crate) host: String,
     /// Where the base URL comes from, in brackets.
-    pub(crate) base_url_source: String,
-    /// Where the key comes from, and what to do where it is refused.
+    base_url_source: String,
+    /// Where the key comes from.
     pub(crate) key_source: String,
+    /// What to do where the service refuses the key.
     pub(crate) key_fix: String,
     pub(crate) timeout: Duration,
     pub(crate) max_wait: Duration,
     pub(crate) max_response_size: Size,
-    /// What a request that changes something makes: `pet`, or `request`.
-    pub(crate) noun: &'static str,
-    pub(crate) changes: bool,
+    pub(crate) purpose: Purpose,
 }
 
 impl Facts {
-    /// Returns an error in words; `None` where the command needs none.
+    pub(crate) fn new(settings: &Settings, clock: Clock) -> Self {
+        let length = |seconds: Option<Seconds>| seconds.map(Seconds::length).unwrap_or_default();
+        let max_size = settings.get(|values| &values.max_response_size);
+        Self {
+            clock,
+            host: String::new(),
+            base_url_source: settings.source("base_url"),
+            key_source: String::new(),
+            key_fix: String::new(),
+            timeout: length(settings.get(|values| &values.timeout)),
+            max_wait: length(settings.get(|values| &values.max_wait)),
+            max_response_size: max_size.unwrap_or(Size(usize::MAX)),
+            purpose: READS,
+        }
+    }
+
+    pub(crate) fn set_host(&mut self, base_url: &Url) {
+        let host = base_url.host_str().unwrap_or_default();
+        self.host = base_url.port().map_or(host.to_owned(), |port| format!("{host}:{port}"));
+    }
+
+    /// Returns an error in words, or the exit code of one that needs none.
     pub(crate) fn explain(&self, error: CliError) -> Result<Failure, u8> {
         match error {
             CliError::Failure(failure) => Ok(*failure),
@@ -51,9 +85,7 @@ impl Facts {
 
     /// Returns an error of a request in words.
     pub(crate) fn client(&self, error: &ClientError) -> Failure {
-        let mut failure = self.words(error);
-        failure.fields = fields(error);
-        failure
+        Failure { fields: fields(error), ..self.words(error) }
     }
 
     fn words(&self, error: &ClientError) -> Failure {
@@ -61,176 +93,149 @@ impl Facts {
             return self.blocked(blocked);
         }
         let (host, source) = (&self.host, &self.base_url_source);
-        let (kind, message, hint) = match error.kind() {
+        match error.kind() {
             ErrorKind::Unauthorized => {
-                let from = match self.key_source.starts_with("PETSTORE") {
-                    true => format!("; from {}", self.key_source),
-                    false => String::new(),
-                };
-                let message =
-                    format!("the service refused the key ({}{from})", status_and_code(error));
-                (Kind::Key, message, self.key_fix.clone())
+                let is_variable = self.key_source.starts_with("PETSTORE");
+                let from =
+                    if is_variable { format!("; from {}", self.key_source) } else { String::new() };
+                let code = status_and_code(error);
+                Failure::new(Kind::Key, format!("the service refused the key ({code}{from})"))
+                    .hint(&*self.key_fix)
             }
             ErrorKind::Tls => {
                 let (problem, hint) = tls_problem(error, source);
-                (Kind::Tls, format!("{host}: {problem}"), hint)
+                Failure::new(Kind::Tls, format!("{host}: {problem}")).hint(hint)
             }
             ErrorKind::Connect => self.no_connection(error),
             ErrorKind::Timeout if error.timeout() == Some(TimeoutKind::Connect) => {
                 let limit = time::duration(CONNECT_TIMEOUT.min(self.timeout));
                 let message = format!("cannot connect to {host} within {limit}");
-                (Kind::Timeout, message, "check the network and the firewall".to_owned())
+                Failure::new(Kind::Timeout, message).hint("check the network and the firewall")
             }
             ErrorKind::Timeout => {
-                let message =
-                    format!("no response from {host} within {}", time::duration(self.timeout));
-                match self.may_have_changed(error) {
-                    Some((made, look)) => (Kind::Timeout, format!("{message}; {made}"), look),
-                    None => {
-                        let seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
-                        let more = Seconds(seconds.saturating_mul(4));
-                        (Kind::Timeout, message, format!("`--timeout {more}` waits longer"))
-                    }
-                }
+                let limit = time::duration(self.timeout);
+                let seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
+                let longer = Seconds(seconds.saturating_mul(4));
+                let message = format!("no response from {host} within {limit}");
+                let failure = Failure::new(Kind::Timeout, message);
+                self.or_lost(error, failure.hint(format!("`--timeout {longer}` waits longer")))
             }
-            ErrorKind::Interrupted => match self.may_have_changed(error) {
-                Some((made, look)) => {
-                    (Kind::Network, format!("connection lost before the response; {made}"), look)
-                }
-                None => {
-                    let message = format!("{host} closed the connection before the response");
-                    let hint = format!("check that the base URL is the service's{source}");
-                    (Kind::Network, message, hint)
-                }
-            },
+            ErrorKind::Interrupted => {
+                let message = format!("{host} closed the connection before the response");
+                let hint = format!("check that the base URL is the service's{source}");
+                self.or_lost(error, Failure::new(Kind::Network, message).hint(hint))
+            }
             ErrorKind::BodyTooLarge => {
-                let Size(limit) = self.max_response_size;
-                let more = Size(limit.saturating_mul(8).next_multiple_of(1 << 10));
-                let message = format!("the response is larger than {}", self.max_response_size);
-                (Kind::TooLarge, message, format!("`--max-response-size {more}` accepts it"))
+                let limit = self.max_response_size;
+                let larger = Size(limit.0.saturating_mul(8).next_multiple_of(1 << 10));
+                let message = format!("the response is larger than {limit}");
+                Failure::new(Kind::TooLarge, message)
+                    .hint(format!("`--max-response-size {larger}` accepts it"))
             }
-            ErrorKind::Decode => return self.undecodable(error),
-            ErrorKind::Config | ErrorKind::Credentials => return other(Kind::Config, error),
-            ErrorKind::InvalidRequest => return other(Kind::Usage, error),
-            ErrorKind::Paging => return other(Kind::Service, error),
-            _ if error.status().is_some() => return self.refused(error),
-            _ => return other(Kind::Internal, error),
-        };
-        Failure { hint: Some(hint).filter(|hint| !hint.is_empty()), ..Failure::new(kind, message) }
+            ErrorKind::Decode => self.undecodable(error),
+            ErrorKind::Config | ErrorKind::Credentials => other(Kind::Config, error),
+            ErrorKind::InvalidRequest => other(Kind::Usage, error),
+            ErrorKind::Paging => other(Kind::Service, error),
+            _ if error.status().is_some() => self.refused(error),
+            _ => other(Kind::Internal, error),
+        }
     }
 
-    fn no_connection(&self, error: &ClientError) -> (Kind, String, String) {
+    fn no_connection(&self, error: &ClientError) -> Failure {
         let (host, correct) = (&self.host, format!("correct the base URL{}", self.base_url_source));
         // The system numbers its errors of connections, and not those of the names of hosts.
         let problem = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).last();
-        match problem {
-            Some(problem) if problem.raw_os_error().is_none() => {
-                let name = host.rsplit_once(':').map_or(&**host, |(name, _)| name);
-                (Kind::Network, format!("no host `{name}`"), correct)
-            }
-            problem => {
-                let problem = problem.map(|problem| format!(": {}", os_text(problem)));
-                let message = format!("cannot connect to {host}{}", problem.unwrap_or_default());
-                (Kind::Network, message, format!("start the service, or {correct}"))
-            }
+        if problem.is_some_and(|problem| problem.raw_os_error().is_none()) {
+            let name = host.rsplit_once(':').map_or(&**host, |(name, _)| name);
+            return Failure::new(Kind::Network, format!("no host `{name}`")).hint(correct);
         }
+        let problem = problem.map(|problem| format!(": {}", os_text(problem)));
+        let message = format!("cannot connect to {host}{}", problem.unwrap_or_default());
+        Failure::new(Kind::Network, message).hint(format!("start the service, or {correct}"))
     }
 
-    /// Says what a request may have done although no response came, and where to look.
-    fn may_have_changed(&self, error: &ClientError) -> Option<(&'static str, String)> {
-        if !self.changes || !error.may_have_been_processed() {
-            return None;
-        }
-        Some(match self.noun {
-            "pet" => (
-                "the pet may have been created",
-                "look in `petstore pets list --all` before you try again".to_owned(),
-            ),
-            _ => {
-                let look = "find out what became of it before you try again".to_owned();
-                ("the request may have been carried out", look)
+    /// Adds what the request may have done although its response is lost, and where to look.
+    fn or_lost(&self, error: &ClientError, failure: Failure) -> Failure {
+        let (done, look) = match self.purpose {
+            Purpose { changes: false, .. } => return failure,
+            _ if !error.may_have_been_processed() => return failure,
+            Purpose { noun: "pet", .. } => {
+                ("the pet may have been created", "look in `petstore pets list --all`")
             }
-        })
+            _ => ("the request may have been carried out", "find out what became of it"),
+        };
+        let message = format!("{}; {done}", failure.message);
+        Failure { message, ..failure }.hint(format!("{look} before you try again"))
     }
 
     /// A quota that is used up, or a ban.
-    pub(crate) fn blocked(&self, blocked: &Blocked) -> Failure {
+    fn blocked(&self, blocked: &Blocked) -> Failure {
         let Blocked { reason, until, remaining, .. } = blocked;
         let longer = wait_option(*remaining);
-        let waits = *remaining <= self.max_wait;
-        let (kind, message, hint) = match reason {
+        let failure = match reason {
             BlockReason::Ban => {
                 let (length, end) = (time::duration(*remaining), self.clock.instant(*until));
                 let message = format!("the service banned this key for {length} (until {end})");
-                (Kind::Banned, message, format!("`--max-wait {longer}` waits for it"))
+                Failure::new(Kind::Banned, message)
             }
             reason => {
                 let until = self.clock.until(*until, *remaining);
                 let message = format!("{}, resets {until}", exhausted(*reason));
-                let hint = match remaining.as_secs() < 3_600 {
-                    true => format!("`--max-wait {longer}` waits for it"),
-                    false => format!("run the command again then, or add `--max-wait {longer}`"),
-                };
-                (Kind::RateLimited, message, hint)
+                Failure::new(Kind::RateLimited, message)
             }
         };
-        Failure { hint: (!waits).then_some(hint), ..Failure::new(kind, message) }
+        if *remaining <= self.max_wait {
+            return failure;
+        }
+        match remaining.as_secs() < 3_600 {
+            true => failure.hint(format!("`--max-wait {longer}` waits for it")),
+            false => {
+                failure.hint(format!("run the command again then, or add `--max-wait {longer}`"))
+            }
+        }
     }
 
-    /// A response with a status that is no success.
+    /// A response whose status says that the request was not carried out.
     fn refused(&self, error: &ClientError) -> Failure {
-        let status = error.status().map_or(0, |status| status.as_u16());
         let code = status_and_code(error);
         let said = said(error);
-        let (kind, message, hint) = match status {
+        match error.status().map_or(0, |status| status.as_u16()) {
             300..=399 => {
                 let target = error.headers().and_then(|headers| headers.get(LOCATION));
-                let target = target
-                    .map(|to| escape::line(&String::from_utf8_lossy(to.as_bytes())).into_owned());
-                let target = target.unwrap_or_else(|| "another address".to_owned());
-                let hint = "if you trust it, set it as the base URL".to_owned();
-                (
-                    Kind::Refused,
-                    format!("the service redirects to {target}; not followed"),
-                    Some(hint),
-                )
+                let target = target.map(|to| String::from_utf8_lossy(to.as_bytes()));
+                let target = target.as_deref().map_or("another address".into(), escape::line);
+                let message = format!("the service redirects to {target}; not followed");
+                Failure::new(Kind::Refused, message).hint("if you trust it, set it as the base URL")
             }
-            404 if error.code() == Some("route_not_found") || error.code().is_none() => {
-                let hint = "check the path; the base URL must end with the version: /v1".to_owned();
-                (Kind::NotFound, format!("no such path ({code}){said}"), Some(hint))
+            404 if error.code().is_none_or(|code| code == "route_not_found") => {
+                Failure::new(Kind::NotFound, format!("no such path ({code}){said}"))
+                    .hint("check the path; the base URL must end with the version: /v1")
             }
-            404 => (Kind::NotFound, format!("not found ({code}){said}"), None),
+            404 => Failure::new(Kind::NotFound, format!("not found ({code}){said}")),
             410 => {
-                (Kind::NotFound, format!("the service has removed this operation ({code})"), None)
+                let message = format!("the service has removed this operation ({code})");
+                Failure::new(Kind::NotFound, message)
             }
-            429 => {
-                (Kind::RateLimited, format!("the service refused the request ({code}){said}"), None)
-            }
-            400..=499 => (
-                Kind::Refused,
-                format!("the service refused the {} ({code}){said}", self.noun),
-                None,
-            ),
-            _ if self.may_have_changed(error).is_some() => {
-                let (made, look) = self.may_have_changed(error).unwrap_or_default();
-                (Kind::Service, format!("the service failed ({code}){said}; {made}"), Some(look))
+            status @ 400..=499 => {
+                let kind = if status == 429 { Kind::RateLimited } else { Kind::Refused };
+                let noun = self.purpose.noun;
+                Failure::new(kind, format!("the service refused the {noun} ({code}){said}"))
             }
             _ => {
                 let attempts = match error.attempts() {
                     0 | 1 => String::new(),
                     attempts => format!(" in {attempts} attempts"),
                 };
-                let hint = "try again in a few minutes".to_owned();
-                (Kind::Service, format!("the service failed ({code}){attempts}{said}"), Some(hint))
+                let message = format!("the service failed ({code}){attempts}{said}");
+                let failure = Failure::new(Kind::Service, message);
+                self.or_lost(error, failure.hint("try again in a few minutes"))
             }
-        };
-        Failure { hint, ..Failure::new(kind, message) }
+        }
     }
 
     fn undecodable(&self, error: &ClientError) -> Failure {
         let body = error.body().map(|body| String::from_utf8_lossy(body)).unwrap_or_default();
         let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&body).is_ok();
-        let hint = format!("check that the base URL is the service's{}", self.base_url_source);
         let message = match error.decode_path() {
             Some(path) if is_json && path != "." => {
                 format!("the response makes no sense at `{}`", escape::line(path))
@@ -241,8 +246,19 @@ impl Facts {
                 format!("the response is {what}: it begins with `{}`", escape::line(&start))
             }
         };
-        Failure { hint: Some(hint), ..Failure::new(Kind::Decode, message) }
+        let source = &self.base_url_source;
+        Failure::new(Kind::Decode, message)
+            .hint(format!("check that the base URL is the service's{source}"))
     }
+}
+
+/// Returns the error of a command that a signal ended.
+pub(crate) fn stopped(signal: Signal, after: &str) -> CliError {
+    let kind = match signal {
+        Signal::Interrupt => Kind::Interrupted,
+        Signal::Terminate => Kind::Terminated,
+    };
+    CliError::new(kind, format!("{signal}{after}"))
 }
 
 /// Returns what is used up: `minute quota used up`.
@@ -255,6 +271,16 @@ pub(crate) fn exhausted(reason: BlockReason) -> &'static str {
     }
 }
 
+/// Returns what is left of a quota: `56 of 60 left this minute`.
+pub(crate) fn quota_left(window: &QuotaWindow) -> String {
+    let period = match window.quota {
+        Quota::Minute => " this minute",
+        Quota::Day => " today",
+        _ => "",
+    };
+    format!("{} of {} left{period}", time::count(window.remaining), time::count(window.limit))
+}
+
 /// Returns the value of `--max-wait` that waits for so long.
 pub(crate) fn wait_option(wait: Duration) -> String {
     match time::seconds(wait) {
@@ -264,10 +290,10 @@ pub(crate) fn wait_option(wait: Duration) -> String {
 }
 
 fn status_and_code(error: &ClientError) -> String {
-    let status = error.status().map_or(0, |status| status.as_u16());
-    match error.code() {
-        Some(code) => format!("{status} {}", escape::line(code)),
-        None => error.status().map_or_else(String::new, |status| status.to_string()),
+    match (error.status(), error.code()) {
+        (Some(status), Some(code)) => format!("{} {}", status.as_u16(), escape::line(code)),
+        (Some(status), None) => status.to_string(),
+        (None, _) => String::new(),
     }
 }
 
@@ -292,26 +318,25 @@ fn other(kind: Kind, error: &ClientError) -> Failure {
     Failure::new(kind, text)
 }
 
+/// Returns what is wrong with a secure connection, and what to do.
 fn tls_problem(error: &ClientError, source: &str) -> (String, String) {
-    let root = causes(error).last().map(ToString::to_string).unwrap_or_default();
     let trust = "`--ca-file FILE` trusts an authority".to_owned();
     #[cfg(feature = "rustls")]
     {
-        use rustls::{CertificateError, Error as TlsError};
+        use rustls::{CertificateError as Bad, Error as TlsError};
 
-        let inner = causes(error).filter_map(|cause| {
-            let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            let wrapped = wrapped.and_then(|inner| inner.downcast_ref::<TlsError>());
-            wrapped.or_else(|| cause.downcast_ref::<TlsError>())
-        });
-        let correct = format!("correct the base URL{source}");
+        let inner = causes(error)
+            .filter_map(|cause| cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref());
         match inner.last() {
-            Some(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            Some(TlsError::InvalidCertificate(Bad::UnknownIssuer)) => {
                 return ("certificate from an unknown authority".to_owned(), trust);
             }
             Some(TlsError::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => return ("the certificate is for another host".to_owned(), correct),
+                Bad::NotValidForName | Bad::NotValidForNameContext { .. },
+            )) => {
+                let problem = "the certificate is for another host".to_owned();
+                return (problem, format!("correct the base URL{source}"));
+            }
             Some(TlsError::InvalidMessage(_)) => {
                 let hint = "for a local service use http://127.0.0.1:PORT/v1".to_owned();
                 return ("it does not speak TLS".to_owned(), hint);
@@ -320,26 +345,27 @@ fn tls_problem(error: &ClientError, source: &str) -> (String, String) {
         }
     }
     let _ = source;
+    let root = causes(error).last().map(ToString::to_string).unwrap_or_default();
     (format!("no secure connection: {root}"), trust)
 }
 
 /// Returns what programs may read of an error.
 fn fields(error: &ClientError) -> Map<String, Value> {
     let quota = error.blocked().and_then(|blocked| match blocked.reason {
-        BlockReason::Quota(quota) => serde_json::to_value(quota).ok(),
+        BlockReason::Quota(quota) => Some(quota),
         _ => None,
     });
     let fields = [
-        ("quota", quota),
-        ("retryAt", error.retry_at().map(|at| time::instant(at).into())),
-        ("retryAfterSeconds", error.retry_after().map(|wait| time::seconds(wait).into())),
-        ("status", error.status().map(|status| status.as_u16().into())),
-        ("code", error.code().map(Value::from)),
-        ("serviceMessage", error.message().map(Value::from)),
-        ("path", error.decode_path().map(Value::from)),
-        ("attempts", Some(error.attempts().into())),
-        ("mayHaveBeenProcessed", Some(error.may_have_been_processed().into())),
+        ("quota", json!(quota)),
+        ("retryAt", json!(error.retry_at().map(time::instant))),
+        ("retryAfterSeconds", json!(error.retry_after().map(time::seconds))),
+        ("status", json!(error.status().map(|status| status.as_u16()))),
+        ("code", json!(error.code())),
+        ("serviceMessage", json!(error.message())),
+        ("path", json!(error.decode_path())),
+        ("attempts", json!(error.attempts())),
+        ("mayHaveBeenProcessed", json!(error.may_have_been_processed())),
     ];
-    let present = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
-    fields.into_iter().filter_map(present).collect()
+    let known = fields.into_iter().filter(|(_, value)| !value.is_null());
+    known.map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
+use clap::builder::StyledStr;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::env::Env;
@@ -71,6 +72,11 @@ impl Screen {
     /// Returns text in a style, or plain.
     pub(crate) fn paint(&self, style: Style, text: impl Display) -> String {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+
+    /// Returns a text of clap, with its styles or without.
+    pub(crate) fn styled(&self, text: &StyledStr) -> String {
+        if self.color { text.ansi().to_string() } else { text.to_string() }
     }
 
     /// Returns a symbol, or what stands for it where the locale is not UTF-8.

@@ -10,9 +10,17 @@ pub(crate) fn similar<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
-    let likeness = |candidate: &&str| strsim::jaro_winkler(name, candidate);
-    let best = candidates.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    (likeness(&best) > 0.7).then_some(best)
+    let alike = candidates.into_iter().map(|other| (strsim::jaro_winkler(name, other), other));
+    let (likeness, meant) = alike.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (likeness > 0.7).then_some(meant)
+}
+
+/// Asks whether the candidate that is most like a name was meant.
+pub(crate) fn did_you_mean<'c>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<String> {
+    similar(name, candidates).map(|meant| format!("did you mean `{meant}`?"))
 }
 
 /// Puts into words why arguments could not be understood.
@@ -24,98 +32,69 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
     };
     let text = |kind| texts(kind).into_iter().next().unwrap_or_default();
     let name = option_name(&text(ContextKind::InvalidArg));
-    let is_unknown = mistake.kind() == ErrorKind::UnknownArgument;
-    let before = args.iter().position(|arg| is_unknown && option_name(arg) == name);
-    let (command, path) =
-        command_of(tree, args.get(..before.unwrap_or(args.len())).unwrap_or(args));
-    match mistake.kind() {
+    let value = text(ContextKind::InvalidValue);
+    let (command, path) = command_of(tree, args, &name);
+    let short = path.trim_start_matches("petstore ").to_owned();
+    let help = || Some(format!("`{path} --help` has examples"));
+    let (problem, hint) = match mistake.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = text(ContextKind::InvalidSubcommand);
-            let error = CliError::usage(format!("no command `{}`", below(&path, &word)));
-            match meant_command(tree, command, &path, &word) {
-                Some(meant) => error.hint(format!("did you mean `{meant}`?")),
-                None => error.hint(format!("`{path} --help` lists the commands")),
-            }
+            let typed = format!("{path} {word}");
+            let problem = format!("no command `{}`", typed.trim_start_matches("petstore "));
+            (problem, meant_command(tree, command, &path, &word).or_else(help))
+        }
+        ErrorKind::UnknownArgument if name.contains("key") || name.contains("token") => {
+            let problem = "there is no option for the key; others could read it".to_owned();
+            (problem, Some("set PETSTORE_API_KEY, or run `petstore auth login`".to_owned()))
         }
         ErrorKind::UnknownArgument if name.starts_with('-') => {
-            unknown_option(tree, command, &path, &name)
+            let problem = format!("`{short}` has no option `{name}`");
+            (problem, meant_option(tree, command, &name).or_else(help))
         }
         ErrorKind::UnknownArgument => {
-            let problem = format!("`{}` does not take `{name}`", below(&path, ""));
-            let error = CliError::usage(problem);
-            match args.iter().position(|arg| *arg == name).and_then(|at| args.get(at - 1)) {
-                Some(before) if !before.starts_with('-') && !path.ends_with(before.as_str()) => {
-                    error
-                        .hint(format!("put what belongs together in quotes: `\"{before} {name}\"`"))
-                }
-                _ => error.hint(format!("`{path} --help` shows what it takes")),
-            }
+            let words = args.iter().take_while(|arg| **arg != name).last();
+            let words = words.filter(|word| !word.starts_with('-') && !path.ends_with(*word));
+            let quote = words
+                .map(|word| format!("put what belongs together in quotes: `\"{word} {name}\"`"));
+            (format!("`{short}` does not take `{name}`"), quote.or_else(help))
         }
-        ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
-            CliError::usage(format!("`{name}` needs a value"))
-                .hint(format!("`{path} --help` shows which"))
-        }
+        ErrorKind::InvalidValue if value.is_empty() => (format!("`{name}` needs a value"), help()),
         ErrorKind::InvalidValue => {
             let values = texts(ContextKind::ValidValue);
-            let value = text(ContextKind::InvalidValue);
-            let problem = format!("`{name} {value}` is not {}", either(&values));
-            match similar(&value, values.iter().map(String::as_str)) {
-                Some(meant) => CliError::usage(problem).hint(format!("did you mean `{meant}`?")),
-                None => CliError::usage(problem),
-            }
+            let hint = did_you_mean(&value, values.iter().map(String::as_str));
+            (format!("`{name} {value}` is not {}", either(&values)), hint)
         }
         ErrorKind::ValueValidation => {
-            let value = text(ContextKind::InvalidValue);
             let source = std::error::Error::source(mistake);
-            let invalid = source.map(|source| match source.downcast_ref::<Invalid>() {
-                Some(invalid) => invalid.clone(),
-                None => Invalid::new(format!(": {source}")),
-            });
-            let invalid = invalid.unwrap_or_else(|| Invalid::new("is not valid"));
-            let error = CliError::usage(match invalid.problem.strip_prefix(':') {
-                Some(problem) => format!("`{name} {value}`:{problem}"),
-                None => format!("`{name} {value}` {}", invalid.problem),
-            });
-            match invalid.hint {
-                Some(hint) => error.hint(hint),
-                None => error,
-            }
+            let invalid = source.and_then(|source| source.downcast_ref::<Invalid>());
+            let invalid = invalid.cloned().unwrap_or_else(|| Invalid::new("is not valid"));
+            let Invalid { problem, hint } = invalid.named(format!("`{name} {value}`"));
+            (problem, hint)
         }
         ErrorKind::MissingRequiredArgument => {
-            let missing = texts(ContextKind::InvalidArg);
-            let missing: Vec<_> = missing.iter().map(|arg| arg.replace(['<', '>'], "")).collect();
-            let problem = format!("`{}` needs {}", below(&path, ""), missing.join(" and "));
-            CliError::usage(problem).hint(format!("`{path} --help` has examples"))
+            let missing = texts(ContextKind::InvalidArg).join(" and ").replace(['<', '>'], "");
+            (format!("`{short}` needs {missing}"), help())
         }
         ErrorKind::ArgumentConflict => {
-            let others: Vec<_> =
-                texts(ContextKind::PriorArg).iter().map(|arg| option_name(arg)).collect();
-            CliError::usage(format!("`{name}` cannot be used with `{}`", others.join("` or `")))
+            let others = texts(ContextKind::PriorArg);
+            let others: Vec<_> = others.iter().map(|arg| option_name(arg)).collect();
+            (format!("`{name}` cannot be used with `{}`", others.join("` or `")), None)
         }
-        _ => {
-            let text = mistake.render().to_string();
-            let problem = text.split("\n\n").next().unwrap_or(&text).replace('\n', " ");
-            CliError::usage(problem.trim_start_matches("error: "))
-                .hint(format!("`{path} --help` shows how it is used"))
-        }
-    }
+        other => (other.to_string(), help()),
+    };
+    CliError::usage(problem).hint_if(hint)
 }
 
-/// Returns the command that arguments name, and its whole name.
-fn command_of<'t>(tree: &'t Command, args: &[String]) -> (&'t Command, String) {
+/// Returns the command that the arguments before an argument name, and its whole name.
+fn command_of<'t>(tree: &'t Command, args: &[String], until: &str) -> (&'t Command, String) {
     let (mut command, mut path) = (tree, "petstore".to_owned());
-    for arg in args.iter().skip(1) {
+    for arg in args.iter().skip(1).take_while(|arg| option_name(arg) != until) {
         if let Some(inner) = command.find_subcommand(arg) {
             command = inner;
             path = format!("{path} {}", inner.get_name());
         }
     }
     (command, path)
-}
-
-/// Returns the name of a command without that of the program.
-fn below(path: &str, word: &str) -> String {
-    format!("{path} {word}").trim_start_matches("petstore ").trim_end().to_owned()
 }
 
 /// Returns an option as it is typed, without its value.
@@ -125,41 +104,32 @@ fn option_name(shown: &str) -> String {
 }
 
 fn meant_command(tree: &Command, command: &Command, path: &str, word: &str) -> Option<String> {
-    let family = tree.get_subcommands().find(|family| family.find_subcommand(word).is_some());
-    if let Some((family, inner)) = family.and_then(|f| Some((f, f.find_subcommand(word)?))) {
-        return Some(format!("petstore {} {}", family.get_name(), inner.get_name()));
+    for family in tree.get_subcommands() {
+        if let Some(inner) = family.find_subcommand(word) {
+            let (family, inner) = (family.get_name(), inner.get_name());
+            return Some(format!("did you mean `petstore {family} {inner}`?"));
+        }
     }
-    let names = command.get_subcommands().map(Command::get_name);
-    similar(word, names).map(|meant| format!("{path} {meant}"))
+    let meant = similar(word, command.get_subcommands().map(Command::get_name))?;
+    Some(format!("did you mean `{path} {meant}`?"))
 }
 
-fn unknown_option(tree: &Command, command: &Command, path: &str, name: &str) -> CliError {
-    let flag = name.trim_start_matches('-');
-    if flag.contains("key") || flag.contains("token") {
-        return CliError::usage("there is no option for the key; others could read it")
-            .hint("set PETSTORE_API_KEY, or run `petstore auth login`");
-    }
-    let error = CliError::usage(format!("`{}` has no option `{name}`", below(path, "")));
-    let longs = |command: &Command| -> Vec<String> {
-        command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
-    };
-    let known = [longs(command), longs(tree)].concat();
-    if let Some(meant) = similar(flag, known.iter().map(String::as_str)) {
-        return error.hint(format!("did you mean `--{meant}`?"));
-    }
-    match owner(tree, "petstore", flag) {
-        Some(owner) => error.hint(format!("it belongs to `{owner}`")),
-        None => error.hint(format!("`{path} --help` lists the options")),
+fn meant_option(tree: &Command, command: &Command, name: &str) -> Option<String> {
+    let name = name.trim_start_matches('-');
+    let known = [command, tree].into_iter().flat_map(Command::get_arguments);
+    match similar(name, known.filter_map(|arg| arg.get_long())) {
+        Some(meant) => Some(format!("did you mean `--{meant}`?")),
+        None => Some(format!("it belongs to `{}`", owner(tree, "petstore", name)?)),
     }
 }
 
-/// Finds a command with a flag.
-fn owner(command: &Command, path: &str, flag: &str) -> Option<String> {
-    if command.get_arguments().any(|arg| arg.get_long() == Some(flag)) {
+/// Finds a command with an option.
+fn owner(command: &Command, path: &str, option: &str) -> Option<String> {
+    if command.get_arguments().any(|arg| arg.get_long() == Some(option)) {
         return Some(path.to_owned());
     }
     let mut inner = command.get_subcommands();
-    inner.find_map(|inner| owner(inner, &format!("{path} {}", inner.get_name()), flag))
+    inner.find_map(|inner| owner(inner, &format!("{path} {}", inner.get_name()), option))
 }
 
 #[cfg(test)]
@@ -168,7 +138,8 @@ mod tests {
 
     #[test]
     fn suggests_what_is_alike_and_nothing_else() {
-        assert_eq!(similar("base_ulr", ["output", "base_url"]), Some("base_url"));
-        assert_eq!(similar("zzz", ["output", "base_url"]), None);
+        let known = ["output", "base_url"];
+        assert_eq!(similar("base_ulr", known), Some("base_url"));
+        assert_eq!(similar("zzz", known), None);
     }
 }

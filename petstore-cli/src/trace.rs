@@ -12,34 +12,15 @@ use petstore_client::{Bytes, Deprecation, Error as ClientError};
 use tokio::time::Instant;
 
 use crate::escape;
-use crate::explain::exhausted;
+use crate::explain::{exhausted, quota_left};
 use crate::time;
 use crate::ui::{Activity, Ui};
 
-/// The headers that are shown. Others may hold a secret.
-const SHOWN_HEADERS: [&str; 18] = [
-    "accept",
-    "allow",
-    "content-length",
-    "content-type",
-    "date",
-    "deprecation",
-    "etag",
-    "link",
-    "location",
-    "retry-after",
-    "server",
-    "sunset",
-    "user-agent",
-    "vary",
-    "x-ratelimit-limit",
-    "x-ratelimit-remaining",
-    "x-ratelimit-reset",
-    "x-request-id",
-];
+/// The value of a header whose name holds one of these words may be a secret.
+const SECRET_WORDS: [&str; 8] =
+    ["auth", "cookie", "credential", "key", "password", "secret", "session", "token"];
 
 /// Follows the requests of a client.
-#[derive(Debug)]
 pub(crate) struct Tracer {
     ui: Ui,
     /// Host and port of the service.
@@ -68,16 +49,11 @@ impl Tracer {
     }
 
     fn sending(&self, attempt: &Attempt<'_>) {
-        let text = format!("waiting for {}", self.host);
-        self.ui.set_activity(Some(Activity { short: text.clone(), text, end: None }));
-        if self.ui.options.verbose < 2 {
-            return;
-        }
-        self.line(&format!("> {} {}", attempt.method, attempt.url));
-        self.line("> authorization: Bearer [hidden]");
-        self.headers('>', attempt.headers);
-        if self.ui.options.verbose >= 3 {
-            self.body('>', attempt.body);
+        self.activity(format!("waiting for {}", self.host), "", None);
+        if self.ui.options.verbose >= 2 {
+            self.line(&format!("> {} {}", attempt.method, attempt.url));
+            self.line("> authorization: Bearer [hidden]");
+            self.content('>', attempt.headers, attempt.body);
         }
     }
 
@@ -86,10 +62,7 @@ impl Tracer {
         let verbose = self.ui.options.verbose;
         if let (2.., Ok(Received { status, headers, body, .. })) = (verbose, finished.outcome) {
             self.line(&format!("< {status}"));
-            self.headers('<', headers);
-            if verbose >= 3 {
-                self.body('<', body);
-            }
+            self.content('<', headers, body);
         }
         if verbose >= 1 {
             self.line(&summary(finished));
@@ -100,13 +73,12 @@ impl Tracer {
         if let Some(blocked) = &waiting.blocked {
             return report_wait(&self.ui, blocked);
         }
-        let (text, short) = match waiting.reason {
-            WaitReason::Members => ("other processes are first", "other processes"),
-            WaitReason::Probe => ("waiting for the first response with this key", "first response"),
-            _ => ("waiting for requests in flight", "requests in flight"),
+        let text = match waiting.reason {
+            WaitReason::Members => "other processes are first",
+            WaitReason::Probe => "waiting for the first response with this key",
+            _ => "waiting for requests in flight",
         };
-        let activity = Activity { text: text.to_owned(), short: short.to_owned(), end: None };
-        self.ui.set_activity(Some(activity));
+        self.activity(text.to_owned(), "", None);
         if !self.ui.is_live() {
             self.ui.note(text);
         }
@@ -114,42 +86,40 @@ impl Tracer {
 
     fn retrying(&self, retrying: &Retrying<'_>) {
         let attempt = format!("attempt {} of {}", retrying.attempt + 1, self.attempts);
-        let end = Instant::now() + retrying.delay;
-        self.ui.set_activity(Some(Activity {
-            text: format!("{}; {attempt}", cause(retrying.error)),
-            short: attempt.clone(),
-            end: Some((end, None)),
-        }));
+        let text = format!("{}; {attempt}", cause(retrying.error));
         if self.ui.options.verbose >= 1 {
-            let delay = time::duration(retrying.delay);
-            self.line(&format!("{}; {attempt} in {delay}", cause(retrying.error)));
+            self.line(&format!("{text} in {}", time::duration(retrying.delay)));
         }
+        self.activity(text, &attempt, Some(Instant::now() + retrying.delay));
     }
 
     fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
         self.deprecated.store(true, Ordering::Relaxed);
         let (name, replacement) = match operation {
-            "getPet" => ("`pets get`".to_owned(), Some("`petstore pets list`".to_owned())),
-            other => (format!("`{other}`"), deprecation.replacement().map(str::to_owned)),
+            "getPet" => ("pets get", Some("`petstore pets list`")),
+            other => (other, deprecation.replacement()),
         };
         let end = match deprecation.sunset() {
             Some(sunset) => format!("stops working on {}", time::day(sunset)),
             None => "is deprecated".to_owned(),
         };
         let instead = replacement.map(|other| format!("; use {other}")).unwrap_or_default();
-        self.ui.warning(&format!("{name} {end}{instead}"), None);
+        self.ui.warning(&format!("`{name}` {end}{instead}"), None);
     }
 
-    fn headers(&self, side: char, headers: &HeaderMap) {
-        for (name, value) in
-            headers.iter().filter(|(name, _)| SHOWN_HEADERS.contains(&name.as_str()))
-        {
-            self.line(&format!("{side} {name}: {}", String::from_utf8_lossy(value.as_bytes())));
+    fn activity(&self, text: String, short: &str, end: Option<Instant>) {
+        let end = end.map(|end| (end, None));
+        self.ui.set_activity(Some(Activity { text, short: short.to_owned(), end }));
+    }
+
+    fn content(&self, side: char, headers: &HeaderMap, body: &Bytes) {
+        for (name, value) in headers {
+            let may_be_secret = SECRET_WORDS.iter().any(|word| name.as_str().contains(word));
+            let value = String::from_utf8_lossy(value.as_bytes());
+            let value = if may_be_secret { "[hidden]" } else { &value };
+            self.line(&format!("{side} {name}: {value}"));
         }
-    }
-
-    fn body(&self, side: char, body: &Bytes) {
-        if !body.is_empty() {
+        if self.ui.options.verbose >= 3 && !body.is_empty() {
             self.line(&format!("{side} {}", String::from_utf8_lossy(body)));
         }
     }
@@ -201,13 +171,6 @@ fn summary(finished: &Finished<'_>) -> String {
         Ok(response) => response,
         Err(error) => return format!("{request}  {} after {elapsed}", cause(error)),
     };
-    let quota = response.quota().map(|window| {
-        let period = match window.quota {
-            Quota::Minute => " this minute",
-            Quota::Day => " today",
-            _ => "",
-        };
-        format!("; {} of {} left{period}", time::count(window.remaining), time::count(window.limit))
-    });
+    let quota = response.quota().map(|window| format!("; {}", quota_left(&window)));
     format!("{request}  {} in {elapsed}{}", response.status.as_u16(), quota.unwrap_or_default())
 }

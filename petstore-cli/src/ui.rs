@@ -11,10 +11,9 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::env::Stream;
 use crate::error::Failure;
 use crate::escape::{self, to_text};
-use crate::screen::{CYAN, RED, Screen, YELLOW};
+use crate::screen::{CYAN, GREEN, RED, Screen, YELLOW};
 use crate::time::{self, Clock};
 
 /// What waits shorter than this is not shown.
@@ -36,11 +35,11 @@ pub(crate) enum ErrorFormat {
     Json,
 }
 
-/// How much is said on standard error, and in which form.
+/// How much standard error shows, and in which form.
 #[derive(Debug, Clone)]
 pub(crate) struct UiOptions {
     pub(crate) format: ErrorFormat,
-    /// Whether nothing but errors is said.
+    /// Whether errors alone are shown.
     pub(crate) quiet: bool,
     /// 1: a line for each attempt; 2: headers too; 3: bodies too.
     pub(crate) verbose: u8,
@@ -59,6 +58,21 @@ pub(crate) struct Activity {
     pub(crate) end: Option<(Instant, Option<String>)>,
 }
 
+impl Activity {
+    /// Returns the time that is left, longest form first, after what ends then; or the time that
+    /// has passed.
+    fn forms(&self, before: &str, since: Instant) -> Vec<String> {
+        let now = Instant::now();
+        let Some((end, at)) = &self.end else {
+            let elapsed = time::duration(Duration::from_secs(now.duration_since(since).as_secs()));
+            return vec![format!("{}, {elapsed}", self.text)];
+        };
+        let left = time::duration(end.saturating_duration_since(now));
+        let with_end = at.iter().map(|at| format!("{before} {left} ({at})"));
+        with_end.chain([format!("{before} {left}")]).collect()
+    }
+}
+
 /// How far a long piece of work is.
 #[derive(Debug, Clone)]
 pub(crate) enum Progress {
@@ -69,16 +83,15 @@ pub(crate) enum Progress {
 }
 
 /// A handle to standard error; clones write to the same stream.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Ui {
     pub(crate) options: Arc<UiOptions>,
     state: Arc<Mutex<UiState>>,
 }
 
-#[derive(Debug)]
 struct UiState {
-    stream: Stream,
-    /// What must never be shown.
+    stream: Box<dyn Write + Send>,
+    /// The key, which must never be shown.
     secret: Option<String>,
     /// Notes and warnings that are shown after the result.
     pending: String,
@@ -92,98 +105,64 @@ struct UiState {
 }
 
 impl UiState {
-    /// Writes escaped text, in place of a status line that may stand there.
+    /// Writes escaped text in place of the status line.
     fn write(&mut self, text: &str) {
         let clear = if std::mem::take(&mut self.is_drawn) { CLEAR } else { "" };
         let hidden = self.secret.as_deref().map(|secret| text.replace(secret, "[redacted]"));
         // Where standard error is gone, nobody reads.
-        let _ = write!(self.stream.writer, "{clear}{}", hidden.as_deref().unwrap_or(text));
-        let _ = self.stream.writer.flush();
+        let _ = write!(self.stream, "{clear}{}", hidden.as_deref().unwrap_or(text));
+        let _ = self.stream.flush();
     }
 
     fn draw(&mut self, screen: &Screen) {
-        const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-        const ASCII_FRAMES: [&str; 4] = ["|", "/", "-", "\\"];
-
-        let now = Instant::now();
-        let activity = self.activity.as_ref();
-        let activity = activity.filter(|(_, since)| now.duration_since(*since) >= SHOWN_AFTER);
-        let frames = if screen.unicode { &FRAMES[..] } else { &ASCII_FRAMES[..] };
         self.frame += 1;
-        let spinner = frames[self.frame % frames.len()];
-        // Requests of an import follow one another: one that waits is no news.
-        let is_bar = matches!(self.progress, Some(Progress::Bar { .. }));
-        let activity = activity.filter(|(activity, _)| !is_bar || activity.end.is_some());
-        let waiting = activity.map(|(activity, since)| activity.render(now, *since));
-        let forms = match (&self.progress, waiting) {
-            (Some(Progress::Bar { done, all, forecast }), waiting) => {
-                let activity = waiting.map(|waiting| waiting.short);
-                bar(screen, *done, *all, forecast, activity.as_deref())
-            }
-            (Some(Progress::Text(text)), None) => vec![format!("{spinner} {text}")],
-            (Some(Progress::Text(text)), Some(waiting)) => {
-                waiting.forms.iter().map(|form| format!("{spinner} {text}; {form}")).collect()
-            }
-            (None, Some(waiting)) => {
-                waiting.forms.iter().map(|form| format!("{spinner} {form}")).collect()
-            }
-            (None, None) => Vec::new(),
-        };
         let room = screen.width.unwrap_or(80).saturating_sub(1);
-        let fits = forms.iter().find(|form| form.width() <= room).or(forms.last());
-        match fits {
+        let forms = self.status_line(screen);
+        match forms.iter().find(|form| form.width() <= room).or(forms.last()) {
             Some(line) => {
-                let line = screen.cut(line, room);
-                let _ = write!(self.stream.writer, "{CLEAR}{line}");
-                let _ = self.stream.writer.flush();
+                let _ = write!(self.stream, "{CLEAR}{}", screen.cut(line, room));
+                let _ = self.stream.flush();
                 self.is_drawn = true;
             }
             None if self.is_drawn => self.write(""),
             None => {}
         }
     }
-}
 
-/// A wait in words, longest form first.
-struct Rendered {
-    forms: Vec<String>,
-    short: Vec<String>,
-}
+    /// Returns the forms of the status line, longest first.
+    fn status_line(&self, screen: &Screen) -> Vec<String> {
+        const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+        const ASCII_FRAMES: [&str; 4] = ["|", "/", "-", "\\"];
 
-impl Activity {
-    fn render(&self, now: Instant, since: Instant) -> Rendered {
-        let Self { text, short, end } = self;
-        let Some((end, at)) = end else {
-            let elapsed = time::duration(Duration::from_secs(now.duration_since(since).as_secs()));
-            return Rendered {
-                forms: vec![format!("{text}, {elapsed}")],
-                short: vec![short.clone()],
+        let activity = self.activity.as_ref().filter(|(_, since)| since.elapsed() >= SHOWN_AFTER);
+        if let Some(Progress::Bar { done, all, forecast }) = &self.progress {
+            // Requests of an import follow one another: that one is in flight is not worth a word.
+            let waits = activity.filter(|(activity, _)| activity.end.is_some());
+            let tails = match waits {
+                Some((wait, since)) => wait.forms(&format!("{}:", wait.short), *since),
+                None => vec![forecast.clone()],
             };
-        };
-        let left = time::duration(end.saturating_duration_since(now));
-        let (mut forms, mut shorts) =
-            (vec![format!("{text} in {left}")], vec![format!("{short}: {left}")]);
-        if let Some(at) = at {
-            forms.insert(0, format!("{text} in {left} ({at})"));
-            shorts.insert(0, format!("{short}: {left} ({at})"));
+            return bar(screen, *done, *all, &tails);
         }
-        Rendered { forms, short: shorts }
+        let frames = if screen.unicode { &FRAMES[..] } else { &ASCII_FRAMES[..] };
+        let spinner = frames[self.frame % frames.len()];
+        let waits = activity
+            .map(|(activity, since)| activity.forms(&format!("{} in", activity.text), *since));
+        match (&self.progress, waits) {
+            (Some(Progress::Text(text)), None) => vec![format!("{spinner} {text}")],
+            (Some(Progress::Text(text)), Some(waits)) => {
+                waits.iter().map(|wait| format!("{spinner} {text}; {wait}")).collect()
+            }
+            (_, waits) => waits.iter().flatten().map(|wait| format!("{spinner} {wait}")).collect(),
+        }
     }
 }
 
 /// Returns the forms of a bar, longest first.
-fn bar(
-    screen: &Screen,
-    done: usize,
-    all: usize,
-    forecast: &str,
-    waiting: Option<&[String]>,
-) -> Vec<String> {
+fn bar(screen: &Screen, done: usize, all: usize, tails: &[String]) -> Vec<String> {
     let bar = screen.bar(done as u64, all as u64);
     let percent = done * 100 / all.max(1);
     let (done, all) = (time::count(done), time::count(all));
-    let forecast = [forecast.to_owned()];
-    let tails = waiting.unwrap_or(&forecast);
     let mut forms = Vec::new();
     for tail in tails {
         forms.push(format!("{bar}  {done} of {all}  {percent}%  {tail}"));
@@ -196,7 +175,7 @@ fn bar(
 }
 
 impl Ui {
-    pub(crate) fn new(stream: Stream, options: UiOptions) -> Self {
+    pub(crate) fn new(stream: Box<dyn Write + Send>, options: UiOptions) -> Self {
         let state = UiState {
             stream,
             secret: None,
@@ -211,60 +190,53 @@ impl Ui {
         Self { options: Arc::new(options), state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Keeps a key out of everything that is said from now on. A key so short that it occurs in
-    /// ordinary words is no secret.
+    /// Keeps a key out of everything that is written from now on. A key so short that it occurs in
+    /// ordinary words is not kept out.
     pub(crate) fn hide(&self, key: &str) {
         self.lock().secret = (key.len() >= 4).then(|| key.to_owned());
     }
 
-    /// Says what is good to know; on a terminal after the result.
+    /// Writes a note; on a terminal after the result.
     pub(crate) fn note(&self, text: &str) {
         self.note_with_hint(text, None);
     }
 
     pub(crate) fn note_with_hint(&self, text: &str, hint: Option<&str>) {
-        if !self.options.quiet {
-            self.message("note", CYAN, text, hint);
-        }
+        self.message("note", CYAN, text, hint);
     }
 
-    /// Says that the result may surprise; on a terminal after the result.
+    /// Warns that the result may surprise; on a terminal after the result.
     pub(crate) fn warning(&self, text: &str, hint: Option<&str>) {
-        if !self.options.quiet {
-            self.message("warning", YELLOW, text, hint);
-        }
+        self.message("warning", YELLOW, text, hint);
     }
 
-    /// Says something at once.
+    /// Writes a note at once.
     pub(crate) fn note_now(&self, text: &str) {
         if !self.options.quiet {
-            let text = self.rendered("note", CYAN, text, None);
-            self.lock().write(&text);
+            self.text(&self.rendered("note", CYAN, text, None));
         }
     }
 
     /// Says what to do about a finding that is part of the result.
     pub(crate) fn hint(&self, hint: &str) {
         if self.options.format == ErrorFormat::Text {
-            let text = self.rendered("hint", CYAN, hint, None);
-            self.text(&text);
+            self.text(&self.rendered("hint", CYAN, hint, None));
         }
     }
 
     /// Says what is done, on a terminal only.
     pub(crate) fn done(&self, text: &str) {
-        let Screen { is_terminal, .. } = self.options.screen;
-        if is_terminal && !self.options.quiet && self.options.format == ErrorFormat::Text {
+        if self.is_live() {
             let screen = &self.options.screen;
-            let mark = screen.paint(crate::screen::GREEN, screen.symbol("✓"));
+            let mark = screen.paint(GREEN, screen.symbol("✓"));
             self.text(&format!("{mark} {}\n", escape::lines(text)));
         }
     }
 
-    fn message(&self, level: &'static str, style: Style, text: &str, hint: Option<&str>) {
+    fn message(&self, level: &str, style: Style, text: &str, hint: Option<&str>) {
         let rendered = self.rendered(level, style, text, hint);
         let mut state = self.lock();
-        if !state.said.insert(rendered.clone()) {
+        if self.options.quiet || !state.said.insert(rendered.clone()) {
             return;
         }
         match self.options.screen.is_terminal {
@@ -276,61 +248,56 @@ impl Ui {
     fn rendered(&self, level: &str, style: Style, text: &str, hint: Option<&str>) -> String {
         if self.options.format == ErrorFormat::Json {
             let mut object = json!({ "level": level, "message": text });
-            if let (Value::Object(fields), Some(hint)) = (&mut object, hint) {
-                fields.insert("hint".to_owned(), hint.into());
+            if let Some(hint) = hint {
+                object["hint"] = hint.into();
             }
             return to_text(&object) + "\n";
         }
+        let screen = &self.options.screen;
         let line = |label: &str, style: Style, text: &str| {
-            let screen = &self.options.screen;
-            let label = format!("{label}:");
-            let text = screen.wrap(&escape::lines(text), label.len() + 1);
-            format!("{} {text}\n", screen.paint(style, label))
+            let text = screen.wrap(&escape::lines(text), label.len() + 2);
+            format!("{} {text}\n", screen.paint(style, format!("{label}:")))
         };
         let hint = hint.map(|hint| line("hint", CYAN, hint));
         line(level, style, text) + &hint.unwrap_or_default()
     }
 
-    /// Prints an error with its findings and its hint, after all that was kept back.
+    /// Writes an error with its findings and its hint, after all that was kept back.
     pub(crate) fn error(&self, failure: &Failure) {
         self.finish();
         let Failure { kind, message, list, hint, fields } = failure;
         if self.options.format == ErrorFormat::Json {
             let mut object = Map::new();
-            let mut insert = |name: &str, value: Value| object.insert(name.to_owned(), value);
-            insert("level", "error".into());
-            insert("exit", kind.code().into());
-            insert("kind", json!(kind));
-            insert("message", message.as_str().into());
-            hint.iter().for_each(|hint| drop(insert("hint", hint.as_str().into())));
+            object.insert("level".to_owned(), "error".into());
+            object.insert("exit".to_owned(), kind.code().into());
+            object.insert("kind".to_owned(), json!(kind));
+            object.insert("message".to_owned(), message.as_str().into());
+            object.extend(hint.as_ref().map(|hint| ("hint".to_owned(), hint.as_str().into())));
             object.extend(fields.clone());
             return self.text(&format!("{}\n", to_text(&Value::Object(object))));
         }
         let mut text = self.rendered("error", RED, message, None);
         for line in list {
-            let line = self.options.screen.wrap(&escape::line(line), 4);
-            text += &format!("  {line}\n");
-        }
-        if let Some(hint) = hint {
-            text += &self.rendered("hint", CYAN, hint, None);
+            text += &format!("  {}\n", self.options.screen.wrap(&escape::line(line), 4));
         }
         self.text(&text);
+        if let Some(hint) = hint {
+            self.hint(hint);
+        }
     }
 
-    /// Prints what is laid out already.
+    /// Writes what is laid out already.
     pub(crate) fn text(&self, text: &str) {
         self.lock().write(text);
     }
 
-    /// Clears the status line, and shows the notes that were kept back.
+    /// Clears the status line, and writes the notes that were kept back.
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
         state.activity = None;
         state.progress = None;
         let pending = std::mem::take(&mut state.pending);
-        if !pending.is_empty() || state.is_drawn {
-            state.write(&pending);
-        }
+        state.write(&pending);
     }
 
     /// Returns whether there is a status line.
@@ -344,8 +311,8 @@ impl Ui {
         if !self.is_live() {
             return;
         }
-        let (state, screen): (Weak<_>, _) =
-            (Arc::downgrade(&self.state), self.options.screen.clone());
+        let screen = self.options.screen.clone();
+        let state: Weak<Mutex<UiState>> = Arc::downgrade(&self.state);
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(DRAW_INTERVAL);
             loop {
@@ -374,15 +341,15 @@ impl Ui {
     /// Says that a wait begins: on the status line, or as a note now and then.
     pub(crate) fn waits(&self, text: &str, short: &str, length: Duration, until: SystemTime) {
         let clock = &self.options.clock;
-        let at = clock.instant(until);
-        let end = Some((Instant::now() + length, Some(at)));
+        let end = Some((Instant::now() + length, Some(clock.instant(until))));
         let activity = Activity { text: text.to_owned(), short: short.to_owned(), end };
         self.set_activity(Some(activity));
-        if self.is_live() || length < Duration::from_secs(1) {
+        let mut state = self.lock();
+        let is_noted = state.last_note.is_some_and(|last| last.elapsed() < NOTE_INTERVAL);
+        if self.is_live() || is_noted || length < Duration::from_secs(1) {
             return;
         }
-        let mut state = self.lock();
-        let is_due = state.last_note.is_none_or(|last| last.elapsed() >= NOTE_INTERVAL);
+        state.last_note = Some(Instant::now());
         let before = match &state.progress {
             Some(Progress::Bar { done, all, .. }) => {
                 format!("{} of {} rows done; ", time::count(*done), time::count(*all))
@@ -390,11 +357,8 @@ impl Ui {
             Some(Progress::Text(text)) => format!("{text}; "),
             None => String::new(),
         };
-        if is_due {
-            state.last_note = Some(Instant::now());
-            drop(state);
-            self.note_now(&format!("{before}{text} {}", clock.until(until, length)));
-        }
+        drop(state);
+        self.note_now(&format!("{before}{text} {}", clock.until(until, length)));
     }
 
     fn lock(&self) -> MutexGuard<'_, UiState> {
@@ -402,7 +366,7 @@ impl Ui {
     }
 }
 
-/// What a part of the program with messages of its own writes.
+/// What a part of the program with its own messages writes.
 impl Write for Ui {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text(&String::from_utf8_lossy(bytes));
@@ -422,7 +386,7 @@ mod tests {
     fn a_bar_loses_its_parts_before_the_count_and_the_wait() {
         let screen = Screen { is_terminal: true, width: Some(80), color: false, unicode: true };
         let waiting = ["minute quota: 41 s (07:53:00)".to_owned(), "minute quota: 41 s".to_owned()];
-        let forms = bar(&screen, 537, 3_000, "", Some(&waiting));
+        let forms = bar(&screen, 537, 3_000, &waiting);
         assert_eq!(
             forms[0],
             "███░░░░░░░░░░░░░░░░░  537 of 3,000  17%  minute quota: 41 s (07:53:00)"

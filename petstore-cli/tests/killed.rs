@@ -24,10 +24,10 @@ fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
 fn sent(server: &MockServer) -> BTreeMap<String, usize> {
     let mut names = BTreeMap::new();
     for request in server.requests(Operation::CreatePet) {
-        if request.body().is_empty() && request.status().is_none() {
+        if request.body.is_empty() && request.status.is_none() {
             continue;
         }
-        let pet: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
+        let pet: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
         *names.entry(pet["name"].as_str().unwrap().to_owned()).or_default() += 1;
     }
     names

@@ -188,19 +188,3 @@ fn what_runs_beside_a_mock_over_tls_trusts_it_by_itself() {
     );
     assert_eq!(lines[2], "2", "theirs and the mock's");
 }
-
-#[test]
-#[cfg(all(feature = "keyring", target_os = "linux"))]
-fn a_machine_without_a_keyring_is_told_of() {
-    let home = tempfile::tempdir().unwrap();
-    let mut login = petstore();
-    login.args(["auth", "login", "--no-check", "--keyring", "--base-url", "http://127.0.0.1:1/v1"]);
-    login.env("HOME", home.path()).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
-    let mut child = login.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"sentinel\n").unwrap();
-    let output = child.wait_with_output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("error: the system's keyring cannot be used: "), "{stderr}");
-    assert!(!stderr.contains("sentinel"), "{stderr}");
-    assert_eq!((output.status.code(), home.path().join(".config").exists()), (Some(3), false));
-}

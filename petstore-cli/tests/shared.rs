@@ -40,7 +40,7 @@ async fn mock(plan: Plan) -> MockServer {
 }
 
 fn statuses(server: &MockServer, status: u16) -> usize {
-    server.requests(..).iter().filter(|request| request.status() == Some(status)).count()
+    server.requests(..).iter().filter(|request| request.status == Some(status)).count()
 }
 
 /// Several imports at once, each with more rows than the minute allows.

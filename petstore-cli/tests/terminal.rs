@@ -133,8 +133,10 @@ fn import(plan: Plan) -> (MockServer, tempfile::TempDir, String) {
     let home = tempfile::tempdir().unwrap();
     let row = |row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n");
     std::fs::write(home.path().join("pets.ndjson"), (0..12).map(row).collect::<String>()).unwrap();
-    let line =
-        format!("--version; PETSTORE_API_KEY={KEY} \"$0\" pets import pets.ndjson --concurrency 3");
+    let line = format!(
+        "--version; PETSTORE_API_KEY={KEY} \"$0\" pets import pets.ndjson --concurrency 3 \
+         --timeout 1h"
+    );
     (server.start_blocking().unwrap(), home, line)
 }
 
@@ -148,7 +150,7 @@ fn ctrl_c_lets_an_import_finish_what_is_under_way_and_tells_how_to_go_on() {
         std::thread::yield_now();
     }
     terminal.send_control('c').unwrap();
-    terminal.exp_string("3 rows in flight, at most 30 s; Ctrl-C again stops at once").unwrap();
+    terminal.exp_string("3 rows in flight, at most 1 h; Ctrl-C again stops at once").unwrap();
     server.clock().advance(HOUR);
     let shown = terminal.exp_eof().unwrap();
     assert!(shown.contains("interrupted") && shown.contains("exit 130"), "{shown}");

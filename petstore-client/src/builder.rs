@@ -1,28 +1,27 @@
-//! Builds a client, and checks every setting before the first request.
+//! Builds a client, and checks its settings.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, header};
 
 use crate::auth::{ApiKey, ApiKeyProvider, Credentials};
 use crate::backoff::Backoff;
-use crate::call::{Core, additional_header};
-use crate::client::Client;
-use crate::clock;
+use crate::client::{Client, Core};
 use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::http::base_url::BaseUrl;
-use crate::options::{CallLimits, RequestOptions, option_setters};
+use crate::options::{RequestOptions, option_setters};
 #[cfg(feature = "shared-limits")]
 use crate::rate_limit::LimitStore;
 #[cfg(feature = "test-util")]
 use crate::rate_limit::TestClock;
 use crate::rate_limit::{AnyStore, ClientLimiters, Plan, Policy};
-use crate::retry::{BudgetState, FailedAttempt, RetryAdvice, RetryBudget, RetryPolicy};
-use crate::transport::{Connection, DynTransport, Network, Proxy, Tls, Transport};
+use crate::request::additional_header;
+use crate::retry::{Classifier, FailedAttempt, Retries, RetryAdvice, RetryBudget};
+use crate::transport::{Connection, DynTransport, Network, Proxy, Route, Tls, Transport};
 
 const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
 
@@ -47,12 +46,13 @@ pub struct ClientBuilder {
     credentials: Option<Result<Credentials, Error>>,
     connection: Connection,
     transport: Option<Box<dyn DynTransport>>,
+    user_agent: Option<String>,
     headers: Vec<(String, String)>,
     options: RequestOptions,
-    policy: Policy,
-    retry: RetryPolicy,
+    backoff: Backoff,
     budget: RetryBudget,
-    user_agent: Option<String>,
+    classifier: Option<Classifier>,
+    policy: Policy,
     store: Option<Arc<dyn AnyStore>>,
     events: Events,
     #[cfg(feature = "test-util")]
@@ -105,12 +105,13 @@ impl ClientBuilder {
             credentials: None,
             connection: Connection::default(),
             transport: None,
+            user_agent: None,
             headers: Vec::new(),
             options: RequestOptions::new(),
-            policy: Policy::default(),
-            retry: RetryPolicy::default(),
+            backoff: Backoff::new(),
             budget: RetryBudget::new(),
-            user_agent: None,
+            classifier: None,
+            policy: Policy::default(),
             store: None,
             events: Events::default(),
             #[cfg(feature = "test-util")]
@@ -122,7 +123,7 @@ impl ClientBuilder {
 
     /// Sets the API key that authorizes every request (specification, section 5).
     pub fn api_key(mut self, key: impl Into<ApiKey>) -> Self {
-        self.credentials = Some(Credentials::fixed(&key.into()));
+        self.credentials = Some(key.into().authorization().map(Credentials::Fixed));
         self
     }
 
@@ -132,13 +133,17 @@ impl ClientBuilder {
         self
     }
 
-    /// Allows plain http to other machines than this one. The key can then be read on the way.
+    /// Allows plain http to other machines, which shows the key to everyone on the way.
     pub fn allow_insecure_http(mut self, allow: bool) -> Self {
         self.insecure = allow;
         self
     }
 
-    option_setters!(options);
+    option_setters!();
+
+    fn options_mut(&mut self) -> &mut RequestOptions {
+        &mut self.options
+    }
 
     /// Sets the time limit for connecting, TLS included; 10 s by default. Connections are shared
     /// between calls, so no call can change it.
@@ -149,7 +154,7 @@ impl ClientBuilder {
 
     /// Sets the pauses between attempts.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.retry.backoff = backoff;
+        self.backoff = backoff;
         self
     }
 
@@ -159,28 +164,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a function that may decide otherwise about an attempt that failed. It cannot do a thing
-    /// twice by accident: [`RetryAdvice::Retry`](crate::retry::RetryAdvice::Retry) holds where that
-    /// is safe.
-    ///
-    /// ```
-    /// use petstore_client::{Client, retry::RetryAdvice};
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .retry_classifier(|attempt| match attempt.error.code() {
-    ///         Some("reindexing") => RetryAdvice::Retry,
-    ///         _ => RetryAdvice::Default,
-    ///     })
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
+    /// Sets a function that advises on retries.
+    /// [`RetryAdvice::Retry`](crate::retry::RetryAdvice::Retry) never repeats a request that may have
+    /// been processed, unless it is idempotent. The [guide](crate::guide::retries) has an example.
     pub fn retry_classifier(
         mut self,
         classify: impl Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync + 'static,
     ) -> Self {
-        self.retry.classifier = Some(Box::new(classify));
+        self.classifier = Some(Box::new(classify));
         self
     }
 
@@ -191,8 +182,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Adds a header to every request. `Authorization`, `Host` and those that frame the message are
-    /// the client's own; a request that sets the header itself keeps its own.
+    /// Adds a header to every request that does not set it itself. `Authorization`, `Host`,
+    /// `Connection` and those of the body's length are refused: the client sets them.
     pub fn default_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
@@ -205,7 +196,7 @@ impl ClientBuilder {
     }
 
     /// Sets the proxy of the built-in transport; by default the system's, with the feature
-    /// `system-proxy`. A service on this machine is never asked through one.
+    /// `system-proxy`. It is never used for a service on this machine.
     pub fn proxy(mut self, proxy: Proxy) -> Self {
         self.connection.proxy = Some(proxy);
         self
@@ -224,102 +215,72 @@ impl ClientBuilder {
         self
     }
 
-    /// Replaces the built-in transport. What is set of that one besides is refused.
-    ///
-    /// See [`Transport`] for what one has to do, and [`transport`](crate::transport) for examples.
+    /// Replaces the built-in transport. Settings of the built-in one are refused beside it. See
+    /// [`Transport`] for what a transport has to do.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Some(Box::new(transport));
         self
     }
 
-    /// Sets how many requests may be in flight at once, at least 1. By default it depends on what
-    /// is left of the quotas: an eighth, and what it takes to use them up, but 32 to 4,096; and
-    /// 5 where the service does not describe its minute's quota and no [`plan`](Self::plan) is set.
+    /// Sets the number of requests that may be in flight at once, at least 1. The default follows the
+    /// quotas: an eighth of what is left or what it takes to use that up, within 32 to 4,096; and 5
+    /// where the minute's quota is not known, neither from the service nor from a [`plan`](Self::plan).
     pub fn max_in_flight(mut self, requests: u32) -> Self {
         self.policy.max_in_flight = Some(requests);
         self
     }
 
-    /// Sets the plan of the key, for services that do not describe every quota that is in force.
-    /// Own requests are then counted as well, in the service's minutes and days; those of other
-    /// clients cannot be.
-    ///
-    /// ```
-    /// use petstore_client::{Client, rate_limit::Plan};
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .plan(Plan::PRO)
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
+    /// Sets the plan of the key, for services that do not describe every quota. The client then counts
+    /// its requests in the service's minutes and days; it cannot count those of other clients.
     pub fn plan(mut self, plan: Plan) -> Self {
         self.policy.plan = Some(plan);
         self
     }
 
-    /// Sets the part of each quota that this client may use, above 0 and up to 1: a quarter for
-    /// each of four programs that share a key and do not know of each other.
+    /// Sets the part of each quota that this client may use, above 0 and up to 1: 0.25 for each of four
+    /// programs that use the same key and no shared limits.
     pub fn quota_share(mut self, share: f64) -> Self {
         self.policy.share = share;
         self
     }
 
-    /// Sets whether quotas hold requests back; true. A 429 is obeyed in any case. Switch it off for
-    /// servers whose rate limit headers mean something else.
+    /// Sets whether calls wait for quotas; true. A 429 is obeyed in any case. Switch it off for servers
+    /// whose rate limit headers mean something else.
     pub fn rate_limiting(mut self, on: bool) -> Self {
         self.policy.rate_limiting = on;
         self
     }
 
-    /// Shares the limits of a key with the other processes that use the same store, so that together
-    /// they are not refused either, and each gets its part.
+    /// Shares the limits of a key with the processes that use the same store, so that together they
+    /// stay within the limits, and each gets its part.
     ///
-    /// Where the store is out of reach, the client goes on alone, as carefully as where other clients
-    /// use the key, and comes back by itself: [`Event::SharedStore`] says so.
+    /// While the store cannot be reached, the client works alone, as carefully as beside other clients
+    /// of the key. [`Event::SharedStore`] reports that and its end.
     #[cfg(feature = "shared-limits")]
     pub fn shared_limits(mut self, store: impl LimitStore) -> Self {
         self.store = Some(Arc::new(store));
         self
     }
 
-    /// Adds a function that is told what happens: requests, waits, 429s, retries, deprecations. It
-    /// runs on the call's task and should return quickly. The key is in no event; what else is
-    /// secret may be.
-    ///
-    /// ```
-    /// use petstore_client::{Client, events::Event};
-    ///
-    /// let client = Client::builder("https://petstore.example/v1")
-    ///     .api_key("s3cret")
-    ///     .on_event(|event| match event {
-    ///         Event::Throttled(throttled) => eprintln!("{}", throttled.blocked),
-    ///         Event::Deprecated { operation, deprecation } => {
-    ///             eprintln!("{operation} ends at {:?}", deprecation.sunset());
-    ///         }
-    ///         _ => {}
-    ///     })
-    ///     .build()?;
-    /// # let _ = client;
-    /// # Ok::<(), petstore_client::Error>(())
-    /// ```
+    /// Adds a function that gets all events: requests, waits, 429s, retries, deprecations. It runs on
+    /// the call's task and should return quickly. Events never hold the API key; they may hold other
+    /// secrets of the requests. The [guide](crate::guide::observability) has an example.
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.events.add(hook);
         self
     }
 
-    /// Keeps what is known of rate limits apart from the other clients of the process that use the
-    /// same key: for tests, which meet on ports that are used again.
+    /// Shares no rate limits with other clients of the process that use the same key: for tests, whose
+    /// servers use the same ports again.
     #[cfg(feature = "test-util")]
     pub fn isolated_limits(mut self) -> Self {
         self.isolated = true;
         self
     }
 
-    /// Sets the service's clock, for tests that move it: what becomes of a limit is then known
-    /// without a request, and a call that waits sees it within 10 ms. It implies
-    /// [`isolated_limits`](Self::isolated_limits), and serves no shared ones.
+    /// Sets the service's clock, for tests that move it: limits follow it without a request, and a call
+    /// that waits sees it within 10 ms. It implies [`isolated_limits`](Self::isolated_limits), and cannot
+    /// be used with shared limits.
     #[cfg(feature = "test-util")]
     pub fn service_clock(
         mut self,
@@ -344,61 +305,55 @@ impl ClientBuilder {
         })?;
         self.check()?;
         let headers = self.headers()?;
-        let network = match self.transport {
-            Some(transport) => Network::custom(base.as_url().clone(), transport),
-            None => {
-                let http = self.connection.client(&base)?;
-                Network::builtin(base.as_url().clone(), http, self.connection.connect_timeout())
-            }
+        let route = match self.transport {
+            Some(transport) => Route::Custom(transport),
+            None => self.connection.route(&base)?,
         };
         let limiters = ClientLimiters::new(base.as_url().clone(), self.store);
         #[cfg(feature = "test-util")]
         let limiters = if self.isolated { limiters.isolated(self.test_clock) } else { limiters };
-        Ok(Client::of(Core {
-            network,
+        let core = Core {
+            network: Network::new(base.as_url(), route),
+            base,
             credentials,
             limiters,
-            base,
-            limits: CallLimits::default().with(&self.options),
             policy: self.policy,
             headers,
-            retry: self.retry,
-            budget: Mutex::new(BudgetState::new(self.budget)),
+            retries: Retries::new(self.backoff, self.classifier, self.budget),
             events: self.events,
             store_changes: AtomicU64::new(0),
-            started: clock::now(),
-        }))
+        };
+        Ok(Client { core: Arc::new(core), options: self.options })
     }
 
     fn check(&self) -> Result<(), Error> {
-        if let Some((setting, problem)) = self.options.problem() {
-            return Err(Error::config(setting, problem));
-        }
+        let fail = |setting, problem: &str| Err(Error::config(setting, problem));
         let Policy { max_in_flight, share, plan, .. } = self.policy;
+        if self.options.max_attempts == Some(0) {
+            return fail("number of attempts", "it must be at least 1");
+        }
         if !(share > 0.0 && share <= 1.0) {
             let problem = format!("it is {share}, and must be above 0 and at most 1");
-            return Err(Error::config("quota share", problem));
+            return fail("quota share", &problem);
         }
         if max_in_flight == Some(0) {
-            return Err(Error::config("number of requests in flight", "it must be at least 1"));
+            return fail("number of requests in flight", "it must be at least 1");
         }
         if plan.is_some_and(|plan| plan.per_minute == Some(0) || plan.per_day == Some(0)) {
-            return Err(Error::config("plan", "a quota of 0 would block every call"));
+            return fail("plan", "a quota of 0 would block every call");
+        }
+        if let Some(problem) = self.budget.problem() {
+            return fail("retry budget", &problem);
         }
         #[cfg(feature = "test-util")]
         if self.test_clock.is_some() && self.store.is_some() {
-            let problem = "it serves no limits that processes share";
-            return Err(Error::config("service clock", problem));
+            return fail("service clock", "shared limits do not work with it");
         }
-        if self.transport.is_some()
-            && let Some(setting) = self.connection.any()
-        {
-            let problem = "it is for the built-in transport, which `transport` replaces";
-            return Err(Error::config(setting, problem));
-        }
-        match self.budget.problem() {
-            Some(problem) => Err(Error::config("retry budget", problem)),
-            None => Ok(()),
+        match self.connection.any() {
+            Some(setting) if self.transport.is_some() => {
+                fail(setting, "it is for the built-in transport, which `transport` replaces")
+            }
+            _ => Ok(()),
         }
     }
 

@@ -1,11 +1,21 @@
-//! The client: a handle that is cheap to clone, and what it offers.
+//! The client: a handle that is cheap to clone, and what its clones share.
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use crate::call::Core;
+use bytes::Bytes;
+use http::HeaderMap;
+
+use crate::auth::Credentials;
 use crate::error::Error;
+use crate::events::Events;
+use crate::http::base_url::BaseUrl;
 use crate::options::RequestOptions;
-use crate::rate_limit::RateLimits;
+use crate::rate_limit::{ClientLimiters, Limiter, Policy, RateLimits};
+use crate::request::Request;
+use crate::retry::Retries;
+use crate::transport::Network;
 
 /// A client for the Pet Store service.
 ///
@@ -19,23 +29,29 @@ use crate::rate_limit::RateLimits;
 /// assert_eq!(client.base_url().as_str(), "https://petstore.example/v1");
 /// # Ok::<(), petstore_client::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Client {
-    core: Arc<Core>,
-    options: RequestOptions,
+    pub(crate) core: Arc<Core>,
+    pub(crate) options: RequestOptions,
+}
+
+/// What all clones of a client share.
+pub(crate) struct Core {
+    pub(crate) base: BaseUrl,
+    pub(crate) network: Network,
+    pub(crate) credentials: Credentials,
+    pub(crate) limiters: ClientLimiters,
+    pub(crate) policy: Policy,
+    /// The headers of every request.
+    pub(crate) headers: HeaderMap,
+    pub(crate) retries: Retries,
+    pub(crate) events: Events,
+    /// The number of changes of the store of shared limits that were reported.
+    pub(crate) store_changes: AtomicU64,
 }
 
 impl Client {
-    pub(crate) fn of(core: Core) -> Self {
-        Self { core: Arc::new(core), options: RequestOptions::new() }
-    }
-
-    /// Returns what a call of this client is made of.
-    pub(crate) fn parts(&self) -> (Arc<Core>, RequestOptions) {
-        (Arc::clone(&self.core), self.options)
-    }
-
-    /// Returns a client whose calls have other limits, and which shares all else with this one.
+    /// Returns a client whose calls have other limits, and which shares everything else with this one.
     ///
     /// ```
     /// # use petstore_client::{Client, RequestOptions, rate_limit::Priority};
@@ -70,34 +86,45 @@ impl Client {
     /// ```
     #[must_use]
     pub fn rate_limits(&self) -> RateLimits {
-        self.core.rate_limits()
+        let limiter = self.limiter();
+        limiter.map(|limiter| limiter.snapshot(&self.core.policy)).unwrap_or_default()
     }
 
-    /// Tells the other processes that share the limits what this one has learned, reads what they have,
-    /// and returns what is known then. Sends no request to the service. Call it before a short program
-    /// ends; others tell within 1.5 s. Without a store it is [`rate_limits`](Self::rate_limits).
+    /// Returns the limiter of the key that was used last.
+    fn limiter(&self) -> Option<Arc<Limiter>> {
+        match &self.core.credentials {
+            // Other processes may have shared its limits before the first call.
+            Credentials::Fixed(authorization) => Some(self.core.limiters.get(authorization)),
+            Credentials::Provided(_) => self.core.limiters.last(),
+        }
+    }
+
+    /// Exchanges rate limits with the processes that share them, and returns what is known then. Sends
+    /// no request to the service. A short program calls it before it ends; the exchange happens by itself
+    /// within 1.5 s. Without a store it is [`rate_limits`](Self::rate_limits).
     pub async fn synchronize_rate_limits(&self) -> RateLimits {
-        if let Some(limiter) = self.core.limiter() {
+        if let Some(limiter) = self.limiter() {
             limiter.synchronize().await;
         }
         self.rate_limits()
     }
 
-    /// Forgets what is known of the key's rate limits, here and in the store that processes share.
-    /// Other processes learn it anew. A key that is blocked may be used again: the next call asks.
+    /// Forgets what is known of the key's rate limits, here and in the store that processes share. A
+    /// key that is blocked may be used again: the next call asks. Another process that runs keeps what
+    /// it knows, and writes it to the store again.
     ///
     /// # Errors
     ///
-    /// Where the store is out of reach.
+    /// Where the store cannot be reached.
     pub async fn forget_rate_limits(&self) -> Result<(), Error> {
-        match self.core.limiter() {
-            Some(limiter) => {
-                let forgotten = limiter.forget().await;
-                forgotten
-                    .map_err(|error| Error::config("store of shared limits", error.to_string()))
-            }
-            None => Ok(()),
-        }
+        let Some(limiter) = self.limiter() else { return Ok(()) };
+        let forgotten = limiter.forget().await;
+        forgotten.map_err(|error| Error::config("store of shared limits", error))
+    }
+
+    /// Returns a request as it would be sent, without its credential.
+    pub(crate) fn build(&self, request: &Request) -> Result<http::Request<Bytes>, Error> {
+        request.to_http(request.with_defaults(&self.core.headers))
     }
 
     /// Returns the base address.
@@ -107,5 +134,9 @@ impl Client {
     }
 }
 
-const fn assert_shareable<T: Clone + Send + Sync + 'static>() {}
-const _: () = assert_shareable::<Client>();
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base_url = self.base_url().as_str();
+        f.debug_struct("Client").field("base_url", &base_url).finish_non_exhaustive()
+    }
+}

@@ -1,4 +1,4 @@
-//! The announced end of an operation, as data.
+//! The announced end of an operation.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,38 +18,29 @@ pub struct Deprecation {
     replacement: Option<String>,
 }
 
+/// The removal of an operation that the specification announces.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Removal {
+    /// In seconds since 1970.
+    pub(crate) sunset: u64,
+    pub(crate) replacement: &'static str,
+}
+
 impl Deprecation {
-    /// Reads a response's headers; `None` where they announce nothing.
-    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
-        let announced = headers.contains_key(&DEPRECATION) && !is_denied(headers);
+    /// Reads what a response announces, and for what it leaves out what the specification does.
+    pub(crate) fn of(headers: &HeaderMap, specified: Option<Removal>) -> Option<Self> {
+        let is_announced = headers.contains_key(&DEPRECATION) && !is_denied(headers);
         let sunset = headers.get(&SUNSET).and_then(|v| http_date(v.to_str().ok()?.trim()));
-        if !announced && sunset.is_none() {
+        if !is_announced && sunset.is_none() && specified.is_none() {
             return None;
         }
-        let replacement = headers::link_targets(headers, "successor-version");
+        let link = headers::link_targets(headers, "successor-version").next();
+        let replacement = link.or(specified.map(|removal| removal.replacement));
         Some(Self {
             since: since(headers),
-            sunset,
-            replacement: replacement.first().map(|&target| target.to_owned()),
+            sunset: sunset.or_else(|| headers::epoch(specified?.sunset)),
+            replacement: replacement.map(str::to_owned),
         })
-    }
-
-    /// What the specification says of an operation, for a service that does not say it itself.
-    pub(crate) fn specified(sunset_epoch: u64, replacement: &str) -> Self {
-        Self {
-            since: None,
-            sunset: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(sunset_epoch)),
-            replacement: Some(replacement.to_owned()),
-        }
-    }
-
-    /// Fills what is not announced from elsewhere.
-    pub(crate) fn or(self, other: Self) -> Self {
-        Self {
-            since: self.since.or(other.since),
-            sunset: self.sunset.or(other.sunset),
-            replacement: self.replacement.or(other.replacement),
-        }
     }
 
     /// Returns from when the operation is deprecated, where the service gives a date. It may lie
@@ -109,7 +100,7 @@ mod tests {
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
         }
-        Deprecation::read(&headers)
+        Deprecation::of(&headers, None)
     }
 
     fn at(seconds: u64) -> Option<SystemTime> {
@@ -145,7 +136,8 @@ mod tests {
 
     #[test]
     fn counts_whole_days_and_stops_at_none() {
-        let end = Deprecation::specified(1_922_659_200, "/pets");
+        let removal = Removal { sunset: 1_922_659_200, replacement: "/pets" };
+        let end = Deprecation::of(&HeaderMap::new(), Some(removal)).unwrap();
         let now = |seconds: u64| at(seconds).unwrap();
         assert_eq!(end.days_left(now(1_922_659_200 - 86_400)), Some(1));
         assert_eq!(end.days_left(now(1_922_659_200 - 86_399)), Some(0));

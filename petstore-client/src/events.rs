@@ -1,7 +1,6 @@
-//! What a client reports while it works: [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
+//! What a client reports: [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -14,11 +13,10 @@ use crate::deprecation::Deprecation;
 use crate::error::Error;
 use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
 
-/// The target of all that the client logs.
+/// The target of all spans and log records.
 pub(crate) const TARGET: &str = "petstore_client";
 
-/// Raw requests name operations as they like: so many are remembered as deprecated, and no more
-/// are reported.
+/// No more deprecated operations are reported: raw requests may have any number of names.
 const MAX_DEPRECATED: usize = 1_000;
 
 /// Something that happened.
@@ -27,12 +25,12 @@ const MAX_DEPRECATED: usize = 1_000;
 pub enum Event<'a> {
     /// A request is about to be sent.
     Sending(Attempt<'a>),
-    /// An attempt has ended, with a response of any status or with an error.
+    /// An attempt ended, with a response of any status or with an error.
     Finished(Finished<'a>),
-    /// A call waits for rate limits. Of calls in line, the first reports it.
+    /// A call waits for rate limits. Of several calls that wait, the first reports it.
     Waiting(Waiting<'a>),
-    /// A 429 came. A client that keeps within the limits hardly ever gets one: where it does,
-    /// other clients use the key, or the limits are not shown.
+    /// The service answered 429. That is rare: it happens where other clients use the key, or where
+    /// the service does not show its limits.
     Throttled(Throttled<'a>),
     /// A failed attempt is followed by another, after a pause.
     Retrying(Retrying<'a>),
@@ -40,14 +38,14 @@ pub enum Event<'a> {
     Deprecated {
         /// The operation.
         operation: &'a str,
-        /// What is announced.
+        /// The announcement.
         deprecation: &'a Deprecation,
     },
-    /// The store by which processes share limits cannot be used, or can be used again.
+    /// The store of shared limits cannot be used, or can be used again.
     SharedStore(&'a SharedStatus),
 }
 
-/// An attempt. It never holds the key.
+/// An attempt, without the API key.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Attempt<'a> {
@@ -59,21 +57,21 @@ pub struct Attempt<'a> {
     pub method: &'a Method,
     /// The whole address.
     pub url: &'a Url,
-    /// The headers as they are sent, without `Authorization` and what belongs to the connection.
+    /// The headers, without `Authorization` and those of the connection.
     pub headers: &'a HeaderMap,
     /// The body, empty where there is none.
     pub body: &'a Bytes,
 }
 
-/// An attempt that has ended.
+/// An attempt that ended.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Finished<'a> {
-    /// What was sent.
+    /// The attempt.
     pub request: Attempt<'a>,
     /// The time from sending to the end.
     pub elapsed: Duration,
-    /// What came.
+    /// The response, or why none came.
     pub outcome: Result<Received<'a>, &'a Error>,
 }
 
@@ -85,7 +83,7 @@ pub struct Received<'a> {
     pub status: StatusCode,
     /// All headers.
     pub headers: &'a HeaderMap,
-    /// The body; of a response that is no success at most 64 KiB.
+    /// The body; at most 64 KiB of it unless the status is a success.
     pub body: &'a Bytes,
 }
 
@@ -107,9 +105,9 @@ impl<'a> Received<'a> {
 pub struct Waiting<'a> {
     /// The operation that waits.
     pub operation: &'a str,
-    /// Why. A wait for other requests with the key is reported when it has lasted a second.
+    /// Why it waits. A wait for other requests with the key is reported after a second.
     pub reason: WaitReason,
-    /// What blocks the key, if something does.
+    /// The block of the key, if there is one.
     pub blocked: Option<Blocked>,
     /// When the wait ends, on the service's clock, if that is known.
     pub until: Option<SystemTime>,
@@ -123,7 +121,7 @@ pub struct Throttled<'a> {
     pub operation: &'a str,
     /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// What it means for all calls with the key.
+    /// The block that it causes for all calls with the key.
     pub blocked: Blocked,
 }
 
@@ -142,16 +140,15 @@ pub struct Retrying<'a> {
 }
 
 impl Event<'_> {
+    /// Logs the event. Deprecations and the store are logged where they are found.
     fn log(&self) {
         match self {
             Self::Sending(Attempt { operation, attempt, .. }) => {
                 tracing::debug!(target: TARGET, operation, attempt, "sending");
             }
-            Self::Finished(Finished { request, elapsed, outcome }) => {
-                let attempt = request.attempt;
-                match outcome {
-                    Ok(Received { status, .. }) => {
-                        let status = status.as_u16();
+            Self::Finished(Finished { request: Attempt { attempt, .. }, elapsed, outcome }) => {
+                match outcome.map(|received| received.status.as_u16()) {
+                    Ok(status) => {
                         tracing::debug!(target: TARGET, attempt, status, ?elapsed, "answered");
                     }
                     Err(error) => {
@@ -169,7 +166,6 @@ impl Event<'_> {
             Self::Retrying(Retrying { attempt, delay, .. }) => {
                 tracing::debug!(target: TARGET, attempt, ?delay, "backing off before another attempt");
             }
-            // Each is logged where it is found.
             Self::Deprecated { .. } | Self::SharedStore(_) => {}
         }
     }
@@ -189,24 +185,28 @@ impl Events {
         self.hooks.push(Arc::new(hook));
     }
 
-    /// Returns whether anybody hears of events: hooks, or a subscriber of logs.
-    pub(crate) fn are_heard(&self) -> bool {
+    /// Returns whether there is a hook, or a subscriber that logs events.
+    pub(crate) fn are_observed(&self) -> bool {
         !self.hooks.is_empty() || tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
     }
 
-    /// Reports an event, which is only put together where it is heard.
+    /// Reports an event. `event` is only called if events are observed.
     pub(crate) fn notify<'e>(&self, event: impl FnOnce() -> Event<'e>) {
-        if self.are_heard() {
+        if self.are_observed() {
             let event = event();
             event.log();
             self.hooks.iter().for_each(|hook| hook(&event));
         }
     }
 
-    pub(crate) fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
-        if !self.is_first(operation) {
+    /// Reports a deprecation, once for each operation.
+    pub(crate) fn notify_deprecated(&self, operation: &str, deprecation: &Deprecation) {
+        let mut reported = self.deprecated.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.contains(operation) || reported.len() >= MAX_DEPRECATED {
             return;
         }
+        reported.insert(operation.to_owned());
+        drop(reported);
         tracing::warn!(
             target: TARGET,
             operation,
@@ -215,18 +215,5 @@ impl Events {
             "this operation is deprecated"
         );
         self.notify(|| Event::Deprecated { operation, deprecation });
-    }
-
-    fn is_first(&self, operation: &str) -> bool {
-        let mut deprecated = self.deprecated.lock().unwrap_or_else(PoisonError::into_inner);
-        !deprecated.contains(operation)
-            && deprecated.len() < MAX_DEPRECATED
-            && deprecated.insert(operation.to_owned())
-    }
-}
-
-impl fmt::Debug for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").field("hooks", &self.hooks.len()).finish_non_exhaustive()
     }
 }

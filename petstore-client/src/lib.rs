@@ -16,19 +16,19 @@ mod options;
 
 pub mod auth;
 pub mod events;
+mod request;
 mod response;
 pub mod retry;
+
 pub mod transport;
 
-mod call;
-
 mod client;
-mod paging;
 
 mod builder;
-pub mod operations;
+mod call;
 
 pub mod guide;
+pub mod operations;
 #[cfg(test)]
 mod simulator;
 #[cfg(feature = "test-util")]
@@ -40,9 +40,9 @@ pub use client::Client;
 pub use deprecation::Deprecation;
 pub use error::{BoxError, Error, ErrorKind, Result, TimeoutKind};
 pub use models::{NewPet, Pet, PetStatus};
+pub use operations::{Items, Pages};
 pub use options::RequestOptions;
 pub use page::{More, Page};
-pub use paging::{Items, Pages};
 pub use response::{Response, ResponseMeta};
 
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};

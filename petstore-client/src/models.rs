@@ -1,16 +1,18 @@
-//! The service's resources as they travel (specification, section 2).
+//! The service's resources (specification, section 2).
 
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// A pet as the service returns it (specification, section 2, `Pet`).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-#[serde(rename_all = "camelCase", expecting = "a pet, a JSON object")]
+#[serde(rename_all = "camelCase")]
 pub struct Pet {
     /// The identifier that the service gave the pet when it was added.
     pub id: i64,
@@ -18,11 +20,11 @@ pub struct Pet {
     pub name: String,
     /// The identifier of the category the animal belongs to.
     pub category_id: i64,
-    /// The availability, where the service tells it.
+    /// The availability, where the service sends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
-    /// The fields that this version does not know: kept as they came, and written again where the
-    /// pet is serialized.
+    /// The fields that this version does not know, as the service sent them; serializing the pet
+    /// writes them again. A number beyond the range of `f64` is kept as text.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -39,6 +41,60 @@ impl Pet {
     pub fn with_status(mut self, status: PetStatus) -> Self {
         self.status = Some(status);
         self
+    }
+}
+
+/// A derived implementation would fail where an unknown field holds a number beyond the range of `f64`.
+impl<'de> Deserialize<'de> for Pet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PetVisitor)
+    }
+}
+
+struct PetVisitor;
+
+impl<'de> Visitor<'de> for PetVisitor {
+    type Value = Pet;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a pet, a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Pet, A::Error> {
+        let (mut id, mut name, mut category_id, mut status) = (None, None, None, None);
+        let mut extra = Map::new();
+        while let Some(field) = fields.next_key::<String>()? {
+            match field.as_str() {
+                "id" => read("id", &mut id, &mut fields)?,
+                "name" => read("name", &mut name, &mut fields)?,
+                "categoryId" => read("categoryId", &mut category_id, &mut fields)?,
+                "status" => read("status", &mut status, &mut fields)?,
+                _ => {
+                    let json: Box<RawValue> = fields.next_value()?;
+                    let value = serde_json::from_str(json.get());
+                    extra.insert(field, value.unwrap_or_else(|_| json.get().into()));
+                }
+            }
+        }
+        Ok(Pet {
+            id: id.ok_or_else(|| A::Error::missing_field("id"))?,
+            name: name.ok_or_else(|| A::Error::missing_field("name"))?,
+            category_id: category_id.ok_or_else(|| A::Error::missing_field("categoryId"))?,
+            status: status.flatten(),
+            extra,
+        })
+    }
+}
+
+/// Reads the value of a field, which must not be there twice.
+fn read<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+    name: &'static str,
+    field: &mut Option<T>,
+    fields: &mut A,
+) -> Result<(), A::Error> {
+    match field.replace(fields.next_value()?) {
+        Some(_) => Err(A::Error::duplicate_field(name)),
+        None => Ok(()),
     }
 }
 
@@ -120,7 +176,7 @@ impl PetStatus {
     /// The values that the specification lists, in its order.
     pub const KNOWN: [Self; 3] = [Self::Available, Self::Pending, Self::Sold];
 
-    /// Returns the value as it travels.
+    /// Returns the value as the service writes it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -201,6 +257,21 @@ mod tests {
         let text = r#"{"name":"Rex","categoryId":7,"chip":9}"#;
         assert_eq!(serde_json::to_string(&new).unwrap(), text);
         assert_eq!(serde_json::from_str::<NewPet>(text).unwrap(), new);
+    }
+
+    #[test]
+    fn an_unknown_field_may_hold_any_json() {
+        let text = r#"[{"id":1,"name":"a","categoryId":1,"mass":1e400,"more":[-1e999,{}]}]"#;
+        let pets: Vec<Pet> = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            (&pets[0].extra["mass"], &pets[0].extra["more"]),
+            (&"1e400".into(), &"[-1e999,{}]".into())
+        );
+        let pet: Pet = serde_json::from_value(
+            serde_json::json!({"id": 1, "name": "a", "categoryId": 1, "x": [2]}),
+        )
+        .unwrap();
+        assert_eq!(pet.extra["x"], serde_json::json!([2]));
     }
 
     #[test]

@@ -1,26 +1,26 @@
-//! The limits that a call obeys: a client's own, and what one call sets differently.
+//! The limits of a call: a client's defaults, and what one call sets differently.
 
 use std::time::Duration;
 
 use crate::rate_limit::Priority;
 
-/// Writes the setters of [`RequestOptions`], which clients, calls, lists and raw requests have too: on
-/// the type itself, or on one that has options in a field.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+pub(crate) const DEFAULT_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const DEFAULT_READ_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(120);
+pub(crate) const DEFAULT_MAX_ATTEMPTS: u32 = 4;
+pub(crate) const DEFAULT_MAX_RESPONSE_BYTES: usize = 10 * 1024 * 1024;
+
+/// Writes the setters of [`RequestOptions`] for a type with a method `options_mut`: clients, calls,
+/// lists and raw requests have them too.
 macro_rules! option_setters {
-    ($options:ident) => {
+    () => {
         /// Takes over what `options` sets, and keeps the rest.
         pub fn options(mut self, options: &$crate::options::RequestOptions) -> Self {
-            self.$options.merge(options);
+            self.options_mut().merge(options);
             self
         }
 
-        fn options_mut(&mut self) -> &mut $crate::options::RequestOptions {
-            &mut self.$options
-        }
-
-        option_setters!();
-    };
-    () => {
         /// Sets the time limit for the whole call, its waits and retries included; 300 s.
         pub fn timeout(mut self, limit: std::time::Duration) -> Self {
             self.options_mut().timeout = Some(limit);
@@ -34,7 +34,7 @@ macro_rules! option_setters {
         }
 
         /// Sets the time limit between two reads of a response's body; 10 s. It is for the built-in
-        /// transport only: another one returns whole responses.
+        /// transport only: other transports return whole responses.
         pub fn read_timeout(mut self, limit: std::time::Duration) -> Self {
             self.options_mut().read_timeout = Some(limit);
             self
@@ -71,10 +71,10 @@ macro_rules! option_setters {
 
 pub(crate) use option_setters;
 
-/// Limits of a call. What is not set stays as the client has it.
+/// Limits of calls. What is not set stays as the client has it.
 ///
 /// [`ClientBuilder`](crate::ClientBuilder), each call, list and raw request have the same setters; a
-/// value of this type serves several of them.
+/// value of this type sets them for several calls.
 ///
 /// ```
 /// use std::time::Duration;
@@ -124,53 +124,6 @@ impl RequestOptions {
     }
 }
 
-impl RequestOptions {
-    /// Returns what is wrong with it, if anything is: a setting, and the problem.
-    pub(crate) fn problem(&self) -> Option<(&'static str, &'static str)> {
-        (self.max_attempts == Some(0)).then_some(("number of attempts", "it must be at least 1"))
-    }
-}
-
-/// The limits in force.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CallLimits {
-    pub(crate) timeout: Duration,
-    pub(crate) attempt_timeout: Duration,
-    pub(crate) read_timeout: Duration,
-    pub(crate) max_wait: Duration,
-    pub(crate) max_attempts: u32,
-    pub(crate) max_response_bytes: usize,
-    pub(crate) priority: Priority,
-}
-
-impl Default for CallLimits {
-    fn default() -> Self {
-        Self {
-            timeout: Duration::from_secs(300),
-            attempt_timeout: Duration::from_secs(30),
-            read_timeout: Duration::from_secs(10),
-            max_wait: Duration::from_secs(120),
-            max_attempts: 4,
-            max_response_bytes: 10 * 1024 * 1024,
-            priority: Priority::Normal,
-        }
-    }
-}
-
-impl CallLimits {
-    pub(crate) fn with(self, options: &RequestOptions) -> Self {
-        Self {
-            timeout: options.timeout.unwrap_or(self.timeout),
-            attempt_timeout: options.attempt_timeout.unwrap_or(self.attempt_timeout),
-            read_timeout: options.read_timeout.unwrap_or(self.read_timeout),
-            max_wait: options.max_wait.unwrap_or(self.max_wait),
-            max_attempts: options.max_attempts.unwrap_or(self.max_attempts),
-            max_response_bytes: options.max_response_bytes.unwrap_or(self.max_response_bytes),
-            priority: options.priority.unwrap_or(self.priority),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,7 +137,5 @@ mod tests {
             .timeout(Duration::from_secs(9))
             .priority(Priority::Low);
         assert_eq!(options, expected);
-        let limits = CallLimits::default().with(&options);
-        assert_eq!((limits.max_attempts, limits.max_wait), (3, Duration::from_secs(120)));
     }
 }

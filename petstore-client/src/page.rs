@@ -30,25 +30,15 @@ pub struct Page<T> {
     more: More,
 }
 
-/// Where the page after a response is.
-#[derive(Debug, Clone)]
-pub(crate) enum NextPage {
-    None,
-    At(Url),
-    /// The service named a next page that must not be asked for, and why.
-    Refused(String),
-}
-
 impl<T> Page<T> {
-    /// Builds a page with room for `limit` items.
-    pub(crate) fn new(items: Vec<T>, limit: usize, next: NextPage) -> Self {
-        let (next, more) = match next {
-            NextPage::None if items.len() < limit => (None, More::No),
-            NextPage::None => (None, More::Maybe),
-            NextPage::At(url) => (Some(url), More::Yes),
-            NextPage::Refused(_) => (None, More::Yes),
+    /// Makes a page with room for `limit` items, given the [`next_page`] after it.
+    pub(crate) fn new(items: Vec<T>, limit: usize, next: Result<Option<Url>, String>) -> Self {
+        let more = match next {
+            Ok(None) if items.len() < limit => More::No,
+            Ok(None) => More::Maybe,
+            _ => More::Yes,
         };
-        Self { items, next, more }
+        Self { items, next: next.ok().flatten(), more }
     }
 
     /// Returns whether more items may follow.
@@ -57,8 +47,8 @@ impl<T> Page<T> {
         self.more
     }
 
-    /// Returns the address of the next page, where the service offers one that may be followed: to
-    /// go on from there later, with [`ListPets::from_page`](crate::operations::ListPets::from_page).
+    /// Returns the address of the next page, where the service offers one that may be followed.
+    /// [`ListPets::from_page`](crate::operations::ListPets::from_page) continues from there.
     #[must_use]
     pub fn next_url(&self) -> Option<&Url> {
         self.next.as_ref()
@@ -97,27 +87,21 @@ impl<'p, T> IntoIterator for &'p Page<T> {
     }
 }
 
-impl NextPage {
-    /// Reads the first `rel="next"` of a response, resolved against the address that was asked (RFC
-    /// 8288, section 3.1), and only where it stays on the origin that the key belongs to.
-    pub(crate) fn read(headers: &HeaderMap, asked: &Url) -> Self {
-        let targets = headers::link_targets(headers, "next");
-        let Some(target) = targets.first() else {
-            return Self::None;
-        };
-        let shown = printable(target, 200);
-        let Ok(mut url) = asked.join(target) else {
-            return Self::Refused(format!("the link to the next page is no URL: {shown}"));
-        };
-        if !same_origin(&url, asked) {
-            return Self::Refused(format!(
-                "the link to the next page leads to another origin, where the key must not go: \
-                 {shown}"
-            ));
-        }
-        url.set_fragment(None);
-        Self::At(url)
+/// Returns the first `rel="next"` of a response, resolved against the address that was asked (RFC
+/// 8288, section 3.1). Fails where it leaves the origin that the key belongs to.
+pub(crate) fn next_page(headers: &HeaderMap, asked: &Url) -> Result<Option<Url>, String> {
+    let Some(target) = headers::link_targets(headers, "next").next() else { return Ok(None) };
+    let shown = printable(target, 200);
+    let mut url = asked
+        .join(target)
+        .map_err(|_| format!("the link to the next page is not a URL: {shown}"))?;
+    if !same_origin(&url, asked) {
+        return Err(format!(
+            "the link to the next page leads to another origin, where the key must not go: {shown}"
+        ));
     }
+    url.set_fragment(None);
+    Ok(Some(url))
 }
 
 #[cfg(test)]
@@ -131,7 +115,7 @@ mod tests {
         if let Some(link) = link {
             headers.insert(http::header::LINK, link.parse().unwrap());
         }
-        Page::new((0..items).collect(), 2, NextPage::read(&headers, &ASKED.parse().unwrap()))
+        Page::new((0..items).collect(), 2, next_page(&headers, &ASKED.parse().unwrap()))
     }
 
     #[test]

@@ -1,26 +1,21 @@
-//! Makes text from elsewhere safe to show: without the API key, and without what acts on a terminal.
+//! Makes foreign text safe to show: without the API key, and without terminal escapes.
 
 use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 
-/// A key that is shorter is not looked for: it may be any word.
+/// A shorter key is not replaced: any word may contain it.
 const MIN_KEY_LENGTH: usize = 8;
 const REPLACEMENT: &[u8] = b"(the API key)";
 
-/// The key of a request, to be taken out of its answer.
+/// Removes the API key of a request from its response.
 #[derive(Debug, Clone)]
 pub(crate) struct Redactor(HeaderValue);
 
 impl Redactor {
     pub(crate) fn new(authorization: &HeaderValue) -> Self {
         Self(authorization.clone())
-    }
-
-    /// Returns whether the bytes repeat the key.
-    pub(crate) fn finds(&self, bytes: &[u8]) -> bool {
-        self.key().is_some_and(|key| memchr::memmem::find(bytes, key).is_some())
     }
 
     /// Returns the bytes without the key.
@@ -39,7 +34,7 @@ impl Redactor {
         }
     }
 
-    /// Takes the key out of the values of headers.
+    /// Removes the key from the values of headers.
     pub(crate) fn remove(&self, headers: &mut HeaderMap) {
         for value in headers.values_mut() {
             if let Some(clean) = self.replaced(value.as_bytes()) {

@@ -1,4 +1,4 @@
-//! A successful response: the value, and what came with it.
+//! A successful response: a value and its metadata.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,13 +11,13 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use crate::deprecation::Deprecation;
-use crate::error::{CallStats, Error, ErrorResponse, Failure};
+use crate::error::{CallStats, Error};
 use crate::http::headers::date;
-use crate::page::{NextPage, Page};
+use crate::page::{Page, next_page};
 use crate::rate_limit::QuotaWindow;
 use crate::redact::Redactor;
 
-/// A value that the service returned; derefs to it. What came with it is in [`meta`](Self::meta).
+/// A value that the service returned; derefs to it. [`meta`](Self::meta) has status and headers.
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -32,19 +32,19 @@ pub struct Response<T> {
     meta: ResponseMeta,
 }
 
-/// What came with a value, and what it took to get it.
+/// Status, headers and attempts of a successful call.
 #[derive(Debug, Clone)]
 pub struct ResponseMeta {
     pub(crate) operation: Cow<'static, str>,
-    /// The address that was asked, and how many items its page may hold, where that was set.
+    /// The address of the request.
     pub(crate) url: Url,
+    /// The number of items that was asked for, of a list.
     pub(crate) page_size: Option<u32>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) deprecation: Option<Box<Deprecation>>,
     pub(crate) stats: CallStats,
-    /// Set where the response repeats the key, for errors of who reads it.
-    pub(crate) redactor: Option<Redactor>,
+    pub(crate) redactor: Redactor,
 }
 
 impl<T> Response<T> {
@@ -52,7 +52,7 @@ impl<T> Response<T> {
         Self { value, meta }
     }
 
-    /// Returns what came with the value: status, headers, quota, attempts.
+    /// Returns the status, headers, quota and attempts.
     #[must_use]
     pub fn meta(&self) -> &ResponseMeta {
         &self.meta
@@ -64,13 +64,13 @@ impl<T> Response<T> {
         self.value
     }
 
-    /// Returns the value and what came with it.
+    /// Returns the value and its metadata.
     #[must_use]
     pub fn into_parts(self) -> (T, ResponseMeta) {
         (self.value, self.meta)
     }
 
-    /// Replaces the value, and keeps what came with it.
+    /// Replaces the value, and keeps its metadata.
     #[must_use]
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Response<U> {
         Response { value: change(self.value), meta: self.meta }
@@ -103,8 +103,8 @@ impl ResponseMeta {
         date(&self.headers)
     }
 
-    /// Returns the announced end of the operation, where there is one: what the service says of
-    /// it, and for what it leaves out what the specification says.
+    /// Returns the announced end of the operation, if there is one: as the service announces it, and
+    /// for what it leaves out as the specification does.
     #[must_use]
     pub fn deprecation(&self) -> Option<&Deprecation> {
         self.deprecation.as_deref()
@@ -123,14 +123,10 @@ impl ResponseMeta {
         self.stats.waited
     }
 
-    /// Returns where the next page is.
-    pub(crate) fn next_page(&self) -> NextPage {
-        match (NextPage::read(&self.headers, &self.url), &self.redactor) {
-            (NextPage::Refused(problem), Some(redactor)) => {
-                NextPage::Refused(redactor.removed_from_text(problem))
-            }
-            (next, _) => next,
-        }
+    /// Returns the address of the next page, or why it cannot be followed.
+    pub(crate) fn next_page(&self) -> Result<Option<Url>, String> {
+        let next = next_page(&self.headers, &self.url);
+        next.map_err(|problem| self.redactor.removed_from_text(problem))
     }
 }
 
@@ -183,12 +179,19 @@ impl Response<Bytes> {
     ///
     /// # Errors
     ///
-    /// Where it is no JSON, or not of this type; see [`Error::decode_path`].
+    /// Where it is not JSON of this type; see [`Error::decode_path`].
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.value).map_err(|problem| self.undecodable::<T>(&problem))
+        serde_json::from_slice(&self.value).map_err(|problem| {
+            let ResponseMeta { operation, status, headers, stats, redactor, .. } = &self.meta;
+            let body = redactor.removed(self.value.clone());
+            let mut headers = headers.clone();
+            redactor.remove(&mut headers);
+            let error = Error::decode::<T>(*status, headers, &body, problem);
+            error.with_operation(operation.clone()).with_stats(*stats)
+        })
     }
 
-    /// Returns the body as text, with what is no UTF-8 replaced.
+    /// Returns the body as text; invalid UTF-8 is replaced.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.value)
@@ -198,18 +201,5 @@ impl Response<Bytes> {
     pub(crate) fn decoded<T: DeserializeOwned>(self) -> Result<Response<T>, Error> {
         let value = self.json()?;
         Ok(self.map(|_| value))
-    }
-
-    /// Returns the error of a success whose body is not what was asked for.
-    fn undecodable<T: DeserializeOwned>(&self, plain: &serde_json::Error) -> Error {
-        let Response { value, meta } = self;
-        let (mut body, mut headers) = (value.clone(), meta.headers.clone());
-        if let Some(redactor) = &meta.redactor {
-            body = redactor.removed(body);
-            redactor.remove(&mut headers);
-        }
-        let response = ErrorResponse::unread(meta.status, headers, &body);
-        let error = Error::new(Failure::decode::<T>(response, &body, plain));
-        error.with_operation(meta.operation.clone()).with_stats(meta.stats)
     }
 }

@@ -1,12 +1,14 @@
-//! When a failed attempt is followed by another: the decision and the budget, both pure.
+//! Decides whether a failed attempt is followed by another.
 
-use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
+use tokio::time::Instant;
 
 pub use crate::backoff::Backoff;
-use crate::error::{Error, Failure};
+use crate::clock;
+use crate::error::{Error, ErrorKind};
 
 /// An attempt that failed, for a classifier
 /// ([`ClientBuilder::retry_classifier`](crate::ClientBuilder::retry_classifier)).
@@ -21,17 +23,17 @@ pub struct FailedAttempt<'a> {
     pub method: &'a Method,
     /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Whether sending the request twice does no more than sending it once.
+    /// Whether sending the request twice has the same effect as sending it once.
     pub idempotent: bool,
     /// Whether the client would send it again, if attempts, time and budget allow it.
     pub would_retry: bool,
 }
 
-/// What a classifier says of a failed attempt.
+/// What a classifier advises after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RetryAdvice {
-    /// Do as without a classifier.
+    /// Decide as without a classifier.
     #[default]
     Default,
     /// Send again where that is safe: the request is idempotent, or was not processed. Attempts,
@@ -45,113 +47,98 @@ pub enum RetryAdvice {
 
 pub(crate) type Classifier = Box<dyn Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync>;
 
-/// What follows a failed attempt. The error is what the call returns where time, attempts or budget
-/// do not allow another.
-#[derive(Debug)]
-pub(crate) enum RetryDecision {
-    Fail(Error),
-    /// Another key, if there is one.
-    Reauthorize(Error),
-    /// The limiter holds the call back for as long as needed.
-    Acquire(Error),
-    /// A pause, and what the service asks for besides (`Retry-After` of a 5xx).
-    Backoff(Error),
-}
-
 /// How a client retries.
-#[derive(Default)]
-pub(crate) struct RetryPolicy {
+pub(crate) struct Retries {
     pub(crate) backoff: Backoff,
     pub(crate) classifier: Option<Classifier>,
+    budget: Mutex<BudgetState>,
+    started: Instant,
 }
 
-impl RetryPolicy {
-    /// Decides what follows an attempt. `idempotent` says that sending the request twice is the same
-    /// as sending it once (RFC 9110, section 9.2.2).
-    pub(crate) fn decide(
-        &self,
-        error: Error,
-        (operation, method, idempotent): (&str, &Method, bool),
-    ) -> RetryDecision {
-        let decision = decide(error, idempotent);
-        let Some(classifier) = &self.classifier else { return decision };
-        let (error, would_retry) = match &decision {
-            RetryDecision::Fail(error) => (error, false),
-            RetryDecision::Reauthorize(error)
-            | RetryDecision::Acquire(error)
-            | RetryDecision::Backoff(error) => (error, true),
-        };
-        let attempt = error.attempts();
+impl Retries {
+    pub(crate) fn new(
+        backoff: Backoff,
+        classifier: Option<Classifier>,
+        budget: RetryBudget,
+    ) -> Self {
+        let (budget, started) = (Mutex::new(BudgetState::new(budget)), clock::now());
+        Self { backoff, classifier, budget, started }
+    }
+
+    /// Runs `change` on the budget, at the time since the client was built.
+    pub(crate) fn budget<T>(&self, change: impl FnOnce(&mut BudgetState, Duration) -> T) -> T {
+        let now = clock::now().saturating_duration_since(self.started);
+        change(&mut self.budget.lock().unwrap_or_else(PoisonError::into_inner), now)
+    }
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RetryDecision {
+    Fail,
+    /// Ask for another key.
+    Reauthorize,
+    /// Wait until the limiter permits another attempt.
+    Acquire,
+    /// Pause, for longer where a 5xx asks for that (`Retry-After`).
+    BackOff,
+}
+
+impl RetryDecision {
+    /// Decides on an attempt, with the classifier's advice if there is one. `idempotent` says that
+    /// sending the request twice has the same effect as sending it once (RFC 9110, section 9.2.2).
+    pub(crate) fn of(
+        error: &Error,
+        operation: &str,
+        method: &Method,
+        idempotent: bool,
+        classifier: Option<&Classifier>,
+    ) -> Self {
+        let decision = Self::by_default(error, idempotent);
+        let Some(classifier) = classifier else { return decision };
         let advice = classifier(&FailedAttempt {
             error,
             operation,
             method,
-            attempt,
+            attempt: error.attempts(),
             idempotent,
-            would_retry,
+            would_retry: decision != Self::Fail,
         });
-        let safe = idempotent || !error.may_have_been_processed();
+        let is_safe = idempotent || !error.may_have_been_processed();
         match (advice, decision) {
-            (RetryAdvice::Stop, decision) => RetryDecision::Fail(decision.into_error()),
-            (RetryAdvice::Retry, RetryDecision::Fail(error)) if safe => {
-                RetryDecision::Backoff(error)
-            }
-            (RetryAdvice::RetryUnsafe, RetryDecision::Fail(error)) => RetryDecision::Backoff(error),
+            (RetryAdvice::Stop, _) => Self::Fail,
+            (RetryAdvice::Retry, Self::Fail) if is_safe => Self::BackOff,
+            (RetryAdvice::RetryUnsafe, Self::Fail) => Self::BackOff,
             (_, decision) => decision,
         }
     }
-}
 
-impl RetryDecision {
-    fn into_error(self) -> Error {
-        match self {
-            Self::Fail(error)
-            | Self::Reauthorize(error)
-            | Self::Acquire(error)
-            | Self::Backoff(error) => error,
-        }
+    fn by_default(error: &Error, idempotent: bool) -> Self {
+        let is_transient = match error.kind() {
+            ErrorKind::RateLimited => return Self::Acquire,
+            ErrorKind::Unauthorized => return Self::Reauthorize,
+            ErrorKind::Connect | ErrorKind::Timeout | ErrorKind::Interrupted => true,
+            _ => {
+                let status = error.status().map(|status| status.as_u16());
+                matches!(status, Some(408 | 500 | 502 | 503 | 504))
+            }
+        };
+        if is_transient && (idempotent || !error.was_sent()) { Self::BackOff } else { Self::Fail }
     }
 }
 
-impl fmt::Debug for RetryPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RetryPolicy").field("backoff", &self.backoff).finish_non_exhaustive()
-    }
-}
-
-fn decide(error: Error, idempotent: bool) -> RetryDecision {
-    let failure = error.failure();
-    match failure {
-        // It would fail again.
-        Failure::InvalidRequest(_) | Failure::Tls { .. } | Failure::BodyTooLarge { .. } => {
-            RetryDecision::Fail(error)
-        }
-        Failure::RateLimited { .. } => RetryDecision::Acquire(error),
-        Failure::Response(response) if response.status == StatusCode::UNAUTHORIZED => {
-            RetryDecision::Reauthorize(error)
-        }
-        Failure::Response(response) if !is_transient(response.status) => RetryDecision::Fail(error),
-        _ if idempotent || failure.not_sent() => RetryDecision::Backoff(error),
-        _ => RetryDecision::Fail(error),
-    }
-}
-
-/// Returns whether the service may have acted on a request that it answered so. Only an error of
-/// the client's is proof that it has not: a 303 may mean "done, look there".
+/// Returns whether the service may have acted on a request that it answered with this status. Only a
+/// 4xx proves that it has not: a 303 may mean "done, look there".
 pub(crate) fn may_have_acted(status: StatusCode) -> bool {
     !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT
 }
 
-fn is_transient(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 408 | 500 | 502 | 503 | 504)
-}
-
-/// Keeps retries a part of all traffic, so that a service that fails is not flooded.
+/// Limits the retries of all calls together, so that a service that fails is not flooded.
 ///
-/// Within ten seconds, so many retries are allowed: [`ratio`](Self::ratio) for each call, and
+/// Each ten seconds allow [`ratio`](Self::ratio) retries for each call and
 /// [`min_per_second`](Self::min_per_second) for each second; and always three for each call in
-/// flight, so that all of them survive a server that restarts. A call that waits for a rate limit,
-/// or sends again after a 429, takes nothing out of the budget.
+/// flight, so that all of them survive a server that restarts. A wait for a rate limit and a retry
+/// after a 429 are not counted.
 ///
 /// ```
 /// use petstore_client::retry::RetryBudget;
@@ -189,10 +176,10 @@ impl RetryBudget {
         Self { ratio: f64::INFINITY, min_per_second: u32::MAX }
     }
 
-    /// Returns what is wrong with it, if anything is.
+    /// Returns why it cannot be used, if it cannot.
     pub(crate) fn problem(self) -> Option<String> {
-        let valid = self.ratio == f64::INFINITY || (0.0..=1_000.0).contains(&self.ratio);
-        (!valid).then(|| format!("its ratio is {}, and must be from 0 to 1,000", self.ratio))
+        let is_valid = self.ratio == f64::INFINITY || (0.0..=1_000.0).contains(&self.ratio);
+        (!is_valid).then(|| format!("its ratio is {}, and must be from 0 to 1,000", self.ratio))
     }
 }
 
@@ -202,69 +189,66 @@ impl Default for RetryBudget {
     }
 }
 
-/// The length of the two periods that are counted, in seconds: retries are compared with the calls
-/// of the last five to ten seconds.
-const PERIOD: u64 = 5;
-
+/// The length of a period in seconds. Retries and calls are counted in two: the last 5 to 10 s.
+const PERIOD: u32 = 5;
 /// The retries that are always allowed for each call in flight.
-const RETRIES_IN_FLIGHT: f64 = 3.0;
+const RETRIES_IN_FLIGHT: u32 = 3;
 
-/// What has been spent of a budget.
+/// What has been used of a budget.
 #[derive(Debug)]
 pub(crate) struct BudgetState {
     budget: RetryBudget,
     in_flight: u32,
     period: u64,
-    /// Calls and retries, in this period and in the one before.
-    calls: [u32; 2],
-    retries: [u32; 2],
+    /// Calls and retries in this period, and in the one before.
+    counts: [Counts; 2],
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    calls: u32,
+    retries: u32,
 }
 
 impl BudgetState {
     pub(crate) fn new(budget: RetryBudget) -> Self {
-        Self { budget, in_flight: 0, period: 0, calls: [0; 2], retries: [0; 2] }
+        Self { budget, in_flight: 0, period: 0, counts: Default::default() }
     }
 
     pub(crate) fn call_began(&mut self, now: Duration) {
-        self.turn_to(now);
+        self.start_period(now);
         self.in_flight += 1;
-        self.calls[0] = self.calls[0].saturating_add(1);
+        self.counts[0].calls += 1;
     }
 
     pub(crate) fn call_ended(&mut self) {
-        self.in_flight = self.in_flight.saturating_sub(1);
+        self.in_flight -= 1;
     }
 
-    /// Takes a retry out of the budget, if there is one left.
+    /// Takes a retry out of the budget, if one is left.
     pub(crate) fn spend(&mut self, now: Duration) -> bool {
-        if self.budget.ratio.is_infinite() {
+        self.start_period(now);
+        let RetryBudget { ratio, min_per_second } = self.budget;
+        if ratio.is_infinite() {
             return true;
         }
-        self.turn_to(now);
-        let spent: u32 = self.retries.iter().copied().fold(0, u32::saturating_add);
-        let calls: u32 = self.calls.iter().copied().fold(0, u32::saturating_add);
-        let periods = f64::from(u32::try_from(2 * PERIOD).unwrap_or(u32::MAX));
-        let share = f64::from(calls) * self.budget.ratio;
-        let allowed = share + f64::from(self.budget.min_per_second) * periods;
-        let allowed = allowed.max(f64::from(self.in_flight) * RETRIES_IN_FLIGHT);
-        let is_left = f64::from(spent) < allowed;
-        if is_left {
-            self.retries[0] = self.retries[0].saturating_add(1);
-        }
+        let [current, last] = self.counts;
+        let by_traffic = f64::from(current.calls + last.calls) * ratio
+            + f64::from(min_per_second) * f64::from(2 * PERIOD);
+        let allowed = by_traffic.max(f64::from(self.in_flight) * f64::from(RETRIES_IN_FLIGHT));
+        let is_left = f64::from(current.retries + last.retries) < allowed;
+        self.counts[0].retries += u32::from(is_left);
         is_left
     }
 
-    fn turn_to(&mut self, now: Duration) {
-        let period = now.as_secs() / PERIOD;
-        match period.saturating_sub(self.period) {
-            0 => return,
-            1 => {
-                self.calls = [0, self.calls[0]];
-                self.retries = [0, self.retries[0]];
-            }
-            _ => (self.calls, self.retries) = ([0; 2], [0; 2]),
+    fn start_period(&mut self, now: Duration) {
+        let period = now.as_secs() / u64::from(PERIOD);
+        if period > self.period {
+            let is_next = period == self.period + 1;
+            let last = if is_next { self.counts[0] } else { Counts::default() };
+            self.counts = [Counts::default(), last];
+            self.period = period;
         }
-        self.period = period;
     }
 }
 
@@ -273,41 +257,40 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::error::ErrorResponse;
+    use crate::error::{CallStats, ErrorResponse, TimeoutKind};
 
     fn answered(status: u16) -> Error {
         let mut response = http::Response::new(Bytes::new());
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
-        Error::new(Failure::Response(ErrorResponse::new(response)))
+        Error::from_response(ErrorResponse::new(response))
     }
 
     fn timed_out(sent: bool) -> Error {
-        let (limit, after) = (crate::error::TimeoutKind::Attempt, Duration::from_secs(1));
-        Error::new(Failure::Timeout { limit, after, sent })
+        Error::timed_out(TimeoutKind::Attempt, Duration::from_secs(1), sent)
     }
 
-    fn retries(error: Error, idempotent: bool) -> bool {
-        matches!(decide(error, idempotent), RetryDecision::Backoff(_))
+    fn retries(error: &Error, idempotent: bool) -> bool {
+        RetryDecision::by_default(error, idempotent) == RetryDecision::BackOff
     }
 
     #[test]
     fn an_idempotent_request_is_repeated_after_a_transient_failure() {
         for status in [408, 500, 502, 503, 504] {
-            assert!(retries(answered(status), true), "{status}");
+            assert!(retries(&answered(status), true), "{status}");
         }
         for status in [302, 400, 401, 403, 404, 405, 410, 422, 501, 505] {
-            assert!(!retries(answered(status), true), "{status}");
+            assert!(!retries(&answered(status), true), "{status}");
         }
-        assert!(retries(timed_out(true), true));
+        assert!(retries(&timed_out(true), true));
     }
 
     #[test]
     fn another_request_is_repeated_only_where_the_first_cannot_have_been_processed() {
         for status in [408, 500, 502, 503, 504] {
-            assert!(!retries(answered(status), false), "{status}");
+            assert!(!retries(&answered(status), false), "{status}");
         }
-        assert!(!retries(timed_out(true), false));
-        assert!(retries(timed_out(false), false));
+        assert!(!retries(&timed_out(true), false));
+        assert!(retries(&timed_out(false), false));
     }
 
     #[test]
@@ -324,15 +307,13 @@ mod tests {
     fn a_classifier_retries_only_what_is_safe_unless_it_says_so() {
         let with = |advice, error: Error, idempotent| {
             let classifier: Classifier = Box::new(move |_: &FailedAttempt<'_>| advice);
-            let policy = RetryPolicy { classifier: Some(classifier), ..RetryPolicy::default() };
-            matches!(
-                policy.decide(error, ("x", &Method::POST, idempotent)),
-                RetryDecision::Backoff(_)
-            )
+            RetryDecision::of(&error, "x", &Method::POST, idempotent, Some(&classifier))
+                == RetryDecision::BackOff
         };
-        let stats =
-            |may_have_acted| crate::error::CallStats { may_have_acted, ..Default::default() };
-        let lost = || timed_out(true).with_stats(stats(true));
+        let lost = || {
+            let stats = CallStats { may_have_acted: true, ..CallStats::default() };
+            timed_out(true).with_stats(stats)
+        };
         assert!(with(RetryAdvice::Retry, answered(404), false));
         assert!(!with(RetryAdvice::Retry, lost(), false));
         assert!(with(RetryAdvice::RetryUnsafe, lost(), false));

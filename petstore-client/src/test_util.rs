@@ -1,9 +1,9 @@
 //! For tests of programs that use the client, without a socket (feature `test-util`).
 //!
-//! A function plays the service: [`client`] makes a client of it, and [`FakeService`] records what it
-//! was sent. Values that only the client makes can be made: [`ErrorBuilder`],
-//! [`Page::from_items`], [`Response::from_parts`]. For the whole service with its quotas, bans and
-//! faults, over a real socket, there is the crate `petstore-mock`.
+//! A function plays the service: [`client`] makes a client of it, and [`FakeService`] records its
+//! requests. [`ErrorBuilder`], [`Page::from_items`] and [`Response::from_parts`] make values that
+//! programs cannot make otherwise. The crate `petstore-mock` is the whole service with its quotas, bans
+//! and faults, over a real socket.
 //!
 //! ```
 //! use petstore_client::{Client, Error, NewPet, Pet, StatusCode, test_util};
@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response as HttpResponse, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, Response as HttpResponse, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
 use url::Url;
@@ -36,9 +36,10 @@ use crate::builder::ClientBuilder;
 use crate::client::Client;
 use crate::clock;
 use crate::deprecation::Deprecation;
-use crate::error::{CallStats, Error, ErrorKind, ErrorResponse, Failure, TimeoutKind};
-use crate::page::{NextPage, Page};
+use crate::error::{CallStats, Error, ErrorKind, ErrorResponse, TimeoutKind};
+use crate::page::Page;
 use crate::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
+use crate::redact::Redactor;
 use crate::response::{Response, ResponseMeta};
 use crate::retry::{Backoff, may_have_acted};
 use crate::transport::{Transport, TransportError};
@@ -46,8 +47,8 @@ use crate::transport::{Transport, TransportError};
 /// The base URL of [`client`].
 const BASE_URL: &str = "http://petstore.test/v1";
 
-/// A service that is a function, as a transport. It records what it was sent; keep it in an `Arc` to
-/// look at that.
+/// A transport that calls a function in place of the service. It records the requests: keep it in an
+/// `Arc` to read them.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -100,8 +101,8 @@ impl<F> fmt::Debug for FakeService<F> {
     }
 }
 
-/// Returns a client of a service that is a function. It shares no limits with other clients and does
-/// not pause between attempts; its base URL is `http://petstore.test/v1`.
+/// Returns a client of a [`FakeService`]. It shares no limits with other clients and does not pause
+/// between attempts; its base URL is `http://petstore.test/v1`.
 ///
 /// # Panics
 ///
@@ -134,7 +135,7 @@ pub fn json(
     let body = serde_json::to_vec(body).map_err(TransportError::interrupted)?;
     let mut response = HttpResponse::new(body.into());
     *response.status_mut() = status;
-    let json = header::HeaderValue::from_static("application/json");
+    let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     Ok(response)
 }
@@ -165,72 +166,51 @@ pub fn problem(
 #[derive(Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct ErrorBuilder {
-    failure: Failure,
+    kind: ErrorKind,
+    response: Option<HttpResponse<Bytes>>,
+    retry_after: Duration,
     stats: CallStats,
 }
 
 impl ErrorBuilder {
-    /// Starts an error of a kind, as a first attempt ends with it.
+    /// Starts an error of a kind, after one attempt.
     pub fn new(kind: ErrorKind) -> Self {
-        let said = "made for a test";
-        let origin = || "http://petstore.test".to_owned();
-        let timeout =
-            |limit, sent| Failure::Timeout { limit, after: Duration::from_secs(30), sent };
-        Self::of(match kind {
-            ErrorKind::Config => Failure::Config { setting: "setting", problem: said.to_owned() },
-            ErrorKind::InvalidRequest => Failure::InvalidRequest(said.to_owned()),
-            ErrorKind::Credentials => Failure::Credentials(said.into()),
-            ErrorKind::Unauthorized => return Self::response(StatusCode::UNAUTHORIZED, ""),
-            ErrorKind::NotFound => return Self::response(StatusCode::NOT_FOUND, ""),
-            ErrorKind::Gone => return Self::response(StatusCode::GONE, ""),
-            ErrorKind::Rejected => return Self::response(StatusCode::BAD_REQUEST, ""),
-            ErrorKind::Server => return Self::response(StatusCode::INTERNAL_SERVER_ERROR, ""),
-            ErrorKind::RateLimited => return Self::response(StatusCode::TOO_MANY_REQUESTS, ""),
-            ErrorKind::Connect => Failure::Connect { origin: origin(), source: said.into() },
-            ErrorKind::Tls => Failure::Tls { origin: origin(), source: said.into() },
-            ErrorKind::Timeout => timeout(TimeoutKind::Attempt, true),
-            ErrorKind::Interrupted => Failure::Interrupted(said.into()),
-            ErrorKind::Decode => Failure::NoResponse,
-            ErrorKind::BodyTooLarge => {
-                Failure::BodyTooLarge { limit: 10 * 1024 * 1024, status: Some(StatusCode::OK) }
+        let status = match kind {
+            ErrorKind::Unauthorized => StatusCode::UNAUTHORIZED,
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Gone => StatusCode::GONE,
+            ErrorKind::Rejected => StatusCode::BAD_REQUEST,
+            ErrorKind::Server => StatusCode::INTERNAL_SERVER_ERROR,
+            ErrorKind::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+            _ => {
+                let may_have_acted = Error::new(kind, "").was_sent();
+                let stats = CallStats { attempts: 1, may_have_acted, ..CallStats::default() };
+                return Self { kind, response: None, retry_after: Duration::ZERO, stats };
             }
-            ErrorKind::Paging => Failure::Paging(said.to_owned()),
-            ErrorKind::Runtime => Failure::Runtime(said),
-        })
+        };
+        Self::response(status, "")
     }
 
-    /// Starts the error of a response that is no success; its kind follows from the status.
+    /// Starts the error of a response that is not a success; its kind follows from the status.
     pub fn response(status: StatusCode, body: impl Into<Bytes>) -> Self {
         let mut response = HttpResponse::new(body.into());
         *response.status_mut() = status;
-        let response = ErrorResponse::new(response);
-        let blocked = blocked_for(Duration::from_secs(60));
-        Self::of(match status {
-            StatusCode::TOO_MANY_REQUESTS => {
-                Failure::RateLimited { blocked, allowed: None, response: Some(response) }
-            }
-            _ => Failure::Response(response),
-        })
-    }
-
-    fn of(failure: Failure) -> Self {
-        let may_have_acted = match failure.response() {
-            Some(response) => may_have_acted(response.status),
-            None => !failure.not_sent(),
-        };
-        Self { failure, stats: CallStats { attempts: 1, may_have_acted, ..CallStats::default() } }
+        let may_have_acted = may_have_acted(status);
+        Self {
+            kind: ErrorKind::Rejected,
+            response: Some(response),
+            retry_after: Duration::from_secs(60),
+            stats: CallStats { attempts: 1, may_have_acted, ..CallStats::default() },
+        }
     }
 
     /// Sets [`retry_after`](Error::retry_after) and [`retry_at`](Error::retry_at), of a rate limit or
     /// of a 5xx.
     pub fn retry_after(mut self, wait: Duration) -> Self {
-        match &mut self.failure {
-            Failure::RateLimited { blocked, .. } => *blocked = blocked_for(wait),
-            Failure::Response(response) => {
-                let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                response.headers.insert("retry-after-ms", millis.into());
-            }
-            _ => {}
+        self.retry_after = wait;
+        if let Some(response) = &mut self.response {
+            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            response.headers_mut().insert("retry-after-ms", millis.into());
         }
         self
     }
@@ -250,12 +230,20 @@ impl ErrorBuilder {
     /// Makes the error.
     #[must_use]
     pub fn build(self) -> Error {
-        Error::new(self.failure).with_stats(self.stats)
+        let error = match self.response {
+            Some(response) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
+                let until = clock::wall() + self.retry_after;
+                let blocked = Blocked::new(BlockReason::Unknown, until, self.retry_after);
+                Error::rate_limited(blocked).with_response(ErrorResponse::new(response))
+            }
+            Some(response) => Error::from_response(ErrorResponse::new(response)),
+            None if self.kind == ErrorKind::Timeout => {
+                Error::timed_out(TimeoutKind::Attempt, Duration::from_secs(30), true)
+            }
+            None => Error::new(self.kind, "made for a test"),
+        };
+        error.with_stats(self.stats)
     }
-}
-
-fn blocked_for(wait: Duration) -> Blocked {
-    Blocked::new(BlockReason::Unknown, clock::wall() + wait, wait)
 }
 
 impl<T> Response<T> {
@@ -276,7 +264,7 @@ impl Default for ResponseMeta {
             headers: HeaderMap::new(),
             deprecation: None,
             stats: CallStats { attempts: 1, ..CallStats::default() },
-            redactor: None,
+            redactor: Redactor::new(&HeaderValue::from_static("")),
         }
     }
 }
@@ -285,7 +273,7 @@ impl ResponseMeta {
     /// Sets the headers, for a test; quota, date and deprecation are read from them.
     #[must_use]
     pub fn with_headers(mut self, headers: HeaderMap) -> Self {
-        self.deprecation = Deprecation::read(&headers).map(Box::new);
+        self.deprecation = Deprecation::of(&headers, None).map(Box::new);
         self.headers = headers;
         self
     }
@@ -295,7 +283,7 @@ impl<T> Page<T> {
     /// Makes the last page of a list, for a test.
     #[must_use]
     pub fn from_items(items: Vec<T>) -> Self {
-        Self::new(items, usize::MAX, NextPage::None)
+        Self::new(items, usize::MAX, Ok(None))
     }
 }
 

@@ -296,14 +296,14 @@ impl<'a> Orders<'a> {
 #[must_use = "it puts everything back as soon as it is dropped"]
 pub struct Scope {
     app: Arc<AppState>,
-    number: u64,
+    scope: Arc<str>,
     before: Snapshot,
 }
 
 impl Scope {
     pub(crate) fn new(app: &Arc<AppState>, name: &str) -> Self {
-        let number = app.journal.open_scope(name);
-        Self { number, before: app.snapshot(), app: Arc::clone(app) }
+        let scope = app.journal.open_scope(name);
+        Self { scope, before: app.snapshot(), app: Arc::clone(app) }
     }
 }
 
@@ -311,6 +311,6 @@ impl Drop for Scope {
     fn drop(&mut self) {
         // A store that can't be written keeps what it has; there is nobody to tell here.
         let _ = block_on(self.app.restore(&self.before));
-        self.app.journal.close_scope(self.number);
+        self.app.journal.close_scope(&self.scope);
     }
 }

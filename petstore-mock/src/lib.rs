@@ -1,21 +1,18 @@
 #![doc = include_str!("../README.md")]
 
-mod real_time;
-mod text;
-
+mod ban;
 mod changes;
 mod clock;
+mod cors;
 mod model;
 mod openapi;
 mod operation;
 mod plan;
-
-mod ban;
-mod cors;
-mod fault;
 mod quota;
+mod text;
 
 mod exchange;
+mod fault;
 
 mod pattern;
 mod report;
@@ -50,11 +47,10 @@ pub use crate::{
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
     report::{
-        About, Evidence, EvidenceRequest, Finding, ParseRuleError, ParseSeverityError, Report,
+        About, Evidence, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Report,
         ReportedClient, Role, Rule, Severity,
     },
     server::{Builder, Limits, MockServer, StartError},
     state::{ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, Seed, SeedError, Snapshot},
-    text::UnknownName,
     verify::{Expectation, Times},
 };

@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumCount, EnumString, VariantNames};
 
-use crate::text::UnknownName;
-
 /// Whether an animal can be had.
 ///
 /// ```
@@ -16,7 +14,7 @@ use crate::text::UnknownName;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[derive(Display, EnumCount, EnumString, VariantNames)]
-#[strum(serialize_all = "lowercase", parse_err_ty = UnknownName, parse_err_fn = UnknownName::new)]
+#[strum(serialize_all = "lowercase")]
 pub enum PetStatus {
     /// It is for sale.
     Available,

@@ -1,8 +1,7 @@
-//! Which exchanges are meant, and how far others are from that.
+//! Matches exchanges by what they contain, and describes how others differ.
 
-use std::{fmt, ops::RangeFull};
+use std::{borrow::Cow, fmt, ops::RangeFull};
 
-use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
@@ -12,9 +11,9 @@ use crate::{
     text::printable,
 };
 
-/// Which exchanges are meant: those for which everything that was said holds.
+/// Matches exchanges that fulfil all of its conditions.
 ///
-/// An operation stands for all of its requests, `..` for all there are.
+/// An operation stands for all of its requests, `..` for all requests.
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Operation, Pattern};
@@ -35,61 +34,83 @@ use crate::{
 #[must_use]
 pub struct Pattern(Vec<Condition>);
 
+/// One condition.
+#[derive(Clone)]
+enum Condition {
+    /// A part of the exchange has this value.
+    Part(Part, Vec<u8>),
+    Key(String),
+    Json(Value),
+    JsonIncluding(Value),
+}
+
+/// A part of an exchange that is compared by its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Operation,
+    Method,
+    Path,
+    Query(String),
+    Header(String),
+    Admission,
+    Status,
+    Body,
+}
+
 impl Pattern {
     /// Returns the pattern of every exchange.
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// Means requests with this method only.
-    pub fn method(self, method: Method) -> Self {
-        self.and(Condition::Method(method))
+    /// Matches only requests with this method.
+    pub fn method(self, method: impl AsRef<str>) -> Self {
+        self.part(Part::Method, method.as_ref())
     }
 
-    /// Means requests to this path only, such as `/v1/pets`, as it was sent and without the query.
+    /// Matches only requests to this path, such as `/v1/pets`, as it was sent and without the query.
     pub fn path(self, path: impl Into<String>) -> Self {
-        self.and(Condition::Path(path.into()))
+        self.part(Part::Path, path.into())
     }
 
-    /// Means requests only whose query has this parameter; name and value are compared as they read
-    /// when they are decoded.
+    /// Matches only requests whose query has this parameter; name and value are compared decoded.
     pub fn query(self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.and(Condition::Query(name.into(), value.into()))
+        self.part(Part::Query(name.into()), value.into())
     }
 
-    /// Means requests with this header only. What the journal masks, such as `Authorization`, is
-    /// compared as it is masked.
+    /// Matches only requests with this header. The journal masks credentials, such as `Authorization`,
+    /// so that these are compared as they are masked.
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.and(Condition::Header(name.into(), value.into()))
+        self.part(Part::Header(name.into()), value.into())
     }
 
-    /// Means requests with this key only, which must be one of the server's.
+    /// Matches only requests with this key, which must be one of the server's.
     pub fn key(self, key: impl Into<String>) -> Self {
         self.and(Condition::Key(key.into()))
     }
 
-    /// Means requests only that were met like this.
+    /// Matches only requests that were admitted, or not, like this.
     pub fn admission(self, admission: Admission) -> Self {
-        self.and(Condition::Admission(admission))
+        self.part(Part::Admission, admission_name(admission))
     }
 
-    /// Means requests that were answered this status only.
+    /// Matches only requests that were answered this status.
     pub fn status(self, status: u16) -> Self {
-        self.and(Condition::Status(status))
+        self.part(Part::Status, status.to_string())
     }
 
-    /// Means requests with exactly this body only, of at most 16 KiB.
+    /// Matches only requests with exactly this body, of at most 16 KiB.
     pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
-        self.and(Condition::Body(body.into()))
+        self.part(Part::Body, body)
     }
 
-    /// Means requests only whose body, of at most 16 KiB, is this JSON value, however it is written.
+    /// Matches only requests whose body, of at most 16 KiB, equals this JSON value.
     pub fn json(self, body: Value) -> Self {
         self.and(Condition::Json(body))
     }
 
-    /// Means requests only whose body, of at most 16 KiB, is a JSON value that holds this one: objects
-    /// may have more fields, arrays are as long.
+    /// Matches only requests whose body, of at most 16 KiB, is a JSON value that includes this one:
+    /// objects may have more fields, arrays are as long.
     pub fn json_including(self, part: Value) -> Self {
         self.and(Condition::JsonIncluding(part))
     }
@@ -98,18 +119,26 @@ impl Pattern {
         self.0.iter().all(|condition| condition.mismatch(record, keys).is_none())
     }
 
-    /// Returns what a record has instead of what was said.
+    /// Describes how a record differs.
     pub(crate) fn mismatches(&self, record: &Record, keys: &Masker) -> Vec<String> {
         self.0.iter().filter_map(|condition| condition.mismatch(record, keys)).collect()
     }
 
-    /// Writes the pattern, without a key in it.
+    /// Describes the pattern, without a key in it.
     pub(crate) fn describe(&self, keys: &Masker) -> String {
-        if self.0.is_empty() {
-            return "any request".to_owned();
-        }
-        let all: Vec<_> = self.0.iter().map(|condition| condition.describe(keys)).collect();
-        all.join(", ")
+        let describe = |condition: &Condition| match condition {
+            Condition::Key(key) => match keys.label(key) {
+                Some(label) => format!("key {label}"),
+                None => "a key that the server does not know".to_owned(),
+            },
+            other => keys.text(&format!("{other:?}")),
+        };
+        let all: Vec<_> = self.0.iter().map(describe).collect();
+        if all.is_empty() { "any request".to_owned() } else { all.join(", ") }
+    }
+
+    fn part(self, part: Part, value: impl Into<Vec<u8>>) -> Self {
+        self.and(Condition::Part(part, value.into()))
     }
 
     fn and(mut self, condition: Condition) -> Self {
@@ -120,7 +149,7 @@ impl Pattern {
 
 impl From<Operation> for Pattern {
     fn from(operation: Operation) -> Self {
-        Self::any().and(Condition::Operation(operation))
+        Self::any().part(Part::Operation, operation.name())
     }
 }
 
@@ -130,113 +159,111 @@ impl From<RangeFull> for Pattern {
     }
 }
 
-/// One condition.
-#[derive(Clone)]
-enum Condition {
-    Operation(Operation),
-    Method(Method),
-    Path(String),
-    Query(String, String),
-    Header(String, String),
-    Key(String),
-    Admission(Admission),
-    Status(u16),
-    Body(Vec<u8>),
-    Json(Value),
-    JsonIncluding(Value),
-}
-
 impl Condition {
-    /// Returns what a record has instead; nothing if the condition holds.
+    /// Describes how a record differs; nothing if the condition holds.
     fn mismatch(&self, record: &Record, keys: &Masker) -> Option<String> {
-        let target = || record.target.split_once('?').unwrap_or((&*record.target, ""));
-        let shown = |text: &str| printable(&keys.text(text));
+        let shown = |bytes: &[u8]| printable(&keys.text(&String::from_utf8_lossy(bytes)));
         match self {
-            Self::Operation(wanted) => (record.operation != Some(*wanted)).then(|| {
-                let name = record.operation.map_or("none", Operation::name);
-                format!("its operation is {name}")
-            }),
-            Self::Method(wanted) => (record.method != *wanted)
-                .then(|| format!("its method is {}", shown(record.method.as_str()))),
-            Self::Path(wanted) => {
-                (target().0 != wanted).then(|| format!("its path is {}", shown(target().0)))
-            }
-            Self::Query(name, wanted) => {
-                let values = parameters(target().1, name);
-                let found = values.iter().map(|value| shown(value)).collect::<Vec<_>>();
-                (!values.contains(wanted)).then(|| in_its_place("query parameter", name, &found))
-            }
-            Self::Header(name, wanted) => {
-                let fields = record.fields.to_map();
-                let values = fields.get_all(name).iter();
-                let values: Vec<_> =
-                    values.map(|one| String::from_utf8_lossy(one.as_bytes())).collect();
-                let found = values.iter().map(|value| shown(value)).collect::<Vec<_>>();
-                (!values.iter().any(|value| value == wanted))
-                    .then(|| in_its_place("header", name, &found))
-            }
-            Self::Key(wanted) => {
-                let number = keys.label(wanted).map(KeyLabel::number);
-                let came = record.key.as_deref();
-                (number.is_none() || came.map(KeyLabel::number) != number).then(|| {
-                    came.map_or("it has no valid key".to_owned(), |key| format!("its key is {key}"))
+            Self::Part(part, wanted) => {
+                let values = part.values(record);
+                if values.iter().any(|value| **value == **wanted) {
+                    return None;
+                }
+                let found: Vec<_> = values.iter().map(|value| shown(value)).collect();
+                Some(match &found[..] {
+                    [] => format!("it has no {part}"),
+                    found => format!("its {part} is {}", found.join(", ")),
                 })
             }
-            Self::Admission(wanted) => (record.admission != *wanted)
-                .then(|| format!("it was {:?}", record.admission).to_lowercase()),
-            Self::Status(wanted) => (record.status != Some(*wanted)).then(|| match record.status {
-                Some(status) => format!("it was answered {status}"),
-                None => "it was not answered".to_owned(),
-            }),
-            Self::Body(wanted) => (*record.body.start != **wanted).then(|| {
-                format!("its body is {}", shown(&String::from_utf8_lossy(&record.body.start)))
-            }),
-            Self::Json(wanted) => {
-                json_mismatch(record, |found| differences(wanted, found, true), shown)
+            Self::Key(wanted) => {
+                let (wanted, key) = (keys.label(wanted).map(KeyLabel::number), &record.arrival.key);
+                match key {
+                    Some(key) if Some(key.number()) == wanted => None,
+                    Some(key) => Some(format!("its key is {key}")),
+                    None => Some("it has no valid key".to_owned()),
+                }
             }
-            Self::JsonIncluding(wanted) => {
-                json_mismatch(record, |found| differences(wanted, found, false), shown)
-            }
-        }
-    }
-
-    /// Writes the condition; a key by its label.
-    fn describe(&self, keys: &Masker) -> String {
-        match self {
-            Self::Key(key) => match keys.label(key) {
-                Some(label) => format!("key {label}"),
-                None => "a key that the server does not know".to_owned(),
-            },
-            other => keys.text(&format!("{other:?}")),
+            Self::Json(wanted) => json_mismatch(record, wanted, true, shown),
+            Self::JsonIncluding(wanted) => json_mismatch(record, wanted, false, shown),
         }
     }
 }
 
+impl Part {
+    /// Returns the values of this part.
+    fn values<'a>(&self, record: &'a Record) -> Vec<Cow<'a, [u8]>> {
+        let (path, query) =
+            record.arrival.target.split_once('?').unwrap_or((&record.arrival.target, ""));
+        let text = |text: String| Cow::Owned(text.into_bytes());
+        match self {
+            Self::Operation => record
+                .arrival
+                .operation
+                .iter()
+                .map(|it| Cow::Borrowed(it.name().as_bytes()))
+                .collect(),
+            Self::Method => vec![record.method.as_str().as_bytes().into()],
+            Self::Path => vec![path.as_bytes().into()],
+            Self::Query(name) => parameters(query, name).into_iter().map(text).collect(),
+            Self::Header(name) => {
+                let name = name.to_ascii_lowercase();
+                let fields = record.fields.iter().filter(|(one, _)| *one == name.as_bytes());
+                fields.map(|(_, value)| value.into()).collect()
+            }
+            Self::Admission => vec![text(admission_name(record.arrival.admission))],
+            Self::Status => record.status.iter().map(|status| text(status.to_string())).collect(),
+            Self::Body => vec![(&*record.body.start).into()],
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Query(name) => write!(f, "query parameter {name}"),
+            Self::Header(name) => write!(f, "header {name}"),
+            other => f.write_str(&format!("{other:?}").to_lowercase()),
+        }
+    }
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Part(part, value) => {
+                write!(f, "{part} {}", printable(&String::from_utf8_lossy(value)))
+            }
+            Self::Key(_) => f.write_str("key ***"),
+            Self::Json(json) => write!(f, "body {json}"),
+            Self::JsonIncluding(json) => write!(f, "body with {json}"),
+        }
+    }
+}
+
+fn admission_name(admission: Admission) -> String {
+    format!("{admission:?}").to_lowercase()
+}
+
+/// Describes how a body differs from a JSON value; with `all`, more fields are a difference, too.
 fn json_mismatch(
     record: &Record,
-    differences: impl FnOnce(&Value) -> Vec<String>,
-    shown: impl Fn(&str) -> String,
+    wanted: &Value,
+    all: bool,
+    shown: impl Fn(&[u8]) -> String,
 ) -> Option<String> {
-    if record.body.length == 0 {
+    let body = &record.body;
+    if body.length == 0 {
         return Some("it has no body".to_owned());
     }
-    if record.body.length > Captured::MOST as u64 {
-        return Some("its body is longer than what is kept of it".to_owned());
+    if body.length > Captured::MAX as u64 {
+        return Some("its body is longer than the part that is kept".to_owned());
     }
-    let Ok(found) = serde_json::from_slice(&record.body.start) else {
-        let body = shown(&String::from_utf8_lossy(&record.body.start));
-        return Some(format!("its body is no JSON: {body}"));
+    let Ok(found) = serde_json::from_slice(&body.start) else {
+        return Some(format!("its body is invalid JSON: {}", shown(&body.start)));
     };
-    let differences = differences(&found);
-    let shown: Vec<_> = differences.iter().take(3).map(|one| shown(one)).collect();
+    let differences = differences(wanted, &found, all);
+    let shown: Vec<_> = differences.iter().take(3).map(|one| shown(one.as_bytes())).collect();
     (!differences.is_empty()).then(|| format!("its body differs: {}", shown.join("; ")))
-}
-
-fn in_its_place(what: &str, name: &str, found: &[String]) -> String {
-    match found {
-        [] => format!("it has no {what} {name}"),
-        found => format!("its {what} {name} is {}", found.join(", ")),
-    }
 }
 
 /// Returns the values of a parameter, decoded.
@@ -244,24 +271,6 @@ fn parameters(query: &str, name: &str) -> Vec<String> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     pairs.filter(|(one, _)| decoded(one) == name).map(|(_, value)| decoded(value)).collect()
-}
-
-impl fmt::Debug for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Operation(operation) => write!(f, "operation {operation}"),
-            Self::Method(method) => write!(f, "method {method}"),
-            Self::Path(path) => write!(f, "path {path}"),
-            Self::Query(name, value) => write!(f, "query parameter {name}={value}"),
-            Self::Header(name, value) => write!(f, "header {name}: {value}"),
-            Self::Key(_) => f.write_str("key ***"),
-            Self::Admission(admission) => f.write_str(&format!("{admission:?}").to_lowercase()),
-            Self::Status(status) => write!(f, "status {status}"),
-            Self::Body(body) => write!(f, "body {}", printable(&String::from_utf8_lossy(body))),
-            Self::Json(json) => write!(f, "body {json}"),
-            Self::JsonIncluding(json) => write!(f, "body with {json}"),
-        }
-    }
 }
 
 /// Returns each place where `found` differs from `wanted`, and how; with `all`, what is in `found` only

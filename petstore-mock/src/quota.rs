@@ -5,14 +5,12 @@ use std::{collections::VecDeque, time::Duration};
 
 use strum::{Display, EnumString, VariantNames};
 
-use crate::text::UnknownName;
-
 /// Which of a key's two quotas the `X-RateLimit-*` headers describe.
 ///
 /// The specification does not show it, so this is an assumption: [`RateHeaders::Tightest`] unless
 /// set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
-#[strum(serialize_all = "lowercase", parse_err_ty = UnknownName, parse_err_fn = UnknownName::new)]
+#[strum(serialize_all = "lowercase")]
 #[non_exhaustive]
 pub enum RateHeaders {
     /// The quota with the fewest requests left; the minute's where both have as many.
@@ -28,7 +26,7 @@ pub enum RateHeaders {
 ///
 /// The specification does not show it, so this is an assumption: [`Window::Fixed`] unless set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
-#[strum(serialize_all = "lowercase", parse_err_ty = UnknownName, parse_err_fn = UnknownName::new)]
+#[strum(serialize_all = "lowercase")]
 #[non_exhaustive]
 pub enum Window {
     /// Windows that follow one another, aligned to the clock's minute and to the UTC day; all

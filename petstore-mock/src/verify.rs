@@ -1,8 +1,8 @@
-//! What a test asserts about the requests that came: so many, in this order, and what came instead.
+//! What a test asserts about the requests that came: their number and their order.
 
 use std::{
     fmt::{self, Write as _},
-    ops::{Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive},
+    ops::{RangeFrom, RangeInclusive, RangeToInclusive},
     sync::Arc,
     thread,
 };
@@ -14,98 +14,72 @@ use crate::{
     text::printable,
 };
 
-/// How many of the requests that came nearest are shown.
-const NEAREST: usize = 3;
+/// How many of the nearest requests are shown.
+const MAX_SHOWN: usize = 3;
 
-/// Checks that so many of the exchanges after the request `after` match.
+/// Checks the number of exchanges that match, among those with a higher number than `after`.
 pub(crate) fn check_times(
     journal: &Journal,
     pattern: &Pattern,
-    times: Times,
+    times: &Times,
     after: u64,
 ) -> Result<(), String> {
     journal.look(|records, keys, forgotten| {
-        let records = sorted(records, after);
+        let records: Vec<_> = records.iter().filter(|record| record.number > after).collect();
         let count = records.iter().filter(|record| pattern.matches(record, keys)).count();
-        // What the ring has forgotten could have matched, too.
-        let is_certain = forgotten <= after;
-        if times.holds(count) && (is_certain || times.holds_from(count)) {
-            return Ok(());
+        let wanted = format!("expected {times} with {}", pattern.describe(keys));
+        if !times.holds(count) {
+            let nearest = nearest(pattern, &records, keys, count > 0);
+            return Err(format!("{wanted}, but {count} of {} came{nearest}", records.len()));
         }
-        let mut text = format!("expected {times} with {}", pattern.describe(keys));
-        if times.holds(count) {
-            let _ = write!(
-                text,
-                ": {count} are in the journal, but it has forgotten earlier ones: let it keep more \
-                 with Builder::journal"
-            );
-            return Err(text);
-        }
-        let _ = write!(text, ", but {count} of {} came", records.len());
-        show(&mut text, pattern, &records, keys, count > 0);
-        Err(text)
-    })
-}
-
-/// Checks that exchanges came which match these patterns, in this order; others may have come in
-/// between.
-pub(crate) fn check_order(journal: &Journal, patterns: &[Pattern]) -> Result<(), String> {
-    journal.look(|records, keys, _| {
-        let records = sorted(records, 0);
-        let mut rest = &records[..];
-        let mut found = Vec::new();
-        for (place, pattern) in patterns.iter().enumerate() {
-            let Some(at) = rest.iter().position(|record| pattern.matches(record, keys)) else {
-                let mut text = String::from("expected requests in this order:\n");
-                for (number, pattern) in patterns.iter().enumerate() {
-                    let came = match found.get(number) {
-                        Some(number) => format!("request {number}"),
-                        None if number == place => "did not come after that".to_owned(),
-                        None => "not looked for".to_owned(),
-                    };
-                    let _ = writeln!(text, "  {}. {}: {came}", number + 1, pattern.describe(keys));
-                }
-                if let Some(early) = records.iter().find(|record| pattern.matches(record, keys)) {
-                    let number = place + 1;
-                    let _ =
-                        writeln!(text, "request {} fits {number}., but came before", early.number);
-                }
-                text.truncate(text.trim_end().len());
-                show(&mut text, pattern, rest, keys, false);
-                return Err(text);
-            };
-            found.push(rest[at].number);
-            rest = &rest[at + 1..];
+        // Exchanges that the journal has forgotten could have matched, too.
+        if forgotten > after && !times.holds(usize::MAX) {
+            return Err(format!(
+                "{wanted}: {count} are in the journal, but it has forgotten earlier ones; raise \
+                 Builder::journal"
+            ));
         }
         Ok(())
     })
 }
 
-fn sorted(records: &[Arc<Record>], after: u64) -> Vec<Arc<Record>> {
-    let mut records: Vec<_> = records.iter().filter(|one| one.number > after).cloned().collect();
-    records.sort_unstable_by_key(|record| record.number);
-    records
+/// Checks that exchanges came that match these patterns, in this order; others may have come in
+/// between.
+pub(crate) fn check_order(journal: &Journal, patterns: &[Pattern]) -> Result<(), String> {
+    journal.look(|records, keys, _| {
+        let records: Vec<_> = records.iter().collect();
+        let mut rest = &records[..];
+        let mut text = String::from("expected requests in this order:");
+        for (number, pattern) in (1..).zip(patterns) {
+            let _ = write!(text, "\n  {number}. {}: ", pattern.describe(keys));
+            if let Some(place) = rest.iter().position(|record| pattern.matches(record, keys)) {
+                let _ = write!(text, "request {}", rest[place].number);
+                rest = &rest[place + 1..];
+                continue;
+            }
+            text += "did not come after that";
+            if let Some(early) = records.iter().find(|record| pattern.matches(record, keys)) {
+                let _ = write!(text, "\nrequest {} fits {number}., but came before", early.number);
+            }
+            return Err(text + &nearest(pattern, rest, keys, false));
+        }
+        Ok(())
+    })
 }
 
-/// Shows the requests that match, or those that came nearest to it, with what they have instead.
-fn show(
-    text: &mut String,
-    pattern: &Pattern,
-    records: &[Arc<Record>],
-    keys: &Masker,
-    matching: bool,
-) {
+/// Describes the requests that match, or those that came nearest to it, with what they have instead.
+fn nearest(pattern: &Pattern, records: &[&Arc<Record>], keys: &Masker, matching: bool) -> String {
     let mut near: Vec<_> =
         records.iter().map(|record| (pattern.mismatches(record, keys), record)).collect();
     near.retain(|(mismatches, _)| mismatches.is_empty() == matching);
     near.sort_by_key(|(mismatches, _)| mismatches.len());
-    let title = if matching { "these did" } else { "the nearest" };
+    let mut text = String::new();
     if !near.is_empty() {
-        let _ = write!(text, "\n{title}:");
+        text += if matching { "\nthese did:" } else { "\nthe nearest:" };
     }
-    for (mismatches, record) in near.iter().take(NEAREST) {
-        let (method, target) =
-            (printable(record.method.as_str()), printable(&keys.target(&record.target)));
+    for (mismatches, record) in near.iter().take(MAX_SHOWN) {
+        let (method, target) = (record.method.as_str(), keys.target(&record.arrival.target));
+        let (method, target) = (printable(method), printable(&target));
         let _ = write!(text, "\n  request {}, {method} {target}", record.number);
         if let Some(status) = record.status {
             let _ = write!(text, " -> {status}");
@@ -114,12 +88,13 @@ fn show(
             let _ = write!(text, "\n    {mismatch}");
         }
     }
-    if let more @ 1.. = near.len().saturating_sub(NEAREST) {
+    if let more @ 1.. = near.len().saturating_sub(MAX_SHOWN) {
         let _ = write!(text, "\n  and {more} more");
     }
+    text
 }
 
-/// That so many requests of a kind are to come from now on.
+/// Expects a number of requests of a kind from now on.
 ///
 /// It is checked when this is dropped, unless the thread is panicking already, or by
 /// [`verify`](Self::verify).
@@ -156,7 +131,7 @@ impl Expectation {
     ///
     /// # Panics
     ///
-    /// Where it does not hold, with what came instead.
+    /// If the number is wrong, with the requests that came.
     #[track_caller]
     pub fn verify(mut self) {
         self.check();
@@ -166,7 +141,7 @@ impl Expectation {
     #[expect(clippy::panic, reason = "that is what an assertion does")]
     fn check(&mut self) {
         self.is_checked = true;
-        if let Err(text) = check_times(&self.journal, &self.pattern, self.times, self.after) {
+        if let Err(text) = check_times(&self.journal, &self.pattern, &self.times, self.after) {
             panic!("{text}");
         }
     }
@@ -180,7 +155,7 @@ impl Drop for Expectation {
     }
 }
 
-/// How many requests there are to be: a number, or a range of them.
+/// How many requests are expected: a number, or a range.
 ///
 /// ```
 /// use petstore_mock::Times;
@@ -190,75 +165,50 @@ impl Drop for Expectation {
 /// assert!(!Times::from(..=3).holds(4));
 /// assert_eq!(Times::from(2..=3).to_string(), "2 to 3 requests");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    least: usize,
-    /// Nothing if any number above `least` will do.
-    most: Option<usize>,
-}
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Times(RangeInclusive<usize>);
 
 impl Times {
-    /// Returns whether so many are right.
+    /// Returns whether this number is right.
     #[must_use]
-    pub fn holds(self, count: usize) -> bool {
-        count >= self.least && self.most.is_none_or(|most| count <= most)
-    }
-
-    /// Returns whether more than so many would be right as well.
-    fn holds_from(self, count: usize) -> bool {
-        count >= self.least && self.most.is_none()
+    pub fn holds(&self, count: usize) -> bool {
+        self.0.contains(&count)
     }
 }
 
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.least, self.most) {
-            (_, Some(0)) => f.write_str("no request"),
-            (1, Some(1)) => f.write_str("1 request"),
-            (least, Some(most)) if least == most => write!(f, "{most} requests"),
-            (0, Some(most)) => write!(f, "at most {most} requests"),
-            (least, Some(most)) => write!(f, "{least} to {most} requests"),
-            (least, None) => write!(f, "at least {least} requests"),
+        match (*self.0.start(), *self.0.end()) {
+            (_, 0) => f.write_str("no request"),
+            (1, 1) => f.write_str("1 request"),
+            (least, usize::MAX) => write!(f, "at least {least} requests"),
+            (least, most) if least == most => write!(f, "{most} requests"),
+            (0, most) => write!(f, "at most {most} requests"),
+            (least, most) => write!(f, "{least} to {most} requests"),
         }
     }
 }
 
 impl From<usize> for Times {
     fn from(count: usize) -> Self {
-        Self { least: count, most: Some(count) }
+        Self(count..=count)
     }
 }
 
 impl From<RangeFrom<usize>> for Times {
     fn from(range: RangeFrom<usize>) -> Self {
-        Self { least: range.start, most: None }
+        Self(range.start..=usize::MAX)
     }
 }
 
 impl From<RangeInclusive<usize>> for Times {
     fn from(range: RangeInclusive<usize>) -> Self {
-        Self { least: *range.start(), most: Some(*range.end()) }
+        Self(range)
     }
 }
 
 impl From<RangeToInclusive<usize>> for Times {
     fn from(range: RangeToInclusive<usize>) -> Self {
-        Self { least: 0, most: Some(range.end) }
-    }
-}
-
-impl From<Range<usize>> for Times {
-    /// A range that holds no number holds for none.
-    fn from(range: Range<usize>) -> Self {
-        match range.end.checked_sub(1) {
-            Some(last) => Self { least: range.start, most: Some(last) },
-            None => Self { least: 1, most: Some(0) },
-        }
-    }
-}
-
-impl From<RangeTo<usize>> for Times {
-    fn from(range: RangeTo<usize>) -> Self {
-        (0..range.end).into()
+        Self(0..=range.end)
     }
 }

@@ -72,13 +72,13 @@ async fn posts_an_input_without_being_told_the_method() {
 #[tokio::test]
 async fn sends_the_method_and_the_query_that_were_typed() {
     let server = server().await;
-    let ran = Petstore::at(&server, "free-key").run("api /pets -X DELETE --query a=b%20&c").await;
+    let ran = Petstore::at(&server, "free-key").run("api /pets?a=b -X DELETE").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     error: the service refused the request (405 method_not_allowed): this path takes GET, HEAD, POST: use one of these methods
     --- exit 4
     ");
-    let ran = Petstore::at(&server, "free-key").run("api /pets?limit=1 --query status=sole").await;
+    let ran = Petstore::at(&server, "free-key").run("api /pets?limit=1&status=sole").await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stderr
     error: the service refused the request (400 invalid_parameter): the query parameter `status` is "sole": it must be one of available, pending, sold
@@ -154,8 +154,7 @@ async fn all_pages_make_one_list() {
     let run = async |line: &str| Petstore::bare().run(line).await;
     let ran = run("--mock api /pets?limit=10 --paginate --jq length").await;
     assert_eq!((ran.stdout.as_str(), ran.code), ("25\n", 0), "{}", ran.stderr);
-    let ran =
-        run("--mock api /pets --query limit=7 --query status=available --paginate -o id").await;
+    let ran = run("--mock api /pets?limit=7&status=available --paginate -o id").await;
     let ids: Vec<_> = ran.stdout.lines().collect();
     let mut once = ids.clone();
     once.dedup();

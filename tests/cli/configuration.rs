@@ -36,7 +36,7 @@ async fn a_bad_base_url_is_named_with_what_is_wrong() {
     assert_snapshot!(transcript(keyed(), "--base-url petstore pets list").await, @"
     --- stderr
     error: base URL `petstore` has no https://
-    hint: give https://petstore
+    hint: set --base-url to https://petstore
     --- exit 3
     ");
     assert_snapshot!(transcript(keyed(), "--base-url http://petstore.example/v1 limits").await, @"
@@ -63,7 +63,7 @@ async fn the_flag_stands_over_the_variable() {
     let elsewhere =
         Petstore::bare().var("PETSTORE_BASE_URL", "not a url").var("PETSTORE_API_KEY", "k");
     let ran = elsewhere.run("--base-url ftp://127.0.0.1/v1 pets list").await;
-    assert!(ran.stderr.contains("neither http nor https"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("has no https://"), "{}", ran.stderr);
 }
 
 #[tokio::test]

@@ -234,9 +234,10 @@ async fn a_redirect_is_a_wrong_configuration() {
     ");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ctrl_c_exits_with_130_and_says_what_may_have_happened() {
     let server = with_plan(Plan::Free).await;
+    let _slow = server.faults().on(Operation::CreatePet).delay(Duration::from_secs(10));
     let petstore = Petstore::at(&server, "good-key").interrupted();
     let ran = petstore.run("pets create Rex --category-id 7").await;
     assert_snapshot!(ran.transcript(), @"

@@ -110,6 +110,7 @@ impl Petstore {
         self
     }
 
+    /// Presses Ctrl-C after a second.
     pub(super) fn interrupted(mut self) -> Self {
         self.interrupted = true;
         self
@@ -148,8 +149,9 @@ impl Petstore {
             now: noon,
             width: self.width,
             signals: Box::pin(futures_util::stream::once(async move {
-                if !interrupted {
-                    std::future::pending::<()>().await;
+                match interrupted {
+                    true => tokio::time::sleep(Duration::from_secs(1)).await,
+                    false => std::future::pending().await,
                 }
                 Signal::Interrupt
             })),

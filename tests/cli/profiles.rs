@@ -63,9 +63,9 @@ async fn shows_where_each_value_comes_from() {
     --- stdout
     profile	production	--profile
     base_url	https://petstore.example/v1	profile production
-    api_key		
+    api_key		default
     allow_insecure_http	false	default
-    ca_file		
+    ca_file		default
     output	tsv	--output
     color	never	--color
     timeout	30s	default
@@ -161,8 +161,7 @@ async fn says_where_the_file_is_wrong() {
     ");
     assert_snapshot!(wrong("[profiles.a]\noutput = \"jsn\"\n").await, @"error: HOME/config/config.toml line 2: output `jsn` is not table, json, ndjson, csv, tsv or id");
     assert_snapshot!(wrong("[profiles.a]\nmax_wait = [1]\n").await, @"
-    error: HOME/config/config.toml line 2: max_wait `` is not a time
-    hint: give seconds, or a number with s, m or h: 90, 10m, 24h
+    error: HOME/config/config.toml line 2: max_wait is not text, a number, true or false
     ");
     assert_snapshot!(wrong("[profiles.\"../a\"]\n").await, @"
     error: HOME/config/config.toml line 1: `../a` is not the name of a profile

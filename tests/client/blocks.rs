@@ -19,7 +19,7 @@ const LONGEST_BLOCK: Duration = Duration::from_secs(25 * 3_600);
 const FOR_YEARS: (&str, &str) = ("Retry-After", "99999999");
 
 /// Starts a service that asks for a wait of 30 s until that has passed.
-async fn blocked() -> Wire {
+fn blocked() -> Wire {
     let start = Instant::now();
     let refuse = move |_: &Seen| {
         let left = Duration::from_secs(30).saturating_sub(start.elapsed());
@@ -28,7 +28,7 @@ async fn blocked() -> Wire {
             seconds => answer(429, &[("Retry-After", &seconds.to_string())], ""),
         }
     };
-    Wire::reading(refuse).await
+    Wire::reading(refuse)
 }
 
 /// Makes that many calls at once, whatever comes of them.
@@ -39,7 +39,7 @@ async fn calls(client: &Client, tasks: usize) {
 #[tokio::test(start_paused = true)]
 async fn a_client_built_for_each_request_obeys_what_earlier_ones_were_told() {
     for tasks in [1, 16, 64] {
-        let server = blocked().await;
+        let server = blocked();
         for _ in 0..29 {
             let client = impatient(&server.base()).build().unwrap();
             calls(&client, tasks).await;
@@ -51,21 +51,6 @@ async fn a_client_built_for_each_request_obeys_what_earlier_ones_were_told() {
         let client = impatient(&server.base()).build().unwrap();
         timeout(LIMIT, get(&client)).await.unwrap().unwrap();
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_new_client_obeys_what_the_last_one_was_told_before_it_was_dropped() {
-    let server = blocked().await;
-    let start = Instant::now();
-    let first = impatient(&server.base()).build().unwrap();
-    timeout(LIMIT, get(&first)).await.unwrap().unwrap_err();
-    drop(first);
-    sleep(Duration::from_secs(5)).await;
-    let second = patient(&server.base()).build().unwrap();
-    timeout(Duration::from_secs(60), get(&second)).await.unwrap().unwrap();
-    let sent: Vec<_> = server.seen().iter().map(|seen| (seen.at - start).as_secs()).collect();
-    assert_eq!(sent.len(), 2, "{sent:?}");
-    assert!(sent[1] >= 29, "{sent:?}");
 }
 
 /// Hands out two keys in turn.
@@ -84,7 +69,7 @@ impl ApiKeyProvider for Alternating {
 #[tokio::test(start_paused = true)]
 async fn two_keys_in_turn_are_each_sent_once_while_both_are_blocked() {
     for tasks in [1, 16, 64] {
-        let server = blocked().await;
+        let server = blocked();
         let client = impatient(&server.base()).api_key_provider(Alternating::default());
         let client = client.build().unwrap();
         for _ in 0..29 {
@@ -102,12 +87,11 @@ async fn two_keys_in_turn_are_each_sent_once_while_both_are_blocked() {
 #[tokio::test(start_paused = true)]
 async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
     for tasks in [1, 16, 64] {
-        let server = Wire::start(|number| match number {
-            0 => answer(429, &[FOR_YEARS], ""),
-            1 => Act::Later(Duration::from_secs(2), http(200, &[], "[]")),
-            _ => no_pets(),
-        });
-        let server = server.await;
+        let server = Wire::of(vec![
+            answer(429, &[FOR_YEARS], ""),
+            Act::Later(Duration::from_secs(2), http(200, &[], "[]")),
+            no_pets(),
+        ]);
         let client = impatient(&server.base()).build().unwrap();
         let start = Instant::now();
         timeout(LIMIT, get(&client)).await.unwrap().unwrap_err();
@@ -129,7 +113,7 @@ async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
 
 #[tokio::test(start_paused = true)]
 async fn a_429_that_is_repeated_after_25_hours_blocks_for_as_long_again() {
-    let server = Wire::start(|_| answer(429, &[FOR_YEARS], "")).await;
+    let server = Wire::start(|_| answer(429, &[FOR_YEARS], ""));
     let client = impatient(&server.base()).build().unwrap();
     timeout(LIMIT, get(&client)).await.unwrap().unwrap_err();
     for requests in 2..=4 {
@@ -144,11 +128,7 @@ async fn a_429_that_is_repeated_after_25_hours_blocks_for_as_long_again() {
 async fn a_503_with_retry_after_delays_its_own_call_alone() {
     for tasks in [1, 16, 64] {
         for wait in ["30", FOR_YEARS.1] {
-            let server = Wire::start(move |number| match number {
-                0 => answer(503, &[("Retry-After", wait)], ""),
-                _ => no_pets(),
-            });
-            let server = server.await;
+            let server = Wire::of(vec![answer(503, &[("Retry-After", wait)], ""), no_pets()]);
             let client = builder(&server.base()).build().unwrap();
             let told = tokio::spawn(get(&client));
             sleep(Duration::from_millis(100)).await;

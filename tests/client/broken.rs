@@ -6,11 +6,11 @@ use super::kit::{REX, answer, client, http, once};
 use super::wire::{Act, Wire};
 
 async fn list(client: &Client) -> Error {
-    client.pets().list().options(&once()).send().await.unwrap_err()
+    client.pets().list().options(&once()).await.unwrap_err()
 }
 
 fn whole() -> Vec<u8> {
-    http(200, &[], &format!("[{REX}]"))
+    http(200, &[], format!("[{REX}]"))
 }
 
 #[tokio::test]
@@ -22,7 +22,6 @@ async fn a_response_that_breaks_off_anywhere_is_interrupted() {
                 let part = whole()[..end].to_vec();
                 if reset { Act::Reset(part) } else { Act::Cut(part) }
             });
-            let server = server.await;
             let error = list(&client(&server.base())).await;
             assert_eq!(error.kind(), ErrorKind::Interrupted, "{end}: {error}");
             assert!(error.may_have_been_processed());
@@ -36,7 +35,7 @@ async fn a_chunked_body_without_its_end_is_interrupted() {
     for body in ["2\r\n[]\r\n", "2\r\n[", "ffffffffffffffffff\r\n[]", "zz\r\n[]\r\n0\r\n\r\n"] {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
         let text = format!("{head}{body}");
-        let server = Wire::start(move |_| Act::Cut(text.clone().into_bytes())).await;
+        let server = Wire::start(move |_| Act::Cut(text.clone().into_bytes()));
         let error = list(&client(&server.base())).await;
         assert_eq!(error.kind(), ErrorKind::Interrupted, "{body:?}: {error}");
     }
@@ -56,7 +55,7 @@ async fn what_is_not_http_is_no_answer() {
         "\x16\x03\x01\x02",
         "\n\n\n\n",
     ] {
-        let server = Wire::start(move |_| Act::Cut(text.as_bytes().to_vec())).await;
+        let server = Wire::start(move |_| Act::Cut(text.as_bytes().to_vec()));
         let error = list(&client(&server.base())).await;
         assert_eq!(error.kind(), ErrorKind::Interrupted, "{text:?}: {error}");
         assert!(error.to_string().contains("check the base URL"), "{error}");
@@ -72,9 +71,8 @@ async fn more_bytes_than_announced_do_not_become_the_next_answer() {
         }
         Act::Answer(bytes)
     });
-    let server = server.await;
     let client = client(&server.base());
-    assert!(client.pets().list().send().await.unwrap().is_empty());
+    assert!(client.pets().list().await.unwrap().is_empty());
     assert_eq!(client.pets().create(&NewPet::new("Rex", 7)).await.unwrap().id, 1);
 }
 
@@ -83,7 +81,6 @@ async fn an_error_whose_body_breaks_off_keeps_its_status() {
     let server = Wire::start(|_| {
         Act::Cut(b"HTTP/1.1 404 X\r\nContent-Length: 99\r\nX-A: b\r\n\r\n{\"code\":".to_vec())
     });
-    let server = server.await;
     let error = list(&client(&server.base())).await;
     assert!(error.is_not_found(), "{error}");
     assert_eq!(error.headers().unwrap()["x-a"], "b");
@@ -107,8 +104,8 @@ async fn headers_that_make_no_sense_are_passed_over() {
         bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
     }
     bytes.extend_from_slice(b"X-Raw: \xff\xfe\r\n\r\n[]");
-    let server = Wire::start(move |_| Act::Answer(bytes.clone())).await;
-    let page = client(&server.base()).pets().list().send().await.unwrap();
+    let server = Wire::start(move |_| Act::Answer(bytes.clone()));
+    let page = client(&server.base()).pets().list().await.unwrap();
     assert_eq!((page.meta().quota(), page.meta().deprecation().is_none()), (None, true));
     assert_eq!(page.meta().headers()["x-raw"].as_bytes(), b"\xff\xfe");
 }
@@ -119,29 +116,25 @@ async fn ninety_headers_and_a_huge_link_are_taken() {
     let mut headers = vec![("Link", links.as_str())];
     headers.extend([("X-Filler", "x"); 90]);
     let bytes = http(200, &headers, "[]");
-    let server = Wire::start(move |_| Act::Answer(bytes.clone())).await;
+    let server = Wire::start(move |_| Act::Answer(bytes.clone()));
     assert_eq!(list_ok(&client(&server.base())).await, 0);
 }
 
 async fn list_ok(client: &Client) -> usize {
-    client.pets().list().send().await.unwrap().len()
+    client.pets().list().await.unwrap().len()
 }
 
 #[tokio::test]
 async fn interim_answers_are_passed_over() {
     let mut bytes = b"HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=next\r\n\r\n".repeat(3);
     bytes.extend(http(200, &[], "[]"));
-    let server = Wire::start(move |_| Act::Answer(bytes.clone())).await;
+    let server = Wire::start(move |_| Act::Answer(bytes.clone()));
     assert_eq!(list_ok(&client(&server.base())).await, 0);
 }
 
 #[tokio::test]
 async fn a_post_after_the_server_closed_an_idle_connection_takes_a_new_one() {
-    let server = Wire::start(|number| match number {
-        0 => Act::Cut(http(200, &[], "[]")),
-        _ => answer(201, &[], REX),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![Act::Cut(http(200, &[], "[]")), answer(201, &[], REX)]);
     let client = client(&server.base());
     list_ok(&client).await;
     // The end of the connection is there to be read before the next request is made.

@@ -17,9 +17,9 @@ fn at(seconds: u64) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-async fn saying(headers: &[(&'static str, &'static str)]) -> Wire {
+fn saying(headers: &[(&'static str, &'static str)]) -> Wire {
     let headers = headers.to_vec();
-    Wire::start(move |_| answer(200, &headers, REX)).await
+    Wire::start(move |_| answer(200, &headers, REX))
 }
 
 #[expect(deprecated, reason = "this is what is tested")]
@@ -34,7 +34,6 @@ async fn reads_what_the_service_announces() {
         ("Sunset", "Fri, 05 Dec 2031 00:00:00 GMT"),
         ("Link", "</v1/pets>; rel=\"successor-version\""),
     ]);
-    let server = server.await;
     let pet = get(&client(&server.base())).await;
     let said = pet.meta().deprecation().unwrap();
     assert_eq!((said.since(), said.sunset()), (at(1_764_892_800), at(REMOVAL + 365 * 86_400)));
@@ -50,7 +49,7 @@ async fn says_what_the_specification_says_where_the_service_is_silent() {
         (vec![("Deprecation", "@1764892800")], at(1_764_892_800)),
         (vec![("Sunset", "soon")], None),
     ] {
-        let server = saying(&headers).await;
+        let server = saying(&headers);
         let pet = get(&client(&server.base())).await;
         let said = pet.meta().deprecation().unwrap();
         assert_eq!((said.since(), said.sunset()), (since, at(REMOVAL)), "{headers:?}");
@@ -60,11 +59,11 @@ async fn says_what_the_specification_says_where_the_service_is_silent() {
 
 #[tokio::test]
 async fn any_operation_may_be_announced_and_a_raw_request_too() {
-    let server = saying(&[("Deprecation", "true")]).await;
+    let server = saying(&[("Deprecation", "true")]);
     let client = client(&server.base());
     let raw = client.request(Method::GET, "/x").send().await.unwrap();
     assert!(raw.meta().deprecation().is_some());
-    let server = saying(&[]).await;
+    let server = saying(&[]);
     let client = super::kit::client(&server.base());
     let raw = client.request(Method::GET, "/x").send().await.unwrap();
     assert!(raw.meta().deprecation().is_none());
@@ -72,7 +71,7 @@ async fn any_operation_may_be_announced_and_a_raw_request_too() {
 
 #[tokio::test]
 async fn warns_once_for_each_operation_and_client() {
-    let server = saying(&[("Deprecation", "true")]).await;
+    let server = saying(&[("Deprecation", "true")]);
     let logs = Logs::capture();
     let first = client(&server.base());
     for _ in 0..3 {
@@ -97,7 +96,7 @@ async fn warns_once_for_each_operation_and_client() {
 
 #[tokio::test]
 async fn the_hook_hears_of_each_operation_once() {
-    let server = saying(&[("Deprecation", "@1764892800")]).await;
+    let server = saying(&[("Deprecation", "@1764892800")]);
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hook = Arc::clone(&heard);
     let client = builder(&server.base()).on_event(move |event| {
@@ -116,7 +115,7 @@ async fn the_hook_hears_of_each_operation_once() {
 
 #[tokio::test]
 async fn a_hook_may_use_the_client_itself() {
-    let server = saying(&[]).await;
+    let server = saying(&[]);
     let slot: Arc<Mutex<Option<Client>>> = Arc::default();
     let inside = Arc::clone(&slot);
     let client = builder(&server.base()).on_event(move |_| {
@@ -132,7 +131,7 @@ async fn a_hook_may_use_the_client_itself() {
 #[tokio::test]
 async fn that_there_is_no_such_pet_does_not_hide_the_end_of_the_operation() {
     let sunset = [("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")];
-    let server = Wire::start(move |_| answer(404, &sunset, "")).await;
+    let server = Wire::start(move |_| answer(404, &sunset, ""));
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hook = Arc::clone(&heard);
     let client = builder(&server.base()).on_event(move |event| {

@@ -2,54 +2,15 @@
 
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, future};
-use petstore_client::{Client, ClientBuilder, Error, Method, NewPet, Page, Pet, Response};
+use futures_util::StreamExt as _;
+use petstore_client::NewPet;
 
 use super::kit::{REX, answer, client, no_pets};
 use super::wire::{Act, Wire};
 
-fn send<T: Send>(value: T) -> T {
-    value
-}
-
-fn send_sync<T: Send + Sync>() {}
-
-#[tokio::test]
-#[expect(deprecated, reason = "it is part of the contract")]
-async fn everything_can_go_to_another_thread() {
-    send_sync::<Client>();
-    send_sync::<ClientBuilder>();
-    send_sync::<Error>();
-    send_sync::<Response<Page<Pet>>>();
-    let client = client("http://127.0.0.1:1");
-    let new = NewPet::new("a", 1);
-    drop(send(client.pets().list().send()));
-    drop(send(client.pets().create(&new).send()));
-    drop(send(client.pets().create(&new).into_future()));
-    drop(send(client.pets().get(1)));
-    drop(send(client.store().orders().into_future()));
-    drop(send(client.request(Method::GET, "/x").json(&new).send()));
-    drop(send(client.pets().list().pages()));
-    drop(send(client.pets().list().items()));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clones_work_side_by_side_on_several_threads() {
-    let server = Wire::start(|_| no_pets()).await;
-    let client = client(&server.base());
-    let tasks = (0..100).map(|_| {
-        let client = client.clone();
-        tokio::spawn(async move { client.pets().list().send().await.map(|page| page.len()) })
-    });
-    for result in future::join_all(tasks).await {
-        assert_eq!(result.unwrap().unwrap(), 0);
-    }
-    assert_eq!(server.count(), 100);
-}
-
 #[tokio::test]
 async fn a_stream_outlives_the_client_it_came_from() {
-    let server = Wire::start(|_| answer(200, &[], &format!("[{REX}]"))).await;
+    let server = Wire::start(|_| answer(200, &[], format!("[{REX}]")));
     let mut items = {
         let client = client(&server.base());
         client.pets().list().items()
@@ -67,22 +28,18 @@ async fn a_call_that_is_dropped_at_any_point_leaves_the_client_working() {
         b"HTTP/1.1 429 X\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n",
     ];
     for stall in stalls {
-        let server = Wire::start(move |number| match number {
-            0 => Act::Stall(stall.to_vec()),
-            _ => no_pets(),
-        });
-        let server = server.await;
+        let server = Wire::of(vec![Act::Stall(stall.to_vec()), no_pets()]);
         let client = client(&server.base());
         let call = client.pets().list().send();
         tokio::time::timeout(Duration::from_secs(1), call).await.unwrap_err();
-        client.pets().list().send().await.unwrap();
+        client.pets().list().await.unwrap();
         assert_eq!(server.count(), 2);
     }
 }
 
 #[tokio::test]
 async fn a_call_that_is_never_awaited_sends_nothing() {
-    let server = Wire::start(|_| no_pets()).await;
+    let server = Wire::start(|_| no_pets());
     let client = client(&server.base());
     let call = client.pets().create(&NewPet::new("a", 1));
     drop(call);
@@ -108,7 +65,7 @@ async fn connections_are_kept_and_shared() {
     };
     let calls = async {
         for _ in 0..5 {
-            client.clone().pets().list().send().await.unwrap();
+            client.clone().pets().list().await.unwrap();
         }
     };
     tokio::join!(serve, calls);

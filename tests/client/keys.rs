@@ -8,7 +8,7 @@ use petstore_client::auth::{ApiKeyProvider, CachingProvider, provider_fn};
 use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet, RequestOptions};
 
 use super::kit::{REX, answer, builder, no_pets};
-use super::wire::{Seen, Wire};
+use super::wire::{Act, Seen, Wire};
 
 /// Hands out these keys in turn, the last one for ever, and records what it is asked.
 #[derive(Clone, Default)]
@@ -32,13 +32,13 @@ impl ApiKeyProvider for Keys {
     }
 }
 
-/// Starts a server that answers the first `refusals` requests with 401.
-async fn set_up(hand_out: &'static [&'static str], refusals: usize) -> (Wire, Client, Keys) {
-    let server = Wire::start(move |number| match number {
-        _ if number < refusals => answer(401, &[], r#"{"code":"unauthorized"}"#),
-        _ => no_pets(),
-    });
-    let server = server.await;
+fn unauthorized() -> Act {
+    answer(401, &[], r#"{"code":"unauthorized"}"#)
+}
+
+/// Starts a server with these responses, and a client with these keys.
+fn set_up(hand_out: &'static [&'static str], acts: Vec<Act>) -> (Wire, Client, Keys) {
+    let server = Wire::of(acts);
     let keys = Keys { hand_out, ..Keys::default() };
     let client = builder(&server.base()).api_key_provider(keys.clone()).build().unwrap();
     (server, client, keys)
@@ -51,37 +51,32 @@ fn sent(server: &Wire) -> Vec<String> {
 
 #[tokio::test]
 async fn asks_for_the_key_of_each_request() {
-    let (server, client, _keys) = set_up(&["one", "two"], 0).await;
-    client.pets().list().send().await.unwrap();
-    client.pets().list().send().await.unwrap();
+    let (server, client, _keys) = set_up(&["one", "two"], vec![no_pets()]);
+    client.pets().list().await.unwrap();
+    client.pets().list().await.unwrap();
     assert_eq!(sent(&server), ["one", "two"]);
 }
 
 #[tokio::test]
 async fn asks_once_more_after_a_401_and_sends_the_new_key() {
-    let (server, client, keys) = set_up(&["old", "new"], 1).await;
-    let page = client.pets().list().send().await.unwrap();
+    let (server, client, keys) = set_up(&["old", "new"], vec![unauthorized(), no_pets()]);
+    let page = client.pets().list().await.unwrap();
     assert_eq!((page.meta().attempts(), sent(&server)), (2, vec!["old".into(), "new".into()]));
     assert_eq!(*keys.asked.lock().unwrap(), [None, Some(ApiKey::new("old"))]);
 }
 
 #[tokio::test]
 async fn a_post_is_sent_again_with_the_new_key_since_a_401_did_nothing() {
-    let server = Wire::start(|number| match number {
-        0 => answer(401, &[], ""),
-        _ => answer(201, &[], REX),
-    });
-    let server = server.await;
-    let keys = Keys { hand_out: &["old", "new"], ..Keys::default() };
-    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let acts = vec![unauthorized(), answer(201, &[], REX)];
+    let (server, client, _keys) = set_up(&["old", "new"], acts);
     client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
     assert_eq!(sent(&server), ["old", "new"]);
 }
 
 #[tokio::test]
 async fn never_sends_the_refused_key_again() {
-    let (server, client, keys) = set_up(&["same"], 9).await;
-    let error = client.pets().list().send().await.unwrap_err();
+    let (server, client, keys) = set_up(&["same"], vec![unauthorized()]);
+    let error = client.pets().list().await.unwrap_err();
     assert!(error.is_unauthorized() && error.code() == Some("unauthorized"), "{error}");
     assert_eq!((error.attempts(), sent(&server).len()), (1, 1));
     assert_eq!(keys.asked.lock().unwrap().len(), 2);
@@ -89,8 +84,8 @@ async fn never_sends_the_refused_key_again() {
 
 #[tokio::test]
 async fn asks_again_only_once_a_call() {
-    let (server, client, keys) = set_up(&["a", "b", "c"], 9).await;
-    let error = client.pets().list().send().await.unwrap_err();
+    let (server, client, keys) = set_up(&["a", "b", "c"], vec![unauthorized()]);
+    let error = client.pets().list().await.unwrap_err();
     assert!(error.is_unauthorized());
     assert_eq!((error.attempts(), sent(&server)), (2, vec!["a".into(), "b".into()]));
     assert_eq!(keys.asked.lock().unwrap().len(), 2);
@@ -98,24 +93,18 @@ async fn asks_again_only_once_a_call() {
 
 #[tokio::test]
 async fn the_refused_attempt_does_not_count_against_the_limit() {
-    let server = Wire::start(|number| match number {
-        0 => answer(401, &[], ""),
-        1 => answer(500, &[], ""),
-        _ => no_pets(),
-    });
-    let server = server.await;
-    let keys = Keys { hand_out: &["old", "new"], ..Keys::default() };
-    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let acts = vec![unauthorized(), answer(500, &[], ""), no_pets()];
+    let (server, client, _keys) = set_up(&["old", "new"], acts);
     let two = RequestOptions::new().max_attempts(2);
-    let page = client.pets().list().options(&two).send().await.unwrap();
+    let page = client.pets().list().options(&two).await.unwrap();
     assert_eq!(page.meta().attempts(), 3);
     assert_eq!(sent(&server), ["old", "new", "new"]);
 }
 
 #[tokio::test]
 async fn an_error_of_the_provider_ends_the_call_and_is_its_source() {
-    let (server, client, _keys) = set_up(&[], 0).await;
-    let error = client.pets().list().send().await.unwrap_err();
+    let (server, client, _keys) = set_up(&[], vec![no_pets()]);
+    let error = client.pets().list().await.unwrap_err();
     assert!(error.is_unauthorized() && error.headers().is_none(), "{error}");
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "the vault is sealed");
     assert_eq!((error.attempts(), server.count()), (0, 0));
@@ -123,8 +112,8 @@ async fn an_error_of_the_provider_ends_the_call_and_is_its_source() {
 
 #[tokio::test]
 async fn a_key_that_cannot_be_sent_is_told_without_repeating_it() {
-    let (server, client, _keys) = set_up(&["s3cret\n"], 0).await;
-    let error = client.pets().list().send().await.unwrap_err();
+    let (server, client, _keys) = set_up(&["s3cret\n"], vec![no_pets()]);
+    let error = client.pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert!(!format!("{error} {error:?}").contains("s3cret"));
     assert_eq!(server.count(), 0);
@@ -142,15 +131,11 @@ impl ApiKeyProvider for Slow {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
-    let server = Wire::start(|number| match number {
-        0 => answer(429, &[("Retry-After", "60")], ""),
-        _ => no_pets(),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![answer(429, &[("Retry-After", "60")], ""), no_pets()]);
     let client = builder(&server.base()).api_key_provider(Slow).build().unwrap();
     let second = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
-        client.pets().list().send().await.unwrap();
+        client.pets().list().await.unwrap();
     };
     let (first, ()) = tokio::join!(client.pets().list().send(), second);
     first.unwrap();
@@ -162,28 +147,23 @@ async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_hangs_is_given_up_with_the_call() {
-    let (server, client, _keys) = set_up(&["hang"], 0).await;
+    let (server, client, _keys) = set_up(&["hang"], vec![no_pets()]);
     let short = RequestOptions::new().timeout(Duration::from_secs(7));
-    let error = client.pets().list().options(&short).send().await.unwrap_err();
+    let error = client.pets().list().options(&short).await.unwrap_err();
     assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (0, 0));
 
-    let (server, client, _keys) = set_up(&["old", "hang"], 1).await;
-    let error = client.pets().list().options(&short).send().await.unwrap_err();
+    let (server, client, _keys) = set_up(&["old", "hang"], vec![unauthorized(), no_pets()]);
+    let error = client.pets().list().options(&short).await.unwrap_err();
     assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
-    let server = Wire::start(|number| match number {
-        0 => answer(429, &[("Retry-After", "30")], ""),
-        _ => no_pets(),
-    });
-    let server = server.await;
-    let keys = Keys { hand_out: &["waits", "waits", "fresh"], ..Keys::default() };
-    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
-    client.pets().list().send().await.unwrap();
+    let acts = vec![answer(429, &[("Retry-After", "30")], ""), no_pets()];
+    let (server, client, _keys) = set_up(&["waits", "waits", "fresh"], acts);
+    client.pets().list().await.unwrap();
     assert_eq!(sent(&server), ["waits", "fresh"]);
 }
 
@@ -202,7 +182,7 @@ fn slow(asked: &Arc<AtomicUsize>) -> impl ApiKeyProvider + use<> {
 
 #[tokio::test(start_paused = true)]
 async fn a_cached_key_is_kept_for_its_time_and_asked_for_by_one_call() {
-    let server = Wire::start(|_| no_pets()).await;
+    let server = Wire::start(|_| no_pets());
     let asked = Arc::new(AtomicUsize::new(0));
     let keys = Arc::new(CachingProvider::new(slow(&asked), Duration::from_secs(60)));
     let client = builder(&server.base()).api_key_provider(Arc::clone(&keys)).build().unwrap();
@@ -224,7 +204,6 @@ async fn a_cached_key_that_is_rejected_is_replaced_at_once() {
         "Bearer key-1" => answer(401, &[], ""),
         _ => no_pets(),
     });
-    let server = server.await;
     let asked = Arc::new(AtomicUsize::new(0));
     let keys = CachingProvider::new(slow(&asked), Duration::from_secs(60));
     let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
@@ -235,7 +214,7 @@ async fn a_cached_key_that_is_rejected_is_replaced_at_once() {
 
 #[tokio::test]
 async fn a_key_alone_is_a_provider_too() {
-    let server = Wire::start(|_| no_pets()).await;
+    let server = Wire::start(|_| no_pets());
     let client = builder(&server.base()).api_key_provider(ApiKey::new("alone")).build().unwrap();
     client.pets().list().await.unwrap();
     assert_eq!(sent(&server), ["alone"]);

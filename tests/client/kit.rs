@@ -5,7 +5,6 @@ use std::time::Duration;
 use petstore_client::rate_limit::BlockReason;
 use petstore_client::retry::Backoff;
 use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
-use wiremock::MockServer;
 
 use super::wire::Act;
 
@@ -29,27 +28,23 @@ pub(super) fn client(base: &str) -> Client {
     builder(base).build().unwrap()
 }
 
-/// Returns the base URL of a wiremock server.
-pub(super) fn base(server: &MockServer) -> String {
-    format!("{}/v1", server.uri())
-}
-
 pub(super) fn once() -> RequestOptions {
     RequestOptions::new().max_attempts(1)
 }
 
 /// Writes an HTTP/1.1 response whose length is right.
-pub(super) fn http(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+pub(super) fn http(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Vec<u8> {
     use std::fmt::Write as _;
 
+    let body = body.as_ref();
     let mut text = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len());
     for (name, value) in headers {
         write!(text, "{name}: {value}\r\n").unwrap();
     }
-    (text + "\r\n" + body).into_bytes()
+    [text.as_bytes(), b"\r\n", body].concat()
 }
 
-pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Act {
+pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Act {
     Act::Answer(http(status, headers, body))
 }
 

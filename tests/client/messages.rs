@@ -19,12 +19,12 @@ impl ApiKeyProvider for Sealed {
 }
 
 async fn list(act: fn() -> Act) -> Error {
-    let server = Wire::start(move |_| act()).await;
-    client(&server.base()).pets().list().options(&once()).send().await.unwrap_err()
+    let server = Wire::start(move |_| act());
+    client(&server.base()).pets().list().options(&once()).await.unwrap_err()
 }
 
 async fn create(act: fn() -> Act) -> Error {
-    let server = Wire::start(move |_| act()).await;
+    let server = Wire::start(move |_| act());
     client(&server.base()).pets().create(&NewPet::new("Rex", 7)).await.unwrap_err()
 }
 
@@ -85,9 +85,9 @@ async fn what_the_service_answers() {
 }
 
 async fn refused(headers: &'static [(&'static str, &'static str)], status: u16) -> Error {
-    let server = Wire::start(move |_| answer(status, headers, "")).await;
+    let server = Wire::start(move |_| answer(status, headers, ""));
     let short = RequestOptions::new().max_wait(Duration::from_secs(20));
-    client(&server.base()).pets().list().options(&short).send().await.unwrap_err()
+    client(&server.base()).pets().list().options(&short).await.unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,12 +119,12 @@ async fn what_holds_a_call_back() {
 #[tokio::test(start_paused = true)]
 async fn what_happens_on_the_way() {
     let options = RequestOptions::new().timeout(Duration::from_secs(40));
-    let stalling = Wire::start(|_| Act::Stall(Vec::new())).await;
+    let stalling = Wire::start(|_| Act::Stall(Vec::new()));
     let errors = vec![
-        client("http://127.0.0.1:1/v1").pets().list().options(&once()).send().await.unwrap_err(),
+        client("http://127.0.0.1:1/v1").pets().list().options(&once()).await.unwrap_err(),
         list(|| Act::Stall(Vec::new())).await,
         create(|| Act::Stall(Vec::new())).await,
-        client(&stalling.base()).pets().list().options(&options).send().await.unwrap_err(),
+        client(&stalling.base()).pets().list().options(&options).await.unwrap_err(),
         create(|| Act::Cut(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{".to_vec())).await,
         list(|| Act::Cut(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())).await,
         list(|| answer(200, &[], r#"[{"id":1,"name":"a","categoryId":"seven"}]"#)).await,
@@ -170,7 +170,6 @@ async fn what_the_caller_can_correct() {
     let server = Wire::start(|_| {
         answer(200, &[("Link", "<http://evil.example/>; rel=next")], "[           ]")
     });
-    let server = server.await;
     let here = client(&server.base());
     let small = once().max_response_bytes(5);
     let sealed = Client::builder(server.base()).api_key_provider(Sealed).build().unwrap();
@@ -178,11 +177,11 @@ async fn what_the_caller_can_correct() {
         Client::builder("petstore.example").api_key("k").build().unwrap_err(),
         Client::builder("https://petstore.example").api_key("k\n").build().unwrap_err(),
         Client::builder("https://petstore.example").build().unwrap_err(),
-        sealed.pets().list().send().await.unwrap_err(),
+        sealed.pets().list().await.unwrap_err(),
         here.pets().list().limit(500).send().await.unwrap_err(),
         here.request(Method::GET, "../x").send().await.unwrap_err(),
         here.request(Method::GET, "x").header("Host", "a").send().await.unwrap_err(),
-        here.pets().list().options(&small).send().await.unwrap_err(),
+        here.pets().list().options(&small).await.unwrap_err(),
         here.pets().list().items().try_collect::<Vec<_>>().await.unwrap_err(),
     ];
     insta::assert_snapshot!(page(errors), @r#"

@@ -7,7 +7,6 @@ mod wire;
 
 mod blocks;
 mod broken;
-mod contract;
 mod deprecation;
 mod faults;
 mod futures;

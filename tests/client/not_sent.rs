@@ -91,7 +91,7 @@ async fn a_post_that_ends_while_connecting_succeeds_once_the_server_accepts() {
 
 #[tokio::test]
 async fn a_post_to_a_server_that_accepts_and_never_responds_may_have_been_processed() {
-    let server = Wire::start(|_| Act::Stall(Vec::new())).await;
+    let server = Wire::start(|_| Act::Stall(Vec::new()));
     let error = create(&client(&server.base(), 4)).await.unwrap_err();
     assert!(error.is_timeout() && error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (1, 1));
@@ -121,7 +121,6 @@ async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_
             let wait = if gets == 2 { 300 } else { 0 };
             Act::Later(Duration::from_millis(wait), http(200, &[], "[]"))
         });
-        let server = server.await;
         // Only the first connection is accepted: the others stall once the backlog is full.
         let listener = small_backlog();
         let base = format!("http://{}/v1", listener.local_addr().unwrap());

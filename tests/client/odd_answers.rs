@@ -1,22 +1,21 @@
 //! Answers that are not a success and not the contract's Error either.
 
-use petstore_client::{Client, Error, ErrorKind, NewPet};
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
+use petstore_client::{Error, ErrorKind, NewPet};
 
-use super::kit::{base, client, once};
+use super::kit::{answer, client, no_pets, once};
+use super::wire::{Act, Wire};
 
-async fn refused(answer: ResponseTemplate) -> Error {
-    let server = MockServer::start().await;
-    Mock::given(any()).respond_with(answer).expect(1).mount(&server).await;
-    let error = client(&base(&server)).pets().list().options(&once()).send().await.unwrap_err();
-    assert!(error.headers().is_some(), "{error}");
+async fn refused(answer: Act) -> Error {
+    let server = Wire::of(vec![answer]);
+    let error = client(&server.base()).pets().list().options(&once()).await.unwrap_err();
+    assert!(error.headers().is_some() && server.count() == 1, "{error}");
     error
 }
 
 #[tokio::test]
 async fn keeps_an_html_error_page_and_shows_it_cut_and_printable() {
     let page = format!("<html>\u{1b}]0;pwned\u{7}\u{202e}{}</html>", "é".repeat(100_000));
-    let error = refused(ResponseTemplate::new(502).set_body_raw(page.clone(), "text/html")).await;
+    let error = refused(answer(502, &[("Content-Type", "text/html")], &page)).await;
     assert_eq!(error.kind(), ErrorKind::Server);
     assert_eq!((error.code(), error.message()), (None, None));
     assert_eq!(error.body().unwrap(), &page.as_bytes()[..64 * 1024]);
@@ -28,7 +27,7 @@ async fn keeps_an_html_error_page_and_shows_it_cut_and_printable() {
 #[tokio::test]
 async fn a_long_json_body_is_kept_whole_and_can_be_read() {
     let body = serde_json::json!({"code": "invalid_body", "errors": ["x".repeat(10_000)]});
-    let error = refused(ResponseTemplate::new(400).set_body_json(&body)).await;
+    let error = refused(answer(400, &[], body.to_string())).await;
     assert_eq!(error.json::<serde_json::Value>().unwrap(), body);
     let problem = error.json::<Vec<u8>>().unwrap_err();
     assert_eq!((problem.kind(), problem.decode_path()), (ErrorKind::Decode, Some(".")));
@@ -36,9 +35,9 @@ async fn a_long_json_body_is_kept_whole_and_can_be_read() {
 
 #[tokio::test]
 async fn survives_an_error_without_body_and_one_that_is_no_utf_8() {
-    let error = refused(ResponseTemplate::new(500)).await;
+    let error = refused(answer(500, &[], "")).await;
     assert_eq!(error.body().unwrap(), "");
-    let error = refused(ResponseTemplate::new(500).set_body_bytes(*b"\xff\xfe\x00")).await;
+    let error = refused(answer(500, &[], b"\xff\xfe\x00")).await;
     assert_eq!(error.body().unwrap(), &b"\xff\xfe\x00"[..]);
     assert!(error.to_string().contains("\u{fffd}\u{fffd}\\u{0}"), "{error}");
 }
@@ -46,7 +45,7 @@ async fn survives_an_error_without_body_and_one_that_is_no_utf_8() {
 #[tokio::test]
 async fn survives_an_error_object_of_other_shapes() {
     for body in ["[]", "null", "7", r#"{"error":{"code":1}}"#, r#"{"code":{},"message":9}"#] {
-        let error = refused(ResponseTemplate::new(400).set_body_string(body)).await;
+        let error = refused(answer(400, &[], body)).await;
         assert_eq!((error.code(), error.message()), (None, None), "{body}");
         assert_eq!(error.body().unwrap(), body);
     }
@@ -55,7 +54,7 @@ async fn survives_an_error_object_of_other_shapes() {
 #[tokio::test]
 async fn believes_the_status_line_and_not_the_status_in_the_body() {
     let body = r#"{"code":"a","message":"b","status":200}"#;
-    let error = refused(ResponseTemplate::new(404).set_body_string(body)).await;
+    let error = refused(answer(404, &[], body)).await;
     assert_eq!(error.status().unwrap(), 404);
     assert!(error.is_not_found());
 }
@@ -63,7 +62,7 @@ async fn believes_the_status_line_and_not_the_status_in_the_body() {
 #[tokio::test]
 async fn makes_the_services_own_words_harmless_in_the_message() {
     let body = r#"{"code":"\u001b[2J","message":"a\u001b[31m\nb\u202e"}"#;
-    let error = refused(ResponseTemplate::new(400).set_body_string(body)).await;
+    let error = refused(answer(400, &[], body)).await;
     assert_eq!(error.code(), Some("\u{1b}[2J"));
     let message = error.to_string();
     assert!(!message.chars().any(|c| c.is_control() || c == '\u{202e}'), "{message:?}");
@@ -72,11 +71,8 @@ async fn makes_the_services_own_words_harmless_in_the_message() {
 #[tokio::test]
 async fn a_status_that_nobody_has_heard_of_is_an_error_of_its_own() {
     for status in [299, 300, 418, 451, 499, 599, 600, 999] {
-        let server = MockServer::start().await;
-        let answer = ResponseTemplate::new(status).set_body_string("[]");
-        Mock::given(any()).respond_with(answer).mount(&server).await;
-        let result = client(&base(&server)).pets().list().send().await;
-        match result {
+        let server = Wire::of(vec![answer(status, &[], "[]")]);
+        match client(&server.base()).pets().list().await {
             Ok(page) => assert_eq!((status, page.meta().status().as_u16()), (299, 299)),
             Err(error) => assert_eq!(error.status().unwrap(), status),
         }
@@ -85,25 +81,23 @@ async fn a_status_that_nobody_has_heard_of_is_an_error_of_its_own() {
 
 #[tokio::test]
 async fn never_follows_a_redirect_and_never_takes_the_key_there() {
-    let elsewhere = MockServer::start().await;
-    Mock::given(any()).respond_with(ResponseTemplate::new(200)).mount(&elsewhere).await;
+    let elsewhere = Wire::of(vec![no_pets()]);
     for status in [301, 302, 303, 307, 308] {
-        let target = format!("{}/v1/pets", elsewhere.uri());
-        let answer = ResponseTemplate::new(status).insert_header("location", &*target);
-        let error = refused(answer).await;
+        let target = elsewhere.base() + "/pets";
+        let error = refused(answer(status, &[("Location", &target)], "")).await;
         assert_eq!(error.status().unwrap(), status);
         let message = error.to_string();
         assert!(message.contains(&format!("it points to {target}")), "{message}");
         assert!(message.contains("redirects are not followed"), "{message}");
     }
-    assert!(elsewhere.received_requests().await.unwrap().is_empty());
+    assert_eq!(elsewhere.count(), 0);
 }
 
 async fn creating(status: u16) -> Error {
-    let server = MockServer::start().await;
-    Mock::given(any()).respond_with(ResponseTemplate::new(status)).expect(1).mount(&server).await;
-    let client: Client = client(&base(&server));
-    client.pets().create(&NewPet::new("a", 1)).await.unwrap_err()
+    let server = Wire::of(vec![answer(status, &[], "")]);
+    let error = client(&server.base()).pets().create(&NewPet::new("a", 1)).await.unwrap_err();
+    assert_eq!(server.count(), 1);
+    error
 }
 
 #[tokio::test]

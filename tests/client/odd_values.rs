@@ -1,16 +1,15 @@
 //! Successful answers whose JSON is not, or not quite, what the contract says.
 
 use petstore_client::{Error, ErrorKind, NewPet, Pet, PetStatus};
-use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
 
-use super::kit::{base, client, once};
+use super::kit::{answer, client, once};
+use super::wire::Wire;
 
 async fn list(body: &[u8]) -> Result<Vec<Pet>, Error> {
-    let server = MockServer::start().await;
-    let answer = ResponseTemplate::new(200).set_body_raw(body, "application/json");
-    Mock::given(any()).respond_with(answer).expect(1).mount(&server).await;
-    let page = client(&base(&server)).pets().list().send().await?;
-    Ok(page.into_inner().into_items())
+    let server = Wire::of(vec![answer(200, &[], body)]);
+    let page = client(&server.base()).pets().list().await;
+    assert_eq!(server.count(), 1);
+    Ok(page?.into_inner().into_items())
 }
 
 async fn refused(body: &str) -> Error {
@@ -98,10 +97,8 @@ async fn a_huge_value_never_makes_a_huge_message() {
 #[tokio::test]
 async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added() {
     for status in [200, 201, 202, 204, 205] {
-        let server = MockServer::start().await;
-        let answer = ResponseTemplate::new(status);
-        Mock::given(any()).respond_with(answer).expect(1).mount(&server).await;
-        let client = client(&base(&server));
+        let server = Wire::of(vec![answer(status, &[], "")]);
+        let client = client(&server.base());
         let error = client.pets().create(&NewPet::new("a", 1)).await.unwrap_err();
         assert!(error.kind() == ErrorKind::Decode && error.may_have_been_processed(), "{error}");
         assert_eq!(error.status().unwrap(), status);
@@ -110,10 +107,8 @@ async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added(
 
 #[tokio::test]
 async fn a_raw_answer_may_be_empty_or_anything() {
-    let server = MockServer::start().await;
-    let answer = ResponseTemplate::new(204);
-    Mock::given(any()).respond_with(answer).mount(&server).await;
-    let client = client(&base(&server));
+    let server = Wire::of(vec![answer(204, &[], "")]);
+    let client = client(&server.base());
     let raw = client.request(petstore_client::Method::DELETE, "/pets/1").options(&once());
     let raw = raw.send().await.unwrap();
     assert_eq!((raw.meta().status().as_u16(), &*raw.text()), (204, ""));

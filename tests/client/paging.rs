@@ -14,7 +14,7 @@ fn pets(ids: &[i64]) -> String {
 
 fn page(ids: &[i64], links: &[&str]) -> Act {
     let links: Vec<_> = links.iter().map(|link| ("Link", *link)).collect();
-    answer(200, &links, &pets(ids))
+    answer(200, &links, pets(ids))
 }
 
 async fn ids(client: &Client) -> Result<Vec<i64>, Error> {
@@ -33,11 +33,7 @@ async fn follows_every_way_to_write_the_next_page() {
         ("</a>; rel=first; rel=next, </b>;REL=NEXT", "/b"),
         ("</b#fragment>; rel=next", "/b"),
     ] {
-        let server = Wire::start(move |number| match number {
-            0 => page(&[1, 2], &[link]),
-            _ => page(&[3], &[]),
-        });
-        let server = server.await;
+        let server = Wire::of(vec![page(&[1, 2], &[link]), page(&[3], &[])]);
         assert_eq!(ids(&client(&server.base())).await.unwrap(), [1, 2, 3], "{link}");
         assert_eq!(server.targets()[1], target);
     }
@@ -57,11 +53,7 @@ async fn follows_a_whole_address_on_the_same_origin() {
 
 #[tokio::test]
 async fn asks_the_first_page_only_with_what_was_asked_and_never_invents_a_parameter() {
-    let server = Wire::start(|number| match number {
-        0 => page(&[1, 2], &["<?cursor=x>; rel=next"]),
-        _ => page(&[], &[]),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![page(&[1, 2], &["<?cursor=x>; rel=next"]), page(&[], &[])]);
     let client = client(&server.base());
     let list = client.pets().list().limit(2).status(PetStatus::Sold);
     let pages: Vec<_> = list.pages().try_collect().await.unwrap();
@@ -72,14 +64,13 @@ async fn asks_the_first_page_only_with_what_was_asked_and_never_invents_a_parame
 
 #[tokio::test]
 async fn an_empty_page_in_the_middle_does_not_end_the_stream() {
-    let server = Wire::start(|number| match number {
-        0 => page(&[], &["<?c=1>; rel=next"]),
-        1 => page(&[1], &["<?c=2>; rel=next"]),
-        2 => page(&[], &["<?c=3>; rel=next"]),
-        3 => page(&[], &["<?c=4>; rel=next"]),
-        _ => page(&[2], &[]),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![
+        page(&[], &["<?c=1>; rel=next"]),
+        page(&[1], &["<?c=2>; rel=next"]),
+        page(&[], &["<?c=3>; rel=next"]),
+        page(&[], &["<?c=4>; rel=next"]),
+        page(&[2], &[]),
+    ]);
     assert_eq!(ids(&client(&server.base())).await.unwrap(), [1, 2]);
     assert_eq!(server.count(), 5);
 }
@@ -87,7 +78,7 @@ async fn an_empty_page_in_the_middle_does_not_end_the_stream() {
 #[tokio::test]
 async fn a_full_page_without_a_link_says_that_there_may_be_more() {
     let twenty: Vec<i64> = (1..=20).collect();
-    let server = Wire::start(move |_| page(&twenty, &[])).await;
+    let server = Wire::start(move |_| page(&twenty, &[]));
     let client = client(&server.base());
     let list = client.pets().list();
     assert_eq!(list.clone().send().await.unwrap().more(), More::Maybe);
@@ -97,13 +88,12 @@ async fn a_full_page_without_a_link_says_that_there_may_be_more() {
 
 #[tokio::test]
 async fn each_page_is_retried_and_limited_like_any_call() {
-    let server = Wire::start(|number| match number {
-        0 => page(&[1, 2], &["<?c=1>; rel=next"]),
-        1 => answer(503, &[], ""),
-        2 => page(&[3, 4], &["<?c=2>; rel=next"]),
-        _ => answer(500, &[], ""),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![
+        page(&[1, 2], &["<?c=1>; rel=next"]),
+        answer(503, &[], ""),
+        page(&[3, 4], &["<?c=2>; rel=next"]),
+        answer(500, &[], ""),
+    ]);
     let client = client(&server.base());
     let two = RequestOptions::new().max_attempts(2);
     let mut pages = client.pets().list().limit(2).options(&two).pages();
@@ -121,7 +111,6 @@ async fn a_stream_asks_only_when_it_is_polled() {
         let id = i64::try_from(number).unwrap();
         page(&[id], &[&format!("<?c={number}>; rel=next")])
     });
-    let server = server.await;
     let client = client(&server.base());
     let mut items = client.pets().list().items();
     assert_eq!(server.count(), 0);
@@ -140,12 +129,11 @@ async fn a_limit_out_of_range_is_the_streams_only_element() {
 
 #[tokio::test]
 async fn a_list_goes_on_later_from_a_page_that_was_named_as_next() {
-    let server = Wire::start(|number| match number {
-        0 => page(&[1, 2], &["</v1/pets?cursor=x>; rel=next"]),
-        1 => page(&[3, 4], &["</v1/pets?cursor=y>; rel=next"]),
-        _ => page(&[5], &[]),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![
+        page(&[1, 2], &["</v1/pets?cursor=x>; rel=next"]),
+        page(&[3, 4], &["</v1/pets?cursor=y>; rel=next"]),
+        page(&[5], &[]),
+    ]);
     let client = client(&server.base());
     let first = client.pets().list().limit(2).send().await.unwrap();
     let next = first.next_url().unwrap().clone();

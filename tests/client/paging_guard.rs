@@ -5,7 +5,7 @@ use petstore_client::{Error, ErrorKind, More};
 use tokio::net::TcpListener;
 
 use super::kit::{answer, client, no_pets};
-use super::wire::Wire;
+use super::wire::{Act, Wire};
 
 const FULL: &str = r#"[{"id":1,"name":"a","categoryId":1}]"#;
 
@@ -26,13 +26,13 @@ async fn pages(server: &Wire) -> (usize, Option<Error>) {
     }
 }
 
-async fn linking(link: String) -> Wire {
-    Wire::start(move |_| answer(200, &[("Link", &link)], FULL)).await
+fn linking(link: String) -> Wire {
+    Wire::start(move |_| answer(200, &[("Link", &link)], FULL))
 }
 
 #[tokio::test]
 async fn the_key_never_goes_to_another_origin() {
-    let thief = Wire::start(|_| no_pets()).await;
+    let thief = Wire::start(|_| no_pets());
     let port = thief.origin().rsplit(':').next().unwrap().to_owned();
     for target in [
         thief.base(),
@@ -47,7 +47,7 @@ async fn the_key_never_goes_to_another_origin() {
         "data:application/json,[]".to_owned(),
         "http://[::1".to_owned(),
     ] {
-        let server = linking(format!("<{target}>; rel=next")).await;
+        let server = linking(format!("<{target}>; rel=next"));
         let (count, error) = pages(&server).await;
         let error = error.unwrap();
         assert!(error.kind() == ErrorKind::Paging && count == 1, "{target}: {error}");
@@ -71,52 +71,37 @@ async fn the_same_host_with_credentials_of_its_own_is_another_place() {
 
 #[tokio::test]
 async fn a_page_that_is_refused_was_still_read() {
-    let server = linking("<http://evil.example/>; rel=next".to_owned()).await;
-    let page = client(&server.base()).pets().list().send().await.unwrap();
+    let server = linking("<http://evil.example/>; rel=next".to_owned());
+    let page = client(&server.base()).pets().list().await.unwrap();
     assert_eq!((page.len(), page.more()), (1, More::Yes));
 }
 
 #[tokio::test]
-async fn an_address_that_was_asked_before_ends_the_stream() {
-    for (link, count) in [("<?limit=1>; rel=next", 1), ("<>; rel=next", 1), ("<#x>; rel=next", 1)] {
-        let server = linking(link.to_owned()).await;
-        let (pages, error) = pages(&server).await;
-        let error = error.unwrap();
-        assert_eq!(error.kind(), ErrorKind::Paging, "{error}");
-        assert_eq!((pages, server.count()), (count, count), "{link}");
+async fn pages_that_lead_nowhere_end_the_stream() {
+    type Script = fn(usize) -> Act;
+    fn linked(link: &str, body: &str) -> Act {
+        answer(200, &[("Link", &format!("<{link}>; rel=next"))], body)
     }
-}
-
-#[tokio::test]
-async fn two_pages_that_name_each_other_end_the_stream() {
-    let server = Wire::start(|number| {
-        let link = format!("<?limit=1&side={}>; rel=next", number % 2);
-        answer(200, &[("Link", &link)], &FULL.replace('1', &(number + 1).to_string()))
-    });
-    let server = server.await;
-    let (pages, error) = pages(&server).await;
-    assert_eq!(error.unwrap().kind(), ErrorKind::Paging);
-    assert_eq!((pages, server.count()), (3, 3));
-}
-
-#[tokio::test]
-async fn the_same_content_under_ever_new_addresses_ends_the_stream() {
-    let server =
-        Wire::start(|number| answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], FULL));
-    let server = server.await;
-    let (pages, error) = pages(&server).await;
-    assert_eq!(error.unwrap().kind(), ErrorKind::Paging);
-    assert_eq!((pages, server.count()), (1, 2));
-}
-
-#[tokio::test]
-async fn empty_pages_without_end_end_the_stream() {
-    let server =
-        Wire::start(|number| answer(200, &[("Link", &format!("<?c={number}>; rel=next"))], "[]"));
-    let server = server.await;
-    let (pages, error) = pages(&server).await;
-    assert_eq!(error.unwrap().kind(), ErrorKind::Paging);
-    assert_eq!((pages, server.count()), (100, 101));
+    fn two_pages_that_name_each_other(number: usize) -> Act {
+        let pet = FULL.replace('1', &(number + 1).to_string());
+        linked(&format!("?limit=1&side={}", number % 2), &pet)
+    }
+    let scripts: [(Script, usize, usize); 6] = [
+        // The address was asked before.
+        (|_| linked("?limit=1", FULL), 1, 1),
+        (|_| linked("", FULL), 1, 1),
+        (|_| linked("#x", FULL), 1, 1),
+        (two_pages_that_name_each_other, 3, 3),
+        // The same content under ever new addresses, and empty pages without end.
+        (|number| linked(&format!("?c={number}"), FULL), 1, 2),
+        (|number| linked(&format!("?c={number}"), "[]"), 100, 101),
+    ];
+    for (script, expected, requests) in scripts {
+        let server = Wire::start(script);
+        let (pages, error) = pages(&server).await;
+        assert_eq!(error.unwrap().kind(), ErrorKind::Paging);
+        assert_eq!((pages, server.count()), (expected, requests));
+    }
 }
 
 #[tokio::test]
@@ -129,7 +114,6 @@ async fn many_empty_pages_with_a_full_one_between_them_are_no_reason_to_stop() {
             _ => answer(200, &[("Link", &link)], "[]"),
         }
     });
-    let server = server.await;
     let (pages, error) = pages(&server).await;
     assert!(error.is_none() && pages == 151);
 }
@@ -137,7 +121,7 @@ async fn many_empty_pages_with_a_full_one_between_them_are_no_reason_to_stop() {
 #[tokio::test]
 async fn an_address_that_cannot_be_sent_is_an_error_and_no_panic() {
     let long = format!("<?c={}>; rel=next", "x".repeat(100_000));
-    let server = linking(long).await;
+    let server = linking(long);
     let (count, error) = pages(&server).await;
     let error = error.unwrap();
     assert!(matches!(error.kind(), ErrorKind::Paging | ErrorKind::InvalidRequest), "{error:?}");
@@ -149,11 +133,7 @@ async fn an_address_that_cannot_be_sent_is_an_error_and_no_panic() {
 async fn odd_characters_in_an_address_are_sent_encoded_or_refused() {
     for odd in ["?c=a b", "?c={}|\\^`", "?c=é\u{1F980}", "?c=%", "?c=%zz", "pets;x=[]?'\""] {
         let bytes = format!("<{odd}>; rel=next");
-        let server = Wire::start(move |number| match number {
-            0 => answer(200, &[("Link", &bytes)], FULL),
-            _ => no_pets(),
-        });
-        let server = server.await;
+        let server = Wire::of(vec![answer(200, &[("Link", &bytes)], FULL), no_pets()]);
         let list = client(&server.base());
         let list = list.pets().list().limit(1).items();
         let pets: Vec<_> = list.try_collect().await.unwrap();

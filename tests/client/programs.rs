@@ -27,8 +27,8 @@ fn windows_for(requests: usize, per_minute: u64) -> Duration {
     MINUTE * u32::try_from(windows).unwrap() + SLACK
 }
 
-async fn start(per_minute: u64) -> (Service, Client) {
-    let service = Service::start(Rules::per_minute(per_minute)).await;
+fn start(per_minute: u64) -> (Service, Client) {
+    let service = Service::start(Rules::per_minute(per_minute));
     let client = patient(&service.base()).build().unwrap();
     (service, client)
 }
@@ -49,7 +49,7 @@ async fn others(client: &Client, tasks: usize) {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_a_select_leaves_behind_does_not_delay_others() {
     for tasks in TASKS {
-        let (_service, client) = start(1_000).await;
+        let (_service, client) = start(1_000);
         let mut kept = pin!(get(&client));
         tokio::select! {
             biased;
@@ -64,7 +64,7 @@ async fn a_call_that_a_select_leaves_behind_does_not_delay_others() {
 #[tokio::test(start_paused = true)]
 async fn a_call_left_behind_at_the_end_of_a_window_does_not_delay_others() {
     for tasks in TASKS {
-        let (service, client) = start(300).await;
+        let (service, client) = start(300);
         work(&client, 16, 300, SLACK).await;
         let mut kept = get(&client);
         assert!(!poll_once(&mut kept).await);
@@ -78,7 +78,7 @@ async fn a_call_left_behind_at_the_end_of_a_window_does_not_delay_others() {
 #[tokio::test(start_paused = true)]
 async fn a_buffered_stream_may_await_calls_in_its_loop() {
     for per_minute in [60, 1_000] {
-        let (service, client) = start(per_minute).await;
+        let (service, client) = start(per_minute);
         let pairs = usize::try_from(per_minute).unwrap();
         let program = async {
             let calls = (0..pairs).map(|_| get(&client));
@@ -98,7 +98,7 @@ async fn a_buffered_stream_may_await_calls_in_its_loop() {
 #[tokio::test(start_paused = true)]
 async fn unordered_futures_may_await_calls_in_between() {
     for tasks in TASKS {
-        let (service, client) = start(300).await;
+        let (service, client) = start(300);
         let program = async {
             let mut calls: FuturesUnordered<_> = (0..tasks).map(|_| get(&client)).collect();
             let mut begun = tasks;
@@ -126,7 +126,7 @@ struct Shelf {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others() {
     for tasks in TASKS {
-        let (service, client) = start(1_000).await;
+        let (service, client) = start(1_000);
         let mut call = get(&client);
         assert!(!poll_once(&mut call).await);
         let shelf = Shelf { call };
@@ -144,18 +144,6 @@ async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others(
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn five_hundred_joined_calls_on_a_cold_key_use_each_window() {
-    for per_minute in [60, 1_000] {
-        let (service, client) = start(per_minute).await;
-        let limit = windows_for(500, per_minute);
-        let calls = join_all((0..500).map(|_| get(&client)));
-        let done = within(&client, limit, calls).await;
-        done.into_iter().for_each(|call| call.unwrap());
-        assert_eq!((refused(&service), service.counts().total()), ((0, 0), 500));
-    }
-}
-
 /// Returns numbers that are the same in each run (xorshift).
 fn numbers(mut seed: u64) -> impl FnMut(u64) -> u64 {
     move |below| {
@@ -170,7 +158,7 @@ fn numbers(mut seed: u64) -> impl FnMut(u64) -> u64 {
 async fn calls_cancelled_at_random_points_take_nothing_from_others() {
     for seed in 1..=8 {
         let mut number = numbers(seed);
-        let (service, client) = start(60).await;
+        let (service, client) = start(60);
         let calls = (0..300).map(|call| {
             // Within the second in which a window opens, when requests are in flight.
             let after = Duration::from_millis(60_000 * number(5) + number(1_000));
@@ -194,18 +182,17 @@ async fn calls_cancelled_at_random_points_take_nothing_from_others() {
 }
 
 /// Starts a service whose first response takes ten seconds.
-async fn slow_start() -> Wire {
+fn slow_start() -> Wire {
     Wire::start(|number| {
         let wait = if number == 0 { SLACK } else { Duration::ZERO };
         Act::Later(wait, http(200, &[], "[]"))
     })
-    .await
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_behind_the_probe_are_shown_to_wait_for_it() {
     for tasks in TASKS {
-        let server = slow_start().await;
+        let server = slow_start();
         let client = patient(&server.base()).build().unwrap();
         let calls: Vec<_> = (0..=tasks).map(|_| tokio::spawn(get(&client))).collect();
         sleep(SLACK / 2).await;
@@ -221,7 +208,7 @@ async fn calls_behind_the_probe_are_shown_to_wait_for_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_the_probe_is_announced() {
-    let server = slow_start().await;
+    let server = slow_start();
     let heard = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&heard);
     let client = builder(&server.base()).on_event(move |event| {

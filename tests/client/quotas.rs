@@ -1,6 +1,7 @@
 //! The gate against the mock, with many tasks at once in paused time: what is refused is counted by
 //! the mock.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
@@ -53,37 +54,22 @@ async fn work(server: &MockServer, clients: &[Client], tasks: usize, requests: u
 
 #[tokio::test(start_paused = true)]
 async fn many_tasks_on_a_cold_key_are_never_refused_and_use_each_window() {
-    let server = mock(Plan::Free).start().await.unwrap();
-    let client = patient(&server).build().unwrap();
-    assert_eq!(work(&server, &[client], 256, 290).await, 4, "290 requests are five minutes' 60");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_sliding_window_refuses_nothing_either() {
-    let server = mock(Plan::Free).window(Window::Sliding).start().await.unwrap();
-    let client = patient(&server).build().unwrap();
-    assert!(work(&server, &[client], 256, 290).await <= 5);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_minute_that_is_shown_is_kept_beside_a_day_that_is_not() {
-    let server = mock(Plan::Free).rate_headers(RateHeaders::Minute).start().await.unwrap();
-    let client = patient(&server).build().unwrap();
-    assert_eq!(work(&server, &[client], 256, 290).await, 4);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_minute_that_is_not_shown_is_kept_by_those_who_know_their_plan() {
-    let server = mock(Plan::Free).rate_headers(RateHeaders::Day).start().await.unwrap();
-    let client = patient(&server).plan(rate_limit::Plan::FREE).build().unwrap();
-    assert!(work(&server, &[client], 256, 290).await <= 5);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_thousand_a_minute_are_used_to_the_last() {
-    let server = mock(Plan::Business).start().await.unwrap();
-    let client = patient(&server).build().unwrap();
-    assert_eq!(work(&server, &[client], 256, 2_100).await, 2);
+    type Case = (fn() -> Builder, bool, usize, RangeInclusive<u64>);
+    // 290 requests are five minutes' 60.
+    let cases: [Case; 5] = [
+        (|| mock(Plan::Free), false, 290, 4..=4),
+        (|| mock(Plan::Free).window(Window::Sliding), false, 290, 4..=5),
+        (|| mock(Plan::Free).rate_headers(RateHeaders::Minute), false, 290, 4..=4),
+        (|| mock(Plan::Free).rate_headers(RateHeaders::Day), true, 290, 4..=5),
+        (|| mock(Plan::Business), false, 2_100, 2..=2),
+    ];
+    for (mock, knows_plan, requests, minutes) in cases {
+        let server = mock().start().await.unwrap();
+        let client = patient(&server);
+        let client = if knows_plan { client.plan(rate_limit::Plan::FREE) } else { client };
+        let took = work(&server, &[client.build().unwrap()], 256, requests).await;
+        assert!(minutes.contains(&took), "{requests} requests took {took} minutes");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use super::wire::{Act, Wire};
 
 #[tokio::test]
 async fn takes_any_value_that_can_be_shown_and_decodes_into_any_type() {
-    let server = Wire::start(|_| answer(200, &[], &format!("[{REX}]"))).await;
+    let server = Wire::start(|_| answer(200, &[], format!("[{REX}]")));
     let client = client(&server.base());
     let request = client.request(Method::GET, "/pets").query("limit", 5).query("all", true);
     let request = request.queries([("status", "sold"), ("q", "a b")]).header("X-Number", 7);
@@ -23,18 +23,13 @@ async fn takes_any_value_that_can_be_shown_and_decodes_into_any_type() {
 
 #[tokio::test]
 async fn a_post_that_is_declared_idempotent_is_sent_again_and_a_get_that_is_not_is_not() {
-    let flaky = || {
-        Wire::start(|number| match number {
-            0 => Act::Cut(Vec::new()),
-            _ => answer(200, &[], "{}"),
-        })
-    };
-    let server = flaky().await;
+    let flaky = || Wire::of(vec![Act::Cut(Vec::new()), answer(200, &[], "{}")]);
+    let server = flaky();
     let order = client(&server.base()).request(Method::POST, "/store/orders").json(&json!({}));
     let order = order.header("Idempotency-Key", "1").idempotent(true).await.unwrap();
     assert_eq!((order.meta().attempts(), server.count()), (2, 2));
 
-    let server = flaky().await;
+    let server = flaky();
     let get = client(&server.base()).request(Method::GET, "/draw").idempotent(false);
     let error = get.await.unwrap_err();
     assert_eq!((error.kind(), server.count()), (ErrorKind::Interrupted, 1));
@@ -43,12 +38,11 @@ async fn a_post_that_is_declared_idempotent_is_sent_again_and_a_get_that_is_not_
 
 #[tokio::test]
 async fn pages_of_any_kind_are_followed_on_the_same_origin_until_they_repeat() {
-    let server = Wire::start(|number| match number {
-        0 => answer(200, &[("Link", "<?after=1>; rel=next")], r#"{"orders":[1]}"#),
-        1 => answer(200, &[("Link", "<http://evil.example/>; rel=next")], r#"{"orders":[2]}"#),
-        _ => no_pets(),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![
+        answer(200, &[("Link", "<?after=1>; rel=next")], r#"{"orders":[1]}"#),
+        answer(200, &[("Link", "<http://evil.example/>; rel=next")], r#"{"orders":[2]}"#),
+        no_pets(),
+    ]);
     let mut pages = client(&server.base()).request(Method::GET, "/store/orders").pages();
     let mut found = Vec::new();
     let error = loop {
@@ -65,7 +59,7 @@ async fn pages_of_any_kind_are_followed_on_the_same_origin_until_they_repeat() {
 
 #[tokio::test]
 async fn a_built_request_is_what_would_be_sent_and_can_be_sent() {
-    let server = Wire::start(|_| answer(200, &[], "{}")).await;
+    let server = Wire::start(|_| answer(200, &[], "{}"));
     let client = client(&server.base());
     let raw = client.request(Method::PATCH, "/pets/1?x=1").json(&json!({"name": "Max"}));
     let built = raw.header("X-Trace", "7").build().unwrap();
@@ -94,8 +88,8 @@ async fn a_built_request_is_what_would_be_sent_and_can_be_sent() {
 
 #[tokio::test]
 async fn a_finished_request_never_takes_the_key_to_another_origin() {
-    let thief = Wire::start(|_| no_pets()).await;
-    let server = Wire::start(|_| no_pets()).await;
+    let thief = Wire::start(|_| no_pets());
+    let server = Wire::start(|_| no_pets());
     let client = builder(&server.base()).build().unwrap();
     for address in [thief.base(), "/v1/pets".to_owned(), "http://evil.example/v1/pets".to_owned()] {
         let request = http::Request::get(address).body(Bytes::new()).unwrap();

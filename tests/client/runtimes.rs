@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use petstore_client::{Client, RequestOptions};
+use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
@@ -36,7 +36,7 @@ impl Elsewhere {
         let (stop, stopped) = oneshot::channel();
         let thread = thread::spawn(move || {
             runtime().block_on(async {
-                let wire = Wire::start(script).await;
+                let wire = Wire::start(script);
                 ready.send(wire.base()).unwrap();
                 let _ = stopped.await;
             });
@@ -147,12 +147,36 @@ fn a_blocked_runtime_at_the_head_of_the_line_delays_others_for_its_lease_alone()
         let told = client(&server.base, &key());
         runtime().block_on(async {
             let once = RequestOptions::new().max_attempts(1);
-            told.pets().list().options(&once).send().await.unwrap_err();
+            told.pets().list().options(&once).await.unwrap_err();
         });
         let length = wait + LEASE + 3 * SLACK;
         let blocked = block_with_a_call(&server.base, &key(), length);
         let took = others(&server.base, &key(), calls, Duration::from_secs(10));
         blocked.join().unwrap();
         assert!(took < wait + LEASE + SLACK, "{calls} other calls took {took:?}");
+    }
+}
+
+#[test]
+fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
+    for (in_flight, may_have_been_processed) in [(false, false), (true, true)] {
+        let server = Elsewhere::start(move |_| match in_flight {
+            true => Act::Stall(Vec::new()),
+            false => answer(429, &[("Retry-After", "60")], ""),
+        });
+        let client = client(&server.base, &format!("{}-{in_flight}", key()));
+        let mut call = client.pets().create(&NewPet::new("Rex", 7)).attempt_timeout(LEASE).send();
+        let ended = runtime();
+        ended.block_on(async {
+            assert!(!poll_once(&mut call).await);
+            while client.rate_limits().in_flight == 0 && client.rate_limits().blocked.is_none() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        });
+        drop(ended);
+        let error = runtime().block_on(call).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
+        assert_eq!(error.may_have_been_processed(), may_have_been_processed, "{error}");
     }
 }

@@ -63,20 +63,19 @@ fn records() -> &'static Records {
 async fn the_key_is_in_no_log_at_any_level() {
     let records = records();
     let logs = Logs::capture();
-    let server = Wire::start(|number| match number {
-        0 => answer(200, &[("Deprecation", "true")], REX),
-        1 => answer(500, &[], ""),
-        2 => Act::Cut(http(200, &[], "[]")[..30].to_vec()),
-        3 => no_pets(),
-        4 => answer(401, &[], r#"{"code":"unauthorized"}"#),
-        5 => answer(400, &[], "{"),
-        6 => answer(200, &[], "<html>"),
-        _ => answer(429, &[("Date", DATE), ("Retry-After", "999")], ""),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![
+        answer(200, &[("Deprecation", "true")], REX),
+        answer(500, &[], ""),
+        Act::Cut(http(200, &[], "[]")[..30].to_vec()),
+        no_pets(),
+        answer(401, &[], r#"{"code":"unauthorized"}"#),
+        answer(400, &[], "{"),
+        answer(200, &[], "<html>"),
+        answer(429, &[("Date", DATE), ("Retry-After", "999")], ""),
+    ]);
     let client = client(&server.base());
     client.pets().get(1).await.unwrap();
-    client.pets().list().send().await.unwrap();
+    client.pets().list().await.unwrap();
     let mut errors = String::new();
     for _ in 0..3 {
         errors += &everything(&client.pets().create(&NewPet::new("a", 1)).await.unwrap_err());
@@ -99,7 +98,7 @@ async fn the_key_is_in_no_log_at_any_level() {
 
 #[tokio::test]
 async fn the_key_is_in_no_debug_output() {
-    let server = Wire::start(|_| answer(200, &[], REX)).await;
+    let server = Wire::start(|_| answer(200, &[], REX));
     let builder = Client::builder(server.base()).api_key(SENTINEL);
     let client = client(&server.base());
     let new = NewPet::new("a", 1);
@@ -142,7 +141,7 @@ async fn a_key_in_the_wrong_place_is_not_repeated() {
 #[tokio::test]
 async fn a_query_is_in_no_log_and_no_message() {
     let logs = Logs::capture();
-    let server = Wire::start(|_| answer(400, &[], "")).await;
+    let server = Wire::start(|_| answer(400, &[], ""));
     let client = client(&server.base());
     let request = client.request(Method::GET, &format!("/x?token={SENTINEL}"));
     let error = request.query("other", SENTINEL).send().await.unwrap_err();

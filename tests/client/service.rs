@@ -103,10 +103,10 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) async fn start(rules: Rules) -> Self {
+    pub(super) fn start(rules: Rules) -> Self {
         let state = Arc::new(Mutex::new(State::new(rules)));
         let judge = Arc::clone(&state);
-        let wire = Wire::start(move |_| judge.lock().unwrap().respond(Instant::now())).await;
+        let wire = Wire::start(move |_| judge.lock().unwrap().respond(Instant::now()));
         Self { wire, state }
     }
 
@@ -247,13 +247,15 @@ pub(super) type OwnedCall = Pin<Box<dyn Future<Output = Result<(), Error>> + Sen
 /// Prepares a GET; nothing is sent before the first poll.
 pub(super) fn get(client: &Client) -> OwnedCall {
     let client = client.clone();
-    Box::pin(async move { client.pets().list().send().await.map(drop) })
+    Box::pin(async move { client.pets().list().await.map(drop) })
 }
 
 /// Polls a call once; returns whether it is complete.
-pub(super) async fn poll_once(call: &mut OwnedCall) -> bool {
-    std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_ready()))
-        .await
+pub(super) async fn poll_once(call: &mut (impl Future + Unpin)) -> bool {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(Pin::new(&mut *call).poll(context).is_ready())
+    })
+    .await
 }
 
 /// Starts a client whose calls wait for as long as the limits ask.

@@ -28,7 +28,7 @@ fn patient(base: &str) -> ClientBuilder {
 async fn at_once(client: &Client, count: usize) -> Vec<f64> {
     let start = Instant::now();
     let call = async || {
-        client.pets().list().send().await.unwrap();
+        client.pets().list().await.unwrap();
         start.elapsed().as_secs_f64()
     };
     let mut ends = join_all((0..count).map(|_| call())).await;
@@ -62,13 +62,13 @@ async fn two_programs_with_half_the_quota_each_use_it_all_and_are_never_refused(
 }
 
 /// A service that answers after a second, with room for a thousand a minute.
-async fn slow() -> Wire {
+fn slow() -> Wire {
     let quota = [
         ("X-RateLimit-Limit", "1000"),
         ("X-RateLimit-Remaining", "999"),
         ("X-RateLimit-Reset", "60"),
     ];
-    Wire::start(move |_| Act::Later(Duration::from_secs(1), http(200, &quota, "[]"))).await
+    Wire::start(move |_| Act::Later(Duration::from_secs(1), http(200, &quota, "[]")))
 }
 
 /// Returns how many calls were answered in each second, of so many made at once.
@@ -81,25 +81,25 @@ async fn in_each_second(client: &Client, count: usize) -> Vec<usize> {
 
 #[tokio::test(start_paused = true)]
 async fn no_more_are_in_flight_than_may_be() {
-    let server = slow().await;
+    let server = slow();
     let client = builder(&server.base()).max_in_flight(4).build().unwrap();
     assert_eq!(in_each_second(&client, 13).await, [1, 4, 4, 4]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_eighth_of_what_is_left_may_be_in_flight_unless_set() {
-    let server = slow().await;
+    let server = slow();
     let client = builder(&server.base()).build().unwrap();
     assert_eq!(in_each_second(&client, 150).await, [1, 124, 25]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_passes_a_hundred_of_low_priority() {
-    let server = slow().await;
+    let server = slow();
     let client = builder(&server.base()).max_in_flight(1).build().unwrap();
     let waits = async |priority| {
         let options = RequestOptions::new().priority(priority);
-        client.pets().list().options(&options).send().await.unwrap().meta().waited().as_secs()
+        client.pets().list().options(&options).await.unwrap().meta().waited().as_secs()
     };
     let hundred = join_all((0..100).map(|_| waits(Priority::Low)));
     let normal = async {

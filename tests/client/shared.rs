@@ -73,16 +73,16 @@ async fn a_process_knows_what_the_last_one_learned() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     for number in 0..60 {
         let client = process(server.url(), &folder, number % 3).build().unwrap();
-        client.pets().list().options(&hasty()).send().await.unwrap();
+        client.pets().list().options(&hasty()).await.unwrap();
     }
     let client = process(server.url(), &folder, 1).build().unwrap();
-    let error = client.pets().list().options(&hasty()).send().await.unwrap_err();
+    let error = client.pets().list().options(&hasty()).await.unwrap_err();
     assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
     let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(START + 60);
     assert_eq!(error.retry_at(), Some(minute));
     // Without the file it would have been sent, and refused.
     let alone = Client::builder(server.url()).api_key(KEY).build().unwrap();
-    let error = alone.pets().list().options(&hasty()).send().await.unwrap_err();
+    let error = alone.pets().list().options(&hasty()).await.unwrap_err();
     assert_eq!(error.attempts(), 1);
 }
 
@@ -119,7 +119,7 @@ async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowe
         let (server, folder) = (free().await, TempDir::new().unwrap());
         let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
         for client in &clients {
-            client.pets().list().send().await.unwrap();
+            client.pets().list().await.unwrap();
         }
         let start = Instant::now();
         let options = RequestOptions::new().max_wait(Duration::from_secs(max_wait));
@@ -140,18 +140,15 @@ async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowe
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_one_process_received_holds_back_the_others() {
-    let server = Wire::start(|number| match number {
-        0 => answer(429, &[("Retry-After", "30")], ""),
-        _ => answer(200, &[], "[]"),
-    });
-    let (server, folder) = (server.await, TempDir::new().unwrap());
+    let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), answer(200, &[], "[]")]);
+    let (server, folder) = (server, TempDir::new().unwrap());
     let start = Instant::now();
     let once = RequestOptions::new().max_attempts(1);
     let first = process(&server.base(), &folder, 0).build().unwrap();
-    first.pets().list().options(&once).send().await.unwrap_err();
+    first.pets().list().options(&once).await.unwrap_err();
     let second = process(&server.base(), &folder, 1).build().unwrap();
     assert!(second.rate_limits().blocked.is_some(), "it looks before its first call");
-    second.pets().list().send().await.unwrap();
+    second.pets().list().await.unwrap();
     assert!(start.elapsed() >= Duration::from_millis(29_990), "{:?}", start.elapsed());
 }
 
@@ -160,7 +157,7 @@ async fn a_damaged_file_is_replaced() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     let list = async |number| {
         let client = process(server.url(), &folder, number).build().unwrap();
-        client.pets().list().options(&hasty()).send().await.unwrap();
+        client.pets().list().options(&hasty()).await.unwrap();
     };
     list(0).await;
     let path = file(&folder);
@@ -190,6 +187,23 @@ async fn a_folder_that_cannot_be_had_is_no_obstacle_and_no_licence() {
     assert!(waits.max().unwrap() > Duration::from_secs(59) && start.elapsed().as_secs() < 70);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_record_that_is_lost_is_written_again_by_a_process_that_knows_it() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
+    let calls = (0..60).map(|n| clients[n % 2].pets().list().send());
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
+    // All is told by then.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    fs::remove_file(file(&folder)).unwrap();
+    let waits = tokio::spawn(clients[0].pets().list().send());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let third = process(server.url(), &folder, 2).build().unwrap();
+    let error = third.pets().list().options(&hasty()).send().await.unwrap_err();
+    assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
+    assert_eq!(waits.await.unwrap().unwrap().meta().attempts(), 1);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_file_holds_no_key_and_is_the_owners_alone() {
@@ -197,7 +211,7 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
 
     let (server, folder) = (free().await, TempDir::new().unwrap());
     let client = process(server.url(), &folder, 0).build().unwrap();
-    client.pets().list().send().await.unwrap();
+    client.pets().list().await.unwrap();
     let path = file(&folder);
     let contents = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
     assert!(!contents.contains(KEY));
@@ -209,7 +223,7 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_full_disk_is_no_obstacle_and_no_licence() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
-    process(server.url(), &folder, 0).build().unwrap().pets().list().send().await.unwrap();
+    process(server.url(), &folder, 0).build().unwrap().pets().list().await.unwrap();
     let path = file(&folder);
     fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink("/dev/full", &path).unwrap();
@@ -230,16 +244,13 @@ async fn a_process_with_a_request_under_way() {
     let limit = RequestOptions::new().attempt_timeout(Duration::from_secs(1)).max_attempts(1);
     let client =
         Client::builder(base).api_key(KEY).shared_limits(FileStore::new(folder)).build().unwrap();
-    let _lost = client.pets().list().options(&limit).send().await;
+    let _lost = client.pets().list().options(&limit).await;
 }
 
 #[tokio::test]
 async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
-    let server = Wire::start(|number| match number {
-        0 => Act::Stall(vec![]),
-        _ => answer(200, &[], "[]"),
-    });
-    let (server, folder) = (server.await, TempDir::new().unwrap());
+    let server = Wire::of(vec![Act::Stall(vec![]), answer(200, &[], "[]")]);
+    let (server, folder) = (server, TempDir::new().unwrap());
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "client::shared::a_process_with_a_request_under_way", "--ignored"])
         .env("SHARED_BASE", server.base())
@@ -255,7 +266,7 @@ async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
     child.wait().unwrap();
     let client = process(&server.base(), &folder, 0).build().unwrap();
     // Its lease is over three seconds after it was sent.
-    let page = client.pets().list().send().await.unwrap();
+    let page = client.pets().list().await.unwrap();
     assert_eq!((page.meta().attempts(), server.count()), (1, 2));
     assert!(page.meta().waited() < Duration::from_secs(4), "{:?}", page.meta().waited());
 }
@@ -275,7 +286,7 @@ async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
     let start = Instant::now();
     let tasks = (0..64).map(|_| async {
         for _ in 0..20 {
-            client.pets().list().send().await.unwrap();
+            client.pets().list().await.unwrap();
         }
     });
     join_all(tasks).await;
@@ -313,12 +324,12 @@ async fn a_slow_store_costs_a_second_once_and_is_reported() {
     let client = builder.build().unwrap();
     for (call, most) in [(1, 1_000), (2, 10), (3, 10)] {
         let start = Instant::now();
-        client.pets().list().send().await.unwrap();
+        client.pets().list().await.unwrap();
         assert!(start.elapsed() <= Duration::from_millis(most), "{call}: {:?}", start.elapsed());
     }
     let shared = client.rate_limits().shared.unwrap();
     assert_eq!(shared.problem.as_deref(), Some("it does not answer"));
     tokio::time::sleep(Duration::from_secs(3)).await;
-    client.pets().list().send().await.unwrap();
+    client.pets().list().await.unwrap();
     assert!(store.0.load(Ordering::Relaxed) > 1, "it is tried again");
 }

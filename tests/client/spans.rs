@@ -23,14 +23,13 @@ fn assert_fields(line: &str, fields: &[&str]) {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_is_a_span_with_the_field_names_of_opentelemetry() {
-    let server = Wire::start(|number| match number {
-        0 => answer(503, &[("Date", DATE), ("Retry-After", "2")], ""),
-        1 => no_pets(),
-        2 => Act::Cut(Vec::new()),
-        3 => answer(404, &[], ""),
-        _ => answer(201, &[], REX),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![
+        answer(503, &[("Date", DATE), ("Retry-After", "2")], ""),
+        no_pets(),
+        Act::Cut(Vec::new()),
+        answer(404, &[], ""),
+        answer(201, &[], REX),
+    ]);
     let client = client(&server.base());
     let logs = Logs::capture();
     client.pets().list().await.unwrap();
@@ -67,11 +66,7 @@ async fn a_call_is_a_span_with_the_field_names_of_opentelemetry() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_attempt_logs_its_error() {
-    let server = Wire::start(|number| match number {
-        0 => Act::Cut(Vec::new()),
-        _ => no_pets(),
-    });
-    let server = server.await;
+    let server = Wire::of(vec![Act::Cut(Vec::new()), no_pets()]);
     let client = client(&server.base());
     let logs = Logs::capture();
     client.pets().list().timeout(Duration::from_secs(9)).await.unwrap();

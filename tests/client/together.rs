@@ -33,7 +33,7 @@ where
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
     for (millis, tasks) in [(1_150, 3), (1_150, 16), (2_500, 3), (2_500, 64), (7_000, 16)] {
-        let service = Service::start(Rules::per_minute(60)).await;
+        let service = Service::start(Rules::per_minute(60));
         let name = format!("{}-{millis}-{tasks}", key());
         let provider = Provider(move |_| {
             let name = name.clone();
@@ -55,7 +55,7 @@ async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
 async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_calls() {
     for by_plan in [false, true] {
         let latency = Duration::from_secs(5);
-        let service = Service::start(Rules { latency, ..Rules::per_minute(1_000) }).await;
+        let service = Service::start(Rules { latency, ..Rules::per_minute(1_000) });
         let free = patient(&service.base()).build().unwrap();
         get(&free).await.unwrap();
         let tight = patient(&service.base());
@@ -82,7 +82,7 @@ async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_call
 #[tokio::test(start_paused = true)]
 async fn of_many_refreshes_during_a_block_one_is_sent() {
     for calls in [1, 16, 64] {
-        let service = Service::start(Rules::per_minute(5)).await;
+        let service = Service::start(Rules::per_minute(5));
         let client = patient(&service.base()).build().unwrap();
         for _ in 0..5 {
             get(&client).await.unwrap();
@@ -105,7 +105,6 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
         let status = if is_old && requests > 1 { 401 } else { 200 };
         Act::Later(Duration::from_millis(100), http(status, &[], "[]"))
     });
-    let server = server.await;
     let (name, refreshes) = (key(), Arc::new(AtomicUsize::new(0)));
     let provider = Provider(move |rejected: bool| {
         let (name, refreshes) = (name.clone(), Arc::clone(&refreshes));

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// What the server does with a request.
+#[derive(Clone)]
 pub(super) enum Act {
     /// Writes these bytes and keeps the connection.
     Answer(Vec<u8>),
@@ -36,6 +37,7 @@ pub(super) struct Seen {
     /// Method, target and version.
     pub(super) line: String,
     pub(super) head: String,
+    pub(super) body: Vec<u8>,
     pub(super) at: Instant,
 }
 
@@ -57,12 +59,17 @@ type Script = Arc<Mutex<dyn FnMut(&Seen, usize) -> Act + Send>>;
 
 impl Wire {
     /// Starts a server that asks `script` what to do with each request, counted from 0.
-    pub(super) async fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
+    pub(super) fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
         Self::at(listen(), script)
     }
 
+    /// Starts a server that does these things in turn, the last one again and again.
+    pub(super) fn of(acts: Vec<Act>) -> Self {
+        Self::start(move |number| acts[number.min(acts.len() - 1)].clone())
+    }
+
     /// Starts a server whose script reads each request.
-    pub(super) async fn reading(mut script: impl FnMut(&Seen) -> Act + Send + 'static) -> Self {
+    pub(super) fn reading(mut script: impl FnMut(&Seen) -> Act + Send + 'static) -> Self {
         Self::run(listen(), move |seen, _| script(seen))
     }
 
@@ -186,13 +193,13 @@ async fn request(stream: &mut TcpStream, left: &mut Vec<u8>) -> Option<Seen> {
     let head = String::from_utf8_lossy(&left[..end]).into_owned();
     left.drain(..end);
     let line = head.lines().next().unwrap_or_default().to_owned();
-    let seen = Seen { line, head, at: Instant::now() };
+    let mut seen = Seen { line, head, body: Vec::new(), at: Instant::now() };
     let length = seen.header("content-length").map_or(0, |value| value.parse().unwrap());
     while left.len() < length {
         if stream.read_buf(left).await.ok()? == 0 {
             return None;
         }
     }
-    left.drain(..length);
+    seen.body = left.drain(..length).collect();
     Some(seen)
 }

@@ -25,7 +25,7 @@ async fn at_the_end_of_a_quota() {
         let client = client.clone();
         tokio::spawn(async move {
             match number % 4 {
-                0 => drop(client.pets().list().send().await.unwrap()),
+                0 => drop(client.pets().list().await.unwrap()),
                 1 => drop(client.store().orders().await.unwrap()),
                 2 => drop(client.pets().create(&NewPet::new("Rex", number)).await.unwrap()),
                 _ => drop(client.pets().list().limit(5).send().await.unwrap()),
@@ -50,7 +50,7 @@ async fn where_the_service_fails() {
         let client = client.clone();
         tokio::spawn(async move {
             if number % 2 == 0 {
-                client.pets().list().send().await.map(drop)
+                client.pets().list().await.map(drop)
             } else {
                 client.pets().create(&NewPet::new("Rex", number)).await.map(drop)
             }
@@ -73,7 +73,7 @@ async fn one_call_after_another_where_the_service_fails() {
     let busy = server.faults().on(Operation::ListPets).chance(0.7).seed(9).status(500);
     for _ in 0..40 {
         // Some of them fail in the end. Whoever calls again then is to wait, too.
-        let _ = client.pets().list().send().await;
+        let _ = client.pets().list().await;
         tokio::time::sleep(Duration::from_secs(30)).await;
     }
     assert!(busy.hits() > 20, "{}", busy.hits());
@@ -84,7 +84,7 @@ async fn one_call_after_another_where_the_service_fails() {
 async fn with_a_wrong_key_and_with_the_deprecated_operation() {
     let (server, client) = service(Plan::Free).await;
     let stranger = Client::builder(server.url()).api_key("wrong").build().unwrap();
-    assert!(stranger.pets().list().send().await.unwrap_err().is_unauthorized());
+    assert!(stranger.pets().list().await.unwrap_err().is_unauthorized());
     #[allow(deprecated, reason = "that is what is looked at")]
     {
         client.pets().get(1).await.unwrap();

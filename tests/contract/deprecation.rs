@@ -1,12 +1,9 @@
 //! The end of `getPet` (specification, sections 4.3 and 9), announced and come.
 #![expect(deprecated, reason = "what is tested here")]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use petstore_client::events::Event;
-use petstore_client::{Client, ErrorKind};
+use petstore_client::ErrorKind;
 use petstore_mock::Plan;
 
 use super::{START, at, client, frozen, watched};
@@ -28,28 +25,8 @@ async fn the_end_is_announced_as_data() {
 async fn other_operations_are_not_deprecated() {
     let server = watched(frozen(Plan::Pro)).await;
     let client = client(&server);
-    assert_eq!(client.pets().list().send().await.unwrap().meta().deprecation(), None);
+    assert_eq!(client.pets().list().await.unwrap().meta().deprecation(), None);
     assert_eq!(client.store().orders().await.unwrap().meta().deprecation(), None);
-}
-
-#[tokio::test]
-async fn the_hook_hears_of_it_once_for_a_client_and_its_clones() {
-    let server = watched(frozen(Plan::Pro)).await;
-    let heard = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&heard);
-    let client = Client::builder(server.url())
-        .api_key("key")
-        .on_event(move |event| {
-            let Event::Deprecated { operation, .. } = event else { return };
-            assert_eq!(*operation, "getPet");
-            counter.fetch_add(1, Ordering::Relaxed);
-        })
-        .build()
-        .unwrap();
-    for id in 1..=3 {
-        client.clone().pets().get(id).await.unwrap();
-    }
-    assert_eq!(heard.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
@@ -62,5 +39,5 @@ async fn from_the_removal_date_on_it_is_gone() {
     let error = client.pets().get(1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Gone, "{error}");
     assert_eq!(error.code(), Some("operation_removed"));
-    assert!(client.pets().list().send().await.is_ok());
+    assert!(client.pets().list().await.is_ok());
 }

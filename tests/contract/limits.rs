@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use petstore_client::rate_limit::{BlockReason, Quota};
 use petstore_client::{Client, Error, RequestOptions};
-use petstore_mock::{Clock, MockServer, Plan};
+use petstore_mock::{MockServer, Plan};
 
-use super::{START, at, client, frozen, watched};
+use super::{START, at, frozen, watched};
 
 /// A client that knows nothing but refusals, and never waits.
 fn ungated(server: &MockServer) -> Client {
@@ -26,11 +26,11 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
     let server = watched(frozen(Plan::Free)).await;
     let client = impatient(&server);
     for left in (0..60).rev() {
-        let page = client.pets().list().send().await.unwrap();
+        let page = client.pets().list().await.unwrap();
         let quota = page.meta().quota().unwrap();
         assert_eq!((quota.limit, quota.remaining), (60, left));
     }
-    let error = client.pets().list().send().await.unwrap_err();
+    let error = client.pets().list().await.unwrap_err();
     assert!(error.is_rate_limited(), "{error}");
     assert_eq!((error.attempts(), error.status()), (0, None));
     assert_eq!(
@@ -48,9 +48,9 @@ async fn without_the_gate_the_61st_request_is_refused_and_nothing_more_is_sent()
     let server = watched(frozen(Plan::Free)).await;
     let client = ungated(&server);
     for _ in 0..60 {
-        client.pets().list().send().await.unwrap();
+        client.pets().list().await.unwrap();
     }
-    let error = client.pets().list().send().await.unwrap_err();
+    let error = client.pets().list().await.unwrap_err();
     assert_eq!(
         (error.status().unwrap().as_u16(), error.code()),
         (429, Some("rate_limit_exceeded"))
@@ -95,20 +95,6 @@ async fn a_ban_is_told_from_a_quota() {
     let error = ungated(&server).store().orders().await.unwrap_err();
     assert_eq!((error.code(), reason(&error)), (Some("key_banned"), Some(BlockReason::Ban)));
     assert_eq!(error.retry_at(), Some(at(START + 300)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_beyond_the_quota_waits_for_the_minute_and_is_served() {
-    let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(at(START)));
-    let server = watched(builder).await;
-    let client = client(&server);
-    for _ in 0..60 {
-        client.store().orders().await.unwrap();
-    }
-    let orders = client.store().orders().await.unwrap();
-    assert_eq!(orders.meta().attempts(), 1);
-    assert!(orders.meta().waited() >= Duration::from_secs(58), "{:?}", orders.meta().waited());
-    assert_eq!(orders.meta().quota().unwrap().remaining, 59);
 }
 
 fn reason(error: &Error) -> Option<BlockReason> {

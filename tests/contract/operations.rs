@@ -31,7 +31,7 @@ fn assert_error(error: &Error, status: u16, code: &str) {
 #[tokio::test]
 async fn list_pets_returns_200_with_the_quota() {
     let server = server().await;
-    let page = client(&server).pets().list().send().await.unwrap();
+    let page = client(&server).pets().list().await.unwrap();
     assert_eq!(page.meta().status(), 200);
     let names: Vec<_> = page.iter().map(|pet| (pet.id, pet.name.as_str())).collect();
     assert_eq!(names, [(1, "Rex"), (2, "Miez")]);
@@ -66,7 +66,7 @@ async fn create_pet_returns_201_with_the_assigned_id() {
         assert_eq!((pet.id, &pet.name, pet.category_id), (id, &new.name, i64::MIN));
         assert_eq!(pet.into_inner().status, status);
     }
-    let all = client.pets().list().send().await.unwrap();
+    let all = client.pets().list().await.unwrap();
     assert_eq!(all.iter().map(|pet| pet.id).collect::<Vec<_>>(), [1, 2, 3, 4]);
 }
 
@@ -114,7 +114,7 @@ async fn every_operation_returns_401_for_a_bad_key() {
     let server = server().await;
     let client = Client::builder(server.url()).api_key("mistyped").build().unwrap();
     let errors = [
-        client.pets().list().send().await.unwrap_err(),
+        client.pets().list().await.unwrap_err(),
         client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err(),
         client.pets().get(1).await.unwrap_err(),
         client.store().orders().await.unwrap_err(),

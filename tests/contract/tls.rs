@@ -58,7 +58,7 @@ async fn only_the_authorities_that_are_named_are_trusted_where_that_is_asked() {
 #[tokio::test]
 async fn a_client_that_does_not_is_told_why() {
     let server = start().await;
-    let error = client(&server).build().unwrap().pets().list().send().await.unwrap_err();
+    let error = client(&server).build().unwrap().pets().list().await.unwrap_err();
     let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
     let text = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
     assert!(
@@ -82,7 +82,7 @@ async fn what_does_not_speak_tls_is_told_of_as_that() {
     let server = MockServer::start().await;
     let url = server.url().replace("http:", "https:");
     let client = Client::builder(url).api_key("business-key").build().unwrap();
-    let error = client.pets().list().send().await.unwrap_err();
+    let error = client.pets().list().await.unwrap_err();
     assert!(
         error.kind() == ErrorKind::Tls && error.to_string().contains("not a TLS server"),
         "{error}"

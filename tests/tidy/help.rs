@@ -10,8 +10,8 @@ fn examples() -> Vec<String> {
     let folder = root().join("petstore-cli/src/help");
     let texts = std::fs::read_dir(folder).unwrap().map(|entry| read(entry.unwrap().path()));
     let lines = texts.flat_map(|text| {
-        let lines = text.lines().skip_while(|line| *line != "Examples:").skip(1);
-        let lines = lines.take_while(|line| line.starts_with("  "));
+        let lists = text.split("Examples:\n").skip(1);
+        let lines = lists.flat_map(|list| list.lines().take_while(|line| line.starts_with("  ")));
         lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
     });
     lines.collect()

@@ -23,10 +23,6 @@ pub(crate) struct Api {
     #[arg(short = 'X', long, value_name = "METHOD")]
     method: Option<Method>,
 
-    /// add a query parameter; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
-    query: Vec<(String, String)>,
-
     /// add a text field; may be repeated
     #[arg(short = 'f', long = "raw-field", value_name = "NAME=VALUE", value_parser = pair)]
     raw_fields: Vec<(String, String)>,
@@ -59,44 +55,38 @@ pub(crate) struct Api {
 
 /// Splits `NAME=VALUE`.
 fn pair(text: &str) -> Result<(String, String), Invalid> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(Invalid::new("is not NAME=VALUE")),
-    }
+    split(text, '=').ok_or_else(|| Invalid::new("is not NAME=VALUE"))
 }
 
 /// Splits `NAME: VALUE`.
 fn header(text: &str) -> Result<(String, String), Invalid> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
-        }
-        _ => Err(Invalid::new("is not `NAME: VALUE`")),
-    }
+    let (name, value) = split(text, ':').ok_or_else(|| Invalid::new("is not `NAME: VALUE`"))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn split(text: &str, at: char) -> Option<(String, String)> {
+    let (name, value) = text.split_once(at).filter(|(name, _)| !name.trim().is_empty())?;
+    Some((name.to_owned(), value.to_owned()))
 }
 
 impl Api {
-    /// Returns whether it may change something at the service.
-    pub(crate) fn changes(&self) -> bool {
-        let sends = self.input.is_some() || !self.raw_fields.is_empty();
-        match &self.method {
-            Some(method) => !method.is_safe(),
-            None => sends || !self.typed_fields.is_empty(),
-        }
-    }
-
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let output = context.output_or(OutputFormat::Json, ANY)?;
         let (dry_run, paginate, include) = (self.dry_run, self.paginate, self.include);
-        let purpose = Purpose { noun: "request", changes: self.changes() };
         let body = self.body(context)?;
+        let method = match (&self.method, &body) {
+            (Some(method), _) => method.clone(),
+            (None, Body::None) => Method::GET,
+            (None, _) => Method::POST,
+        };
         if dry_run {
             let client = dry_run::client(context)?;
-            let request = self.request(&client, body).build()?;
+            let request = self.request(&client, method, body).build()?;
             return dry_run::show(context, output, &request);
         }
+        let purpose = Purpose { noun: "request", changes: !method.is_safe() };
         let client = context.client(purpose).await?;
-        let request = self.request(&client, body);
+        let request = self.request(&client, method, body);
         if paginate {
             return all_pages(context, output, request).await;
         }
@@ -120,15 +110,12 @@ impl Api {
     }
 
     /// Puts the request together; `-f` and `-F` are the query of a `GET`.
-    fn request(self, client: &Client, body: Body) -> RawRequest {
-        let sends = !matches!(body, Body::None);
-        let method = self.method.unwrap_or(if sends { Method::POST } else { Method::GET });
+    fn request(self, client: &Client, method: Method, body: Body) -> RawRequest {
         let reads = method == Method::GET || method == Method::HEAD;
         let mut request = client.request(method, &self.path);
         for (name, value) in &self.headers {
             request = request.header(name, value.as_str());
         }
-        request = request.queries(self.query);
         match body {
             Body::None => request,
             Body::Bytes(bytes) => request.body("application/json", bytes),
@@ -147,17 +134,14 @@ impl Api {
         if let Some(file) = &self.input {
             return Ok(Body::Bytes(context.read(file, "the body")?));
         }
-        let mut fields = Map::new();
-        for (name, text) in &self.raw_fields {
-            fields.insert(name.clone(), Value::String(text.clone()));
-        }
+        let raw = self.raw_fields.iter().cloned();
+        let mut fields: Map<_, _> = raw.map(|(name, text)| (name, text.into())).collect();
         for (name, text) in &self.typed_fields {
             let value = match text.strip_prefix('@') {
                 Some(file) => {
                     let bytes = context.read(Path::new(file), "a field")?;
-                    let text = String::from_utf8(bytes);
-                    text.map_err(|_| CliError::new(Kind::Input, format!("{file} is not UTF-8")))?
-                        .into()
+                    let not_text = |_| CliError::new(Kind::Input, format!("{file} is not UTF-8"));
+                    String::from_utf8(bytes).map_err(not_text)?.into()
                 }
                 None => typed(text),
             };
@@ -182,11 +166,9 @@ async fn all_pages(
 ) -> Result<(), CliError> {
     let mut pages = request.pages();
     while let Some(page) = pages.try_next().await? {
-        let rows = serde_json::from_slice::<Vec<Value>>(&page).map_err(|_| {
-            CliError::new(
-                Kind::Decode,
-                "the response is not a JSON array, which `--paginate` needs",
-            )
+        let rows: Vec<Value> = serde_json::from_slice(&page).map_err(|_| {
+            let problem = "the response is not a JSON array, which `--paginate` needs";
+            CliError::new(Kind::Decode, problem)
         })?;
         output.rows(&rows)?;
     }

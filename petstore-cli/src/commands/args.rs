@@ -40,7 +40,8 @@ pub(crate) enum Cmd {
     /// Show and change settings and profiles.
     #[command(subcommand)]
     Config(config::Config),
-    Doctor(doctor::Doctor),
+    /// Find out what is wrong: configuration, key, service, clock and rate limits.
+    Doctor,
     #[cfg(feature = "mock")]
     Mock(Box<crate::commands::mock::Mock>),
     #[command(alias = "completion")]
@@ -66,19 +67,22 @@ pub(crate) enum Pets {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Store {
-    Orders(data::Orders),
+    /// List orders.
+    Orders,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
     Login(auth::Login),
-    Status(auth::Status),
-    Logout(auth::Logout),
+    /// Show which key is used, and whether the service accepts it.
+    Status,
+    /// Remove the stored API key of the profile.
+    Logout,
 }
 
 /// Returns all that can be typed, with the texts of the help.
 pub(crate) fn tree() -> Command {
-    lay_out(Args::command().term_width(WIDTH), "")
+    lay_out(Args::command().term_width(WIDTH), "petstore")
 }
 
 /// Reads the arguments.
@@ -93,30 +97,25 @@ pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
 fn lay_out(command: Command, path: &str) -> Command {
     let help = clap::Arg::new("help").short('h').long("help");
     let help = help.action(ArgAction::Help).help("print this help");
-    let is_leaf = command.get_subcommands().next().is_none();
-    let words = command.get_positionals().map(|arg| match arg.is_required_set() {
-        true => format!(" {}", arg.get_id().as_str().to_uppercase()),
-        false => format!(" [{}]", arg.get_id().as_str().to_uppercase()),
-    });
-    let words: String = words.collect();
-    let own =
-        if is_leaf { format!(" [options]{words}") } else { " <command> [options]".to_owned() };
-    let usage = format!("petstore{path}{own}");
-    let text = help::text(path.trim_start());
-    let text = match (text, is_leaf) {
-        (Some(text), _) => text.to_owned(),
-        (None, true) => "{all-args}{after-help}".to_owned(),
-        (None, false) => format!(
-            "Commands:\n{{subcommands}}\n\nExamples and options: petstore{path} <command> --help\n"
-        ),
+    let mut usage = match command.has_subcommands() {
+        true => format!("{path} <command> [options]"),
+        false => format!("{path} [options]"),
     };
+    for arg in command.get_positionals() {
+        let name = arg.get_id().as_str().to_uppercase();
+        usage += &if arg.is_required_set() { format!(" {name}") } else { format!(" [{name}]") };
+    }
+    let text = help::text(path).map_or_else(
+        || format!("Commands:\n{{subcommands}}\n\nExamples and options: {path} <command> --help\n"),
+        str::to_owned,
+    );
     let command = command
         .disable_help_flag(true)
         .disable_help_subcommand(true)
         .arg(help)
         .override_usage(usage)
         .help_template(format!("{{about-with-newline}}\nUsage: {{usage}}\n\n{text}"));
-    if path.trim() == "mock" {
+    if path == "petstore mock" {
         return command;
     }
     command.mut_subcommands(|inner| {
@@ -133,19 +132,19 @@ impl Cmd {
             Self::Pets(Pets::Get(get)) => get.run(context).await,
             Self::Pets(Pets::Import(import)) => import.run(context).await,
             Self::Pets(Pets::Export(export)) => export.run(context).await,
-            Self::Store(Store::Orders(orders)) => orders.run(context).await,
+            Self::Store(Store::Orders) => data::orders(context).await,
             Self::Api(api) => api.run(context).await,
             Self::Limits(limits) => limits.run(context).await,
             Self::Auth(Auth::Login(login)) => login.run(context).await,
-            Self::Auth(Auth::Status(status)) => status.run(context).await,
-            Self::Auth(Auth::Logout(logout)) => logout.run(context),
+            Self::Auth(Auth::Status) => auth::status(context).await,
+            Self::Auth(Auth::Logout) => auth::logout(context),
             Self::Config(config) => config.run(context),
-            Self::Doctor(doctor) => doctor.run(context).await,
+            Self::Doctor => doctor::run(context).await,
             #[cfg(feature = "mock")]
             Self::Mock(mock) => mock.run(context).await,
             Self::Completions(completions) => completions.run(context),
-            Self::Man(man) => man.run(context),
-            Self::Help(help) => help.run(context),
+            Self::Man(man) => man.run(context, tree()),
+            Self::Help(help) => help.run(context, tree()),
             Self::Version => context.print(concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n")),
         }
     }
@@ -153,15 +152,9 @@ impl Cmd {
     /// Returns whether the command needs the configuration; others work with a broken one too.
     pub(crate) fn needs_settings(&self) -> bool {
         match self {
-            Self::Config(config) => config.needs_settings(),
-            #[cfg(feature = "mock")]
-            Self::Mock(_) => false,
-            Self::Doctor(_)
-            | Self::Completions(_)
-            | Self::Man(_)
-            | Self::Help(_)
-            | Self::Version => false,
-            _ => true,
+            Self::Config(config) => !matches!(config, config::Config::Path),
+            Self::Pets(_) | Self::Store(_) | Self::Api(_) | Self::Limits(_) | Self::Auth(_) => true,
+            _ => false,
         }
     }
 
@@ -172,14 +165,5 @@ impl Cmd {
             return true;
         }
         matches!(self, Self::Pets(Pets::Import(_)))
-    }
-
-    /// Returns whether the command may change something at the service.
-    pub(crate) fn changes(&self) -> bool {
-        match self {
-            Self::Pets(Pets::Create(_)) => true,
-            Self::Api(api) => api.changes(),
-            _ => false,
-        }
     }
 }

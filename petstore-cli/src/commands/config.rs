@@ -1,19 +1,18 @@
 //! `petstore config …`: settings and profiles.
 
 use clap::Subcommand;
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use serde::Serialize;
-use serde_json::json;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use petstore_client::Client;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::error::{CliError, Invalid, Kind};
-use crate::output::{ANY, Cell, Head, Shape, Table};
-use crate::screen::DIM;
-use crate::settings::config_file::{self, ConfigFile, Profile};
-use crate::settings::credentials;
-use crate::settings::{Text, Values, parse, variable};
+use crate::output::{ANY, Shape};
+use crate::settings::config_file::{self, ConfigFile, Profile, profile_table};
+use crate::settings::precedence::Source;
+use crate::settings::{Values, credentials, parse, variable};
 
-fn setting() -> impl clap::builder::TypedValueParser<Value = String> {
+fn setting() -> impl TypedValueParser<Value = String> {
     PossibleValuesParser::new(Values::NAMES).map(|name| name)
 }
 
@@ -54,161 +53,126 @@ pub(crate) enum Config {
     Path,
 }
 
-const SETTINGS: Shape = Shape { noun: "settings", fields: &["setting", "value", "from"] };
-const PROFILES: Shape = Shape { noun: "profiles", fields: &["profile", "baseUrl", "key", "inUse"] };
-
-#[derive(Serialize)]
-struct SettingRow {
-    setting: &'static str,
-    value: Option<String>,
-    from: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ProfileRow {
-    profile: String,
-    base_url: Option<String>,
-    /// Whether a key is stored.
-    key: bool,
-    in_use: bool,
-}
+const SETTINGS: Shape =
+    Shape { noun: "settings", fields: &["setting", "value", "from"], dropped: &["from"] };
+const PROFILES: Shape = Shape {
+    noun: "profiles",
+    fields: &["profile", "baseUrl", "key", "inUse"],
+    dropped: &["inUse", "key"],
+};
+/// For people: a star marks the profile in use.
+const MARKED_PROFILES: Shape =
+    Shape { noun: "profiles", fields: &["", "profile", "baseUrl", "key"], dropped: &["key"] };
 
 impl Config {
-    pub(crate) fn needs_settings(&self) -> bool {
-        !matches!(self, Self::Path)
-    }
-
     pub(crate) fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let profile = context.settings.profile.0.clone();
+        let settings = &context.settings;
         match self {
             Self::List => list(context),
             Self::Get { setting } => {
-                let output = context.output(ANY)?;
-                context.settings.require_profile()?;
-                match context.settings.shown(&setting) {
-                    Some((value, _)) => output.document(&json!(value)),
+                settings.require_profile()?;
+                match settings.shown(&setting) {
+                    Some((value, _)) => context.output(ANY)?.document(&value),
                     None => Err(CliError::new(Kind::NotFound, format!("{setting} is not set"))),
                 }
             }
-            Self::Set { setting, value } => set(context, &profile, &setting, &value),
+            Self::Set { setting, value } => set(context, &setting, &value),
             Self::Unset { setting } => {
-                context.settings.require_profile()?;
-                let mut was_there = false;
+                settings.require_profile()?;
+                let profile = &settings.profile;
+                let mut removed = None;
                 ConfigFile::edit(&context.env, |document| {
-                    was_there = config_file::unset_value(document, &profile, &setting);
+                    removed = profile_table(document, profile).and_then(|t| t.remove(&setting));
                 })?;
-                if !was_there {
+                if removed.is_none() {
                     context.ui.note(&format!("profile {profile} has no {setting}"));
                 }
                 Ok(())
             }
             Self::Use { name: Profile(name) } => {
-                let config = &context.settings.config;
-                if name != "default" && !config.profiles.contains_key(&name) {
-                    return Err(config.no_profile(&name, Kind::NotFound));
+                if name != "default" && !settings.config.profiles.contains_key(&name) {
+                    return Err(settings.no_profile(&name, Kind::NotFound));
                 }
-                ConfigFile::edit(&context.env, |document| config_file::set_profile(document, &name))
+                ConfigFile::edit(&context.env, |document| {
+                    config_file::put(document.as_table_mut(), "profile", &name);
+                })
             }
             Self::Profiles => profiles(context),
             Self::Path => {
-                let path =
-                    ConfigFile::path(&context.env.dirs).ok_or_else(config_file::no_folder)?;
-                context.output(ANY)?.document(&json!(path.display().to_string()))
+                let path = ConfigFile::path(&context.env.dirs);
+                let path = path.ok_or_else(config_file::no_folder)?;
+                context.output(ANY)?.document(&path.display().to_string())
             }
         }
     }
 }
 
-fn list(context: &mut Context) -> Result<(), CliError> {
+fn list(context: &Context) -> Result<(), CliError> {
     let settings = &context.settings;
-    // A key that can't be used is a matter for `doctor`; here it is missing.
-    let credential = credentials::find(settings, &context.env).ok().flatten();
-    let mut rows = vec![SettingRow {
-        setting: "profile",
-        value: Some(settings.profile.0.clone()),
-        from: Some(settings.profile.1.to_string()),
-    }];
-    for &setting in Values::NAMES {
+    let row = |setting: &str, value: Option<String>, from: String| json!({ "setting": setting, "value": value, "from": from });
+    let profile_source = settings.source_name("profile", settings.profile_source);
+    let mut rows = vec![row("profile", Some(settings.profile.clone()), profile_source)];
+    for setting in Values::NAMES {
         let (value, source) = settings.shown(setting).unzip();
-        rows.push(SettingRow { setting, value, from: source.map(|source| source.to_string()) });
-        if setting == "base_url" {
-            let from = credential.as_ref().map(|credential| credential.source.shown(&context.env));
-            let value = credential.as_ref().map(|_| "set".to_owned());
-            rows.push(SettingRow { setting: "api_key", value, from });
-        }
+        let source = source.unwrap_or(Source::Default);
+        rows.push(row(setting, value, settings.source_name(setting, source)));
     }
-    if !context.options.is_table() {
-        let mut output = context.output(SETTINGS)?;
-        output.rows(&rows)?;
-        return context.finish(output);
-    }
-    let cell = |text: Option<String>| text.map_or_else(Cell::none, Cell::new);
-    let row = |row: SettingRow| {
-        let from = row.from.unwrap_or_else(|| "default".to_owned());
-        vec![Cell::new(row.setting), cell(row.value), Cell::new(from).styled(DIM)]
-    };
-    let head = vec![Head::new("SETTING"), Head::new("VALUE"), Head::new("FROM").dropped(1)];
-    let table = Table { head, rows: rows.into_iter().map(row).collect() };
-    let text = table.render(&context.options.screen);
-    context.print(&text)
+    // A key that can't be used is a matter for `doctor`; here it is missing.
+    let key = credentials::find(settings, &context.env).ok().flatten();
+    let value = key.as_ref().map(|_| "set".to_owned());
+    let from = key.map_or_else(|| "default".to_owned(), |key| key.source);
+    rows.insert(2, row("api_key", value, from));
+    let mut output = context.output(SETTINGS)?;
+    output.rows(&rows)?;
+    context.finish(output)
 }
 
-fn set(context: &mut Context, profile: &str, setting: &str, text: &str) -> Result<(), CliError> {
+fn set(context: &Context, setting: &str, text: &str) -> Result<(), CliError> {
     let invalid = |invalid: Invalid| invalid.of(Kind::Usage, format!("{setting} `{text}`"));
     Values::default().set(setting, text).map_err(invalid)?;
     if setting == "base_url" {
-        let is_url = petstore_client::Client::builder(text).api_key("x").allow_insecure_http(true);
-        if let Err(problem) = is_url.build() {
-            let failure = context.facts.client(&problem);
-            return Err(CliError::usage(failure.message));
+        let builder = Client::builder(text).api_key("x").allow_insecure_http(true);
+        if let Err(problem) = builder.build() {
+            return Err(CliError::usage(context.facts.client(&problem).message));
         }
     }
     ConfigFile::edit(&context.env, |document| {
-        config_file::set_value(document, profile, setting, text);
+        if let Some(table) = profile_table(document, &context.settings.profile) {
+            config_file::put(table, setting, text);
+        }
     })?;
     let variable = variable(setting);
     if context.env.var(&variable).is_some() {
-        let text = format!("{variable} is set, and goes before the profile");
-        context.ui.warning(&text, None);
+        context.ui.warning(&format!("{variable} is set, and goes before the profile"), None);
     }
     Ok(())
 }
 
-fn profiles(context: &mut Context) -> Result<(), CliError> {
+fn profiles(context: &Context) -> Result<(), CliError> {
     let settings = &context.settings;
-    let row = |(name, values): (&String, &Values)| {
-        let key = credentials::path(&context.env.dirs, name).is_ok_and(|path| path.exists());
-        ProfileRow {
-            profile: name.clone(),
-            base_url: values.base_url.as_ref().map(|Text(url)| url.clone()),
-            key,
-            in_use: *name == settings.profile.0,
+    let is_table = context.options.is_table();
+    let row = |(name, values): (&String, &Values)| -> Value {
+        let has_key = credentials::path(&context.env.dirs, name).is_ok_and(|path| path.exists());
+        let (in_use, base_url) = (*name == settings.profile, &values.base_url);
+        match is_table {
+            true => json!({
+                "": if in_use { "*" } else { " " },
+                "profile": name,
+                "baseUrl": base_url,
+                "key": has_key.then_some("kept"),
+            }),
+            false => {
+                json!({ "profile": name, "baseUrl": base_url, "key": has_key, "inUse": in_use })
+            }
         }
     };
     let rows: Vec<_> = settings.config.profiles.iter().map(row).collect();
-    if !context.options.is_table() {
-        let mut output = context.output(PROFILES)?;
-        output.rows(&rows)?;
-        return context.finish(output);
-    }
-    let cells = |row: &ProfileRow| {
-        let key = if row.key { Cell::new("kept") } else { Cell::none() };
-        let url = row.base_url.clone().map_or_else(Cell::none, Cell::new);
-        vec![Cell::new(if row.in_use { "*" } else { " " }), Cell::new(&*row.profile), url, key]
-    };
-    let head = ["", "PROFILE", "BASE URL", "KEY"].map(Head::new);
-    let [mark, profile, url, key] = head;
-    let table = Table {
-        head: vec![mark, profile, url, key.dropped(1)],
-        rows: rows.iter().map(cells).collect(),
-    };
-    let text = table.render(&context.options.screen);
-    context.print(&text)?;
+    let mut output = context.output(if is_table { MARKED_PROFILES } else { PROFILES })?;
+    output.rows(&rows)?;
+    context.finish(output)?;
     if rows.is_empty() {
-        context
-            .ui
-            .note_with_hint("no profiles", Some("`petstore auth login --profile NAME` makes one"));
+        let hint = "`petstore auth login --profile NAME` makes one";
+        context.ui.note_with_hint("no profiles", Some(hint));
     }
     Ok(())
 }

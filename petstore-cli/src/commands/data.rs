@@ -14,8 +14,11 @@ use crate::output::{ANY, OutputFormat, Shape};
 /// The most pets that a page may have.
 const MAX_PAGE: u32 = 100;
 
-pub(crate) const PETS: Shape =
-    Shape { noun: "pets", fields: &["id", "name", "categoryId", "status"] };
+pub(crate) const PETS: Shape = Shape {
+    noun: "pets",
+    fields: &["id", "name", "categoryId", "status"],
+    dropped: &["categoryId", "status"],
+};
 
 /// Parses a status: the service's three.
 fn status() -> impl TypedValueParser<Value = PetStatus> {
@@ -44,14 +47,9 @@ fn at_least_one(text: &str) -> Result<usize, Invalid> {
 }
 
 fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> ListPets {
-    let mut list = client.pets().list();
-    if let Some(limit) = limit {
-        list = list.limit(limit);
-    }
-    match status {
-        Some(status) => list.status(status),
-        None => list,
-    }
+    let list = client.pets().list();
+    let list = if let Some(limit) = limit { list.limit(limit) } else { list };
+    if let Some(status) = status { list.status(status) } else { list }
 }
 
 /// List pets: the first page, unless --max or --all is given.
@@ -126,21 +124,18 @@ impl Get {
         let client = context.client(READS).await?;
         #[expect(deprecated, reason = "offered as long as the service offers it")]
         let pet = client.pets().get(self.id).await;
-        let pet = pet.map_err(|error| match error {
-            error if error.kind() == ErrorKind::Gone => {
-                let other =
-                    format!("petstore pets list --all --jq 'map(select(.id == {}))'", self.id);
-                CliError::new(
-                    Kind::NotFound,
-                    "the service has removed `pets get` (410 operation_removed)",
-                )
-                .hint(format!("use `{other}`"))
+        let pet = pet.map_err(|error| match error.kind() {
+            ErrorKind::Gone => {
+                let problem = "the service has removed `pets get` (410 operation_removed)";
+                let filter = format!("map(select(.id == {}))", self.id);
+                CliError::new(Kind::NotFound, problem)
+                    .hint(format!("use `petstore pets list --all --jq '{filter}'`"))
             }
-            error if error.is_not_found() && error.code() != Some("route_not_found") => {
+            _ if error.is_not_found() && error.code() != Some("route_not_found") => {
                 CliError::new(Kind::NotFound, format!("no pet {}", self.id))
                     .hint("`petstore pets list` shows the pets there are")
             }
-            error => error.into(),
+            _ => error.into(),
         })?;
         output.document(&*pet)
     }
@@ -201,10 +196,7 @@ impl Create {
             return Err(CliError::usage("`pets create` needs a name and --category-id"));
         };
         let pet = NewPet::new(name, category);
-        Ok(match self.status {
-            Some(status) => pet.with_status(status),
-            None => pet,
-        })
+        Ok(if let Some(status) = self.status { pet.with_status(status) } else { pet })
     }
 }
 
@@ -239,15 +231,9 @@ impl Export {
     }
 }
 
-/// List orders.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Orders {}
-
-impl Orders {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let output = context.output(Shape { noun: "orders", fields: &[] })?;
-        let client = context.client(READS).await?;
-        let orders = client.store().orders().await?;
-        output.document(&*orders)
-    }
+pub(crate) async fn orders(context: &mut Context) -> Result<(), CliError> {
+    let output = context.output(Shape { noun: "orders", ..ANY })?;
+    let client = context.client(READS).await?;
+    let orders = client.store().orders().await?;
+    output.document(&*orders)
 }

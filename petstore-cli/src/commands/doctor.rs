@@ -1,29 +1,26 @@
 //! `petstore doctor`.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use petstore_client::rate_limit::{Quota, QuotaWindow, SharedStatus};
-use petstore_client::{Client, Error as ClientError, RequestOptions};
+use petstore_client::{Client, RequestOptions};
 use serde::Serialize;
 
 use crate::context::{Context, READS};
-use crate::error::{CliError, Failure, Kind};
+use crate::error::{CliError, Kind};
 use crate::escape;
-use crate::output::Shape;
+use crate::explain::quota_left;
+use crate::output::{ANY, Shape};
 use crate::screen::{CYAN, DIM, GREEN, RED, YELLOW};
 use crate::settings::config_file::ConfigFile;
 use crate::settings::credentials;
-use crate::settings::precedence::Settings;
-use crate::time::{self, count};
+use crate::time;
 
 /// A `Date` is cut to the second, and takes its time.
 const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
 
-/// Find out what is wrong: configuration, key, service, clock and rate limits.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Doctor {}
-
-const CHECKS: Shape = Shape { noun: "checks", fields: &["check", "result", "found", "hint"] };
+const CHECKS: Shape =
+    Shape { noun: "checks", fields: &["check", "result", "found", "hint"], ..ANY };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -42,200 +39,153 @@ struct Check {
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// Why it failed, which decides the exit code.
     #[serde(skip)]
     kind: Option<Kind>,
 }
 
 impl Check {
-    fn new(check: &'static str, result: Outcome, found: impl Into<String>) -> Self {
-        Self { check, result, found: found.into(), hint: None, kind: None }
-    }
-
     fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        Self::new(check, Outcome::Ok, found)
+        Self { check, result: Outcome::Ok, found: found.into(), hint: None, kind: None }
     }
 
     fn warning(check: &'static str, found: impl Into<String>, hint: &str) -> Self {
-        Self { hint: Some(hint.to_owned()), ..Self::new(check, Outcome::Warning, found) }
+        Self { result: Outcome::Warning, hint: Some(hint.to_owned()), ..Self::ok(check, found) }
     }
 
-    fn failed(check: &'static str, failure: Failure) -> Self {
-        let Failure { message, hint, kind, .. } = failure;
-        Self { hint, kind: Some(kind), ..Self::new(check, Outcome::Failed, message) }
+    /// A check that succeeded with what was found, or failed. A rate limit is not a failure.
+    fn of(check: &'static str, found: Result<String, CliError>, context: &Context) -> Self {
+        match found.map_err(|error| context.facts.explain(error)) {
+            Ok(found) => Self::ok(check, found),
+            Err(Ok(failure)) => {
+                let is_limit = matches!(failure.kind, Kind::RateLimited | Kind::Banned);
+                let result = if is_limit { Outcome::Warning } else { Outcome::Failed };
+                let kind = Some(failure.kind).filter(|_| !is_limit);
+                Self { result, hint: failure.hint, kind, ..Self::ok(check, failure.message) }
+            }
+            Err(Err(_)) => Self { result: Outcome::Skipped, ..Self::ok(check, "not checked") },
+        }
     }
 }
 
-impl Doctor {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let mut output = context.output(CHECKS)?;
-        let checks = checks(context).await;
-        if context.options.is_table()
-            || context.options.format.is_none() && context.options.jq.is_none()
-        {
-            show(context, &checks)?;
-        } else {
-            output.rows(&checks)?;
-            context.finish(output)?;
-        }
-        match checks.iter().find_map(|check| check.kind) {
-            Some(kind) => Err(CliError::Silent(kind.code())),
-            None => Ok(()),
-        }
+pub(crate) async fn run(context: &mut Context) -> Result<(), CliError> {
+    let mut output = context.output(CHECKS)?;
+    let checks = checks(context).await;
+    let is_asked_for = context.options.format.is_some() || context.options.jq.is_some();
+    if is_asked_for && !context.options.is_table() {
+        output.rows(&checks)?;
+        context.finish(output)?;
+    } else {
+        show(context, &checks)?;
+    }
+    match checks.iter().find_map(|check| check.kind) {
+        Some(kind) => Err(CliError::Silent(kind.code())),
+        None => Ok(()),
     }
 }
 
 async fn checks(context: &mut Context) -> Vec<Check> {
-    let mut checks = Vec::new();
-    checks.push(config(context));
+    let mut checks = vec![config(context)];
     if !context.args.wants_mock() {
-        let url = context.settings.base_url();
-        checks.push(match url {
-            Ok(url) => Check::ok("base URL", url + &context.settings.source("base_url")),
-            Err(error) => failed(context, "base URL", error),
-        });
-        checks.push(match credentials::require(&context.settings, &context.env) {
-            Ok(key) => Check::ok("API key", key.source.shown(&context.env)),
-            Err(error) => failed(context, "API key", error),
-        });
+        let settings = &context.settings;
+        let url = settings.base_url().map(|url| format!("{url}{}", settings.source("base_url")));
+        let key = credentials::require(settings, &context.env).map(|key| key.source);
+        checks.push(Check::of("base URL", url, context));
+        checks.push(Check::of("API key", key, context));
     }
     match context.client(READS).await {
-        Ok(client) => checks.extend(service(context, &client).await),
+        Ok(client) => service(context, &client, &mut checks).await,
         // What prevents the request has been listed.
         Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
-            checks.push(Check::new("service", Outcome::Skipped, "not asked"));
+            checks.push(Check { result: Outcome::Skipped, ..Check::ok("service", "not asked") });
         }
-        Err(error) => checks.push(failed(context, "service", error)),
+        Err(error) => checks.push(Check::of("service", Err(error), context)),
     }
     checks
 }
 
-fn failed(context: &Context, check: &'static str, error: CliError) -> Check {
-    match context.facts.explain(error) {
-        Ok(failure) => Check::failed(check, failure),
-        Err(_) => Check::new(check, Outcome::Skipped, "not checked"),
-    }
-}
-
-/// Reads the configuration, and takes its settings over.
 fn config(context: &mut Context) -> Check {
     const NAME: &str = "config";
 
     if context.args.wants_mock() {
         return Check::ok(NAME, "none needed for a built-in mock server");
     }
-    let (profile, values) = (context.args.profile(), &context.args.values);
-    let settings = ConfigFile::load(&context.env)
-        .and_then(|config| Settings::resolve(profile, values, &context.env, config));
-    match settings.and_then(|settings| settings.require_profile().map(|()| settings)) {
-        Ok(settings) => context.replace_settings(settings),
-        Err(error) => return failed(context, NAME, error),
+    let problem = context.settings.problem.take();
+    if let Some(problem) = problem.or_else(|| context.settings.require_profile().err()) {
+        return Check::of(NAME, Err(problem), context);
     }
-    let profile = &context.settings.profile.0;
-    match ConfigFile::path(&context.env.dirs) {
-        Some(path) if path.exists() => {
-            Check::ok(NAME, format!("{}, profile {profile}", context.env.shown(&path)))
-        }
-        Some(path) => Check::ok(NAME, format!("no file {}", context.env.shown(&path))),
-        None => Check::warning(
-            NAME,
-            "no folder for it",
-            "set HOME or XDG_CONFIG_HOME to keep profiles and keys",
-        ),
+    let Some(path) = ConfigFile::path(&context.env.dirs) else {
+        let hint = "set HOME or XDG_CONFIG_HOME to keep profiles and keys";
+        return Check::warning(NAME, "no folder for it", hint);
+    };
+    let shown = context.env.shown(&path);
+    match path.exists() {
+        true => Check::ok(NAME, format!("{shown}, profile {}", context.settings.profile)),
+        false => Check::ok(NAME, format!("no file {shown}")),
     }
 }
 
-/// Asks for one pet, and checks what comes of it.
-async fn service(context: &Context, client: &Client) -> Vec<Check> {
-    const NAME: &str = "service";
-
+/// Asks for one pet, and checks what comes of it: a refusal shows the clock and the limit too.
+async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
     let options = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
     let started = tokio::time::Instant::now();
     let asked = client.pets().list().limit(1).options(&options).send().await;
     let elapsed = started.elapsed().as_millis();
-    let now = context.now();
-    let (first, date, quota) = match asked {
-        Ok(page) => {
-            let found = format!("{} in {elapsed} ms, key accepted", page.meta().status().as_u16());
-            (Check::ok(NAME, found), page.meta().date(), page.meta().quota())
-        }
-        // A refusal is a response, and shows the clock and the limit too.
-        Err(error) => {
-            let (date, quota) = (error.date(), error.quota());
-            (refusal(context, NAME, &error), date, quota)
-        }
+    let (date, quota) = match &asked {
+        Ok(page) => (page.meta().date(), page.meta().quota()),
+        Err(error) => (error.date(), error.quota()),
     };
-    let mut checks = vec![first];
-    checks.extend(date.map(|date| clock(date, now)));
-    // Where nothing was sent, the reason is known.
+    let found = asked
+        .map_err(CliError::from)
+        .map(|page| format!("{} in {elapsed} ms, key accepted", page.meta().status().as_u16()));
+    checks.push(Check::of("service", found, context));
+    checks.extend(date.map(|date| clock(date, context.now())));
     let limits = client.rate_limits();
     let known = limits.windows.iter().min_by_key(|window| window.remaining).copied();
-    let now = date.or(limits.service_time).unwrap_or(now);
-    checks.extend(quota.or(known).map(|quota| rate_limit(context, quota, now)));
-    checks.extend(limits.shared.as_ref().map(|store| shared_limits(context, store)));
-    checks
-}
-
-fn refusal(context: &Context, name: &'static str, error: &ClientError) -> Check {
-    let failure = context.facts.client(error);
-    if error.is_rate_limited() {
-        let hint = failure.hint.unwrap_or_default();
-        return Check::warning(name, format!("not asked: {}", failure.message), &hint);
+    if let Some(quota) = quota.or(known) {
+        let now = date.or(limits.service_time).unwrap_or_else(|| context.now());
+        let left = quota.reset.duration_since(now).unwrap_or_default();
+        let resets = context.facts.clock.until(quota.reset, left);
+        let found = format!("{}, resets {resets}", quota_left(&quota));
+        let hint = "wait until then, or let commands wait: `--max-wait`";
+        checks.push(match quota.remaining {
+            0 => Check::warning("rate limits", found, hint),
+            _ => Check::ok("rate limits", found),
+        });
     }
-    Check::failed(name, failure)
+    if let Some(store) = limits.shared {
+        let place = context.env.shown(Path::new(&*store.location));
+        let hint = "make it usable, or set `--limits-store off`";
+        checks.push(match (store.problem, store.members) {
+            (Some(problem), _) => {
+                let found = format!("{place}: {problem}; limits are not shared");
+                Check::warning("limits file", found, hint)
+            }
+            (None, 0 | 1) => Check::ok("limits file", place),
+            (None, n) => Check::ok("limits file", format!("{place}, shared by {n} processes")),
+        });
+    }
 }
 
 fn clock(service: SystemTime, own: SystemTime) -> Check {
-    const NAME: &str = "clock";
-
     let (apart, side) = match own.duration_since(service) {
         Ok(ahead) => (ahead, "ahead of"),
         Err(behind) => (behind.duration(), "behind"),
     };
     let found = format!("{} {side} the service", time::duration(apart));
     if apart <= MAX_CLOCK_ERROR {
-        return Check::ok(NAME, found);
+        return Check::ok("clock", found);
     }
-    Check::warning(NAME, format!("{found}; times shown may be off"), "set this machine's clock")
-}
-
-fn rate_limit(context: &Context, quota: QuotaWindow, now: SystemTime) -> Check {
-    const NAME: &str = "rate limits";
-
-    let period = match quota.quota {
-        Quota::Minute => " this minute",
-        Quota::Day => " today",
-        _ => "",
-    };
-    let (remaining, limit) = (count(quota.remaining), count(quota.limit));
-    let left = quota.reset.duration_since(now).unwrap_or_default();
-    let resets = context.facts.clock.until(quota.reset, left);
-    let found = format!("{remaining} of {limit} left{period}, resets {resets}");
-    if quota.remaining == 0 {
-        return Check::warning(NAME, found, "wait until then, or let commands wait: `--max-wait`");
-    }
-    Check::ok(NAME, found)
-}
-
-fn shared_limits(context: &Context, store: &SharedStatus) -> Check {
-    const NAME: &str = "limits file";
-
-    let SharedStatus { location, members, problem, .. } = store;
-    let place = context.env.shown(std::path::Path::new(location));
-    match problem {
-        None if *members <= 1 => Check::ok(NAME, place),
-        None => Check::ok(NAME, format!("{place}, shared by {members} processes")),
-        Some(problem) => Check::warning(
-            NAME,
-            format!("{place}: {problem}; limits are not shared"),
-            "make it usable, or set `--limits-store off`",
-        ),
-    }
+    Check::warning("clock", found + "; times shown may be off", "set this machine's clock")
 }
 
 /// Writes the checks for people.
 fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
     let screen = context.options.screen.clone();
-    let width = checks.iter().map(|check| check.check.len()).max().unwrap_or(0);
+    let marks = if screen.unicode { 1 } else { 4 };
+    let names = checks.iter().map(|check| check.check.len()).max().unwrap_or(0);
+    let indent = marks + 1 + names + 2;
+    let mut text = String::new();
     for Check { check, result, found, hint, .. } in checks {
         let (mark, style) = match result {
             Outcome::Ok => ("✓", GREEN),
@@ -243,24 +193,20 @@ fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
             Outcome::Failed => ("✗", RED),
             Outcome::Skipped => ("–", DIM),
         };
-        let mark = screen.symbol(mark);
-        let space = if screen.unicode { 0 } else { 4 - mark.len() };
-        let indent = width + 4 + if screen.unicode { 0 } else { 3 };
+        let mark = screen.paint(style, format!("{:<marks$}", screen.symbol(mark)));
         let found = screen.wrap(&escape::line(found), indent);
-        let mark = screen.paint(style, mark) + &" ".repeat(space);
-        context.print(&format!("{mark} {check:<width$}  {found}\n"))?;
+        text += &format!("{mark} {check:<names$}  {found}\n");
         if let Some(hint) = hint {
             let label = screen.paint(CYAN, "hint:");
             let hint = screen.wrap(&escape::line(hint), indent + 6);
-            context.print(&format!("{}{label} {hint}\n", " ".repeat(indent)))?;
+            text += &format!("{:indent$}{label} {hint}\n", "");
         }
     }
     let failed: Vec<_> = checks.iter().filter(|check| check.kind.is_some()).collect();
     match failed.as_slice() {
-        [] => Ok(()),
-        [one] => context.print(&format!("1 problem: {}\n", one.check)),
-        [first, ..] => {
-            context.print(&format!("{} problems; first: {}\n", failed.len(), first.check))
-        }
+        [] => {}
+        [one] => text += &format!("1 problem: {}\n", one.check),
+        [first, ..] => text += &format!("{} problems; first: {}\n", failed.len(), first.check),
     }
+    context.print(&text)
 }

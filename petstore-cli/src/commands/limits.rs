@@ -4,11 +4,11 @@ use std::time::{Duration, SystemTime};
 
 use petstore_client::RequestOptions;
 use petstore_client::rate_limit::{BlockReason, Quota, QuotaWindow, RateLimits};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::context::{Context, READS};
 use crate::error::{CliError, Kind};
-use crate::output::{Cell, Head, Shape, Table};
+use crate::output::{ANY, Cell, Head, Shape, Table};
 use crate::screen::YELLOW;
 use crate::time::{self, Clock, count};
 use crate::trace;
@@ -29,18 +29,11 @@ pub(crate) struct Limits {
     all: bool,
 }
 
-const LIMITS: Shape =
-    Shape { noun: "limits", fields: &["quota", "limit", "remaining", "reset", "secondsToReset"] };
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LimitRow {
-    quota: Quota,
-    limit: u64,
-    remaining: u64,
-    reset: String,
-    seconds_to_reset: u64,
-}
+const LIMITS: Shape = Shape {
+    noun: "limits",
+    fields: &["quota", "limit", "remaining", "reset", "secondsToReset"],
+    ..ANY
+};
 
 impl Limits {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
@@ -60,13 +53,12 @@ impl Limits {
         }
         let mut limits = client.synchronize_rate_limits().await;
         let mut throttled = None;
-        // A server that was started just now has told nothing yet.
+        // A server that has just started has answered nothing yet.
         if self.refresh || context.args.wants_mock() {
             throttled = match client.refresh_rate_limits().await {
-                Ok(_) => None,
-                // A 429 tells as much as a success.
-                Err(error) if error.is_rate_limited() => Some(error),
-                Err(error) => return Err(error.into()),
+                Err(error) if !error.is_rate_limited() => return Err(error.into()),
+                // A 429 shows the limits as a success does.
+                refreshed => refreshed.err(),
             };
             limits = client.rate_limits();
         }
@@ -75,70 +67,68 @@ impl Limits {
             return Err(CliError::new(Kind::Service, "the service does not show its rate limits"));
         }
         let now = limits.service_time.unwrap_or_else(|| context.now());
-        if context.options.is_table() {
-            let text = layout(&limits, now, context);
-            context.print(&text)?;
-        } else {
+        let is_table = context.options.is_table();
+        if !is_table {
             let rows: Vec<_> = limits.windows.iter().map(|window| row(window, now)).collect();
             output.document(&rows)?;
+        } else if is_known {
+            let text = layout(&limits, now, context);
+            context.print(&text)?;
         }
         if let Some(store) = &limits.shared {
             trace::shared_store(&context.ui, store);
         }
-        match (throttled, &limits.blocked) {
-            (Some(error), _) => Err(error.into()),
-            (None, Some(_)) if !context.options.is_table() => {
-                context.ui.note(&waits(&limits, &context.facts.clock).unwrap_or_default());
-                Ok(())
-            }
-            (None, None) if !is_known => {
-                let hint = "`petstore limits --refresh` sends a request";
-                context.ui.note_with_hint("no response yet with this key", Some(hint));
-                Ok(())
-            }
-            _ => Ok(()),
+        if let Some(error) = throttled {
+            return Err(error.into());
         }
+        if let (Some(waits), false) = (waits(&limits, &context.facts.clock), is_table) {
+            context.ui.note(&waits);
+        }
+        if !is_known {
+            let hint = "`petstore limits --refresh` sends a request";
+            context.ui.note_with_hint("no response yet with this key", Some(hint));
+        }
+        Ok(())
     }
 }
 
-fn row(window: &QuotaWindow, now: SystemTime) -> LimitRow {
-    let QuotaWindow { quota, limit, remaining, reset, .. } = *window;
-    let left = reset.duration_since(now).unwrap_or_default();
-    LimitRow {
-        quota,
-        limit,
-        remaining,
-        reset: time::instant(reset),
-        seconds_to_reset: time::seconds(left),
-    }
+fn row(window: &QuotaWindow, now: SystemTime) -> Value {
+    let left = window.reset.duration_since(now).unwrap_or_default();
+    json!({
+        "quota": window.quota,
+        "limit": window.limit,
+        "remaining": window.remaining,
+        "reset": time::instant(window.reset),
+        "secondsToReset": time::seconds(left),
+    })
 }
 
 /// Lays the limits out for people.
 fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
     let screen = &context.options.screen;
     let clock = Clock { zone: Some(context.env.time_zone()), ..context.facts.clock.clone() };
-    let row = |(quota, name): (Quota, &str)| {
-        let Some(window) = limits.windows.iter().find(|window| window.quota == quota) else {
-            let none = Cell::none;
-            return vec![
-                Cell::new(name),
-                none(),
-                none(),
-                Cell::new(""),
-                Cell::new("not reported yet"),
-            ];
+    let mut rows = Vec::new();
+    for (quota, name) in [(Quota::Minute, "minute"), (Quota::Day, "day"), (Quota::Unknown, "other")]
+    {
+        let window = limits.windows.iter().find(|window| window.quota == quota);
+        let Some(QuotaWindow { limit, remaining, reset, .. }) = window.copied() else {
+            if quota != Quota::Unknown {
+                let (none, bar) = (Cell::none(), Cell::new(""));
+                let reset = Cell::new("not reported yet");
+                rows.push(vec![Cell::new(name), none.clone(), none, bar, reset]);
+            }
+            continue;
         };
-        let QuotaWindow { limit, remaining, reset, .. } = *window;
         let left = reset.duration_since(now).unwrap_or_default();
         let amount = Cell::new(count(remaining));
-        vec![
+        rows.push(vec![
             Cell::new(name),
             if remaining == 0 { amount.styled(YELLOW) } else { amount },
             Cell::new(count(limit)),
             Cell::new(screen.bar(remaining, limit)),
             Cell::new(clock.until(reset, left)).or_short(format!("in {}", time::duration(left))),
-        ]
-    };
+        ]);
+    }
     let head = vec![
         Head::new("QUOTA"),
         Head::new("LEFT").amount(),
@@ -146,39 +136,30 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
         Head::new("").dropped(2),
         Head::new("RESETS"),
     ];
-    let known = |quota| limits.windows.iter().any(|window| window.quota == quota);
-    let mut quotas = vec![(Quota::Minute, "minute"), (Quota::Day, "day")];
-    quotas.extend(known(Quota::Unknown).then_some((Quota::Unknown, "other")));
-    let rows = quotas.into_iter().map(row).collect();
-    if limits.windows.is_empty() && limits.blocked.is_none() {
-        return String::new();
-    }
-    let mut text = Table { head, rows }.render(screen);
-    let mut last = waits(limits, &clock).map(|waits| waits + ".").into_iter().collect::<Vec<_>>();
-    if let Some(shared) = limits.shared.as_ref().filter(|shared| shared.members > 1) {
+    let table = Table { head, rows }.render(screen);
+    let waits = waits(limits, &clock).map(|waits| waits + ".");
+    let shared = limits.shared.as_ref().filter(|shared| shared.members > 1).map(|shared| {
         let (in_flight, waiting) = (limits.in_flight, limits.waiting);
         let members = shared.members;
-        last.push(format!(
-            "Shared by {members} processes: {in_flight} in flight, {waiting} waiting."
-        ));
+        format!("Shared by {members} processes: {in_flight} in flight, {waiting} waiting.")
+    });
+    let age = limits.age.map(|age| format!("From a response {} ago.", time::duration(age)));
+    let notes: Vec<_> = [waits, shared, age].into_iter().flatten().collect();
+    match notes.is_empty() {
+        true => table,
+        false => format!("{table}{}\n", screen.wrap(&notes.join(" "), 0)),
     }
-    if let Some(age) = limits.age {
-        last.push(format!("From a response {} ago.", time::duration(age)));
-    }
-    if !last.is_empty() {
-        text += &format!("{}\n", screen.wrap(&last.join(" "), 0));
-    }
-    text
 }
 
 /// Says what requests wait for.
 fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
     let blocked = limits.blocked.as_ref()?;
     let until = clock.until(blocked.until, blocked.remaining);
-    Some(match blocked.reason {
-        BlockReason::Quota(Quota::Minute) => format!("Requests wait for the minute quota, {until}"),
-        BlockReason::Quota(Quota::Day) => format!("Requests wait for the day quota, {until}"),
-        BlockReason::Ban => format!("Requests wait for the end of a ban, {until}"),
-        _ => format!("Requests wait for a rate limit, {until}"),
-    })
+    let what = match blocked.reason {
+        BlockReason::Quota(Quota::Minute) => "the minute quota",
+        BlockReason::Quota(Quota::Day) => "the day quota",
+        BlockReason::Ban => "the end of a ban",
+        _ => "a rate limit",
+    };
+    Some(format!("Requests wait for {what}, {until}"))
 }

@@ -1,93 +1,63 @@
-//! Which fields of a record are shown, by name or by path, and their text.
+//! Which fields of a record are shown, by name or by path (`owner.name`), and their text.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::Shape;
 use super::table::{Cell, Head, Table};
 use crate::escape::{self, to_text};
 use crate::screen::{DIM, GREEN, PLAIN, Screen, YELLOW};
 
-/// A field: its name, or a path of names with dots in between.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Column(String);
+/// The width to which a long text may be cut.
+const MIN_WIDTH: usize = 12;
 
-impl Column {
-    pub(super) fn new(name: impl Into<String>) -> Self {
-        Self(name.into())
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.0
-    }
-
-    /// Returns the name of the outermost field.
-    pub(super) fn first(&self) -> &str {
-        self.0.split('.').next().unwrap_or(&self.0)
-    }
-
-    /// Returns the field of a record. A name that holds dots itself goes before a path.
-    pub(super) fn of<'v>(&self, record: &'v Value) -> Option<&'v Value> {
-        record.get(&self.0).or_else(|| {
-            self.0.split('.').try_fold(record, |inside, name| match inside {
-                Value::Array(list) => list.get(name.parse::<usize>().ok()?),
-                other => other.get(name),
-            })
+/// Returns a field of a record. A name that holds dots itself goes before a path.
+pub(super) fn field<'v>(record: &'v Value, path: &str) -> Option<&'v Value> {
+    record.get(path).or_else(|| {
+        path.split('.').try_fold(record, |inside, name| match inside {
+            Value::Array(list) => list.get(name.parse::<usize>().ok()?),
+            other => other.get(name),
         })
-    }
+    })
+}
 
-    /// Adds each field that records have to the columns.
-    pub(super) fn add_found(columns: &mut Vec<Self>, records: &[Value]) {
-        for name in records.iter().filter_map(Value::as_object).flat_map(Map::keys) {
-            if !columns.iter().any(|column| column.0 == *name) {
-                columns.push(Self::new(name));
-            }
+/// Adds each field that records have to the columns.
+pub(super) fn add_found(columns: &mut Vec<String>, records: &[Value]) {
+    for name in records.iter().filter_map(Value::as_object).flat_map(Map::keys) {
+        if !columns.contains(name) {
+            columns.push(name.clone());
         }
-    }
-
-    /// Turns `categoryId` into `CATEGORY ID`.
-    fn title(&self) -> String {
-        let mut title = String::with_capacity(self.0.len() + 2);
-        for c in self.0.chars() {
-            if c.is_ascii_uppercase() && !title.is_empty() {
-                title.push(' ');
-            }
-            title.extend(c.to_uppercase());
-        }
-        escape::line(&title).into_owned()
     }
 }
 
-/// Returns a record with nothing but some columns, in their order; paths stay nested.
-pub(super) fn project(record: &Value, columns: &[Column]) -> Value {
+/// Returns a record with some columns only, in their order; paths stay nested.
+pub(super) fn project(record: &Value, columns: &[String]) -> Value {
     if !record.is_object() {
         return record.clone();
     }
     let mut projected = Value::Object(Map::new());
     for column in columns {
-        let Some(value) = column.of(record) else { continue };
-        let literal = record.get(&column.0).is_some();
-        let path = if literal { vec![column.0.as_str()] } else { column.0.split('.').collect() };
-        insert(&mut projected, &path, value);
+        let Some(value) = field(record, column) else { continue };
+        let is_name = record.get(column).is_some();
+        let names = if is_name { vec![column.as_str()] } else { column.split('.').collect() };
+        let mut place = &mut projected;
+        for name in names {
+            if place.is_null() {
+                *place = Value::Object(Map::new());
+            }
+            place = &mut place[name];
+        }
+        *place = value.clone();
     }
     projected
 }
 
-fn insert(into: &mut Value, path: &[&str], value: &Value) {
-    let ([name, rest @ ..], Value::Object(fields)) = (path, into) else { return };
-    if rest.is_empty() {
-        fields.insert((*name).to_owned(), value.clone());
-    } else {
-        let inner = fields.entry((*name).to_owned()).or_insert_with(|| Value::Object(Map::new()));
-        insert(inner, rest, value);
-    }
-}
-
 /// Returns the cells of a record as plain text; what is absent is empty. An array is a row of
 /// cells, and anything else than an object is one cell.
-pub(super) fn cells<'v>(record: &'v Value, columns: &[Column]) -> Vec<Cow<'v, str>> {
+pub(super) fn cells<'v>(record: &'v Value, columns: &[String]) -> Vec<Cow<'v, str>> {
     match record {
-        Value::Object(_) => columns.iter().map(|column| cell(column.of(record))).collect(),
+        Value::Object(_) => columns.iter().map(|column| cell(field(record, column))).collect(),
         Value::Array(list) => list.iter().map(|value| cell(Some(value))).collect(),
         single => vec![cell(Some(single))],
     }
@@ -101,49 +71,59 @@ pub(super) fn cell(value: Option<&Value>) -> Cow<'_, str> {
     }
 }
 
-/// Returns a field for people: escaped, and styled by what it says.
-fn styled(column: &Column, value: Option<&Value>) -> Cell {
-    let style = match (column.name(), value) {
-        (_, None | Some(Value::Null)) => return Cell::none(),
-        ("status", Some(Value::String(status))) => match status.as_str() {
-            "available" => GREEN,
-            "pending" => YELLOW,
-            "sold" => DIM,
-            _ => PLAIN,
-        },
+/// Returns a field for people: escaped, and styled by its meaning.
+fn styled(column: &str, value: Option<&Value>) -> Cell {
+    if value.is_none_or(Value::is_null) {
+        return Cell::none();
+    }
+    let text = cell(value);
+    let style = match (column, &*text) {
+        ("status", "available") => GREEN,
+        ("status", "pending") => YELLOW,
+        ("status", "sold") | ("from", _) => DIM,
         _ => PLAIN,
     };
-    Cell::new(escape::line(&cell(value))).styled(style)
+    Cell::new(escape::line(&text)).styled(style)
 }
 
-/// Lays records out as a table. Pets lose unknown fields first when it is too wide, then the
-/// category and the status; other records lose their last columns.
-pub(super) fn table(columns: &[Column], rows: &[Value], noun: &str) -> Table {
+/// Lays records out as a table. Where it is too wide, unknown fields go first, from the right.
+pub(super) fn table(columns: &[String], rows: &[Value], shape: Shape) -> Table {
     let head = columns.iter().enumerate().map(|(at, column)| {
-        let head = Head::new(column.title());
-        match (noun, column.name()) {
-            ("pets", "id") => head,
-            ("pets", "name") => head.shrinks(12),
-            ("pets", "status") => head.dropped(1),
-            ("pets", "categoryId") => head.dropped(2),
-            _ if at == 0 => head,
-            _ => head.shrinks(12).dropped(3 + at),
+        let head = Head::new(title(column));
+        let is_known = shape.fields.contains(&column.as_str());
+        let dropped = shape.dropped.iter().rev().position(|name| name == column);
+        match dropped {
+            Some(order) => head.dropped(order + 1),
+            None if column == "name" => head.shrinks(MIN_WIDTH),
+            None if is_known || at == 0 => head,
+            None => head.shrinks(MIN_WIDTH).dropped(shape.dropped.len() + 1 + at),
         }
     });
     let row = |row: &Value| match row {
-        Value::Object(_) => columns.iter().map(|column| styled(column, column.of(row))).collect(),
+        Value::Object(_) => columns.iter().map(|name| styled(name, field(row, name))).collect(),
         other => cells(other, columns).iter().map(|text| Cell::new(escape::line(text))).collect(),
     };
     Table { head: head.collect(), rows: rows.iter().map(row).collect() }
 }
 
+/// Turns `categoryId` into `CATEGORY ID`.
+fn title(name: &str) -> String {
+    let mut title = String::with_capacity(name.len() + 2);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !title.is_empty() {
+            title.push(' ');
+        }
+        title.extend(c.to_uppercase());
+    }
+    escape::line(&title).into_owned()
+}
+
 /// Lays one record out as names and values.
-pub(super) fn pairs(columns: &[Column], record: &Value, screen: &Screen) -> Vec<(String, String)> {
-    let pair = |column: &Column| {
-        let cell = styled(column, column.of(record));
-        (escape::line(column.name()).into_owned(), cell.paint(screen))
-    };
-    columns.iter().map(pair).collect()
+pub(super) fn pairs(columns: &[String], record: &Value, screen: &Screen) -> String {
+    let value = |name: &String| styled(name, field(record, name)).paint(screen);
+    let pairs: Vec<_> = columns.iter().map(|name| (escape::line(name), value(name))).collect();
+    let pairs: Vec<_> = pairs.iter().map(|(name, value)| (&**name, value.clone())).collect();
+    screen.pairs(&pairs)
 }
 
 #[cfg(test)]
@@ -155,15 +135,16 @@ mod tests {
     #[test]
     fn finds_fields_by_name_and_by_path() {
         let record = json!({ "a": { "b": [1, 2] }, "x.y": 3 });
-        assert_eq!(Column::new("a.b.1").of(&record), Some(&json!(2)));
-        assert_eq!(Column::new("x.y").of(&record), Some(&json!(3)));
-        assert_eq!(Column::new("a.c").of(&record), None);
+        assert_eq!(field(&record, "a.b.1"), Some(&json!(2)));
+        assert_eq!(field(&record, "x.y"), Some(&json!(3)));
+        assert_eq!(field(&record, "a.c"), None);
     }
 
     #[test]
     fn keeps_what_was_nested_nested() {
-        let record = json!({ "a": { "b": 1, "c": 2 }, "d": 3, "e": 4 });
-        let columns = ["d", "a.c"].map(Column::new);
-        assert_eq!(project(&record, &columns), json!({ "d": 3, "a": { "c": 2 } }));
+        let record = json!({ "a": { "b": 1, "c": 2 }, "d": 3, "e": [4] });
+        let columns = ["d", "a.c", "e.0"].map(str::to_owned);
+        let projected = json!({ "d": 3, "a": { "c": 2 }, "e": { "0": 4 } });
+        assert_eq!(project(&record, &columns), projected);
     }
 }

@@ -6,22 +6,22 @@ mod format;
 mod jq;
 mod table;
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use self::column::Column;
 use self::jq::Jq;
 use crate::error::{CliError, Kind};
 use crate::screen::Screen;
-use crate::suggest::similar;
+use crate::suggest::did_you_mean;
 
 pub(crate) use self::format::OutputFormat;
 pub(crate) use self::table::{Cell, Head, Table};
 
-/// What results are to look like.
+/// What results look like.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputOptions {
     /// The format that was asked for.
@@ -72,15 +72,19 @@ impl Write for Stdout {
     }
 }
 
-/// What a result consists of: how messages call the records, and the fields that come first.
+/// What a result consists of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
+    /// How messages call the records.
     pub(crate) noun: &'static str,
+    /// The fields that come first.
     pub(crate) fields: &'static [&'static str],
+    /// Those that a narrow table drops, in this order.
+    pub(crate) dropped: &'static [&'static str],
 }
 
 /// A result of any shape.
-pub(crate) const ANY: Shape = Shape { noun: "the result", fields: &[] };
+pub(crate) const ANY: Shape = Shape { noun: "the result", fields: &[], dropped: &[] };
 
 /// A result that is being written.
 pub(crate) struct Output {
@@ -89,12 +93,12 @@ pub(crate) struct Output {
     format: OutputFormat,
     shape: Shape,
     jq: Option<Jq>,
-    /// The columns, known from the first records on.
-    columns: Option<Vec<Column>>,
+    /// The columns: what is known of them, until the first records come.
+    columns: Vec<String>,
+    has_columns: bool,
     /// The records of a result that is written when it is whole.
     held: Vec<Value>,
-    /// How many records were written.
-    written: usize,
+    is_empty: bool,
     /// A field that appeared after the columns were set.
     late: Option<String>,
 }
@@ -117,9 +121,10 @@ impl Output {
             format: options.format(),
             shape,
             jq: options.jq.as_ref().map(parse).transpose()?,
-            columns: None,
+            columns: shape.fields.iter().map(|&name| name.to_owned()).collect(),
+            has_columns: false,
             held: Vec::new(),
-            written: 0,
+            is_empty: true,
             late: None,
         })
     }
@@ -133,7 +138,7 @@ impl Output {
             self.held.extend(rows);
             return Ok(());
         }
-        self.write(&rows)?;
+        rows.iter().try_for_each(|row| self.write(row))?;
         Ok(self.out.flush()?)
     }
 
@@ -146,14 +151,13 @@ impl Output {
         }
         match self.format {
             OutputFormat::Table => {
-                let columns = self.columns.take().unwrap_or_else(|| self.known());
-                let table = column::table(&columns, &held, self.shape.noun);
+                let table = column::table(&self.columns, &held, self.shape);
                 self.out.write_all(table.render(&self.options.screen).as_bytes())?;
             }
             OutputFormat::Json => {
-                self.out.write_all(if self.written == 0 { b"[]\n" } else { b"\n]\n" })?;
+                self.out.write_all(if self.is_empty { b"[]\n" } else { b"\n]\n" })?;
             }
-            OutputFormat::Csv if self.written == 0 => self.write(&[])?,
+            OutputFormat::Csv if self.is_empty => self.csv_header()?,
             _ => {}
         }
         Ok(self.late)
@@ -169,162 +173,115 @@ impl Output {
         if let Some(jq) = self.jq.take() {
             return self.filter(&jq, value);
         }
-        self.single(value)
-    }
-
-    fn single(&mut self, value: Value) -> Result<(), CliError> {
-        let mut rows = [value];
-        self.set_columns(&rows)?;
+        self.set_columns(std::slice::from_ref(&value))?;
         let screen = &self.options.screen;
-        let columns = self.columns.as_deref().unwrap_or_default();
         match self.format {
-            OutputFormat::Table if rows[0].is_object() => {
-                let pairs = column::pairs(columns, &rows[0], screen);
-                let pairs: Vec<_> =
-                    pairs.iter().map(|(name, text)| (&**name, text.clone())).collect();
-                Ok(self.out.write_all(screen.pairs(&pairs).as_bytes())?)
+            OutputFormat::Table if value.is_object() => {
+                let text = column::pairs(&self.columns, &value, screen);
+                Ok(self.out.write_all(text.as_bytes())?)
             }
             OutputFormat::Json => {
-                if self.options.fields.is_some() {
-                    rows[0] = column::project(&rows[0], columns);
-                }
-                format::json(&rows[0], Some(0), screen.color, &mut self.out)?;
+                format::json(&self.projected(&value), Some(0), screen, &mut self.out)?;
                 Ok(self.out.write_all(b"\n")?)
             }
-            _ => self.write(&rows),
+            _ => self.write(&value),
         }
     }
 
     /// Writes what a filter makes of the result: text raw and other values as JSON, or records
     /// where a format was asked for.
-    fn filter(&mut self, jq: &Jq, mut input: Value) -> Result<(), CliError> {
-        if self.options.fields.is_some() {
-            let columns = self.columns.as_deref().unwrap_or_default();
-            match &mut input {
-                Value::Array(rows) => {
-                    rows.iter_mut().for_each(|row| *row = column::project(row, columns));
-                }
-                single => *single = column::project(single, columns),
-            }
-        }
+    fn filter(mut self, jq: &Jq, input: Value) -> Result<(), CliError> {
+        let input = match input {
+            Value::Array(rows) => rows.iter().map(|row| self.projected(row).into_owned()).collect(),
+            single => self.projected(&single).into_owned(),
+        };
         let values = jq.run(&input)?;
         let Some(format) = self.options.format else {
             return Ok(format::raw(&values, &self.options.screen, &mut self.out)?);
         };
-        self.options.fields = None;
-        self.columns = None;
-        self.shape = ANY;
-        match <[Value; 1]>::try_from(values) {
-            Ok([Value::Array(rows)]) => {
-                let mut list = Output { held: Vec::new(), ..self.successor() };
-                list.rows(&rows)?;
-                list.finish().map(drop)
+        let options = OutputOptions { fields: None, jq: None, ..self.options };
+        let result = || Output::new(self.out.clone(), &options, ANY);
+        match values.as_slice() {
+            [value] => result()?.document(value),
+            values if format == OutputFormat::Json => {
+                values.iter().try_for_each(|value| result()?.document(value))
             }
-            Ok([value]) => self.single(value),
-            Err(values) if format == OutputFormat::Json => {
-                values.into_iter().try_for_each(|value| self.single(value))
-            }
-            Err(values) => {
-                let mut list = self.successor();
-                list.rows(&values)?;
-                list.finish().map(drop)
-            }
+            values => result()?.document(&values),
         }
     }
 
-    /// Returns an output for what a filter made of this one.
-    fn successor(&self) -> Self {
-        Self {
-            out: self.out.clone(),
-            options: self.options.clone(),
-            format: self.format,
-            shape: self.shape,
-            jq: None,
-            columns: None,
-            held: Vec::new(),
-            written: 0,
-            late: None,
+    /// Returns a record with the fields that were chosen.
+    fn projected<'v>(&self, record: &'v Value) -> Cow<'v, Value> {
+        match self.options.fields {
+            Some(_) => Cow::Owned(column::project(record, &self.columns)),
+            None => Cow::Borrowed(record),
         }
-    }
-
-    fn known(&self) -> Vec<Column> {
-        self.shape.fields.iter().map(|name| Column::new(*name)).collect()
     }
 
     /// Settles which columns there are, by the first records; later ones may not add any.
     fn set_columns(&mut self, rows: &[Value]) -> Result<(), CliError> {
-        if let (Some(columns), None) = (&self.columns, &self.options.fields) {
-            let is_new = |name: &&String| !columns.iter().any(|column| column.name() == *name);
-            let mut names = rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys());
-            self.late = self.late.take().or_else(|| names.find(is_new).cloned());
-            return Ok(());
-        }
-        if rows.is_empty() || self.columns.is_some() {
-            return Ok(());
-        }
-        let mut columns = self.known();
-        Column::add_found(&mut columns, rows);
-        if let Some(names) = &self.options.fields {
-            for name in names {
-                let column = Column::new(name);
-                let exists = self.shape.fields.contains(&column.first())
-                    || rows.iter().any(|row| !row.is_object() || column.of(row).is_some());
-                if !exists {
-                    let problem = format!("{} have no field `{name}`", self.shape.noun);
-                    let error = CliError::new(Kind::Usage, problem);
-                    let known: Vec<_> = columns.iter().map(Column::name).collect();
-                    return Err(error.hint(match similar(name, known.iter().copied()) {
-                        Some(meant) => format!("did you mean `{meant}`?"),
-                        None => format!("there are {}", known.join(", ")),
-                    }));
-                }
+        let mut found = self.columns.clone();
+        column::add_found(&mut found, rows);
+        match &self.options.fields {
+            _ if rows.is_empty() => return Ok(()),
+            None if self.has_columns => {
+                let late = found.get(self.columns.len());
+                self.late = self.late.take().or(late.cloned());
+                return Ok(());
             }
-            columns = names.iter().map(Column::new).collect();
+            Some(_) if self.has_columns => return Ok(()),
+            None => self.columns = found,
+            Some(names) => {
+                let exists = |name: &str| {
+                    let first = name.split('.').next().unwrap_or(name);
+                    self.shape.fields.contains(&first)
+                        || rows
+                            .iter()
+                            .any(|row| !row.is_object() || column::field(row, name).is_some())
+                };
+                if let Some(name) = names.iter().find(|name| !exists(name)) {
+                    let problem = format!("{} have no field `{name}`", self.shape.noun);
+                    let hint = did_you_mean(name, found.iter().map(String::as_str))
+                        .unwrap_or_else(|| format!("the fields are {}", found.join(", ")));
+                    return Err(CliError::new(Kind::Usage, problem).hint(hint));
+                }
+                self.columns.clone_from(names);
+            }
         }
-        self.columns = Some(columns);
+        self.has_columns = true;
         Ok(())
     }
 
-    /// Writes records in a format that writes each as it comes.
-    fn write(&mut self, rows: &[Value]) -> Result<(), CliError> {
-        let known;
-        let columns = match &self.columns {
-            Some(columns) => columns,
-            None => {
-                known = self.known();
-                &known
-            }
-        };
-        let screen = &self.options.screen;
-        for row in rows {
-            let row = match self.options.fields {
-                Some(_) => &column::project(row, columns),
-                None => row,
-            };
-            match self.format {
-                OutputFormat::Json => {
-                    self.out.write_all(if self.written == 0 { b"[\n  " } else { b",\n  " })?;
-                    format::json(row, Some(1), screen.color, &mut self.out)?;
-                }
-                OutputFormat::Ndjson => {
-                    format::json(row, None, screen.color, &mut self.out)?;
-                    self.out.write_all(b"\n")?;
-                }
-                OutputFormat::Id => format::id(row, &mut self.out)?,
-                OutputFormat::Tsv | OutputFormat::Table => {
-                    format::tsv(&column::cells(row, columns), &mut self.out)?;
-                }
-                OutputFormat::Csv => {
-                    if self.written == 0 && !columns.is_empty() {
-                        format::csv_header(columns, screen, &mut self.out)?;
-                    }
-                    format::csv(column::cells(row, columns), screen, &mut self.out)?;
-                }
-            }
-            self.written += 1;
+    fn csv_header(&mut self) -> io::Result<()> {
+        if self.columns.is_empty() {
+            return Ok(());
         }
-        if self.format == OutputFormat::Csv && rows.is_empty() && !columns.is_empty() {
-            format::csv_header(columns, screen, &mut self.out)?;
+        let names = self.columns.iter().map(|name| Cow::Borrowed(name.as_str()));
+        format::csv(names, &self.options.screen, &mut self.out)
+    }
+
+    /// Writes a record in a format that writes each as it comes.
+    fn write(&mut self, record: &Value) -> Result<(), CliError> {
+        let is_first = std::mem::replace(&mut self.is_empty, false);
+        if is_first && self.format == OutputFormat::Csv {
+            self.csv_header()?;
+        }
+        let record = &*self.projected(record);
+        let (screen, out) = (&self.options.screen, &mut self.out.clone());
+        match self.format {
+            OutputFormat::Json => {
+                out.write_all(if is_first { b"[\n  " } else { b",\n  " })?;
+                format::json(record, Some(1), screen, out)?;
+            }
+            OutputFormat::Ndjson => {
+                format::json(record, None, screen, out)?;
+                out.write_all(b"\n")?;
+            }
+            OutputFormat::Id => format::id(record, out)?,
+            OutputFormat::Tsv | OutputFormat::Table => {
+                format::tsv(&column::cells(record, &self.columns), out)?;
+            }
+            OutputFormat::Csv => format::csv(column::cells(record, &self.columns), screen, out)?,
         }
         Ok(())
     }

@@ -42,22 +42,22 @@ impl Head {
 }
 
 /// A cell: its text, a shorter form of it if there is one, and its style.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Cell {
-    text: String,
+    /// `None` is shown as a dash.
+    text: Option<String>,
     short: Option<String>,
     style: Style,
-    is_none: bool,
 }
 
 impl Cell {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), short: None, style: PLAIN, is_none: false }
+        Self { text: Some(text.into()), ..Self::default() }
     }
 
     /// A cell without a value.
     pub(crate) fn none() -> Self {
-        Self { is_none: true, ..Self::new("").styled(DIM) }
+        Self { style: DIM, ..Self::default() }
     }
 
     pub(crate) fn styled(self, style: Style) -> Self {
@@ -68,12 +68,9 @@ impl Cell {
         Self { short: Some(short.into()), ..self }
     }
 
-    fn text<'c>(&'c self, screen: &Screen, short: bool) -> &'c str {
-        match &self.short {
-            Some(text) if short => text,
-            _ if self.is_none => screen.symbol("–"),
-            _ => &self.text,
-        }
+    fn text<'c>(&'c self, screen: &Screen, is_short: bool) -> &'c str {
+        let short = self.short.as_deref().filter(|_| is_short);
+        short.or(self.text.as_deref()).unwrap_or(screen.symbol("–"))
     }
 
     pub(crate) fn paint(&self, screen: &Screen) -> String {
@@ -88,114 +85,98 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
-/// What is shown of a table.
-struct Layout {
-    /// The columns that are left, with their widths.
-    columns: Vec<(usize, usize)>,
-    short: bool,
+/// A column that is shown.
+#[derive(Clone)]
+struct Column<'t> {
+    at: usize,
+    head: &'t Head,
+    width: usize,
 }
 
 impl Table {
-    pub(crate) fn render(&self, screen: &Screen) -> String {
-        let Layout { columns, short } = self.fit(screen);
-        let hidden = self.width() - columns.len();
+    pub(crate) fn render<'t>(&'t self, screen: &'t Screen) -> String {
+        let (columns, is_short) = self.fit(screen);
+        let line = |cell: &dyn Fn(usize) -> (&'t str, Style)| {
+            let mut line = String::new();
+            for Column { at, head, width } in &columns {
+                let (text, style) = cell(*at);
+                let text = screen.cut(text, *width);
+                let space = " ".repeat(width - text.width());
+                let text = if text.is_empty() { text } else { screen.paint(style, text) };
+                line += &if head.is_amount { space + &text } else { text + &space };
+                line += &" ".repeat(GAP);
+            }
+            line.trim_end().to_owned()
+        };
         let mut out = String::new();
         if !self.head.is_empty() {
-            let titles = |at: usize| self.head.get(at).map_or("", |head| &head.title);
-            let mut line = self.line(screen, &columns, |at| (titles(at), PLAIN));
-            if hidden > 0 {
-                line += &format!("  +{hidden}");
-            }
-            out += &screen.paint(BOLD, line);
+            let hidden = self.head.len() - columns.len();
+            let title = |at: usize| self.head.get(at).map_or("", |head| &head.title);
+            let titles = line(&|at| (title(at), PLAIN));
+            let mark = if hidden > 0 { format!("  +{hidden}") } else { String::new() };
+            out += &screen.paint(BOLD, titles + &mark);
             out.push('\n');
         }
         for row in &self.rows {
-            let cell = |at: usize| match row.get(at) {
-                Some(cell) => (cell.text(screen, short), cell.style),
-                None => ("", PLAIN),
+            let cell = |at: usize| {
+                row.get(at).map_or(("", PLAIN), |cell| (cell.text(screen, is_short), cell.style))
             };
-            out += &self.line(screen, &columns, cell);
+            out += &line(&cell);
             out.push('\n');
         }
         out
     }
 
-    fn width(&self) -> usize {
-        self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0)
-    }
+    /// Finds the columns and widths that fit, and whether cells take their shorter form.
+    fn fit(&self, screen: &Screen) -> (Vec<Column<'_>>, bool) {
+        const NO_HEAD: &Head =
+            &Head { title: String::new(), is_amount: false, least: Some(12), dropped: 0 };
 
-    fn line<'c>(
-        &self,
-        screen: &Screen,
-        columns: &[(usize, usize)],
-        cell: impl Fn(usize) -> (&'c str, Style),
-    ) -> String {
-        let mut line = String::new();
-        for (place, &(at, width)) in columns.iter().enumerate() {
-            let (text, style) = cell(at);
-            let text = screen.cut(text, width);
-            let space = " ".repeat(width.saturating_sub(text.width()));
-            let is_last = place + 1 == columns.len();
-            let text = if text.is_empty() { text } else { screen.paint(style, text) };
-            line += &match self.head.get(at).is_some_and(|head| head.is_amount) {
-                true => space + &text,
-                false if is_last => text,
-                false => text + &space,
-            };
-            if !is_last {
-                line.push_str(&" ".repeat(GAP));
-            }
-        }
-        line.truncate(line.trim_end().len());
-        line
-    }
-
-    /// Finds the columns and widths that fit.
-    fn fit(&self, screen: &Screen) -> Layout {
-        let all = |short| {
-            let widest = |at: usize| {
+        let room = screen.width.unwrap_or(usize::MAX);
+        let count = self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0);
+        let all = |is_short| {
+            let column = |at: usize| {
+                let head = self.head.get(at).unwrap_or(NO_HEAD);
                 let cells = self.rows.iter().filter_map(|row| row.get(at));
-                let cells = cells.map(|cell| cell.text(screen, short).width());
-                let title = self.head.get(at).map_or(0, |head| head.title.width());
-                (at, cells.max().unwrap_or(0).max(title))
+                let widths = cells.map(|cell| cell.text(screen, is_short).width());
+                Column { at, head, width: widths.chain([head.title.width()]).max().unwrap_or(0) }
             };
-            (0..self.width()).map(widest).collect::<Vec<_>>()
+            (0..count).map(column).collect::<Vec<_>>()
         };
         let columns = all(false);
-        let Some(room) = screen.width else { return Layout { columns, short: false } };
         if total(&columns) <= room {
-            return Layout { columns, short: false };
+            return (columns, false);
         }
         let mut columns = all(true);
         loop {
-            let mark = if columns.len() < self.width() { 4 } else { 0 };
-            if let Some(columns) = self.shrunk(&columns, room.saturating_sub(mark)) {
-                return Layout { columns, short: true };
+            let mark = if columns.len() < count { 4 } else { 0 };
+            let mut cut = columns.clone();
+            if shrink(&mut cut, room.saturating_sub(mark)) {
+                return (cut, true);
             }
-            let order = |at: usize| self.head.get(at).map_or(0, |head| head.dropped);
-            let first = columns.iter().map(|(at, _)| order(*at)).max().unwrap_or(0);
+            let first = columns.iter().map(|column| column.head.dropped).max().unwrap_or(0);
             if first == 0 {
-                return Layout { columns, short: true };
+                return (cut, true);
             }
-            columns.retain(|(at, _)| order(*at) != first);
+            columns.retain(|column| column.head.dropped != first);
         }
-    }
-
-    /// Cuts the widest cells that may be cut until the columns fit; `None` where they can't.
-    fn shrunk(&self, columns: &[(usize, usize)], room: usize) -> Option<Vec<(usize, usize)>> {
-        let mut columns = columns.to_vec();
-        while total(&columns) > room {
-            let least = |at: usize| self.head.get(at).map_or(Some(12), |head| head.least);
-            let cut =
-                columns.iter_mut().filter(|(at, width)| least(*at).is_some_and(|l| *width > l));
-            cut.max_by_key(|(_, width)| *width)?.1 -= 1;
-        }
-        Some(columns)
     }
 }
 
-fn total(columns: &[(usize, usize)]) -> usize {
-    columns.iter().map(|(_, width)| width + GAP).sum::<usize>().saturating_sub(GAP)
+/// Cuts the widest cells that may be cut until the columns fit; returns whether they do.
+fn shrink(columns: &mut [Column<'_>], room: usize) -> bool {
+    while total(columns) > room {
+        let may_be_cut = columns
+            .iter_mut()
+            .filter(|column| column.head.least.is_some_and(|least| column.width > least));
+        let Some(widest) = may_be_cut.max_by_key(|column| column.width) else { return false };
+        widest.width -= 1;
+    }
+    true
+}
+
+fn total(columns: &[Column<'_>]) -> usize {
+    columns.iter().map(|column| column.width + GAP).sum::<usize>().saturating_sub(GAP)
 }
 
 #[cfg(test)]

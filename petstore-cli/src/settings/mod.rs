@@ -3,18 +3,20 @@
 
 pub(crate) mod config_file;
 pub(crate) mod credentials;
-mod keyring;
 pub(crate) mod precedence;
 
 use std::convert::Infallible;
 use std::fmt;
 use std::num::ParseIntError;
 use std::str::{FromStr, ParseBoolError};
+use std::time::Duration;
 
-use crate::error::Invalid;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+
+use crate::error::{Invalid, either};
 use crate::output::OutputFormat;
 use crate::screen::Color;
-use crate::time::Seconds;
 
 /// Defines what can be set: a field, its type, its default, and what the help says.
 macro_rules! settings {
@@ -57,19 +59,19 @@ macro_rules! settings {
 settings! {
     /// The service's base URL, such as https://HOST/v1
     #[arg(value_name = "URL")]
-    base_url: Text = None;
+    base_url: String = None;
     /// Send the key over plain http to another machine
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     allow_insecure_http: bool = Some(false);
     /// Trust these certificate authorities too (PEM)
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    ca_file: Text = None;
+    ca_file: String = None;
     /// How results are written
     #[arg(short, value_name = "FORMAT")]
-    output: OutputFormat = None;
+    output: Choice<OutputFormat> = None;
     /// When colour is used
     #[arg(value_name = "WHEN")]
-    color: Color = Some(Color::Auto);
+    color: Choice<Color> = Some(Choice(Color::Auto));
     /// How long a request and its retries may take, waits for rate limits not counted
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
     timeout: Seconds = Some(Seconds(30));
@@ -105,6 +107,12 @@ where
     Ok(text.parse()?)
 }
 
+impl From<Infallible> for Invalid {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
 impl From<ParseIntError> for Invalid {
     fn from(_: ParseIntError) -> Self {
         Self::new("is not a whole number")
@@ -117,78 +125,100 @@ impl From<ParseBoolError> for Invalid {
     }
 }
 
-impl From<Infallible> for Invalid {
-    fn from(never: Infallible) -> Self {
-        match never {}
-    }
-}
+/// One of the values that the help names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Choice<T>(pub(crate) T);
 
-/// Text that is not empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Text(pub(crate) String);
-
-impl FromStr for Text {
+impl<T: ValueEnum> FromStr for Choice<T> {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        if text.is_empty() {
-            return Err(Invalid::new("is empty"));
-        }
-        Ok(Self(text.to_owned()))
+        T::from_str(text, false)
+            .map(Self)
+            .map_err(|_| Invalid::new(format!("is not {}", either(&value_names::<T>()))))
     }
 }
 
-impl fmt::Display for Text {
+impl<T: ValueEnum> fmt::Display for Choice<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.0.to_possible_value().as_ref().map_or("", PossibleValue::get_name))
     }
 }
 
-impl FromStr for Color {
+/// Returns the names of all values.
+pub(crate) fn value_names<T: ValueEnum>() -> Vec<String> {
+    let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    values.map(|value| value.get_name().to_owned()).collect()
+}
+
+/// A length of time: `90`, `90s`, `10m` or `24h`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seconds(pub(crate) u32);
+
+const TIME_UNITS: [(&str, u64); 3] = [("h", 3_600), ("m", 60), ("s", 1)];
+
+impl Seconds {
+    pub(crate) fn length(self) -> Duration {
+        Duration::from_secs(self.0.into())
+    }
+}
+
+impl FromStr for Seconds {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Invalid::unless_one_of(text)
+        let seconds = read_units(text, &TIME_UNITS).and_then(|seconds| seconds.try_into().ok());
+        let hint = "give seconds, or a number with s, m or h: 90, 10m, 24h";
+        seconds.map(Self).ok_or_else(|| Invalid::new("is not a time").hint(hint))
     }
 }
 
-impl fmt::Display for Color {
+impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = clap::ValueEnum::to_possible_value(self);
-        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+        f.write_str(&with_unit(self.0.into(), &TIME_UNITS))
     }
 }
 
 /// A number of bytes: `500KiB`, `16MiB`, or a number alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Size(pub(crate) usize);
 
-const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+const SIZE_UNITS: [(&str, u64); 4] =
+    [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("", 1)];
 
 impl FromStr for Size {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let unit = UNITS.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
-        let (number, unit) = unit.unwrap_or((text, 1));
-        let size = number.trim_end().parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
-        let invalid =
-            || Invalid::new("is not a size").hint("give a number with KiB or MiB: 500KiB, 16MiB");
-        size.filter(|size| *size > 0).map(Self).ok_or_else(invalid)
+        let size = read_units(text, &SIZE_UNITS).and_then(|size| size.try_into().ok());
+        let hint = "give a number with KiB or MiB: 500KiB, 16MiB";
+        let size = size.filter(|size| *size > 0).map(Self);
+        size.ok_or_else(|| Invalid::new("is not a size").hint(hint))
     }
 }
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match UNITS.iter().find(|(_, size)| self.0.is_multiple_of(*size)) {
-            Some((unit, size)) => write!(f, "{}{unit}", self.0 / size),
-            None => self.0.fmt(f),
-        }
+        f.write_str(&with_unit(self.0 as u64, &SIZE_UNITS))
     }
 }
 
+/// Reads a number that may end in a unit.
+fn read_units(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let in_unit = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
+    let (number, size) = in_unit.unwrap_or((text, 1));
+    number.parse::<u64>().ok()?.checked_mul(size)
+}
+
+/// Writes a number in the largest unit that divides it; the last unit is 1.
+fn with_unit(number: u64, units: &[(&str, u64)]) -> String {
+    let fits = |size: u64| size == 1 || number > 0 && number.is_multiple_of(size);
+    let unit = units.iter().find(|(_, size)| fits(*size));
+    unit.map_or_else(String::new, |(unit, size)| format!("{}{unit}", number / size))
+}
+
 /// Where processes share rate limits.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum StoreAddress {
     File,
     Off,
@@ -202,14 +232,14 @@ impl FromStr for StoreAddress {
         match text {
             "file" => Ok(Self::File),
             "off" => Ok(Self::Off),
-            text if text.starts_with("redis://") || text.starts_with("rediss://") => {
-                if cfg!(feature = "redis") {
-                    return Ok(Self::Redis(text.to_owned()));
-                }
+            text if !text.starts_with("redis://") && !text.starts_with("rediss://") => {
+                Err(Invalid::new("is not file, off or redis://HOST"))
+            }
+            text if cfg!(feature = "redis") => Ok(Self::Redis(text.to_owned())),
+            _ => {
                 Err(Invalid::new("needs a build with Redis")
                     .hint("install it with `--features redis`"))
             }
-            _ => Err(Invalid::new("is not file, off or redis://HOST")),
         }
     }
 }
@@ -245,13 +275,35 @@ mod tests {
     }
 
     #[test]
-    fn reads_sizes_and_hides_passwords() {
-        let size = |text: &str| text.parse::<Size>().map(|size| size.0).ok();
-        assert_eq!(
-            [size("500KiB"), size("16MiB"), size("7")],
-            [Some(512_000), Some(16 << 20), Some(7)]
-        );
-        assert_eq!([size("0"), size("1.5MiB"), size("99999999999GiB")], [None; 3]);
+    fn reads_and_writes_times_and_sizes_with_and_without_a_unit() {
+        for (text, shown) in [
+            ("90", Some("90s")),
+            ("90s", Some("90s")),
+            ("10m", Some("10m")),
+            ("24h", Some("24h")),
+            ("0", Some("0s")),
+            ("soon", None),
+            ("-1", None),
+            ("", None),
+        ] {
+            let read = text.parse::<Seconds>().ok().map(|time| time.to_string());
+            assert_eq!(read.as_deref(), shown, "{text}");
+        }
+        for (text, shown) in [
+            ("500KiB", Some("500KiB")),
+            ("16MiB", Some("16MiB")),
+            ("7", Some("7")),
+            ("0", None),
+            ("1.5MiB", None),
+            ("99999999999GiB", None),
+        ] {
+            let read = text.parse::<Size>().ok().map(|size| size.to_string());
+            assert_eq!(read.as_deref(), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn hides_the_password_of_a_store() {
         let store = StoreAddress::Redis("redis://me:secret@cache:6379".to_owned());
         assert_eq!(store.to_string(), "redis://…@cache:6379");
     }

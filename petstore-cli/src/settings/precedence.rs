@@ -1,79 +1,92 @@
 //! The settings in force: a flag goes before a variable, a variable before the profile, the profile
 //! before the default.
 
-use std::fmt;
+use std::net::IpAddr;
 
 use petstore_client::Url;
 
 use super::config_file::{ConfigFile, Profile};
-use super::{Text, Values, flag, variable};
+use super::{Values, flag, variable};
 use crate::env::Env;
-use crate::error::{CliError, Invalid, Kind};
-use crate::suggest::similar;
+use crate::error::{CliError, Kind};
+use crate::suggest::did_you_mean;
 
 /// Where a value comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    Flag(String),
-    Variable(String),
+    Flag,
+    Variable,
+    Profile,
     /// The configuration file, outside of a profile.
     ConfigFile,
-    Profile(String),
     Default,
 }
 
-impl Source {
-    /// Returns the source in brackets, for a message.
-    pub(crate) fn in_brackets(&self) -> String {
-        match self {
-            Self::Variable(name) => format!(" (from {name})"),
-            Self::Profile(name) => format!(" (profile {name})"),
-            Self::Flag(_) | Self::ConfigFile | Self::Default => String::new(),
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(name) | Self::Variable(name) => f.write_str(name),
-            Self::ConfigFile => f.write_str("config.toml"),
-            Self::Profile(name) => write!(f, "profile {name}"),
-            Self::Default => f.write_str("default"),
-        }
-    }
-}
+/// The sources of a setting, in the order in which they count.
+const LAYERS: [Source; 4] = [Source::Flag, Source::Variable, Source::Profile, Source::Default];
 
 /// The settings in force.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) profile: (String, Source),
+    pub(crate) profile: String,
+    pub(crate) profile_source: Source,
     pub(crate) config: ConfigFile,
-    /// Flags, variables, the profile and the defaults, in that order.
-    layers: [Values; 4],
+    /// What is wrong with the configuration. Only flags and variables are in force then.
+    pub(crate) problem: Option<CliError>,
+    layers: [Values; LAYERS.len()],
 }
 
 impl Settings {
     /// Puts flags, variables and the configuration file together.
     pub(crate) fn resolve(
-        profile: Option<&str>,
+        profile: Option<&Profile>,
         flags: &Values,
         env: &Env,
-        config: ConfigFile,
-    ) -> Result<Self, CliError> {
-        let profile = chosen_profile(profile, env, &config)?;
-        let mut variables = Values::default();
+        reads_file: bool,
+    ) -> Self {
+        let (profile, profile_source) = match profile {
+            Some(Profile(name)) => (name.clone(), Source::Flag),
+            None => ("default".to_owned(), Source::Default),
+        };
+        let layers = [flags.clone(), Values::default(), Values::default(), Values::defaults()];
+        let config = ConfigFile::default();
+        let mut settings = Self { profile, profile_source, config, problem: None, layers };
+        settings.problem = settings.read(env, reads_file).err();
+        settings
+    }
+
+    fn read(&mut self, env: &Env, reads_file: bool) -> Result<(), CliError> {
         for name in Values::NAMES {
             let variable = variable(name);
-            require_unicode(&variable, env)?;
-            if let Some(text) = env.var(&variable) {
-                let invalid =
-                    |invalid: Invalid| invalid.of(Kind::Config, format!("{variable} `{text}`"));
-                variables.set(name, text).map_err(invalid)?;
+            if let Some(text) = unicode(&variable, env)? {
+                let set = self.layers[1].set(name, text);
+                set.map_err(|invalid| invalid.of(Kind::Config, format!("{variable} `{text}`")))?;
             }
         }
-        let own = config.profiles.get(&profile.0).cloned().unwrap_or_default();
-        Ok(Self { profile, layers: [flags.clone(), variables, own, Values::defaults()], config })
+        if reads_file {
+            self.config = ConfigFile::load(env)?;
+        }
+        let chosen = unicode("PETSTORE_PROFILE", env)?;
+        match (self.profile_source, chosen, &self.config.profile) {
+            (Source::Default, Some(name), _) => {
+                let invalid = |invalid: crate::error::Invalid| {
+                    invalid.of(Kind::Config, format!("PETSTORE_PROFILE `{name}`"))
+                };
+                let Profile(name) = name.parse().map_err(invalid)?;
+                (self.profile, self.profile_source) = (name, Source::Variable);
+            }
+            (Source::Default, None, Some(name)) => {
+                (self.profile, self.profile_source) = (name.clone(), Source::ConfigFile);
+            }
+            _ => {}
+        }
+        self.layers[2] = self.config.profiles.get(&self.profile).cloned().unwrap_or_default();
+        Ok(())
+    }
+
+    /// Takes a base URL that was typed, as if it were the value of the flag.
+    pub(crate) fn set_base_url(&mut self, text: &str) {
+        self.layers[0].base_url = Some(text.to_owned());
     }
 
     /// Returns a value.
@@ -83,110 +96,104 @@ impl Settings {
 
     /// Returns a value as text that may be shown, and where it comes from.
     pub(crate) fn shown(&self, name: &str) -> Option<(String, Source)> {
-        let mut found = self.layers.iter().zip(0..).filter_map(|(values, layer)| {
-            let source = match layer {
-                0 => Source::Flag(flag(name)),
-                1 => Source::Variable(variable(name)),
-                2 => Source::Profile(self.profile.0.clone()),
-                _ => Source::Default,
-            };
-            Some((values.text(name)?, source))
-        });
-        found.next()
+        let mut layers = self.layers.iter().zip(LAYERS);
+        layers.find_map(|(values, source)| Some((values.text(name)?, source)))
+    }
+
+    /// Returns a source of a setting as people know it.
+    pub(crate) fn source_name(&self, name: &str, source: Source) -> String {
+        match source {
+            Source::Flag => flag(name),
+            Source::Variable => variable(name),
+            Source::Profile => format!("profile {}", self.profile),
+            Source::ConfigFile => "config.toml".to_owned(),
+            Source::Default => "default".to_owned(),
+        }
     }
 
     /// Returns the source of a value in brackets, for a message.
     pub(crate) fn source(&self, name: &str) -> String {
-        self.shown(name).map_or_else(String::new, |(_, source)| source.in_brackets())
+        match self.shown(name) {
+            Some((_, Source::Variable)) => format!(" (from {})", variable(name)),
+            Some((_, Source::Profile)) => format!(" (profile {})", self.profile),
+            _ => String::new(),
+        }
     }
 
     /// Returns the profile as an option to repeat, where one was chosen for this command.
     pub(crate) fn profile_option(&self) -> String {
-        match &self.profile {
-            (_, Source::Default | Source::ConfigFile) => String::new(),
-            (name, _) => format!(" --profile {name}"),
+        match self.profile_source {
+            Source::Flag | Source::Variable => format!(" --profile {}", self.profile),
+            _ => String::new(),
         }
     }
 
-    /// Returns the base URL.
-    pub(crate) fn base_url(&self) -> Result<String, CliError> {
-        let Some(Text(text)) = self.get(|values| &values.base_url) else {
+    /// Returns the base URL, if a key may be sent to it.
+    pub(crate) fn base_url(&self) -> Result<Url, CliError> {
+        let Some((text, source)) = self.shown("base_url") else {
             let option = self.profile_option();
-            return Err(CliError::new(Kind::Config, "no base URL").hint(format!(
-                "`petstore auth login{option} --base-url https://HOST/v1` keeps one"
-            )));
+            let hint =
+                format!("`petstore auth login{option} --base-url https://HOST/v1` keeps one");
+            return Err(CliError::new(Kind::Config, "no base URL").hint(hint));
         };
-        match Url::parse(&text) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(text),
-            _ if text.contains("://") => Ok(text),
-            _ => {
-                let source = self.source("base_url");
-                let problem = format!("base URL `{text}` has no https://{source}");
-                let place = match self.shown("base_url") {
-                    Some((_, Source::Variable(name))) => format!("set {name} to"),
-                    Some((_, Source::Profile(name))) => {
-                        format!("`petstore config set --profile {name} base_url` takes")
-                    }
-                    _ => "give".to_owned(),
-                };
-                Err(CliError::new(Kind::Config, problem).hint(format!("{place} https://{text}")))
-            }
+        let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let Some(url) = url else {
+            let problem = format!("base URL `{text}` has no https://{}", self.source("base_url"));
+            let setting = match source {
+                Source::Profile => format!("base_url of profile {}", self.profile),
+                source => self.source_name("base_url", source),
+            };
+            let (_, address) = text.split_once("://").unwrap_or(("", &text));
+            let hint = format!("set {setting} to https://{address}");
+            return Err(CliError::new(Kind::Config, problem).hint(hint));
+        };
+        let allows_http = self.get(|values| &values.allow_insecure_http) == Some(true);
+        if url.scheme() == "http" && !is_local(&url) && !allows_http {
+            let origin = url.origin().ascii_serialization();
+            let problem = format!("{origin} would send the key unencrypted");
+            let hint = "use https, or accept the risk with `--allow-insecure-http`";
+            return Err(CliError::new(Kind::Config, problem).hint(hint));
         }
+        Ok(url)
     }
 
     /// Checks that the profile that was asked for exists.
     pub(crate) fn require_profile(&self) -> Result<(), CliError> {
-        let (name, source) = &self.profile;
-        if *source == Source::Default || self.config.profiles.contains_key(name) {
+        let exists = self.config.profiles.contains_key(&self.profile);
+        if exists || self.profile_source == Source::Default {
             return Ok(());
         }
-        Err(self.config.no_profile(name, Kind::Config))
+        Err(self.no_profile(&self.profile, Kind::Config))
     }
-}
 
-impl ConfigFile {
     /// Returns the error of a profile that does not exist.
     pub(crate) fn no_profile(&self, name: &str, kind: Kind) -> CliError {
-        let names = self.profiles.keys().map(String::as_str);
-        let error = CliError::new(kind, format!("no profile `{name}`"));
-        error.hint(match similar(name, names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None if self.profiles.is_empty() => {
+        let profiles = &self.config.profiles;
+        let hint = did_you_mean(name, profiles.keys().map(String::as_str));
+        let hint = hint.unwrap_or_else(|| match profiles.is_empty() {
+            true => {
                 format!(
                     "`petstore auth login --profile {name} --base-url https://HOST/v1` makes it"
                 )
             }
-            None => "`petstore config profiles` lists them".to_owned(),
-        })
+            false => "`petstore config profiles` lists them".to_owned(),
+        });
+        CliError::new(kind, format!("no profile `{name}`")).hint(hint)
     }
 }
 
-fn chosen_profile(
-    typed: Option<&str>,
-    env: &Env,
-    config: &ConfigFile,
-) -> Result<(String, Source), CliError> {
-    const VARIABLE: &str = "PETSTORE_PROFILE";
-
-    require_unicode(VARIABLE, env)?;
-    if let Some(name) = typed {
-        return Ok((name.to_owned(), Source::Flag("--profile".to_owned())));
-    }
-    if let Some(name) = env.var(VARIABLE) {
-        let invalid = |invalid: Invalid| invalid.of(Kind::Config, format!("{VARIABLE} `{name}`"));
-        let Profile(name) = name.parse().map_err(invalid)?;
-        return Ok((name, Source::Variable(VARIABLE.to_owned())));
-    }
-    Ok(match &config.profile {
-        Some(name) => (name.clone(), Source::ConfigFile),
-        None => ("default".to_owned(), Source::Default),
-    })
+fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Refuses a variable that is not Unicode, instead of ignoring it.
-pub(crate) fn require_unicode(name: &str, env: &Env) -> Result<(), CliError> {
-    if env.is_garbled(name) {
-        return Err(CliError::new(Kind::Config, format!("{name} is not UTF-8")));
+/// Returns a variable, and refuses one that is not Unicode instead of ignoring it.
+pub(crate) fn unicode<'e>(name: &str, env: &'e Env) -> Result<Option<&'e str>, CliError> {
+    match env.vars.get(name) {
+        Some(value) if value.to_str().is_none() => {
+            Err(CliError::new(Kind::Config, format!("{name} is not UTF-8")))
+        }
+        _ => Ok(env.var(name)),
     }
-    Ok(())
 }

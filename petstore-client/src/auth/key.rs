@@ -1,9 +1,11 @@
-//! An API key, kept out of sight.
+//! An API key.
 
 use std::fmt;
 
 use http::HeaderValue;
 use zeroize::Zeroizing;
+
+use crate::error::Error;
 
 /// An API key for the service (specification, section 5).
 ///
@@ -28,21 +30,22 @@ impl ApiKey {
         Self(Zeroizing::new(key.into()))
     }
 
-    /// Returns the `Authorization` value (RFC 6750, section 2.1), or what makes the key unusable.
-    pub(crate) fn authorization(&self) -> Result<HeaderValue, String> {
+    /// Returns the `Authorization` value (RFC 6750, section 2.1).
+    pub(crate) fn authorization(&self) -> Result<HeaderValue, Error> {
         if self.0.is_empty() {
-            return Err("it is empty".to_owned());
+            return Err(Error::config("API key", "it is empty"));
         }
         if let Some(position) = self.0.chars().position(|c| !c.is_ascii_graphic()) {
-            return Err(format!(
+            let problem = format!(
                 "its character {} is a space, a line break or outside printable ASCII; \
                  trim what was read with the key",
                 position + 1
-            ));
+            );
+            return Err(Error::config("API key", problem));
         }
         let text = Zeroizing::new(format!("Bearer {}", self.0.as_str()));
         let mut value = HeaderValue::from_str(&text)
-            .map_err(|_| "it cannot be written into a header".to_owned())?;
+            .map_err(|_| Error::config("API key", "it cannot be written into a header"))?;
         value.set_sensitive(true);
         Ok(value)
     }
@@ -72,7 +75,7 @@ mod tests {
 
     #[test]
     fn refuses_a_key_with_a_line_break_without_repeating_it() {
-        let problem = ApiKey::new("abc\n").authorization().unwrap_err();
+        let problem = ApiKey::new("abc\n").authorization().unwrap_err().to_string();
         assert!(problem.contains("character 4"), "{problem}");
         assert!(!problem.contains("abc"), "{problem}");
     }

@@ -1,10 +1,12 @@
-//! Where each request's key comes from.
+//! Sources of API keys.
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::key::ApiKey;
@@ -14,10 +16,10 @@ use crate::error::BoxError;
 /// A source of API keys that may change while the client lives.
 ///
 /// It is asked before every request, so it should answer from memory where it can. After a 401 it
-/// is asked once more, with the key that was rejected, however many calls were rejected with that
-/// key; if it has another one, they are sent again with that.
+/// is asked once more, with the rejected key, for all calls that were rejected with that key. If it
+/// has another key, they are sent again with that.
 ///
-/// It runs on the call's task, where the caller's task-locals cannot be seen.
+/// It runs on the call's task, which does not see the caller's task-locals.
 ///
 /// ```
 /// use petstore_client::{ApiKey, BoxError, auth::ApiKeyProvider};
@@ -64,7 +66,7 @@ impl<P: ApiKeyProvider> ApiKeyProvider for Arc<P> {
     }
 }
 
-/// Makes a provider of an async closure, which gets the key that was rejected, if one was.
+/// Makes a provider of an async closure. Its argument is the rejected key, if there is one.
 ///
 /// ```
 /// use petstore_client::{Client, auth::provider_fn};
@@ -101,11 +103,11 @@ where
     }
 }
 
-/// Keeps the key of a provider that is slow to ask, such as a vault.
+/// Keeps the key of a slow provider, such as a vault.
 ///
-/// The provider is asked again when the key has been kept for its time, or when the service rejects
-/// it: by one call, while the others wait. Keep the provider in an `Arc` to
-/// [`invalidate`](Self::invalidate) the key where the program hears of a rotation.
+/// One call asks the provider again when the time of the key is over or the service rejects it; other
+/// calls wait. A program that keeps the provider in an `Arc` can [`invalidate`](Self::invalidate) the
+/// key when it is rotated.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -124,43 +126,37 @@ where
 pub struct CachingProvider<P> {
     provider: P,
     ttl: Duration,
-    /// The key, and since when it has been kept.
+    /// The key, and when it was fetched. It is locked while the provider is asked.
     cached: Mutex<Option<(ApiKey, Instant)>>,
-    /// Held by the call that asks the provider.
-    asking: tokio::sync::Mutex<()>,
+    is_invalid: AtomicBool,
 }
 
 impl<P: ApiKeyProvider> CachingProvider<P> {
     /// Keeps each key of `provider` for `ttl`.
     pub fn new(provider: P, ttl: Duration) -> Self {
-        Self { provider, ttl, cached: Mutex::default(), asking: tokio::sync::Mutex::default() }
+        Self { provider, ttl, cached: Mutex::default(), is_invalid: AtomicBool::new(false) }
     }
 
     /// Forgets the key: the next request asks the provider.
     pub fn invalidate(&self) {
-        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    fn cached(&self, rejected: Option<&ApiKey>) -> Option<ApiKey> {
-        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        let (key, since) = cached.as_ref()?;
-        let is_fresh = clock::now().saturating_duration_since(*since) < self.ttl;
-        (is_fresh && rejected != Some(key)).then(|| key.clone())
+        self.is_invalid.store(true, Ordering::Release);
     }
 }
 
 impl<P: ApiKeyProvider> ApiKeyProvider for CachingProvider<P> {
     async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-        if let Some(key) = self.cached(rejected) {
-            return Ok(key);
+        let mut cached = self.cached.lock().await;
+        if self.is_invalid.swap(false, Ordering::AcqRel) {
+            *cached = None;
         }
-        let _asking = self.asking.lock().await;
-        if let Some(key) = self.cached(rejected) {
-            return Ok(key);
+        if let Some((key, since)) = &*cached
+            && clock::now().saturating_duration_since(*since) < self.ttl
+            && rejected != Some(key)
+        {
+            return Ok(key.clone());
         }
         let key = self.provider.api_key(rejected).await?;
-        let kept = Some((key.clone(), clock::now()));
-        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+        *cached = Some((key.clone(), clock::now()));
         Ok(key)
     }
 }

@@ -1,4 +1,4 @@
-//! Why a call failed: one opaque type with accessors and predicates over a private kind.
+//! Why a call failed: one opaque type with accessors and predicates.
 
 mod kind;
 mod response;
@@ -11,20 +11,17 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
-pub(crate) use self::kind::Failure;
-use self::kind::JsonProblem;
 pub use self::kind::{BoxError, ErrorKind, TimeoutKind};
+use self::response::explain_decode;
 pub(crate) use self::response::{ErrorResponse, MAX_ERROR_BODY};
-use self::response::{MAX_SHOWN, excerpt};
 use crate::clock;
 use crate::http::headers;
 use crate::rate_limit::{Blocked, QuotaWindow};
-use crate::redact::printable;
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a call has been through.
+/// What a call has done so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CallStats {
     /// Requests that were sent, or tried.
@@ -33,7 +30,7 @@ pub(crate) struct CallStats {
     pub(crate) waited: Duration,
     /// Whether the service may have acted on one of them.
     pub(crate) may_have_acted: bool,
-    /// Whether sending the request again does no more than sending it once.
+    /// Whether sending the request twice has the same effect as sending it once.
     pub(crate) idempotent: bool,
 }
 
@@ -52,26 +49,113 @@ pub(crate) struct CallStats {
 /// }
 /// # }
 /// ```
+#[derive(Debug)]
 pub struct Error(Box<Inner>);
 
+#[derive(Debug)]
 struct Inner {
-    failure: Failure,
+    kind: ErrorKind,
+    /// What is wrong, and one thing to do.
+    message: Cow<'static, str>,
     operation: Option<Cow<'static, str>>,
     stats: CallStats,
+    /// Of a time limit: whether the request may have reached the service.
+    sent: bool,
+    source: Option<BoxError>,
+    response: Option<ErrorResponse>,
+    blocked: Option<Blocked>,
+    timeout: Option<TimeoutKind>,
+    decode_path: Option<String>,
 }
 
 impl Error {
-    pub(crate) fn new(failure: Failure) -> Self {
-        Self(Box::new(Inner { failure, operation: None, stats: CallStats::default() }))
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            operation: None,
+            stats: CallStats::default(),
+            sent: true,
+            source: None,
+            response: None,
+            blocked: None,
+            timeout: None,
+            decode_path: None,
+        }))
     }
 
-    pub(crate) fn config(setting: &'static str, problem: impl Into<String>) -> Self {
-        let problem = problem.into();
-        Self::new(Failure::Config { setting, problem })
+    pub(crate) fn config(setting: &str, problem: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Config, format!("the {setting} cannot be used: {problem}"))
     }
 
-    pub(crate) fn invalid(problem: impl Into<String>) -> Self {
-        Self::new(Failure::InvalidRequest(problem.into()))
+    pub(crate) fn invalid(problem: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::InvalidRequest, format!("the request was not sent: {problem}"))
+    }
+
+    pub(crate) fn paging(problem: impl fmt::Display) -> Self {
+        let message = format!("the pages cannot be followed further: {problem}");
+        Self::new(ErrorKind::Paging, message)
+    }
+
+    /// `sent` says whether the request may have reached the service.
+    pub(crate) fn timed_out(limit: TimeoutKind, after: Duration, sent: bool) -> Self {
+        let message = format!("timed out after {} s: {}", after.as_secs_f64(), limit.advice());
+        let mut error = Self::new(ErrorKind::Timeout, message);
+        error.0.timeout = Some(limit);
+        error.0.sent = sent;
+        error
+    }
+
+    /// Makes the error of a response that is not a success.
+    pub(crate) fn from_response(response: ErrorResponse) -> Self {
+        let kind = ErrorKind::of(response.status);
+        Self::new(kind, response.to_string()).with_response(response)
+    }
+
+    pub(crate) fn rate_limited(blocked: Blocked) -> Self {
+        let message = format!("{blocked}; call again then, or allow more attempts");
+        let mut error = Self::new(ErrorKind::RateLimited, message);
+        error.0.blocked = Some(blocked);
+        error
+    }
+
+    /// Makes the error of a body that cannot be read as `T`.
+    pub(crate) fn decode<T: DeserializeOwned>(
+        status: StatusCode,
+        headers: HeaderMap,
+        body: &Bytes,
+        problem: serde_json::Error,
+    ) -> Self {
+        let (path, problem, source) = explain_decode::<T>(body, problem);
+        let message = format!("the response {} could not be read: {problem}", status.as_u16());
+        let body = body.slice(..body.len().min(MAX_ERROR_BODY));
+        let response = ErrorResponse { status, headers, body, ..ErrorResponse::default() };
+        let mut error = Self::new(ErrorKind::Decode, message).with_response(response);
+        error.0.decode_path = Some(path);
+        error.with_source(source)
+    }
+
+    /// Says of a rate limit which wait the call still allows.
+    pub(crate) fn with_allowed_wait(mut self, allowed: Duration) -> Self {
+        if let Some(blocked) = self.0.blocked {
+            let seconds = (allowed.as_secs_f64() * 10.0).round() / 10.0;
+            let message = format!(
+                "{blocked}, which is longer than this call may still wait ({seconds} s); \
+                 call again then, or allow a longer `max_wait` and `timeout`"
+            );
+            self.0.message = message.into();
+        }
+        self
+    }
+
+    pub(crate) fn with_source(mut self, source: impl Into<BoxError>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    pub(crate) fn with_response(mut self, response: ErrorResponse) -> Self {
+        self.0.response = Some(response);
+        self
     }
 
     pub(crate) fn with_operation(mut self, operation: impl Into<Cow<'static, str>>) -> Self {
@@ -84,29 +168,20 @@ impl Error {
         self
     }
 
-    /// Says which wait the call's limits still allowed.
-    pub(crate) fn with_allowed_wait(mut self, wait: Duration) -> Self {
-        if let Failure::RateLimited { allowed, .. } = &mut self.0.failure {
-            *allowed = Some(wait);
-        }
-        self
+    /// Returns whether the request of the last attempt may have reached the service.
+    pub(crate) fn was_sent(&self) -> bool {
+        use ErrorKind::{Config, Connect, Credentials, InvalidRequest, Tls};
+        self.0.sent && !matches!(self.0.kind, Config | InvalidRequest | Credentials | Connect | Tls)
     }
 
-    pub(crate) fn failure(&self) -> &Failure {
-        &self.0.failure
-    }
-
-    fn response(&self) -> Option<&ErrorResponse> {
-        self.0.failure.response()
+    pub(crate) fn response(&self) -> Option<&ErrorResponse> {
+        self.0.response.as_ref()
     }
 
     /// Returns the status of the response, where one came.
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
-        match &self.0.failure {
-            Failure::BodyTooLarge { status, .. } => *status,
-            _ => self.response().map(|r| r.status),
-        }
+        self.response().map(|response| response.status)
     }
 
     /// Returns the service's `code`: an open set of values, as it came.
@@ -121,14 +196,14 @@ impl Error {
         self.response()?.message.as_deref()
     }
 
-    /// Returns the body of the response, 64 KiB at most, as it came; where it repeats the key,
-    /// that is taken out.
+    /// Returns the body of the response, at most 64 KiB, without the API key; empty for a response
+    /// that was too large.
     #[must_use]
     pub fn body(&self) -> Option<&Bytes> {
-        self.response().map(|r| &r.body)
+        self.response().map(|response| &response.body)
     }
 
-    /// Reads the body of the response as JSON: what a service says in an Error of another shape.
+    /// Reads the body of the response as JSON, for services whose Error has more fields.
     ///
     /// ```
     /// #[derive(serde::Deserialize)]
@@ -145,20 +220,19 @@ impl Error {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Decode`], where no response came, or its body is no JSON or not of this type.
+    /// [`ErrorKind::Decode`], without a response, or where its body is not JSON of this type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        let Some(response) = self.response() else {
-            return Err(Self::new(Failure::NoResponse));
+        let Some(ErrorResponse { status, headers, body, .. }) = self.response() else {
+            return Err(Self::new(ErrorKind::Decode, "there is no response to read"));
         };
-        serde_json::from_slice(&response.body).map_err(|plain| {
-            Self::new(Failure::decode::<T>(Box::new(response.clone()), &response.body, &plain))
-        })
+        serde_json::from_slice(body)
+            .map_err(|problem| Self::decode::<T>(*status, headers.clone(), body, problem))
     }
 
-    /// Returns the headers of the response, where a whole one came.
+    /// Returns the headers of the response, where one came.
     #[must_use]
     pub fn headers(&self) -> Option<&HeaderMap> {
-        self.response().map(|r| &r.headers)
+        self.response().map(|response| &response.headers)
     }
 
     /// Returns the quota that the response describes (specification, section 8).
@@ -177,19 +251,13 @@ impl Error {
     /// and made printable; `.` is the whole.
     #[must_use]
     pub fn decode_path(&self) -> Option<&str> {
-        match &self.0.failure {
-            Failure::Decode { path, .. } => Some(path),
-            _ => None,
-        }
+        self.0.decode_path.as_deref()
     }
 
     /// Returns what blocks requests with the key, where that ended the call.
     #[must_use]
     pub fn blocked(&self) -> Option<&Blocked> {
-        match &self.0.failure {
-            Failure::RateLimited { blocked, .. } => Some(blocked),
-            _ => None,
-        }
+        self.0.blocked.as_ref()
     }
 
     /// Returns the instant, on the service's clock, from which the request may be sent again: the
@@ -209,7 +277,10 @@ impl Error {
         if let Some(blocked) = self.blocked() {
             return Some(blocked.remaining);
         }
-        let response = self.response().filter(|response| asks_for_a_pause(response.status))?;
+        let response = self.response()?;
+        if !response.status.is_server_error() && response.status != StatusCode::REQUEST_TIMEOUT {
+            return None;
+        }
         let service_now = self.date().unwrap_or_else(clock::wall);
         headers::retry_after(&response.headers, service_now)
     }
@@ -240,22 +311,17 @@ impl Error {
     pub fn may_have_been_processed(&self) -> bool {
         self.0.stats.may_have_acted
     }
-}
 
-impl Error {
     /// Returns what kind of failure it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        self.0.failure.kind()
+        self.0.kind
     }
 
     /// Returns which time limit ran out, where that ended the call.
     #[must_use]
     pub fn timeout(&self) -> Option<TimeoutKind> {
-        match &self.0.failure {
-            Failure::Timeout { limit, .. } => Some(*limit),
-            _ => None,
-        }
+        self.0.timeout
     }
 
     /// Returns whether the key is missing or was not accepted (401), or its provider had none.
@@ -306,16 +372,12 @@ impl Error {
     }
 }
 
-fn asks_for_a_pause(status: StatusCode) -> bool {
-    status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT
-}
-
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(operation) = &self.0.operation {
             write!(f, "{operation} failed: ")?;
         }
-        self.0.failure.fmt(f)?;
+        f.write_str(&self.0.message)?;
         if self.may_have_been_processed() && !self.0.stats.idempotent {
             f.write_str("; the request may have been processed: look before you send it again")?;
         }
@@ -330,76 +392,8 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error")
-            .field("failure", &self.0.failure)
-            .field("operation", &self.0.operation)
-            .field("stats", &self.0.stats)
-            .finish()
-    }
-}
-
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.failure.source()
-    }
-}
-
-impl Failure {
-    /// Finds out where a body cannot be read as `T`. Only now is the path tracked: it costs time.
-    pub(crate) fn decode<T: DeserializeOwned>(
-        response: Box<ErrorResponse>,
-        body: &[u8],
-        plain: &serde_json::Error,
-    ) -> Self {
-        let mut reader = serde_json::Deserializer::from_slice(body);
-        let (path, said, is_data) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-            Err(error) => {
-                (error.path().to_string(), error.inner().to_string(), error.inner().is_data())
-            }
-            // What follows the value is wrong.
-            Ok(_) => (".".to_owned(), plain.to_string(), plain.is_data()),
-        };
-        let (path, said) = (printable(&path, 200), printable(&said, MAX_SHOWN));
-        let problem = if body.iter().all(u8::is_ascii_whitespace) {
-            "its body is empty where JSON was expected; check the base URL".to_owned()
-        } else if is_data {
-            format!("at `{path}`: {said}")
-        } else {
-            format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
-        };
-        Self::Decode { response, path, problem, source: JsonProblem(said) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::models::Pet;
-
-    fn problem(body: &'static str) -> (String, String) {
-        let plain = serde_json::from_str::<Vec<Pet>>(body).unwrap_err();
-        let response = ErrorResponse::unread(StatusCode::OK, HeaderMap::new(), &body.into());
-        match Failure::decode::<Vec<Pet>>(response, body.as_bytes(), &plain) {
-            Failure::Decode { path, problem, .. } => (path, problem),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn says_where_in_the_json_decoding_failed() {
-        let pets = r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b","categoryId":"x"}]"#;
-        let (path, message) = problem(pets);
-        assert_eq!(path, "[1].categoryId");
-        assert!(message.contains("expected i64"), "{message}");
-    }
-
-    #[test]
-    fn shows_the_head_of_a_body_that_is_not_json() {
-        let (_, message) = problem("<html>\u{1b}[0m</html>");
-        assert!(message.contains("`<html>\\u{1b}[0m</html>`"), "{message}");
-        assert!(problem("[] []").1.contains("not JSON (trailing characters"));
-        assert!(problem("").1.contains("its body is empty"));
+        self.0.source.as_deref().map(|source| source as _)
     }
 }

@@ -1,20 +1,21 @@
-//! A response that ended a call: what it said, and where its body could not be read.
+//! A response that ended a call.
 
 use std::fmt;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode, header};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::redact::printable;
 
 /// How many characters of foreign text a message shows.
-pub(super) const MAX_SHOWN: usize = 300;
+const MAX_SHOWN: usize = 300;
 /// How many bytes of a body an error keeps.
 pub(crate) const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// A response that ended a call: one that is no success, or a success that cannot be read.
-#[derive(Clone)]
+/// A response that ended a call: not a success, or a success that cannot be read.
+#[derive(Clone, Default)]
 pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -24,32 +25,26 @@ pub(crate) struct ErrorResponse {
     pub(crate) body: Bytes,
 }
 
-/// The specification's Error, read as leniently as it can be.
-#[derive(Deserialize)]
+/// The specification's Error, of which each part may be missing or of another type.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ErrorBody {
-    #[serde(default)]
     code: serde_json::Value,
-    #[serde(default)]
     message: serde_json::Value,
 }
 
 impl ErrorResponse {
-    /// Reads a response that is no success.
-    pub(crate) fn new(response: Response<Bytes>) -> Box<Self> {
+    /// Reads a response that is not a success.
+    pub(crate) fn new(response: Response<Bytes>) -> Self {
         let (head, body) = response.into_parts();
-        let text = |value: serde_json::Value| value.as_str().map(str::to_owned);
-        let (code, message) = match serde_json::from_slice::<ErrorBody>(&body) {
-            Ok(body) => (text(body.code), text(body.message)),
-            Err(_) => (None, None),
-        };
-        let (status, headers) = (head.status, head.headers);
-        Box::new(Self { status, headers, code, message, body })
-    }
-
-    /// Keeps a success whose body cannot be read.
-    pub(crate) fn unread(status: StatusCode, headers: HeaderMap, body: &Bytes) -> Box<Self> {
-        let body = body.slice(..body.len().min(MAX_ERROR_BODY));
-        Box::new(Self { status, headers, code: None, message: None, body })
+        let error: ErrorBody = serde_json::from_slice(&body).unwrap_or_default();
+        Self {
+            status: head.status,
+            headers: head.headers,
+            code: error.code.as_str().map(str::to_owned),
+            message: error.message.as_str().map(str::to_owned),
+            body,
+        }
     }
 
     fn advice(&self) -> &'static str {
@@ -90,7 +85,7 @@ impl fmt::Display for ErrorResponse {
             let target = String::from_utf8_lossy(target.as_bytes());
             write!(f, "; it points to {}", printable(&target, MAX_SHOWN))?;
         }
-        // A service that explains itself says what to do as well.
+        // A message of the service says what to do.
         match self.message {
             Some(_) => Ok(()),
             None => write!(f, "; {}", self.advice()),
@@ -107,8 +102,32 @@ impl fmt::Debug for ErrorResponse {
     }
 }
 
-/// Returns the head of a body, made printable.
-pub(super) fn excerpt(body: &[u8], max: usize) -> String {
+/// Returns why a body cannot be read as `T`: where in it, the problem as a sentence, and the parser's
+/// own words. Only now is the path tracked, which takes time.
+pub(super) fn explain_decode<T: DeserializeOwned>(
+    body: &[u8],
+    problem: serde_json::Error,
+) -> (String, String, String) {
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let (path, cause) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+        Err(error) => (error.path().to_string(), error.into_inner()),
+        // The value is right, and something follows it.
+        Ok(_) => (".".to_owned(), problem),
+    };
+    let path = printable(&path, 200);
+    let said = printable(&cause.to_string(), MAX_SHOWN);
+    let problem = if body.trim_ascii().is_empty() {
+        "its body is empty where JSON was expected; check the base URL".to_owned()
+    } else if cause.is_data() {
+        format!("at `{path}`: {said}")
+    } else {
+        format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
+    };
+    (path, problem, said)
+}
+
+/// Returns the start of a body, made printable.
+fn excerpt(body: &[u8], max: usize) -> String {
     // A character takes at most four bytes: no need to look at the rest.
     printable(&String::from_utf8_lossy(&body[..body.len().min(max * 4)]), max)
 }
@@ -116,8 +135,9 @@ pub(super) fn excerpt(body: &[u8], max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::Pet;
 
-    fn response(status: u16, body: &'static str) -> Box<ErrorResponse> {
+    fn response(status: u16, body: &'static str) -> ErrorResponse {
         let mut response = Response::new(body.into());
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
         ErrorResponse::new(response)
@@ -146,5 +166,27 @@ mod tests {
     fn survives_an_error_object_of_other_types() {
         let response = response(400, r#"{"code":7,"message":["x"]}"#);
         assert_eq!((response.code, response.message), (None, None));
+    }
+
+    fn problem(body: &str) -> (String, String) {
+        let plain = serde_json::from_str::<Vec<Pet>>(body).unwrap_err();
+        let (path, problem, _) = explain_decode::<Vec<Pet>>(body.as_bytes(), plain);
+        (path, problem)
+    }
+
+    #[test]
+    fn says_where_in_the_json_decoding_failed() {
+        let pets = r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b","categoryId":"x"}]"#;
+        let (path, message) = problem(pets);
+        assert_eq!(path, "[1].categoryId");
+        assert!(message.contains("expected i64"), "{message}");
+    }
+
+    #[test]
+    fn shows_the_head_of_a_body_that_is_not_json() {
+        let (_, message) = problem("<html>\u{1b}[0m</html>");
+        assert!(message.contains("`<html>\\u{1b}[0m</html>`"), "{message}");
+        assert!(problem("[] []").1.contains("not JSON (trailing characters"));
+        assert!(problem("").1.contains("its body is empty"));
     }
 }

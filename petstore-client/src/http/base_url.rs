@@ -8,42 +8,33 @@ pub(crate) struct BaseUrl(Url);
 
 impl BaseUrl {
     /// Checks a base address. Plain http is for this machine only, unless `insecure` allows it
-    /// elsewhere: the key travels in each request.
+    /// elsewhere: each request carries the key.
     pub(crate) fn parse(text: &str, insecure: bool) -> Result<Self, String> {
         let text = text.trim();
-        let wrong = |problem: String| Err(problem);
         if text.is_empty() {
-            return wrong("it is empty; give one such as `https://HOST/v1`".to_owned());
+            return Err("it is empty; give one such as `https://HOST/v1`".to_owned());
         }
-        let mut url = match Url::parse(text) {
-            Ok(url) => url,
-            Err(url::ParseError::RelativeUrlWithoutBase) => {
-                return wrong("it does not begin with `https://`".to_owned());
+        let mut url = Url::parse(text).map_err(|problem| match problem {
+            url::ParseError::RelativeUrlWithoutBase => {
+                "it does not begin with `https://`".to_owned()
             }
-            Err(problem) => return wrong(format!("{problem}; give one such as `https://HOST/v1`")),
+            problem => format!("{problem}; give one such as `https://HOST/v1`"),
+        })?;
+        let problem = if !matches!(url.scheme(), "http" | "https") {
+            "its scheme is neither http nor https; begin it with `https://`"
+        } else if !url.username().is_empty() || url.password().is_some() {
+            "it holds a user name or a password; the API key is set apart"
+        } else if url.query().is_some() || url.fragment().is_some() {
+            "it has a query (`?`) or a fragment (`#`); leave them out"
+        } else if url.scheme() == "http" && !insecure && !is_loopback(&url) {
+            "it is plain http to another machine, which would show the API key to everyone on the \
+             way; use https, or allow it with `allow_insecure_http`"
+        } else {
+            let path = url.path().trim_end_matches('/').to_owned();
+            url.set_path(&path);
+            return Ok(Self(url));
         };
-        if !matches!(url.scheme(), "http" | "https") {
-            let problem = "its scheme is neither http nor https; begin it with `https://`";
-            return wrong(problem.to_owned());
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return wrong(
-                "it holds a user name or a password; the API key is set apart".to_owned(),
-            );
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return wrong("it has a query (`?`) or a fragment (`#`); leave them out".to_owned());
-        }
-        if url.scheme() == "http" && !insecure && !is_loopback(&url) {
-            return wrong(
-                "it is plain http to another machine, which would show the API key to everyone on \
-                 the way; use https, or allow it with `allow_insecure_http`"
-                    .to_owned(),
-            );
-        }
-        let path = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&path);
-        Ok(Self(url))
+        Err(problem.to_owned())
     }
 
     pub(crate) fn as_url(&self) -> &Url {
@@ -71,10 +62,8 @@ impl BaseUrl {
     /// leading slash, and perhaps with a query.
     pub(crate) fn relative(&self, path: &str) -> Result<Url, String> {
         let wrong = |problem: &str| Err(format!("the path {problem}"));
-        let (path, query) = match path.split_once('?') {
-            Some((path, query)) => (path, Some(query)),
-            None => (path, None),
-        };
+        let (path, query) =
+            path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
         if path.contains("://") || path.starts_with("//") {
             return wrong("is a whole URL; give it relative to the base URL, such as `/pets`");
         }

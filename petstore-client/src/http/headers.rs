@@ -1,14 +1,14 @@
-//! Response headers, parsed. All of them are hostile until then.
+//! Parses response headers.
 //!
 //! A value that cannot be right counts as absent; where a header comes several times, or as a
-//! list, the most restrictive value stands. Nothing a server sends makes these functions panic.
+//! list, the most restrictive value counts. No input makes these functions panic.
 
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, header};
 
 /// Returns the values of a field, one for each line and each member of a comma-separated list.
-/// Not for fields whose values hold commas of their own, such as dates.
+/// Not for fields whose values may hold commas, such as dates.
 pub(crate) fn values<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -25,11 +25,9 @@ pub(crate) fn lines<'h>(
     lines.filter_map(|line| line.to_str().ok().map(str::trim))
 }
 
-/// Returns a whole number of nothing but decimal digits. A sign, a fraction, an exponent, `inf`
-/// or more than an `u64` holds is no number.
+/// Returns a number that is written as decimal digits only: without sign, fraction or exponent.
 pub(crate) fn digits(text: &str) -> Option<u64> {
-    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if plain { text.parse().ok() } else { None }
+    if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
 /// Returns a date in any of the three forms of RFC 9110, section 5.6.7.
@@ -61,7 +59,7 @@ const FIRST_EPOCH: u64 = 1_000_000_000;
 /// the year 5138.
 const FIRST_EPOCH_MILLIS: u64 = 100_000_000_000;
 
-/// What the three headers of a response say; which quota they describe, the service does not say.
+/// The quota that the three headers of a response describe. They do not say which one it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RateHeaders {
     pub(crate) limit: u64,
@@ -79,9 +77,9 @@ pub(crate) fn rate_headers(headers: &HeaderMap, now: SystemTime) -> Option<RateH
     Some(RateHeaders { limit, remaining: remaining.min(limit), reset })
 }
 
-/// Returns the wait that `Retry-After` asks for: seconds, a date in any form, reckoned against
-/// `now` (the service's time), or, as some servers send it, an instant in seconds since 1970. Where
-/// `Retry-After-Ms` says it more exactly, in milliseconds, that stands.
+/// Returns the wait that `Retry-After` asks for: seconds, a date in any form, or, as some servers
+/// send it, an instant in seconds since 1970. `now` is the service's time. `Retry-After-Ms`, in
+/// milliseconds, has precedence.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let millis = values(headers, &RETRY_AFTER_MS).filter_map(digits).max();
     millis
@@ -90,18 +88,12 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 }
 
 fn wait(text: &str, now: SystemTime) -> Option<Duration> {
-    match digits(text) {
-        Some(seconds) if seconds < FIRST_EPOCH => Some(Duration::from_secs(seconds)),
-        Some(at) => Some(until(instant(at, now)?, now)),
-        None => match http_date(text) {
-            Some(at) => Some(until(at, now)),
-            // A list of numbers: the longest. (A date's own comma never leaves only digits.)
-            None => {
-                text.split(',').filter_map(|one| digits(one.trim())).max().and_then(|seconds| {
-                    (seconds < FIRST_EPOCH).then(|| Duration::from_secs(seconds))
-                })
-            }
-        },
+    if let Some(at) = http_date(text) {
+        return Some(until(at, now));
+    }
+    match text.split(',').filter_map(|number| digits(number.trim())).max()? {
+        seconds @ ..FIRST_EPOCH => Some(Duration::from_secs(seconds)),
+        at => Some(until(instant(at, now)?, now)),
     }
 }
 
@@ -117,107 +109,55 @@ fn instant(number: u64, now: SystemTime) -> Option<SystemTime> {
     }
 }
 
-/// Returns the targets that the `Link` headers give for a relation, in their order.
-///
-/// Of a link, only its first `rel` counts (section 3.3), relations are compared without regard to
-/// case, and a link with an `anchor` speaks of another resource (section 3.2) and is passed over.
-/// What is malformed ends its own header line, and nothing more.
-pub(crate) fn link_targets<'h>(headers: &'h HeaderMap, relation: &str) -> Vec<&'h str> {
-    let mut found = Vec::new();
-    for line in lines(headers, &header::LINK) {
-        let mut reader = LinkReader(line);
-        while let Some(link) = reader.link() {
-            if !link.anchored && has(&link.relations, relation) {
-                found.push(link.target);
-            }
-        }
-    }
-    found
+/// Returns the targets that the `Link` headers give for a relation, in their order (RFC 8288). What is
+/// malformed is passed over.
+pub(crate) fn link_targets<'h>(
+    headers: &'h HeaderMap,
+    relation: &str,
+) -> impl Iterator<Item = &'h str> {
+    lines(headers, &header::LINK)
+        .flat_map(|line| split_outside_quotes(line, ','))
+        .filter_map(move |link| link_target(link, relation))
 }
 
-fn has(relations: &str, wanted: &str) -> bool {
-    let mut each = relations.split_ascii_whitespace();
-    each.any(|one| one.eq_ignore_ascii_case(wanted))
+/// Returns the target of a link, if its first `rel` names the relation, in any case (section 3.3). A
+/// link with an `anchor` is about another resource (section 3.2).
+fn link_target<'h>(link: &'h str, relation: &str) -> Option<&'h str> {
+    let (target, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
+    let mut parameters = split_outside_quotes(parameters, ';').map(str::trim);
+    if !parameters.next()?.is_empty() {
+        return None;
+    }
+    let mut relations = None;
+    for parameter in parameters {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        match name.trim().to_ascii_lowercase().as_str() {
+            "anchor" => return None,
+            "rel" => _ = relations.get_or_insert(value.trim()),
+            _ => {}
+        }
+    }
+    let relations = match relations?.strip_prefix('"') {
+        Some(quoted) => quoted.strip_suffix('"')?,
+        None => relations?,
+    };
+    let mut relations = relations.split_ascii_whitespace();
+    relations.any(|one| one.eq_ignore_ascii_case(relation)).then_some(target.trim())
 }
 
-struct Link<'h> {
-    target: &'h str,
-    relations: String,
-    anchored: bool,
-}
-
-/// What is left of a header line.
-struct LinkReader<'h>(&'h str);
-
-impl<'h> LinkReader<'h> {
-    fn link(&mut self) -> Option<Link<'h>> {
-        self.0 = self.0.trim_start_matches([' ', '\t', ',']);
-        let (target, rest) = self.0.strip_prefix('<')?.split_once('>')?;
-        self.0 = rest;
-        let mut relations = None;
-        let mut anchored = false;
-        while let Some((name, value)) = self.parameter()? {
-            if name.eq_ignore_ascii_case("rel") {
-                relations.get_or_insert(value);
-            } else if name.eq_ignore_ascii_case("anchor") {
-                anchored = true;
-            }
+/// Splits a text at a separator, but not within `"…"` and `<…>`.
+fn split_outside_quotes(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut in_quotes, mut in_target, mut is_escaped) = (false, false, false);
+    text.split(move |c| {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' if in_quotes => is_escaped = true,
+            '"' if !in_target => in_quotes = !in_quotes,
+            '<' | '>' if !in_quotes => in_target = c == '<',
+            _ => return c == separator && !in_quotes && !in_target,
         }
-        Some(Link { target: target.trim(), relations: relations.unwrap_or_default(), anchored })
-    }
-
-    /// Reads one `; name=value`. `Some(None)` is the end of the link, `None` a malformed one.
-    fn parameter(&mut self) -> Option<Option<(&'h str, String)>> {
-        self.skip_space();
-        let Some(rest) = self.0.strip_prefix(';') else {
-            let ended = self.0.is_empty() || self.0.starts_with(',');
-            return ended.then_some(None);
-        };
-        self.0 = rest;
-        self.skip_space();
-        let name = self.token();
-        self.skip_space();
-        let Some(rest) = self.0.strip_prefix('=') else {
-            return Some(Some((name, String::new())));
-        };
-        self.0 = rest;
-        self.skip_space();
-        let value = match self.0.strip_prefix('"') {
-            Some(rest) => {
-                self.0 = rest;
-                self.quoted()?
-            }
-            None => self.token().to_owned(),
-        };
-        Some(Some((name, value)))
-    }
-
-    fn skip_space(&mut self) {
-        self.0 = self.0.trim_start_matches([' ', '\t']);
-    }
-
-    fn token(&mut self) -> &'h str {
-        let end = self.0.find([' ', '\t', '=', ';', ',', '"']);
-        let (token, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
-        self.0 = rest;
-        token
-    }
-
-    fn quoted(&mut self) -> Option<String> {
-        let mut value = String::new();
-        let mut chars = self.0.char_indices();
-        while let Some((at, c)) = chars.next() {
-            match c {
-                '"' => {
-                    self.0 = &self.0[at + 1..];
-                    return Some(value);
-                }
-                '\\' => value.push(chars.next()?.1),
-                c => value.push(c),
-            }
-        }
-        None
-    }
+        false
+    })
 }
 
 #[cfg(test)]
@@ -354,8 +294,7 @@ mod tests {
         for line in lines {
             headers.append(header::LINK, line.parse().unwrap());
         }
-        let found = link_targets(&headers, "next");
-        found.into_iter().map(str::to_owned).collect()
+        link_targets(&headers, "next").map(str::to_owned).collect()
     }
 
     #[test]

@@ -1,17 +1,36 @@
-//! A call that only needs to be awaited.
+//! A call of an operation, and the task that runs it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use tracing::Instrument as _;
+use tracing::field::Empty;
+use tracing::instrument::WithSubscriber as _;
+use tracing::subscriber::NoSubscriber;
 
-use crate::call::{CallFuture, Core, Decode, Request};
-use crate::error::Error;
-use crate::options::{RequestOptions, option_setters};
+use crate::call::run;
+use crate::client::Client;
+use crate::clock;
+use crate::error::{CallStats, Error, ErrorKind, TimeoutKind};
+use crate::events::TARGET;
+use crate::http::base_url::same_origin;
+use crate::options::{DEFAULT_TIMEOUT, RequestOptions, option_setters};
+use crate::request::Request;
 use crate::response::Response;
 
-/// One call, ready to go: await it, or change its limits first. It may be moved and spawned.
+/// A task that has not ended so long after its call's deadline is not being polled.
+const TASK_GRACE: Duration = Duration::from_millis(250);
+
+/// One call: await it, or change its limits first. It may be moved and spawned.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -22,23 +41,27 @@ use crate::response::Response;
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Debug)]
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<T> {
-    core: Arc<Core>,
-    request: Result<Request, Error>,
-    options: RequestOptions,
-    decode: Decode<T>,
+    pub(super) client: Client,
+    pub(super) request: Result<Request, Error>,
+    pub(super) decode: Decode<T>,
 }
 
 impl<T: DeserializeOwned> Call<T> {
-    pub(super) fn new(
-        (core, options): (Arc<Core>, RequestOptions),
-        request: Result<Request, Error>,
-    ) -> Self {
-        Self { core, request, options, decode: Response::decoded }
+    /// Makes a call whose response is read as JSON.
+    pub(super) fn new(client: Client, request: Result<Request, Error>) -> Self {
+        Self { client, request, decode: Response::decoded }
     }
+}
 
-    option_setters!(options);
+impl<T> Call<T> {
+    option_setters!();
+
+    fn options_mut(&mut self) -> &mut RequestOptions {
+        &mut self.client.options
+    }
 
     /// Sends the request; the same as awaiting the call.
     ///
@@ -46,22 +69,20 @@ impl<T: DeserializeOwned> Call<T> {
     ///
     /// The future returns whatever ends the call without the operation's result; see [`Error`].
     pub fn send(self) -> CallFuture<T> {
-        CallFuture::new(self.core, self.request, self.options, self.decode)
+        CallFuture::new(self.client, self.request, self.decode)
     }
-}
 
-impl<T> Call<T> {
     /// Returns the request as it would be sent, without `Authorization`.
     ///
     /// # Errors
     ///
-    /// Where it cannot be sent as it is.
+    /// Where the request cannot be sent.
     pub fn build(self) -> Result<http::Request<Bytes>, Error> {
-        self.core.built(&self.request?)
+        self.client.build(&self.request?)
     }
 }
 
-impl<T: DeserializeOwned> IntoFuture for Call<T> {
+impl<T> IntoFuture for Call<T> {
     type Output = Result<Response<T>, Error>;
     type IntoFuture = CallFuture<T>;
 
@@ -70,8 +91,140 @@ impl<T: DeserializeOwned> IntoFuture for Call<T> {
     }
 }
 
-impl<T> fmt::Debug for Call<T> {
+/// A call that runs: await it.
+///
+/// It starts when it is first polled, and goes on whether or not it is polled again; it may be
+/// spawned, kept or selected over. Dropping it ends the call at once: a request that has been sent
+/// may still arrive. It needs a Tokio runtime with time and I/O. Key providers and event hooks do not
+/// see the caller's task-locals.
+#[must_use = "a call does nothing until it is polled"]
+pub struct CallFuture<T> {
+    call: Work,
+    decode: Decode<T>,
+}
+
+pub(crate) type Decode<T> = fn(Response<Bytes>) -> Result<Response<T>, Error>;
+type Work = Pin<Box<dyn Future<Output = Result<Response<Bytes>, Error>> + Send>>;
+
+impl<T> CallFuture<T> {
+    pub(crate) fn new(client: Client, request: Result<Request, Error>, decode: Decode<T>) -> Self {
+        Self { call: Box::pin(run_on_task(client, request)), decode }
+    }
+}
+
+impl<T> Future for CallFuture<T> {
+    type Output = Result<Response<T>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let response = ready!(self.call.as_mut().poll(context));
+        Poll::Ready(response.and_then(self.decode))
+    }
+}
+
+impl<T> fmt::Debug for CallFuture<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call").field("request", &self.request).finish_non_exhaustive()
+        f.debug_struct("CallFuture").finish_non_exhaustive()
+    }
+}
+
+/// Runs a call on a task. Otherwise a call that is started and then not polled would keep its permit,
+/// and every other call with the key would wait for it.
+async fn run_on_task(
+    client: Client,
+    request: Result<Request, Error>,
+) -> Result<Response<Bytes>, Error> {
+    let request = request?;
+    let (operation, idempotent) = (request.operation.clone(), request.idempotent);
+    check(&client, &request).map_err(|error| error.with_operation(operation.clone()))?;
+    let timeout = client.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
+    let deadline = clock::after(clock::now(), timeout);
+    let mut task = CallTask::spawn(client, request, deadline);
+    let error = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
+        Ok(Ok(result)) => return result,
+        Ok(Err(error)) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => cannot_run("its runtime was shut down"),
+        },
+        Err(_) => Error::timed_out(TimeoutKind::Call, timeout, true),
+    };
+    let may_have_acted = task.may_have_acted.load(Ordering::Acquire);
+    let stats = CallStats { may_have_acted, idempotent, ..CallStats::default() };
+    Err(error.with_operation(operation).with_stats(stats))
+}
+
+/// Checks what can be checked before anything is sent.
+fn check(client: &Client, request: &Request) -> Result<(), Error> {
+    if client.options.max_attempts == Some(0) {
+        return Err(Error::invalid("the number of attempts cannot be used: it must be at least 1"));
+    }
+    // The last check before the key leaves: whatever built the request, it stays with the service.
+    if !same_origin(&request.url, client.base_url()) {
+        return Err(Error::invalid("it leads to another origin than the base URL's"));
+    }
+    Handle::try_current().map(drop).map_err(|_| cannot_run("there is no Tokio runtime"))
+}
+
+fn cannot_run(problem: &str) -> Error {
+    Error::new(ErrorKind::Runtime, format!("the call cannot run: {problem}"))
+}
+
+/// The task that runs a call. Dropping it drops what the call holds at once, also where the runtime
+/// never runs again.
+struct CallTask {
+    handle: JoinHandle<Result<Response<Bytes>, Error>>,
+    work: Arc<Mutex<Option<Work>>>,
+    may_have_acted: Arc<AtomicBool>,
+}
+
+impl CallTask {
+    fn spawn(client: Client, request: Request, deadline: Instant) -> Self {
+        let span = tracing::info_span!(
+            target: TARGET,
+            "call",
+            otel.kind = "client",
+            operation = &*request.operation,
+            http.request.method = request.method.as_str(),
+            url.template = request.template,
+            server.address = client.base_url().host_str(),
+            http.response.status_code = Empty,
+            error.type = Empty,
+            http.request.resend_count = Empty,
+            petstore.attempts = Empty,
+            petstore.wait_ms = Empty,
+        );
+        let may_have_acted = Arc::new(AtomicBool::new(false));
+        let call = run(client, request, deadline, Arc::clone(&may_have_acted)).instrument(span);
+        let subscriber = tracing::dispatcher::get_default(Clone::clone);
+        let work: Work = if subscriber.is::<NoSubscriber>() {
+            Box::pin(call)
+        } else {
+            Box::pin(call.with_subscriber(subscriber))
+        };
+        let work = Arc::new(Mutex::new(Some(work)));
+        Self { handle: tokio::spawn(Running(Arc::clone(&work))), work, may_have_acted }
+    }
+}
+
+impl Drop for CallTask {
+    fn drop(&mut self) {
+        self.handle.abort();
+        // Where it is locked, the call is being polled: the abort takes effect after that.
+        let work = self.work.try_lock().ok().and_then(|mut work| work.take());
+        drop(work);
+    }
+}
+
+struct Running(Arc<Mutex<Option<Work>>>);
+
+impl Future for Running {
+    type Output = Result<Response<Bytes>, Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The task has been dropped, and is aborted soon.
+        let Some(work) = slot.as_mut() else { return Poll::Pending };
+        let result = ready!(work.as_mut().poll(context));
+        *slot = None;
+        Poll::Ready(result)
     }
 }

@@ -1,39 +1,43 @@
-//! `listPets`: one page, a stream of pages, a stream of pets.
-
-use std::sync::Arc;
+//! `listPets`: one page, a stream of pages, or a stream of pets.
 
 use bytes::Bytes;
 use http::Method;
 use url::Url;
 
-use crate::call::{CallFuture, Core, Request};
+use super::call::CallFuture;
+use super::pages::{Items, Pages, items_digest};
+use crate::client::Client;
 use crate::error::Error;
 use crate::models::{Pet, PetStatus};
 use crate::options::{RequestOptions, option_setters};
 use crate::page::Page;
-use crate::paging::{Items, Pages, items_digest};
+use crate::request::Request;
 use crate::response::Response;
 
 const OPERATION: &str = "listPets";
-/// The service's page size where none is asked for (specification, section 4.1).
+/// The service's default for `limit` (specification, section 4.1).
 const DEFAULT_LIMIT: u32 = 20;
 const LIMITS: std::ops::RangeInclusive<u32> = 1..=100;
 
-/// A list of pets to ask for, from [`Pets::list`](super::Pets::list).
+/// A list of pets, from [`Pets::list`](super::Pets::list).
 #[derive(Debug, Clone)]
-#[must_use = "nothing is asked until `send`, `pages` or `items`"]
+#[must_use = "nothing is sent until `send`, `pages` or `items`"]
 pub struct ListPets {
-    core: Arc<Core>,
+    pub(super) client: Client,
     limit: Option<u32>,
     status: Option<PetStatus>,
     start: Option<Url>,
-    options: RequestOptions,
-    forced: bool,
 }
 
 impl ListPets {
-    pub(super) fn new((core, options): (Arc<Core>, RequestOptions)) -> Self {
-        Self { core, limit: None, status: None, start: None, options, forced: false }
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, limit: None, status: None, start: None }
+    }
+
+    option_setters!();
+
+    fn options_mut(&mut self) -> &mut RequestOptions {
+        &mut self.client.options
     }
 
     /// Sets how many pets a page may hold: 1 to 100. The service's default is 20.
@@ -42,15 +46,15 @@ impl ListPets {
         self
     }
 
-    /// Asks only for pets with this availability.
+    /// Lists only pets with this availability.
     pub fn status(mut self, status: impl Into<PetStatus>) -> Self {
         self.status = Some(status.into());
         self
     }
 
-    /// Starts at a page that an earlier one named as next ([`Page::next_url`]), in place of the
-    /// first. The address says which pets; the limit should be the same, since a page that is not
-    /// full is taken for the last one.
+    /// Starts at the page after an earlier one ([`Page::next_url`]), in place of the first. The status
+    /// is part of that address. The limit should be the same: a page with fewer pets is taken for the
+    /// last one.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -67,27 +71,18 @@ impl ListPets {
         self
     }
 
-    option_setters!(options);
-
-    /// Sends the request whatever is known of the limits.
-    pub(super) fn forced(mut self) -> Self {
-        self.forced = true;
-        self
-    }
-
-    /// Asks for the first page.
+    /// Requests the first page.
     ///
     /// # Errors
     ///
-    /// The future fails where the limit is out of range (nothing is sent), and with whatever else
-    /// ends a call.
+    /// The future fails where the limit is out of range (nothing is sent), or where the call fails.
     pub fn send(self) -> CallFuture<Page<Pet>> {
         let request = self.request();
-        CallFuture::new(self.core, request, self.options, page)
+        CallFuture::new(self.client, request, page)
     }
 
-    /// Asks for one page after the other, as long as the service offers a next one
-    /// (`Link: …; rel="next"`, RFC 8288) on the same origin.
+    /// Requests page after page, as long as the service offers a next one (`Link: …; rel="next"`, RFC
+    /// 8288) on the same origin.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -100,10 +95,10 @@ impl ListPets {
     /// ```
     pub fn pages(self) -> Pages<Page<Pet>> {
         let first = self.request();
-        Pages::new(self.core, first, self.options, (page, items_digest))
+        Pages::new(self.client, first, page, items_digest)
     }
 
-    /// Asks for page after page, and yields their pets one by one.
+    /// Requests page after page, and yields their pets one by one.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -124,33 +119,33 @@ impl ListPets {
     ///
     /// Where the limit is out of range.
     pub fn build(self) -> Result<http::Request<Bytes>, Error> {
-        self.core.built(&self.request()?)
+        self.client.build(&self.request()?)
     }
 
-    fn request(&self) -> Result<Request, Error> {
-        if let Some(limit) = self.limit
-            && !LIMITS.contains(&limit)
-        {
+    pub(super) fn request(&self) -> Result<Request, Error> {
+        if let Some(limit) = self.limit.filter(|limit| !LIMITS.contains(limit)) {
             let problem = format!("`limit` is {limit}, and must be from 1 to 100");
             return Err(Error::invalid(problem).with_operation(OPERATION));
         }
-        let url = self.start.clone().unwrap_or_else(|| {
-            let mut url = self.core.base.at("/pets");
-            if self.limit.is_some() || self.status.is_some() {
-                let mut pairs = url.query_pairs_mut();
-                if let Some(limit) = self.limit {
-                    pairs.append_pair("limit", &limit.to_string());
-                }
-                if let Some(status) = &self.status {
-                    pairs.append_pair("status", status.as_str());
-                }
-            }
-            url
-        });
-        let mut request = Request::new(OPERATION, Method::GET, url).with_template("/pets");
-        request.forced = self.forced;
+        let url = match &self.start {
+            Some(next) => next.clone(),
+            None => self.first_page(),
+        };
+        let mut request = Request::new(OPERATION, Method::GET, url);
+        request.template = Some("/pets");
         request.page_size = self.limit;
         Ok(request)
+    }
+
+    fn first_page(&self) -> Url {
+        let mut url = self.client.core.base.at("/pets");
+        if let Some(limit) = self.limit {
+            url.query_pairs_mut().append_pair("limit", &limit.to_string());
+        }
+        if let Some(status) = &self.status {
+            url.query_pairs_mut().append_pair("status", status.as_str());
+        }
+        url
     }
 }
 

@@ -1,13 +1,13 @@
-//! The service's operations, as calls that are owned: they may be moved, kept and spawned.
+//! The service's operations, as calls that may be moved, kept and spawned.
 
 mod call;
 mod list;
+mod pages;
 mod pets;
 mod raw;
 
-pub use call::Call;
+pub use call::{Call, CallFuture};
 pub use list::ListPets;
+pub use pages::{Items, Pages};
 pub use pets::{Pets, Store};
 pub use raw::RawRequest;
-
-pub use crate::call::CallFuture;

@@ -1,6 +1,5 @@
 //! The operations on pets and on the store (specification, section 4).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderValue, Method, header};
@@ -8,56 +7,49 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::list::ListPets;
-use crate::call::{Core, Removal, Request};
 use crate::client::Client;
+use crate::deprecation::Removal;
 use crate::error::Error;
 use crate::models::{NewPet, Pet};
-use crate::options::RequestOptions;
 use crate::rate_limit::RateLimits;
+use crate::request::Request;
 
 /// The removal of `getPet`: 5 December 2030 (specification, section 4.3).
 const GET_PET_REMOVAL: Removal = Removal { sunset: 1_922_659_200, replacement: "/pets" };
 
 /// The operations on pets, from [`Client::pets`].
 #[derive(Debug, Clone)]
-pub struct Pets {
-    core: Arc<Core>,
-    options: RequestOptions,
-}
+pub struct Pets(Client);
 
 /// The operations on the store, from [`Client::store`].
 #[derive(Debug, Clone)]
-pub struct Store {
-    core: Arc<Core>,
-    options: RequestOptions,
-}
+pub struct Store(Client);
 
 impl Client {
     /// Returns the operations on pets.
     #[must_use]
     pub fn pets(&self) -> Pets {
-        let (core, options) = self.parts();
-        Pets { core, options }
+        Pets(self.clone())
     }
 
     /// Returns the operations on the store.
     #[must_use]
     pub fn store(&self) -> Store {
-        let (core, options) = self.parts();
-        Store { core, options }
+        Store(self.clone())
     }
 
-    /// Asks the service for the key's rate limits: sends exactly one `GET /pets?limit=1`, whatever is
-    /// known of them, and returns what is known then. It uses one request of the quotas. Of several
-    /// that are called at once during a block, one is sent.
+    /// Asks the service for the key's rate limits: sends one `GET /pets?limit=1`, also where they are
+    /// known to be used up. It uses one request of the quotas. Of several such calls during a block,
+    /// one sends a request.
     ///
     /// # Errors
     ///
-    /// Whatever ends a call. After a 429, [`rate_limits`](Self::rate_limits) has what it said.
+    /// Where the call fails. After a 429, [`rate_limits`](Self::rate_limits) has what it said.
     pub async fn refresh_rate_limits(&self) -> Result<RateLimits, Error> {
-        // Where another one is in flight, its response serves this one too.
-        let once = RequestOptions::new().max_attempts(1).max_wait(Duration::ZERO);
-        self.pets().list().limit(1).options(&once).forced().send().await?;
+        let list = self.pets().list().limit(1).max_attempts(1).max_wait(Duration::ZERO);
+        let mut request = list.request()?;
+        request.forced = true;
+        Call::<Vec<Pet>>::new(list.client, Ok(request)).await?;
         Ok(self.rate_limits())
     }
 }
@@ -77,7 +69,7 @@ impl Pets {
     /// # }
     /// ```
     pub fn list(&self) -> ListPets {
-        ListPets::new((Arc::clone(&self.core), self.options))
+        ListPets::new(self.0.clone())
     }
 
     /// Adds a pet (`createPet`).
@@ -97,18 +89,15 @@ impl Pets {
     /// # }
     /// ```
     pub fn create(&self, pet: &NewPet) -> Call<Pet> {
-        let request = serde_json::to_vec(pet)
-            .map_err(|problem| Error::invalid(problem.to_string()))
-            .map(|body| {
-                let url = self.core.base.at("/pets");
-                let mut request = Request::new("createPet", Method::POST, url)
-                    .with_template("/pets")
-                    .with_body(body.into());
-                let json = HeaderValue::from_static("application/json");
-                request.http.headers.insert(header::CONTENT_TYPE, json);
-                request
-            });
-        Call::new((Arc::clone(&self.core), self.options), request)
+        let request = serde_json::to_vec(pet).map_err(Error::invalid).map(|body| {
+            let mut request = Request::new("createPet", Method::POST, self.0.core.base.at("/pets"));
+            request.template = Some("/pets");
+            let json = HeaderValue::from_static("application/json");
+            request.headers.insert(header::CONTENT_TYPE, json);
+            request.body = body.into();
+            request
+        });
+        Call::new(self.0.clone(), request)
     }
 
     /// Gets one pet (`getPet`).
@@ -130,16 +119,17 @@ impl Pets {
                 use `list()` with a `status` instead"
     )]
     pub fn get(&self, id: i64) -> Call<Pet> {
-        let url = self.core.base.at(&format!("/pets/{id}"));
-        let mut request = Request::new("getPet", Method::GET, url).with_template("/pets/{petId}");
+        let url = self.0.core.base.at(&format!("/pets/{id}"));
+        let mut request = Request::new("getPet", Method::GET, url);
+        request.template = Some("/pets/{petId}");
         request.removal = Some(GET_PET_REMOVAL);
-        Call::new((Arc::clone(&self.core), self.options), Ok(request))
+        Call::new(self.0.clone(), Ok(request))
     }
 }
 
 impl Store {
-    /// Gets the orders, as whatever JSON the service returns: the specification says that the
-    /// operation exists, and not what its parameters and results are.
+    /// Gets the orders as JSON of any shape: the specification lists the operation without its
+    /// parameters and results.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -149,9 +139,9 @@ impl Store {
     /// # }
     /// ```
     pub fn orders(&self) -> Call<Value> {
-        let url = self.core.base.at("/store/orders");
-        let request =
-            Request::new("GET /store/orders", Method::GET, url).with_template("/store/orders");
-        Call::new((Arc::clone(&self.core), self.options), Ok(request))
+        let url = self.0.core.base.at("/store/orders");
+        let mut request = Request::new("GET /store/orders", Method::GET, url);
+        request.template = Some("/store/orders");
+        Call::new(self.0.clone(), Ok(request))
     }
 }

@@ -244,7 +244,7 @@ impl Limiter {
 
     /// Forgets all that is known; the record that members share as well.
     pub(crate) async fn forget(&self) -> Result<(), StoreError> {
-        self.change(|member, now| *member = new_member(now, self.shared.is_some()));
+        self.change(|member, now| member.forget(now, clock::wall().into()));
         match &self.shared {
             Some(SharedRecord { store, key }) => store.forget(Some(key)).await,
             None => Ok(()),

@@ -97,6 +97,14 @@ impl Member {
         }
     }
 
+    /// Forgets all but the requests in flight.
+    pub(super) fn forget(&mut self, now: LocalTime, wall: ServiceTime) {
+        let requests = std::mem::take(&mut self.requests);
+        *self = Self::new(MemberId::random(), now, wall, self.state != Sharing::Off);
+        self.ledger.slot(self.id).reserved = requests.count();
+        self.requests = requests;
+    }
+
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, now: LocalTime, policy: &Policy) -> Decision {
         if !self.draws() {
@@ -324,6 +332,13 @@ impl Member {
     /// Returns whether the record has been read.
     pub(super) fn is_shared(&self) -> bool {
         matches!(self.state, Sharing::On | Sharing::CutOff)
+    }
+
+    /// Returns what the record held when it was last seen, and what came of requests since.
+    pub(super) fn copy(&self) -> Option<Ledger> {
+        let mut copy = self.is_shared().then(|| self.ledger.clone())?;
+        copy.cut_off = false;
+        Some(copy)
     }
 
     /// Returns how many members there are, this one included; 0 where none are known.

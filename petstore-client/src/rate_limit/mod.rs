@@ -39,6 +39,7 @@
 //! | the only request in flight is not kept for those that do not ask | nobody sends until the minute's end | `sharing::tests::members_that_were_killed…` |
 //! | beside other clients, no caution while plenty is left | 1 in flight where 64 may be | `sharing::tests::beside_other_clients…` |
 //! | leases | a task that is not run holds up all others | `waiting::a_probe_that_is_not_run…` |
+//! | a lost record is made anew from a member's copy | a call is refused after the file was deleted | `tests/client/shared.rs`: `a_record_that_is_lost…` |
 //! | after an update, a pause of eight times what it took | 32 members on Redis come between each other until their updates time out | `tests/redis`: `members_use_a_quota_up…` |
 //! | a second try at once after a conflict on Redis | 4 members' updates time out | `tests/redis`: `members_use_a_quota_up…` |
 //! | grants by whoever changes the ledger | calls wait for the next look | `order::calls_go_in_the_order…`, `model` |

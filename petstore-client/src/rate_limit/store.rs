@@ -230,17 +230,18 @@ fn decode(record: &[u8], now: StoreTime, wall_now: ServiceTime) -> Option<Ledger
     Some(fresh)
 }
 
-/// Updates a member's part of a record. Returns the new record, what is in it, and what the member
-/// gets; or why that cannot be.
+/// Updates a member's part of a record; one that is lost is made anew from the member's `copy`.
+/// Returns the new record, what is in it, and what the member gets; or why that cannot be.
 pub(crate) fn update_record(
     current: Option<&[u8]>,
     (at, now, wall): (StoreTime, LocalTime, ServiceTime),
     (me, report): (MemberId, &Report),
     policy: &Policy,
     is_alive: impl Fn(MemberId) -> bool,
+    copy: impl FnOnce() -> Option<Ledger>,
 ) -> Result<(Vec<u8>, Ledger, Granted), &'static str> {
     let known = current.and_then(|current| decode(current, at, wall));
-    let mut ledger = known.unwrap_or_else(|| Ledger::new(now, wall));
+    let mut ledger = known.or_else(copy).unwrap_or_else(|| Ledger::new(now, wall));
     ledger.bury(now, |other| other == me || is_alive(other));
     if !ledger.admits(me, now) {
         return Err("it has as many members as there may be");

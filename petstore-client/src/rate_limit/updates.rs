@@ -110,6 +110,8 @@ impl Limiter {
                 (me, &report.moved(shift)),
                 &policy,
                 |other| shared.is_alive(other),
+                // Its times are those of the store's clock before it jumped.
+                || self.lock().1.member.copy().filter(|_| shift == 0),
             ) {
                 Ok((record, ledger, granted)) => {
                     result = Ok((ledger, shift, granted));

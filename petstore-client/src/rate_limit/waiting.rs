@@ -256,6 +256,20 @@ async fn a_retry_goes_before_those_who_came_later() {
     assert_eq!(*order.borrow(), ["retry", "newcomer"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn requests_in_flight_are_still_counted_after_all_is_forgotten() {
+    let limiter = Limiter::new(None);
+    let first = limiter.acquire(acquire(), ignore).await.unwrap();
+    limiter.forget().await.unwrap();
+    let second = limiter.acquire(acquire(), ignore).await.unwrap();
+    assert_eq!(limiter.snapshot(&Policy::default()).in_flight, 2);
+    drop(first);
+    let known = limiter.snapshot(&Policy::default());
+    assert_eq!((known.in_flight, known.unresolved), (1, 1));
+    second.not_sent();
+    assert_eq!(limiter.snapshot(&Policy::default()).in_flight, 0);
+}
+
 /// `cargo test --release -p petstore-client --lib cost_of -- --ignored --nocapture`
 #[tokio::test]
 #[ignore = "meant for release: it prints the cost of acquiring and of a response"]

@@ -200,6 +200,7 @@ impl<'s> World<'s> {
             (id, &report),
             &client.policy,
             |member| member.get() != 0 || !killed,
+            || None,
         )
         .unwrap();
         self.out.largest_record = self.out.largest_record.max(record.len());

@@ -1,4 +1,4 @@
-//! The seam: what sends one request, and why it could not.
+//! The trait of a transport, and its errors.
 
 use std::fmt;
 use std::pin::Pin;
@@ -7,15 +7,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response};
 
-use crate::error::{BoxError, Failure};
+use crate::error::{BoxError, Error, ErrorKind};
 
-/// Sends one request and returns the whole response: for an HTTP client of the program's own, or for
-/// tests without a socket. Implement it with an `async fn`, or see [`transport_fn`].
+/// Sends one request and returns the whole response: for another HTTP client, or for tests without a
+/// socket. Implement it with an `async fn`, or see [`transport_fn`].
 ///
-/// The client adds everything else: the key, rate limits, retries, time limits, decoding. So a
-/// transport must send each request once, follow no redirect, and send it nowhere else than its
-/// address says: the request carries the API key in `Authorization`. The future may be dropped at any
-/// point, where a time limit ends the attempt.
+/// The client adds everything else: the key, rate limits, retries, time limits, decoding. A transport
+/// must send each request once, to its address only, and must not follow redirects: the request
+/// carries the API key in `Authorization`. A time limit may drop the future at any point.
 ///
 /// ```
 /// use petstore_client::{Bytes, Client};
@@ -107,58 +106,80 @@ impl<T: Transport> DynTransport for T {
     }
 }
 
-/// How many bytes of body the client accepts: an extension of the request. A transport that reads no
-/// further saves memory; the client checks it as well.
+/// The number of bytes of body that the client accepts: an extension of the request. A transport that
+/// stops reading there saves memory; the client checks it as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseLimit(pub usize);
 
 /// Why a transport has no response, and whether the service may have seen the request.
 #[derive(Debug)]
-pub struct TransportError(pub(super) Failure);
+pub struct TransportError {
+    kind: ErrorKind,
+    source: Option<BoxError>,
+}
 
 impl TransportError {
-    /// Creates the error of a connection that did not come about: the request was not sent.
+    fn new(kind: ErrorKind, cause: impl Into<BoxError>) -> Self {
+        Self { kind, source: Some(cause.into()) }
+    }
+
+    /// Creates the error of a connection that could not be opened: the request was not sent.
     pub fn connect(cause: impl Into<BoxError>) -> Self {
-        Self(Failure::Connect { origin: String::new(), source: cause.into() })
+        Self::new(ErrorKind::Connect, cause)
     }
 
     /// Creates the error of a failed TLS handshake: the request was not sent, and is not sent again.
     pub fn tls(cause: impl Into<BoxError>) -> Self {
-        Self(Failure::Tls { origin: String::new(), source: cause.into() })
+        Self::new(ErrorKind::Tls, cause)
     }
 
     /// Creates the error of a connection that broke, or of anything else that may have happened
     /// after the request was sent: the service may have processed it.
     pub fn interrupted(cause: impl Into<BoxError>) -> Self {
-        Self(Failure::Interrupted(cause.into()))
+        Self::new(ErrorKind::Interrupted, cause)
     }
 
     /// Creates the error of a response that is larger than [`ResponseLimit`].
     #[must_use]
     pub fn body_too_large() -> Self {
-        Self(Failure::BodyTooLarge { limit: 0, status: None })
+        Self { kind: ErrorKind::BodyTooLarge, source: None }
     }
 
-    /// Returns the failure of a call to an origin, with a limit for the size of its response.
-    pub(super) fn into_failure(self, origin: impl FnOnce() -> String, max_bytes: usize) -> Failure {
-        let mut failure = self.0;
-        match &mut failure {
-            Failure::Connect { origin: unset, .. } | Failure::Tls { origin: unset, .. } => {
-                *unset = origin();
+    /// Returns the error of a call to an origin, with a limit for the size of its response.
+    pub(super) fn into_error(self, origin: &str, max_bytes: usize) -> Error {
+        let message = match self.kind {
+            ErrorKind::Connect => format!(
+                "no connection to {origin}; check the base URL, the network, and that the service \
+                 runs"
+            ),
+            ErrorKind::Tls => format!(
+                "no secure connection to {origin}: untrusted certificate, or not a TLS server; \
+                 check the base URL, or trust its authority with `root_certificates`"
+            ),
+            ErrorKind::BodyTooLarge => format!(
+                "the response is larger than {max_bytes} bytes; raise `max_response_bytes` to \
+                 accept it"
+            ),
+            _ => {
+                "no whole response came: the connection broke, or the server does not speak HTTP; \
+                  check the base URL, or try again later"
+                    .to_owned()
             }
-            Failure::BodyTooLarge { limit, .. } => *limit = max_bytes,
-            _ => {}
+        };
+        let error = Error::new(self.kind, message);
+        match self.source {
+            Some(source) => error.with_source(source),
+            None => error,
         }
-        failure
     }
 }
 
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            Failure::Connect { .. } => "no connection",
-            Failure::Tls { .. } => "the TLS handshake failed",
-            Failure::BodyTooLarge { .. } => "the response is too large",
+        f.write_str(match self.kind {
+            ErrorKind::Connect => "no connection",
+            ErrorKind::Tls => "the TLS handshake failed",
+            ErrorKind::BodyTooLarge => "the response is too large",
             _ => "the connection broke",
         })
     }
@@ -166,6 +187,6 @@ impl fmt::Display for TransportError {
 
 impl std::error::Error for TransportError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source()
+        self.source.as_deref().map(|source| source as _)
     }
 }

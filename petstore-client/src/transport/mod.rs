@@ -1,8 +1,7 @@
-//! How requests travel: TLS, proxies, and transports of a program's own.
+//! How requests are sent: TLS, proxies, and custom transports.
 //!
-//! The built-in transport is an HTTP client with a connection pool. A program that brings its own, or
-//! none at all in its tests, implements [`Transport`]: the client adds all the rest, from the key to
-//! the retries.
+//! The built-in transport is an HTTP client with a connection pool. Another HTTP client, or a fake in
+//! tests, implements [`Transport`]: the client adds the rest, from the key to the retries.
 
 mod custom;
 mod network;
@@ -10,6 +9,6 @@ mod settings;
 
 pub(crate) use custom::DynTransport;
 pub use custom::{ResponseLimit, Transport, TransportError, TransportFn, transport_fn};
-pub(crate) use network::{AttemptLimits, HttpRequest, Network, read};
+pub(crate) use network::{AttemptLimits, Network, Route, read};
 pub(crate) use settings::Connection;
 pub use settings::{Proxy, Tls, TlsBackend};

@@ -1,4 +1,4 @@
-//! Makes one attempt, and knows no policy: no retry, no rate limit, no redirect.
+//! Makes one attempt, without retries, rate limits or redirects.
 
 use std::convert::Infallible;
 use std::error::Error as _;
@@ -7,84 +7,61 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use std::{fmt, io, iter};
+use std::{io, iter};
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::custom::{DynTransport, ResponseLimit, TransportError};
 use crate::clock;
-use crate::error::{Failure, MAX_ERROR_BODY, TimeoutKind};
-use crate::http::base_url::same_origin;
-
-/// A request without its credential.
-#[derive(Debug, Clone)]
-pub(crate) struct HttpRequest {
-    pub(crate) method: Method,
-    pub(crate) url: Url,
-    pub(crate) headers: HeaderMap,
-    /// The body, empty where there is none; its content type is among the headers.
-    pub(crate) body: Bytes,
-}
+use crate::error::{Error, ErrorResponse, MAX_ERROR_BODY, TimeoutKind};
+use crate::request::Request;
 
 /// The limits of one attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptLimits {
-    /// When the attempt has to end, and the limit that says so.
     pub(crate) deadline: Instant,
-    pub(crate) kind: TimeoutKind,
-    pub(crate) after: Duration,
+    /// The time limit that ends at the deadline.
+    pub(crate) limit: (TimeoutKind, Duration),
     pub(crate) read_timeout: Duration,
     pub(crate) max_bytes: usize,
 }
 
 impl AttemptLimits {
-    fn timed_out(&self, sent: bool) -> Failure {
-        Failure::Timeout { limit: self.kind, after: self.after, sent }
+    fn timed_out(&self, sent: bool) -> Error {
+        let (kind, after) = self.limit;
+        Error::timed_out(kind, after, sent)
     }
 }
 
-/// Sends requests, to one origin only: by the built-in HTTP client or by the program's transport.
+/// Sends requests to a service.
 pub(crate) struct Network {
-    base: Url,
+    /// The origin of the base URL, for messages.
+    origin: String,
     route: Route,
 }
 
-enum Route {
+pub(crate) enum Route {
     Builtin { http: reqwest::Client, connect_timeout: Duration },
     Custom(Box<dyn DynTransport>),
 }
 
-/// The body of a response whose head has come.
-pub(crate) enum PendingBody {
-    Stream(reqwest::Response),
-    Whole(Bytes),
-}
-
 impl Network {
-    pub(crate) fn builtin(base: Url, http: reqwest::Client, connect_timeout: Duration) -> Self {
-        Self { base, route: Route::Builtin { http, connect_timeout } }
+    pub(crate) fn new(base: &Url, route: Route) -> Self {
+        Self { origin: base.origin().ascii_serialization(), route }
     }
 
-    pub(crate) fn custom(base: Url, transport: Box<dyn DynTransport>) -> Self {
-        Self { base, route: Route::Custom(transport) }
-    }
-
-    /// Sends a request with these headers, in place of its own.
+    /// Sends a request with these headers, in place of its own. Returns when the head of the response
+    /// has arrived.
     pub(crate) async fn send(
         &self,
-        request: &HttpRequest,
+        request: &Request,
         headers: HeaderMap,
         limits: &AttemptLimits,
-    ) -> Result<Response<PendingBody>, Failure> {
-        // The last guard before the key leaves: whatever built the request, it goes home only.
-        if !same_origin(&request.url, &self.base) {
-            let problem = "it leads to another origin than the base URL's";
-            return Err(Failure::InvalidRequest(problem.to_owned()));
-        }
+    ) -> Result<reqwest::Response, Error> {
         match &self.route {
             Route::Builtin { http, connect_timeout } => {
                 let mut outgoing =
@@ -95,36 +72,34 @@ impl Network {
                     OutgoingBody { data: request.body.clone(), writing: Arc::clone(&writing) };
                 *outgoing.body_mut() = Some(reqwest::Body::wrap(body));
                 match timeout_at(limits.deadline, http.execute(outgoing)).await {
-                    Ok(Ok(response)) => Ok(pending(response)),
-                    Ok(Err(error)) => Err(self.classify(error, *connect_timeout)),
+                    Ok(response) => response.map_err(|error| self.error(error, *connect_timeout)),
                     Err(_) => {
-                        // The request is given up. A connection that took it just before notes it now.
+                        // A connection that took the request just before records it now.
                         tokio::task::yield_now().await;
                         Err(limits.timed_out(writing.load(Ordering::Acquire)))
                     }
                 }
             }
             Route::Custom(transport) => {
-                let mut outgoing = request.to_http()?;
-                *outgoing.headers_mut() = headers;
+                let mut outgoing = request.to_http(headers)?;
                 outgoing.extensions_mut().insert(ResponseLimit(limits.max_bytes));
                 match timeout_at(limits.deadline, transport.dyn_send(outgoing)).await {
-                    Ok(Ok(response)) => Ok(response.map(PendingBody::Whole)),
-                    Ok(Err(error)) => Err(error.into_failure(|| self.origin(), limits.max_bytes)),
+                    Ok(response) => response
+                        .map(reqwest::Response::from)
+                        .map_err(|error| error.into_error(&self.origin, limits.max_bytes)),
                     Err(_) => Err(limits.timed_out(true)),
                 }
             }
         }
     }
 
-    fn classify(&self, error: reqwest::Error, connect_timeout: Duration) -> Failure {
+    fn error(&self, error: reqwest::Error, connect_timeout: Duration) -> Error {
         let error = error.without_url();
         if error.is_builder() {
-            return Failure::InvalidRequest(error.to_string());
+            return Error::invalid(error);
         }
         if error.is_connect() && error.is_timeout() {
-            let limit = TimeoutKind::Connect;
-            return Failure::Timeout { limit, after: connect_timeout, sent: false };
+            return Error::timed_out(TimeoutKind::Connect, connect_timeout, false);
         }
         let error = if !error.is_connect() {
             TransportError::interrupted(error)
@@ -133,122 +108,90 @@ impl Network {
         } else {
             TransportError::connect(error)
         };
-        error.into_failure(|| self.origin(), 0)
-    }
-
-    fn origin(&self) -> String {
-        self.base.origin().ascii_serialization()
+        error.into_error(&self.origin, 0)
     }
 }
 
-impl HttpRequest {
-    /// Returns the request as other HTTP libraries know it.
-    pub(crate) fn to_http(&self) -> Result<http::Request<Bytes>, Failure> {
-        let mut request = http::Request::new(self.body.clone());
-        *request.method_mut() = self.method.clone();
-        *request.headers_mut() = self.headers.clone();
-        *request.uri_mut() = self.url.as_str().parse().map_err(|_| {
-            Failure::InvalidRequest("its address cannot be written into a request".to_owned())
-        })?;
-        Ok(request)
-    }
-}
-
-fn pending(mut response: reqwest::Response) -> Response<PendingBody> {
-    let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
-    let mut pending = Response::new(PendingBody::Stream(response));
-    (*pending.status_mut(), *pending.headers_mut()) = (status, headers);
-    pending
-}
-
-/// Returns whether a connection came about and TLS over it did not: rustls reports invalid data,
-/// which nothing else reads before a request is sent.
+/// Returns whether TLS failed over a connection that was opened: rustls reports invalid data, which
+/// nothing else reads before a request is sent.
 fn is_handshake(error: &reqwest::Error) -> bool {
     let mut causes = iter::successors(error.source(), |&cause| cause.source());
     causes.any(|cause| cause.downcast_ref().is_some_and(is_invalid_data))
 }
 
-/// An I/O error is no cause of the one that it is wrapped in, but in it.
+/// Looks into I/O errors as well: `source` does not return the error that one wraps.
 fn is_invalid_data(error: &io::Error) -> bool {
     let inner = || error.get_ref().and_then(|inner| inner.downcast_ref());
     error.kind() == io::ErrorKind::InvalidData || inner().is_some_and(is_invalid_data)
 }
 
-/// Reads the body of a response: of a success up to the limit, of an error as much as is useful.
+/// Reads the body of a response: up to `max_bytes` of a success, and up to 64 KiB of an error.
 pub(crate) async fn read(
-    response: Response<PendingBody>,
+    mut response: reqwest::Response,
     limits: &AttemptLimits,
-) -> Result<Response<Bytes>, Failure> {
-    let (head, body) = response.into_parts();
-    let is_error = !head.status.is_success();
+) -> Result<http::Response<Bytes>, Error> {
+    let status = response.status();
+    let is_error = !status.is_success();
     let max = if is_error { limits.max_bytes.min(MAX_ERROR_BODY) } else { limits.max_bytes };
-    let body = match body {
-        PendingBody::Whole(body) => Ok(body),
-        PendingBody::Stream(mut response) => read_stream(&mut response, max, limits).await,
-    };
+    let body = read_body(&mut response, max, limits).await;
+    let headers = std::mem::take(response.headers_mut());
     let body = match body {
         Ok(body) if body.len() <= max => body,
-        // The status says what matters: an error whose body is cut is an error all the same.
+        // The status of an error says more than the end of its body.
         Ok(body) if is_error => body.slice(..max),
         Err(_) if is_error => Bytes::new(),
-        Ok(_) => return Err(too_large(max, head.status)),
-        Err(failure) => return Err(failure),
+        Ok(_) => {
+            let response = ErrorResponse { status, headers, ..ErrorResponse::default() };
+            let error = TransportError::body_too_large().into_error("", max);
+            return Err(error.with_response(response));
+        }
+        Err(error) => return Err(error),
     };
-    Ok(Response::from_parts(head, body))
+    let mut whole = http::Response::new(body);
+    (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
+    Ok(whole)
 }
 
-fn too_large(limit: usize, status: StatusCode) -> Failure {
-    Failure::BodyTooLarge { limit, status: Some(status) }
-}
-
-/// Reads a body, or a little more than `max` bytes of it.
-async fn read_stream(
+/// Reads a body, or some more than `max` bytes of it.
+async fn read_body(
     response: &mut reqwest::Response,
     max: usize,
     limits: &AttemptLimits,
-) -> Result<Bytes, Failure> {
-    let Some(first) = chunk(response, limits).await? else { return Ok(Bytes::new()) };
-    if first.len() > max {
-        return Ok(first);
-    }
-    let Some(mut next) = chunk(response, limits).await? else {
-        // The usual case: one chunk, which is not copied.
-        return Ok(first);
-    };
-    let mut whole = BytesMut::from(first);
-    loop {
-        let room = max.saturating_add(1).saturating_sub(whole.len());
-        whole.extend_from_slice(&next[..next.len().min(room)]);
-        if whole.len() > max {
+) -> Result<Bytes, Error> {
+    let mut body = Bytes::new();
+    while let Some(chunk) = read_chunk(response, limits).await? {
+        if body.is_empty() {
+            // The usual case: one chunk, which is not copied.
+            body = chunk;
+        } else {
+            let mut longer = BytesMut::from(body);
+            longer.extend_from_slice(&chunk);
+            body = longer.freeze();
+        }
+        if body.len() > max {
             break;
         }
-        match chunk(response, limits).await? {
-            Some(chunk) => next = chunk,
-            None => break,
-        }
     }
-    Ok(whole.freeze())
+    Ok(body)
 }
 
-async fn chunk(
+async fn read_chunk(
     response: &mut reqwest::Response,
     limits: &AttemptLimits,
-) -> Result<Option<Bytes>, Failure> {
+) -> Result<Option<Bytes>, Error> {
     let read_end = clock::after(clock::now(), limits.read_timeout);
-    let read = timeout_at(read_end.min(limits.deadline), response.chunk()).await;
-    match read {
-        Ok(chunk) => chunk.map_err(|error| Failure::Interrupted(error.without_url().into())),
-        Err(_) if read_end < limits.deadline => Err(Failure::Timeout {
-            limit: TimeoutKind::Read,
-            after: limits.read_timeout,
-            sent: true,
-        }),
+    match timeout_at(read_end.min(limits.deadline), response.chunk()).await {
+        Ok(chunk) => chunk
+            .map_err(|error| TransportError::interrupted(error.without_url()).into_error("", 0)),
+        Err(_) if read_end < limits.deadline => {
+            Err(Error::timed_out(TimeoutKind::Read, limits.read_timeout, true))
+        }
         Err(_) => Err(limits.timed_out(true)),
     }
 }
 
-/// The body of a request, which notes when a connection begins to write the request: it asks then
-/// whether there is a body. Before that, nothing can have reached the service.
+/// The body of a request. It records when a connection begins to write the request, which asks
+/// `is_end_stream` first. Before that, nothing can have reached the service.
 struct OutgoingBody {
     data: Bytes,
     writing: Arc<AtomicBool>,
@@ -273,11 +216,5 @@ impl Body for OutgoingBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.data.len() as u64)
-    }
-}
-
-impl fmt::Debug for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Network").field("base", &self.base).finish_non_exhaustive()
     }
 }

@@ -1,12 +1,13 @@
-//! The settings of the built-in transport, and the HTTP client that they make.
+//! Settings of the built-in transport.
 
 use std::fmt;
 use std::time::Duration;
 
+use super::network::Route;
 use crate::error::Error;
 use crate::http::base_url::BaseUrl;
 
-/// How TLS is done.
+/// TLS settings.
 ///
 /// ```
 /// use petstore_client::transport::Tls;
@@ -20,23 +21,19 @@ pub struct Tls {
     backend: Option<TlsBackend>,
     roots: Option<Vec<u8>>,
     only_roots: bool,
-    /// A client certificate, and how it is presented: programs without one have no code for that.
-    identity: Option<(Vec<u8>, PresentIdentity)>,
+    /// The client certificate with its private key.
+    identity: Option<Vec<u8>>,
 }
 
-/// Takes the certificate, and whether the system's library is used.
-type PresentIdentity =
-    fn(reqwest::ClientBuilder, &[u8], bool) -> reqwest::Result<reqwest::ClientBuilder>;
-
-/// A TLS library, of those that were compiled in.
+/// A TLS library that was compiled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TlsBackend {
     /// rustls with the provider that the program installed, or else aws-lc-rs.
     #[cfg(feature = "rustls")]
     Rustls,
-    /// rustls with the crypto provider that the program installed. Where there is none, the client
-    /// cannot be built.
+    /// rustls with the crypto provider that the program installed. Without one, building the client
+    /// fails.
     #[cfg(feature = "rustls-no-provider")]
     Installed,
     /// The system's library.
@@ -57,8 +54,8 @@ impl Tls {
         self
     }
 
-    /// Trusts certificate authorities, as PEM, beside the system's: a company's own, or that of a
-    /// mock. It may be called again. They matter for https only.
+    /// Trusts certificate authorities, as PEM, beside the system's; for https only. It may be called
+    /// several times.
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
         let roots = self.roots.get_or_insert_default();
         roots.extend_from_slice(pem.as_ref());
@@ -74,7 +71,7 @@ impl Tls {
 
     /// Presents a client certificate: its chain and its private key (PKCS #8), as PEM.
     pub fn client_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.identity = Some((pem.into(), present_identity));
+        self.identity = Some(pem.into());
         self
     }
 }
@@ -85,7 +82,7 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// Which proxy the built-in transport uses. A service on this machine is never asked through one.
+/// The proxy of the built-in transport. It is never used for a service on this machine.
 ///
 /// ```
 /// use petstore_client::transport::Proxy;
@@ -104,7 +101,7 @@ impl Proxy {
         Self(Some(reqwest::Proxy::all(url.as_ref()).map_err(|_| "its URL is not valid")))
     }
 
-    /// Uses no proxy, whatever the system's settings say.
+    /// Uses no proxy, and ignores the system's settings.
     pub fn none() -> Self {
         Self(None)
     }
@@ -127,7 +124,7 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// What a builder sets of the built-in transport.
+/// The settings of the built-in transport that a builder collects.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     pub(crate) connect_timeout: Option<Duration>,
@@ -137,10 +134,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn connect_timeout(&self) -> Duration {
-        self.connect_timeout.unwrap_or(Duration::from_secs(10))
-    }
-
     /// Returns the name of a setting that is set, if one is.
     pub(crate) fn any(&self) -> Option<&'static str> {
         let set = [
@@ -152,14 +145,15 @@ impl Connection {
         set.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
     }
 
-    /// Builds the HTTP client for a base URL. Redirects, retries and `Referer` of its own are off:
-    /// they would send the key elsewhere or escape the accounting.
-    pub(crate) fn client(&self, base: &BaseUrl) -> Result<reqwest::Client, Error> {
+    /// Builds the HTTP client for a base URL. Its own redirects, retries and `Referer` are off: they
+    /// would send the key elsewhere, or requests that the rate limiter does not count.
+    pub(crate) fn route(&self, base: &BaseUrl) -> Result<Route, Error> {
+        let connect_timeout = self.connect_timeout.unwrap_or(Duration::from_secs(10));
         let mut http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
-            .connect_timeout(self.connect_timeout())
+            .connect_timeout(connect_timeout)
             .pool_idle_timeout(self.pool_idle_timeout.unwrap_or(Duration::from_secs(90)));
         http = match &self.proxy {
             // A proxy could not reach this machine's loopback, and would see the key.
@@ -170,10 +164,11 @@ impl Connection {
             Some(Proxy(Some(Err(problem)))) => return Err(Error::config("proxy", *problem)),
         };
         let http = tls(http, base, self.tls.as_ref().unwrap_or(&Tls::new()))?;
-        http.build().map_err(|error| {
+        let http = http.build().map_err(|error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             Error::config("HTTP client", cause.unwrap_or_else(|| error.to_string()))
-        })
+        })?;
+        Ok(Route::Builtin { http, connect_timeout })
     }
 }
 
@@ -183,26 +178,36 @@ fn tls(
     base: &BaseUrl,
     tls: &Tls,
 ) -> Result<reqwest::ClientBuilder, Error> {
-    let (http, is_native) = backend(http, tls.backend)?;
-    if base.is_plain() && !is_native {
-        // The system's certificates are not read: that takes longer than a whole request on loopback.
+    let backend = tls.backend.unwrap_or(COMPILED_IN[0]);
+    let mut http = match backend {
+        #[cfg(feature = "rustls")]
+        TlsBackend::Rustls => http.tls_backend_rustls(),
+        #[cfg(feature = "rustls-no-provider")]
+        TlsBackend::Installed if rustls::crypto::CryptoProvider::get_default().is_none() => {
+            let problem = "no crypto provider for rustls is installed; install one before the \
+                           client is built, or enable the feature `rustls` of petstore-client";
+            return Err(Error::config("TLS backend", problem));
+        }
+        #[cfg(feature = "rustls-no-provider")]
+        TlsBackend::Installed => http.tls_backend_rustls(),
+        #[cfg(feature = "native-tls")]
+        TlsBackend::Native => http.tls_backend_native(),
+    };
+    if base.is_plain() && !is_native(backend) {
+        // Reading the system's certificates takes longer than a whole request on loopback.
         return Ok(http.tls_certs_only(std::iter::empty()));
     }
-    let problem = |setting, error: reqwest::Error| Error::config(setting, error.to_string());
-    let roots = match &tls.roots {
-        Some(pem) => reqwest::Certificate::from_pem_bundle(pem)
-            .map_err(|error| problem("root certificates", error))?,
-        None => Vec::new(),
-    };
+    let problem = |setting, error: reqwest::Error| Error::config(setting, error);
+    let pem = tls.roots.as_deref().unwrap_or_default();
+    let roots = reqwest::Certificate::from_pem_bundle(pem)
+        .map_err(|error| problem("root certificates", error))?;
     if roots.is_empty() && (tls.roots.is_some() || tls.only_roots) {
-        return Err(Error::config("root certificates", "there is no certificate in PEM"));
+        return Err(Error::config("root certificates", "the PEM text holds no certificate"));
     }
-    let http = match &tls.identity {
-        Some((pem, present)) => {
-            present(http, pem, is_native).map_err(|error| problem("client certificate", error))?
-        }
-        None => http,
-    };
+    if let Some(pem) = &tls.identity {
+        let identity = identity(pem, backend);
+        http = http.identity(identity.map_err(|error| problem("client certificate", error))?);
+    }
     Ok(if tls.only_roots { http.tls_certs_only(roots) } else { http.tls_certs_merge(roots) })
 }
 
@@ -220,60 +225,33 @@ fn tls(
     Err(Error::config("base URL", problem))
 }
 
-/// Chooses the library. Returns whether it is the system's.
+/// The backends, the default first.
 #[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
-fn backend(
-    http: reqwest::ClientBuilder,
-    backend: Option<TlsBackend>,
-) -> Result<(reqwest::ClientBuilder, bool), Error> {
-    let compiled_in = [
-        #[cfg(feature = "rustls")]
-        TlsBackend::Rustls,
-        #[cfg(feature = "rustls-no-provider")]
-        TlsBackend::Installed,
+const COMPILED_IN: &[TlsBackend] = &[
+    #[cfg(feature = "rustls")]
+    TlsBackend::Rustls,
+    #[cfg(feature = "rustls-no-provider")]
+    TlsBackend::Installed,
+    #[cfg(feature = "native-tls")]
+    TlsBackend::Native,
+];
+
+#[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
+fn is_native(backend: TlsBackend) -> bool {
+    match backend {
         #[cfg(feature = "native-tls")]
-        TlsBackend::Native,
-    ];
-    match backend.unwrap_or(compiled_in[0]) {
-        #[cfg(feature = "rustls")]
-        TlsBackend::Rustls => Ok((http.tls_backend_rustls(), false)),
-        #[cfg(feature = "rustls-no-provider")]
-        TlsBackend::Installed if rustls::crypto::CryptoProvider::get_default().is_some() => {
-            Ok((http.tls_backend_rustls(), false))
-        }
-        #[cfg(feature = "rustls-no-provider")]
-        TlsBackend::Installed => {
-            let problem = "no crypto provider for rustls is installed; install one before the \
-                           client is built, or enable the feature `rustls` of petstore-client";
-            Err(Error::config("TLS backend", problem))
-        }
-        #[cfg(feature = "native-tls")]
-        TlsBackend::Native => Ok((http.tls_backend_native(), true)),
+        TlsBackend::Native => true,
+        #[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]
+        _ => false,
     }
 }
 
-#[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]
-fn present_identity(
-    http: reqwest::ClientBuilder,
-    pem: &[u8],
-    is_native: bool,
-) -> reqwest::Result<reqwest::ClientBuilder> {
-    #[cfg(feature = "native-tls")]
-    if is_native {
-        return Ok(http.identity(reqwest::Identity::from_pkcs8_pem(pem, pem)?));
+#[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
+fn identity(pem: &[u8], backend: TlsBackend) -> reqwest::Result<reqwest::Identity> {
+    match backend {
+        #[cfg(feature = "native-tls")]
+        TlsBackend::Native => reqwest::Identity::from_pkcs8_pem(pem, pem),
+        #[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]
+        _ => reqwest::Identity::from_pem(pem),
     }
-    let _ = is_native;
-    Ok(http.identity(reqwest::Identity::from_pem(pem)?))
-}
-
-#[cfg(not(any(feature = "rustls", feature = "rustls-no-provider")))]
-fn present_identity(
-    http: reqwest::ClientBuilder,
-    pem: &[u8],
-    _: bool,
-) -> reqwest::Result<reqwest::ClientBuilder> {
-    #[cfg(feature = "native-tls")]
-    let http = http.identity(reqwest::Identity::from_pkcs8_pem(pem, pem)?);
-    let _ = pem;
-    Ok(http)
 }

@@ -22,7 +22,7 @@ const LONG_ENOUGH: usize = 16;
 /// let server = MockServer::builder().key("sk-0123456789abcdef", Plan::Free).start().await?;
 /// let client = reqwest::Client::new();
 /// client.get(format!("{}/pets", server.url())).bearer_auth("sk-0123456789abcdef").send().await?;
-/// let label = server.requests(..)[0].key().map(ToString::to_string);
+/// let label = server.requests(..)[0].key.as_ref().map(ToString::to_string);
 /// assert_eq!(label.as_deref(), Some("#1 …cdef (free)"));
 /// # Ok(())
 /// # }

@@ -1,5 +1,5 @@
-//! One request and its answer: as it is kept, which costs a request next to nothing, and as it is
-//! shown, with the keys masked. Keeping many of them is left to `journal`.
+//! One request and its answer: as it is recorded, at little cost, and as it is shown, with the keys
+//! masked.
 
 mod key;
 mod masking;
@@ -9,5 +9,5 @@ mod shown;
 pub use self::{key::KeyLabel, record::Admission, shown::Exchange};
 pub(crate) use self::{
     masking::Masker,
-    record::{Captured, Fields, InFlight, KeyFlaw, Moment, Record},
+    record::{Arrival, Caller, Captured, Fields, InFlight, KeyFlaw, Moment, Record},
 };

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -42,10 +43,10 @@ impl Moment {
     }
 }
 
-/// What is wrong with how a key was sent, where it was known by that.
+/// What is wrong with how a key was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyFlaw {
-    /// It is in this query parameter, or in the path, where the name is empty.
+    /// It is in this query parameter, or in the path if the name is empty.
     InUrl(Box<str>),
     /// It is valid, but was not sent as a bearer token.
     OtherScheme,
@@ -61,7 +62,7 @@ pub(crate) struct InFlight {
     pub(crate) is_parallel: bool,
 }
 
-/// Whether a request was let in.
+/// Whether a request was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -75,10 +76,41 @@ pub enum Admission {
     /// It had no valid key.
     Anonymous,
     /// The server refused it before it looked at its key: it was malformed, too large or too slow, or
-    /// its connection was one too many.
+    /// its connection exceeded the limit.
     Rejected,
-    /// Its path is none of the service's, so that nobody asked for a key.
+    /// Its path is outside the service, where no key is needed.
     Outside,
+}
+
+/// The connection of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) peer: IpAddr,
+    /// The number of the connection, from 1.
+    pub(crate) connection: u64,
+    /// When the connection was accepted.
+    pub(crate) opened: Moment,
+    /// 1-based index of the request on its connection.
+    pub(crate) nth: u64,
+    /// Whether its connection exceeds the limit.
+    pub(crate) is_over_limit: bool,
+}
+
+/// What is known of a request before it is routed.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    /// On the mock's clock, since the Unix epoch.
+    pub(crate) now: Duration,
+    /// Path and query, as they were sent.
+    pub(crate) target: Arc<str>,
+    pub(crate) operation: Option<Operation>,
+    pub(crate) key: Option<Arc<KeyLabel>>,
+    pub(crate) flaw: Option<KeyFlaw>,
+    /// Differs if the credentials do, among requests without a valid key.
+    pub(crate) credentials: u64,
+    pub(crate) admission: Admission,
+    /// What the rate headers were to say, before any fault.
+    pub(crate) rate: Option<Rate>,
 }
 
 /// One request and its answer.
@@ -86,33 +118,22 @@ pub enum Admission {
 pub(crate) struct Record {
     /// From 1, by arrival.
     pub(crate) number: u64,
-    pub(crate) connection: u64,
-    /// When its connection was opened.
-    pub(crate) opened: Moment,
-    /// The how-manieth request of its connection it is, from 1.
-    pub(crate) nth: u64,
+    pub(crate) caller: Caller,
+    pub(crate) arrival: Arrival,
     pub(crate) in_flight: InFlight,
     pub(crate) arrived: Moment,
     pub(crate) ended: Moment,
     pub(crate) method: Method,
     pub(crate) version: Version,
-    /// Path and query, as they were sent.
-    pub(crate) target: Arc<str>,
     pub(crate) fields: Fields,
     pub(crate) body: Captured,
-    pub(crate) key: Option<Arc<KeyLabel>>,
-    pub(crate) flaw: Option<KeyFlaw>,
-    pub(crate) operation: Option<Operation>,
-    pub(crate) admission: Admission,
-    /// What the rate headers were to say, before any fault.
-    pub(crate) rate: Option<Rate>,
-    /// Nothing where the client left before it was answered.
+    /// Nothing if the client left before it was answered.
     pub(crate) status: Option<u16>,
     pub(crate) reply_fields: Fields,
     pub(crate) reply_body: Captured,
     /// The id of the pet that it added, whatever the client was answered.
     pub(crate) added: Option<i64>,
-    /// What else there is to know of it.
+    /// A remark about it.
     pub(crate) note: Option<&'static str>,
     /// The names of the faults that hit.
     pub(crate) faults: Vec<Cow<'static, str>>,
@@ -124,7 +145,7 @@ impl Record {
     /// Returns about how much memory it takes.
     pub(crate) fn weight(&self) -> usize {
         size_of::<Self>()
-            + self.target.len()
+            + self.arrival.target.len()
             + self.fields.len()
             + self.reply_fields.len()
             + self.body.start.len()
@@ -136,10 +157,10 @@ impl Record {
     }
 }
 
-/// What was seen of a body.
+/// The beginning, length and digest of a body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Captured {
-    /// At most [`Captured::MOST`].
+    /// At most [`Captured::MAX`].
     pub(crate) start: Bytes,
     /// Of the whole body, as far as it was read.
     pub(crate) length: u64,
@@ -149,7 +170,7 @@ pub(crate) struct Captured {
 
 impl Captured {
     /// How many bytes of a body are kept: 16 KiB.
-    pub(crate) const MOST: usize = 16 * 1024;
+    pub(crate) const MAX: usize = 16 * 1024;
 
     /// Returns the body of a request that has none.
     pub(crate) fn none() -> Self {
@@ -160,8 +181,8 @@ impl Captured {
     pub(crate) fn whole(body: &Bytes) -> Self {
         let length = body.len() as u64;
         // A slice would keep all of a long body in memory.
-        let start = match body.get(..Self::MOST) {
-            Some(start) if body.len() > Self::MOST => Bytes::copy_from_slice(start),
+        let start = match body.get(..Self::MAX) {
+            Some(start) if body.len() > Self::MAX => Bytes::copy_from_slice(start),
             _ => body.clone(),
         };
         Self { start, length, digest: None }
@@ -210,7 +231,7 @@ impl Fields {
         self.0.len()
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || {
             let (name, after) = part(rest)?;

@@ -2,20 +2,20 @@
 
 use std::{
     borrow::Cow,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use http::{HeaderMap, HeaderValue, Method};
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::{Serialize, Serializer};
 
 use super::{Admission, Fields, KeyLabel, Masker, Record};
 use crate::operation::Operation;
 
 /// A request and its answer, as the journal shows them.
 ///
-/// No credential is in it: every key of the server is masked wherever it was sent, and so is whatever
-/// stands where a credential is expected (`Authorization`, `Cookie`, `X-Api-Key`, `?api_key=` and the
-/// like), known or not.
+/// It contains no credential: every key of the server is masked wherever it was sent, and so is the value
+/// of every credential field (`Authorization`, `Cookie`, `X-Api-Key`, `?api_key=` and the like), known or
+/// not.
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Operation};
@@ -26,53 +26,85 @@ use crate::operation::Operation;
 /// reqwest::Client::new().get(pets).bearer_auth("free-key").send().await?;
 ///
 /// let requests = server.requests(Operation::ListPets);
-/// assert_eq!(requests[0].target(), "/v1/pets?limit=5");
-/// assert_eq!(requests[0].status(), Some(200));
-/// assert_eq!(requests[0].headers()["authorization"], "Bearer ***");
+/// assert_eq!(requests[0].target, "/v1/pets?limit=5");
+/// assert_eq!(requests[0].status, Some(200));
+/// assert_eq!(requests[0].headers["authorization"], "Bearer ***");
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+///
+/// In JSON, times are seconds since the Unix epoch.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Exchange {
-    number: u64,
-    connection: u64,
-    nth: u64,
-    arrived: Duration,
-    ended: Duration,
-    method: Method,
-    target: String,
-    headers: HeaderMap,
-    body: Vec<u8>,
-    body_length: u64,
-    key: Option<KeyLabel>,
-    operation: Option<Operation>,
-    admission: Admission,
-    status: Option<u16>,
-    answered: bool,
-    reply_headers: HeaderMap,
-    reply_body: Vec<u8>,
-    reply_body_length: u64,
-    faults: Vec<Cow<'static, str>>,
-    note: Option<&'static str>,
+    /// Its number: requests are counted from 1, as they arrive.
+    pub number: u64,
+    /// The number of its connection, from 1.
+    pub connection: u64,
+    /// 1-based index of the request on its connection.
+    pub nth_on_connection: u64,
+    /// When the request arrived, on the mock's clock.
+    #[serde(rename = "at", serialize_with = "as_seconds")]
+    pub arrived: SystemTime,
+    /// When the answer was ready, on the mock's clock.
+    #[serde(rename = "endedAt", serialize_with = "as_seconds")]
+    pub ended: SystemTime,
+    /// The method.
+    #[serde(serialize_with = "as_text")]
+    pub method: Method,
+    /// Path and query, as they were sent.
+    pub target: String,
+    /// The header fields of the request.
+    #[serde(serialize_with = "as_pairs")]
+    pub headers: HeaderMap,
+    /// The first 16 KiB of the request's body, as far as it was read.
+    #[serde(serialize_with = "as_lossy_text")]
+    pub body: Vec<u8>,
+    /// The length of the request's body in bytes, as far as it was read.
+    pub body_length: u64,
+    /// The key it was sent with; nothing if that is missing or unknown.
+    pub key: Option<KeyLabel>,
+    /// The operation it asked for; nothing if there is no such operation.
+    pub operation: Option<Operation>,
+    /// Whether it was let in.
+    pub admission: Admission,
+    /// The status of the answer; nothing if the client left before that, or if a fault left it without
+    /// an answer.
+    pub status: Option<u16>,
+    /// Whether all of the answer was sent, as far as the mock can tell.
+    pub answered: bool,
+    /// The header fields of the answer.
+    #[serde(serialize_with = "as_pairs")]
+    pub reply_headers: HeaderMap,
+    /// The first 16 KiB of the answer's body.
+    #[serde(serialize_with = "as_lossy_text")]
+    pub reply_body: Vec<u8>,
+    /// The length of the answer's body in bytes.
+    pub reply_body_length: u64,
+    /// The names of the faults that hit.
+    pub faults: Vec<Cow<'static, str>>,
+    /// A remark, such as that its delay waited for a frozen clock.
+    pub note: Option<&'static str>,
 }
 
 impl Exchange {
-    /// Shows a record; `keys` takes the keys out of a text.
+    /// Shows a record; `keys` masks the keys.
     pub(crate) fn new(record: &Record, keys: &Masker) -> Self {
         Self {
             number: record.number,
-            connection: record.connection,
-            nth: record.nth,
-            arrived: record.arrived.at,
-            ended: record.ended.at,
+            connection: record.caller.connection,
+            nth_on_connection: record.caller.nth,
+            arrived: UNIX_EPOCH + record.arrived.at,
+            ended: UNIX_EPOCH + record.ended.at,
             method: record.method.clone(),
-            target: keys.target(&record.target),
+            target: keys.target(&record.arrival.target),
             headers: headers(&record.fields, keys),
             body: keys.bytes(&record.body.start),
             body_length: record.body.length,
-            key: record.key.as_deref().cloned(),
-            operation: record.operation,
-            admission: record.admission,
+            key: record.arrival.key.as_deref().cloned(),
+            operation: record.arrival.operation,
+            admission: record.arrival.admission,
             status: record.status,
             answered: record.status.is_some() && !record.is_lost(),
             reply_headers: headers(&record.reply_fields, keys),
@@ -81,48 +113,6 @@ impl Exchange {
             faults: record.faults.clone(),
             note: record.note,
         }
-    }
-
-    /// Returns its number: requests are counted from 1, as they arrive.
-    #[must_use]
-    pub const fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Returns the number of its connection, from 1.
-    #[must_use]
-    pub const fn connection(&self) -> u64 {
-        self.connection
-    }
-
-    /// Returns the how-manieth request on its connection it is, from 1.
-    #[must_use]
-    pub const fn nth_on_connection(&self) -> u64 {
-        self.nth
-    }
-
-    /// Returns when the request arrived, on the mock's clock.
-    #[must_use]
-    pub fn arrived(&self) -> SystemTime {
-        UNIX_EPOCH + self.arrived
-    }
-
-    /// Returns when the answer was ready, on the mock's clock.
-    #[must_use]
-    pub fn ended(&self) -> SystemTime {
-        UNIX_EPOCH + self.ended
-    }
-
-    /// Returns the method.
-    #[must_use]
-    pub const fn method(&self) -> &Method {
-        &self.method
-    }
-
-    /// Returns path and query, as they were sent.
-    #[must_use]
-    pub fn target(&self) -> &str {
-        &self.target
     }
 
     /// Returns the path, as it was sent.
@@ -136,90 +126,12 @@ impl Exchange {
     pub fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
     }
-
-    /// Returns the header fields of the request.
-    #[must_use]
-    pub const fn headers(&self) -> &HeaderMap {
-        &self.headers
-    }
-
-    /// Returns the first 16 KiB of the request's body, as far as it was read.
-    #[must_use]
-    pub fn body(&self) -> &[u8] {
-        &self.body
-    }
-
-    /// Returns how long the request's body was in bytes, as far as it was read.
-    #[must_use]
-    pub const fn body_length(&self) -> u64 {
-        self.body_length
-    }
-
-    /// Returns the key it was sent with; nothing if that is missing or not known.
-    #[must_use]
-    pub const fn key(&self) -> Option<&KeyLabel> {
-        self.key.as_ref()
-    }
-
-    /// Returns the operation it asked for; nothing if there is no such one.
-    #[must_use]
-    pub const fn operation(&self) -> Option<Operation> {
-        self.operation
-    }
-
-    /// Returns whether it was let in.
-    #[must_use]
-    pub const fn admission(&self) -> Admission {
-        self.admission
-    }
-
-    /// Returns the status it was answered; nothing if the client left before that, or if a fault
-    /// left it without an answer.
-    #[must_use]
-    pub const fn status(&self) -> Option<u16> {
-        self.status
-    }
-
-    /// Returns whether all of the answer went out, as far as the mock can tell.
-    #[must_use]
-    pub const fn answered(&self) -> bool {
-        self.answered
-    }
-
-    /// Returns the header fields of the answer.
-    #[must_use]
-    pub const fn reply_headers(&self) -> &HeaderMap {
-        &self.reply_headers
-    }
-
-    /// Returns the first 16 KiB of the answer's body.
-    #[must_use]
-    pub fn reply_body(&self) -> &[u8] {
-        &self.reply_body
-    }
-
-    /// Returns how long the answer's body was, in bytes.
-    #[must_use]
-    pub const fn reply_body_length(&self) -> u64 {
-        self.reply_body_length
-    }
-
-    /// Returns what else there is to know of it: that its delay waited for a frozen clock, say.
-    #[must_use]
-    pub const fn note(&self) -> Option<&'static str> {
-        self.note
-    }
-
-    /// Returns the names of the faults that hit.
-    pub fn faults(&self) -> impl Iterator<Item = &str> {
-        self.faults.iter().map(AsRef::as_ref)
-    }
 }
 
 fn headers(fields: &Fields, keys: &Masker) -> HeaderMap {
     let mut headers = fields.to_map();
     for value in headers.values_mut() {
-        // What was a value is one without its keys, too.
+        // A header value without its keys is a valid one, too.
         if let Ok(masked) = HeaderValue::from_bytes(&keys.bytes(value.as_bytes())) {
             *value = masked;
         }
@@ -227,42 +139,23 @@ fn headers(fields: &Fields, keys: &Masker) -> HeaderMap {
     headers
 }
 
-impl Serialize for Exchange {
-    /// Writes it for the mock's own pages: camel case, times in seconds since the Unix epoch.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("number", &self.number)?;
-        map.serialize_entry("connection", &self.connection)?;
-        map.serialize_entry("nthOnConnection", &self.nth)?;
-        map.serialize_entry("at", &self.arrived.as_secs_f64())?;
-        map.serialize_entry("endedAt", &self.ended.as_secs_f64())?;
-        map.serialize_entry("method", self.method.as_str())?;
-        map.serialize_entry("target", &self.target)?;
-        map.serialize_entry("headers", &Pairs(&self.headers))?;
-        map.serialize_entry("body", &String::from_utf8_lossy(&self.body))?;
-        map.serialize_entry("bodyLength", &self.body_length)?;
-        map.serialize_entry("key", &self.key)?;
-        map.serialize_entry("operation", &self.operation)?;
-        map.serialize_entry("admission", &self.admission)?;
-        map.serialize_entry("status", &self.status)?;
-        map.serialize_entry("answered", &self.answered)?;
-        map.serialize_entry("replyHeaders", &Pairs(&self.reply_headers))?;
-        map.serialize_entry("replyBody", &String::from_utf8_lossy(&self.reply_body))?;
-        map.serialize_entry("replyBodyLength", &self.reply_body_length)?;
-        map.serialize_entry("faults", &self.faults)?;
-        map.serialize_entry("note", &self.note)?;
-        map.end()
-    }
+fn as_seconds<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    let since_epoch = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    serializer.serialize_f64(since_epoch.as_secs_f64())
 }
 
-/// Header fields as a list of pairs: a name can be there more than once.
-struct Pairs<'a>(&'a HeaderMap);
+fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(method.as_str())
+}
 
-impl Serialize for Pairs<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let pair = |(name, value): (&'_ http::HeaderName, &'_ http::HeaderValue)| {
-            (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-        };
-        serializer.collect_seq(self.0.iter().map(pair))
-    }
+fn as_lossy_text<S: Serializer>(body: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&String::from_utf8_lossy(body))
+}
+
+/// Writes header fields as a list of pairs: a name can be there more than once.
+fn as_pairs<S: Serializer>(headers: &HeaderMap, serializer: S) -> Result<S::Ok, S::Error> {
+    let pairs = headers.iter();
+    serializer.collect_seq(
+        pairs.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()))),
+    )
 }

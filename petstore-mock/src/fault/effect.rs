@@ -2,13 +2,14 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, header::CONTENT_TYPE};
 use serde::{Deserialize, Serialize, Serializer};
+use strum::IntoStaticStr;
 
 use super::{
-    response_effects::{FaultTarget, FinalStatus, RateFault, RetryAfter, StatusEffect},
+    response_effects::{FaultTarget, RateFault, RetryAfter, StatusEffect},
     socket_effects::{At, How, Pace},
-    trigger::{FieldName, FieldValue, Random},
+    trigger::{HeaderText, Random},
 };
 use crate::clock;
 
@@ -26,123 +27,117 @@ use crate::clock;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
+#[must_use]
 pub struct Effect(EffectKind);
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[strum(serialize_all = "camelCase")]
 enum EffectKind {
     All(Vec<Effect>),
     Pass {},
     Status(StatusEffect),
     Delay(Delay),
-    Body {
-        text: String,
-    },
+    Body { text: String },
     MalformedJson {},
-    ContentType {
-        value: Option<FieldValue>,
-    },
+    ContentType { value: Option<HeaderText<HeaderValue>> },
     RateHeaders(RateFault),
-    Date {
-        offset_seconds: i64,
-    },
+    Date { offset_seconds: i64 },
     RetryAfter(RetryAfter),
-    SetHeader {
-        name: FieldName,
-        value: FieldValue,
-    },
-    AddHeader {
-        name: FieldName,
-        value: FieldValue,
-    },
-    RemoveHeader {
-        name: FieldName,
-    },
-    PetStatus {
-        value: String,
-    },
-    Reset {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        after_body_bytes: Option<u64>,
-    },
+    SetHeader(Header),
+    AddHeader(Header),
+    RemoveHeader { name: HeaderText<HeaderName> },
+    PetStatus { value: String },
+    Reset(ResetEffect),
     EmptyReply {},
-    Cut {
-        after_body_bytes: u64,
-    },
-    Stall {
-        #[serde(default)]
-        after_body_bytes: u64,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        seconds: Option<Seconds>,
-    },
+    Cut { after_body_bytes: u64 },
+    Stall(StallEffect),
     Hang {},
-    Trickle {
-        bytes: NonZeroU32,
-        every_seconds: Seconds,
-    },
-    Bandwidth {
-        bytes_per_second: NonZeroU32,
-    },
+    Trickle(TrickleEffect),
+    Bandwidth { bytes_per_second: NonZeroU32 },
+}
+
+/// A header field.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    name: HeaderText<HeaderName>,
+    value: HeaderText<HeaderValue>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ResetEffect {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after_body_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct StallEffect {
+    #[serde(default)]
+    after_body_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seconds: Option<Seconds>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct TrickleEffect {
+    bytes: NonZeroU32,
+    every_seconds: Seconds,
 }
 
 /// What happens on the socket.
 impl Effect {
     /// Resets the connection (RST) before the status line.
-    #[must_use]
     pub fn reset() -> Self {
-        Self(EffectKind::Reset { after_body_bytes: None })
+        Self(EffectKind::Reset(ResetEffect { after_body_bytes: None }))
     }
 
     /// Resets the connection (RST) after so many bytes of the body. A body that is no longer than
     /// that is left alone, which counts as no hit.
-    #[must_use]
     pub fn reset_after(body_bytes: u64) -> Self {
-        Self(EffectKind::Reset { after_body_bytes: Some(body_bytes) })
+        Self(EffectKind::Reset(ResetEffect { after_body_bytes: Some(body_bytes) }))
     }
 
     /// Closes the connection before the status line.
-    #[must_use]
     pub fn empty_reply() -> Self {
         Self(EffectKind::EmptyReply {})
     }
 
     /// Closes the connection after so many bytes of the body, whose whole length was promised. A
     /// body that is no longer than that is left alone, which counts as no hit.
-    #[must_use]
     pub fn cut_after(body_bytes: u64) -> Self {
         Self(EffectKind::Cut { after_body_bytes: body_bytes })
     }
 
     /// Sends the head and so many bytes of the body, and then nothing until the client leaves. A
     /// body that is no longer than that is left alone, which counts as no hit.
-    #[must_use]
     pub fn stall_after(body_bytes: u64) -> Self {
-        Self(EffectKind::Stall { after_body_bytes: body_bytes, seconds: None })
+        Self(EffectKind::Stall(StallEffect { after_body_bytes: body_bytes, seconds: None }))
     }
 
     /// Sends the head and so many bytes of the body, and the rest after a time on the mock's clock.
-    #[must_use]
     pub fn stall_for(time: Duration, body_bytes: u64) -> Self {
-        Self(EffectKind::Stall { after_body_bytes: body_bytes, seconds: Some(Seconds(time)) })
+        let seconds = Some(Seconds(time));
+        Self(EffectKind::Stall(StallEffect { after_body_bytes: body_bytes, seconds }))
     }
 
     /// Answers nothing until the client leaves.
-    #[must_use]
     pub fn hang() -> Self {
         Self(EffectKind::Hang {})
     }
 
     /// Sends so many bytes at once, the head's included, and as many again each time `every` has
     /// passed on the mock's clock. No bytes means 1.
-    #[must_use]
     pub fn trickle(bytes: u32, every: Duration) -> Self {
         let bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
-        Self(EffectKind::Trickle { bytes, every_seconds: Seconds(every) })
+        Self(EffectKind::Trickle(TrickleEffect { bytes, every_seconds: Seconds(every) }))
     }
 
     /// Sends so many bytes a second of the mock's clock, the head's included, in steps of 50 ms. No
     /// bytes means 1.
-    #[must_use]
     pub fn bandwidth(bytes_per_second: u32) -> Self {
         let bytes_per_second = NonZeroU32::new(bytes_per_second).unwrap_or(NonZeroU32::MIN);
         Self(EffectKind::Bandwidth { bytes_per_second })
@@ -156,10 +151,9 @@ impl Effect {
     /// # Panics
     ///
     /// Where the status can't end an exchange: it must be from 200 to 599.
-    #[must_use]
     #[track_caller]
     pub fn status(status: u16) -> Self {
-        Self(EffectKind::Status(StatusEffect::new(final_status(status))))
+        Self(EffectKind::Status(StatusEffect::new(status, true)))
     }
 
     /// Answers this status without a body.
@@ -167,70 +161,58 @@ impl Effect {
     /// # Panics
     ///
     /// Where the status can't end an exchange: it must be from 200 to 599.
-    #[must_use]
     #[track_caller]
     pub fn bare_status(status: u16) -> Self {
-        let status = StatusEffect::new(final_status(status));
-        Self(EffectKind::Status(StatusEffect { body: false, ..status }))
+        Self(EffectKind::Status(StatusEffect::new(status, false)))
     }
 
     /// Sends another body under the same status and headers.
-    #[must_use]
     pub fn body(text: impl Into<String>) -> Self {
         Self(EffectKind::Body { text: text.into() })
     }
 
     /// Sends the body without the bracket that closes it, so that it is invalid JSON.
-    #[must_use]
     pub fn malformed_json() -> Self {
         Self(EffectKind::MalformedJson {})
     }
 
     /// Sends the body as another media type or, where there is no value, without one.
-    #[must_use]
     pub fn content_type(value: impl Into<Option<HeaderValue>>) -> Self {
-        Self(EffectKind::ContentType { value: value.into().map(FieldValue) })
+        Self(EffectKind::ContentType { value: value.into().map(HeaderText) })
     }
 
     /// Makes the rate-limit headers wrong, missing or garbage.
-    #[must_use]
     pub fn rate_headers(fault: RateFault) -> Self {
         Self(EffectKind::RateHeaders(fault))
     }
 
     /// Lets `Date` differ from the mock's clock by so many seconds: ahead or, where negative,
     /// behind.
-    #[must_use]
     pub fn date_offset(seconds: i64) -> Self {
         Self(EffectKind::Date { offset_seconds: seconds })
     }
 
     /// Sets `Retry-After`, whatever the status.
-    #[must_use]
     pub fn retry_after(form: RetryAfter) -> Self {
         Self(EffectKind::RetryAfter(form))
     }
 
     /// Sets a header field, in the place of all that have its name.
-    #[must_use]
     pub fn set_header(name: HeaderName, value: HeaderValue) -> Self {
-        Self(EffectKind::SetHeader { name: FieldName(name), value: FieldValue(value) })
+        Self(EffectKind::SetHeader(Header { name: HeaderText(name), value: HeaderText(value) }))
     }
 
     /// Adds a header field to those there are.
-    #[must_use]
     pub fn add_header(name: HeaderName, value: HeaderValue) -> Self {
-        Self(EffectKind::AddHeader { name: FieldName(name), value: FieldValue(value) })
+        Self(EffectKind::AddHeader(Header { name: HeaderText(name), value: HeaderText(value) }))
     }
 
     /// Removes all header fields of a name.
-    #[must_use]
     pub fn remove_header(name: HeaderName) -> Self {
-        Self(EffectKind::RemoveHeader { name: FieldName(name) })
+        Self(EffectKind::RemoveHeader { name: HeaderText(name) })
     }
 
     /// Gives every pet of a response a status that the specification does not know.
-    #[must_use]
     pub fn pet_status(value: impl Into<String>) -> Self {
         Self(EffectKind::PetStatus { value: value.into() })
     }
@@ -239,28 +221,19 @@ impl Effect {
 /// When it is answered, and several effects at once.
 impl Effect {
     /// Delays the response, on the mock's clock. The request is carried out before that.
-    #[must_use]
     pub fn delay(delay: impl Into<Delay>) -> Self {
         Self(EffectKind::Delay(delay.into()))
     }
 
     /// Does all of these.
-    #[must_use]
     pub fn all(effects: impl IntoIterator<Item = Self>) -> Self {
         Self(EffectKind::All(effects.into_iter().collect()))
     }
 
     /// Does nothing: a step of a sequence in which a request is answered as ever.
-    #[must_use]
     pub fn pass() -> Self {
         Self(EffectKind::Pass {})
     }
-}
-
-#[track_caller]
-fn final_status(status: u16) -> FinalStatus {
-    // As with the size of an array: who writes a status down can write the right one.
-    FinalStatus::try_from(status).expect("the status of a response is from 200 to 599")
 }
 
 impl Effect {
@@ -285,26 +258,20 @@ impl Effect {
 
     /// Draws how much later the response is sent; nothing if it is no delay.
     pub(super) fn draw_delay(&self, random: &mut Random) -> Option<Duration> {
-        let mut sum = None;
-        for part in self.parts() {
-            if let EffectKind::Delay(delay) = part {
-                let drawn = delay.draw(random);
-                sum = Some(sum.unwrap_or(Duration::ZERO).saturating_add(drawn));
-            }
-        }
-        sum
+        let parts = self.parts().into_iter();
+        let delays = parts.filter_map(|part| match part {
+            EffectKind::Delay(delay) => Some(delay.draw(random)),
+            _ => None,
+        });
+        delays.reduce(Duration::saturating_add)
     }
 
     /// Changes a response; false if there was nothing in it to change. A status comes first: it
     /// replaces everything else.
     pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
-        let (first, then): (Vec<_>, Vec<_>) =
-            self.parts().into_iter().partition(|kind| matches!(kind, EffectKind::Status(_)));
-        let mut applied = false;
-        for kind in first.into_iter().chain(then) {
-            applied |= kind.apply(target);
-        }
-        applied
+        let mut parts = self.parts();
+        parts.sort_by_key(|kind| !matches!(kind, EffectKind::Status(_)));
+        parts.into_iter().fold(false, |applied, kind| kind.apply(target) | applied)
     }
 }
 
@@ -313,72 +280,51 @@ impl EffectKind {
         match self {
             // Its parts are applied one by one, and a delay is over already.
             Self::All(_) | Self::Pass {} | Self::Delay(_) => false,
-            Self::Status(status) => status.apply(target),
+            Self::Status(status) => {
+                status.replace(target.response);
+                true
+            }
             Self::Body { text } => target.set_body(text.clone()),
             Self::MalformedJson {} => target.malform_json(),
-            Self::ContentType { value } => target.content_type(value.as_ref()),
+            Self::ContentType { value } => {
+                target.set_header(CONTENT_TYPE, value.as_ref().map(|value| value.0.clone()))
+            }
             Self::RateHeaders(fault) => fault.apply(target),
             Self::Date { offset_seconds } => target.offset_date(*offset_seconds),
             Self::RetryAfter(form) => form.apply(target),
-            Self::SetHeader { name, value } => {
+            Self::SetHeader(Header { name, value }) => {
                 target.set_header(name.0.clone(), Some(value.0.clone()))
             }
-            Self::AddHeader { name, value } => target.add_header(name.0.clone(), value.0.clone()),
+            Self::AddHeader(Header { name, value }) => {
+                target.response.headers_mut().append(name.0.clone(), value.0.clone());
+                true
+            }
             Self::RemoveHeader { name } => target.set_header(name.0.clone(), None),
             Self::PetStatus { value } => target.set_pet_status(value),
-            Self::Reset { after_body_bytes: Some(bytes) } => end(target, *bytes, How::Reset),
-            Self::Reset { after_body_bytes: None } => target.plan.end(At::Start, How::Reset),
+            Self::Reset(ResetEffect { after_body_bytes: Some(bytes) }) => {
+                target.end_body(*bytes, How::Reset)
+            }
+            Self::Reset(_) => target.plan.end(At::Start, How::Reset),
             Self::EmptyReply {} => target.plan.end(At::Start, How::Close),
-            Self::Cut { after_body_bytes } => end(target, *after_body_bytes, How::Close),
-            Self::Stall { after_body_bytes, seconds } => {
-                end(target, *after_body_bytes, How::Stall(seconds.map(|seconds| seconds.0)))
+            Self::Cut { after_body_bytes } => target.end_body(*after_body_bytes, How::Close),
+            Self::Stall(StallEffect { after_body_bytes, seconds }) => {
+                target.end_body(*after_body_bytes, How::Stall(seconds.map(|seconds| seconds.0)))
             }
             Self::Hang {} => target.plan.end(At::Start, How::Stall(None)),
-            Self::Trickle { bytes, every_seconds } => {
-                target.plan.pace(Pace::Trickle { bytes: *bytes, every: every_seconds.0 })
+            Self::Trickle(TrickleEffect { bytes, every_seconds }) => {
+                target.plan.pace(Pace::trickle(*bytes, every_seconds.0))
             }
             Self::Bandwidth { bytes_per_second } => {
-                target.plan.pace(Pace::Bandwidth { bytes_per_second: *bytes_per_second })
+                target.plan.pace(Pace::bandwidth(*bytes_per_second))
             }
         }
     }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::All(_) => "all",
-            Self::Pass {} => "pass",
-            Self::Status(_) => "status",
-            Self::Delay(_) => "delay",
-            Self::Body { .. } => "body",
-            Self::MalformedJson {} => "malformedJson",
-            Self::ContentType { .. } => "contentType",
-            Self::RateHeaders(_) => "rateHeaders",
-            Self::Date { .. } => "date",
-            Self::RetryAfter(_) => "retryAfter",
-            Self::SetHeader { .. } => "setHeader",
-            Self::AddHeader { .. } => "addHeader",
-            Self::RemoveHeader { .. } => "removeHeader",
-            Self::PetStatus { .. } => "petStatus",
-            Self::Reset { .. } => "reset",
-            Self::EmptyReply {} => "emptyReply",
-            Self::Cut { .. } => "cut",
-            Self::Stall { .. } => "stall",
-            Self::Hang {} => "hang",
-            Self::Trickle { .. } => "trickle",
-            Self::Bandwidth { .. } => "bandwidth",
-        }
-    }
-}
-
-/// Ends a response in its body; one that is no longer than that is left alone.
-fn end(target: &mut FaultTarget<'_>, after_body_bytes: u64, how: How) -> bool {
-    after_body_bytes < target.body_length() && target.plan.end(At::Body(after_body_bytes), how)
 }
 
 impl fmt::Display for Effect {
     /// Writes the kinds as JSON names them, such as `status + retryAfter`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.parts().into_iter().map(EffectKind::name).collect();
+        let names: Vec<&str> = self.parts().into_iter().map(Into::into).collect();
         f.pad(&if names.is_empty() { "pass".to_owned() } else { names.join(" + ") })
     }
 }

@@ -1,20 +1,26 @@
-//! Faults: which requests they hit (by operation, key, header, count, chance), what they do to the
+//! Faults: the requests they hit (by operation, key, header, count, chance), what they do to the
 //! response, and how often each has hit. All of it is pure; the router applies it.
 
-mod builder;
-mod effect;
-mod guard;
-mod registry;
-mod response_effects;
 mod socket_effects;
-mod spec;
 mod trigger;
 
+mod response_effects;
+
+mod effect;
+
+mod spec;
+
+mod registry;
+
+mod guard;
+
+mod builder;
+
 pub use self::{
-    builder::{FaultBuilder, Faults},
+    builder::FaultBuilder,
     effect::{Delay, Effect},
     guard::FaultGuard,
-    registry::FaultStatus,
+    registry::{FaultStatus, Faults},
     response_effects::{RateFault, RetryAfter},
     spec::Fault,
 };

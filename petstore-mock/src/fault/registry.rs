@@ -1,5 +1,4 @@
-//! The faults that are set, in the order in which they were, and what each has done so far. Who holds
-//! one is `guard`; carrying out what is chosen here is left to the router and to `accept`.
+//! The faults that are set, in that order, what each has done so far, and those chosen for a request.
 
 use std::{
     collections::BTreeMap,
@@ -12,51 +11,73 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::Response;
 use serde::Serialize;
 
 use super::{
     effect::Effect,
-    response_effects::{FaultTarget, FinalStatus, StatusEffect},
+    response_effects::{FaultTarget, StatusEffect},
     socket_effects::SocketPlan,
     spec::Fault,
     trigger::{Random, RequestView},
 };
 use crate::changes::{Changes, What};
 
-/// All faults of a server, shared by its clones.
+/// The faults of a server; its clones are the same.
+///
+/// All faults that are meant for a request hit it, in the order in which they were set; of two that
+/// end the answer, or give it a pace, the first does. A request counts against its quota whatever
+/// hits it, and requests to `/_mock` are never hit.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_mock::{Effect, MockServer, Operation};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let server = MockServer::start().await;
+/// // The pet is added, and the answer lost.
+/// let lost = server.faults().on(Operation::CreatePet).nth(2).reset();
+/// // For one key, each answer comes late; a tenth of all requests fails, the same in each run.
+/// let slow = server.faults().on_all().key("pro-key").delay(Duration::from_secs(2));
+/// let flaky = server.faults().on_all().chance(0.1).seed(7).status(500);
+/// // One effect after the other.
+/// let steps = [Effect::status(503), Effect::pass(), Effect::malformed_json()];
+/// let odd = server.faults().on(Operation::ListPets).sequence(steps);
+/// # for guard in [lost, slow, flaky, odd] { guard.detach(); }
+/// # }
+/// ```
 #[derive(Clone, Default)]
-pub(super) struct Registry(Arc<SharedRegistry>);
+pub struct Faults(Arc<Registry>);
 
 #[derive(Default)]
-struct SharedRegistry {
+struct Registry {
     changes: Changes,
-    /// Whether there is any: all that a request without faults looks at.
-    any: AtomicBool,
-    set: Mutex<Set>,
+    /// Whether any fault is set: all that a request without faults looks at.
+    has_any: AtomicBool,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Default)]
-struct Set {
-    entries: Vec<Entry>,
-    /// The number of the last one that was set.
-    last: u64,
+struct Entries {
+    list: Vec<Entry>,
+    last_id: u64,
     /// The hits of faults that were removed, by name.
     removed_hits: BTreeMap<String, u64>,
 }
 
 struct Entry {
-    id: u64,
-    fault: Arc<Fault>,
+    set: Arc<SetFault>,
     random: Random,
-    counts: Arc<Counts>,
-    /// How often its turn came, be it that it lets the request pass.
-    turns: u64,
+    /// How often its turn came, also to let a request pass.
+    turns: usize,
 }
 
-/// What a fault has met so far.
-#[derive(Debug, Default)]
-pub(super) struct Counts {
+/// A fault that is set, and what it has met so far.
+#[derive(Debug)]
+pub(super) struct SetFault {
+    pub(super) id: u64,
+    pub(super) fault: Fault,
     pub(super) seen: AtomicU64,
     pub(super) matched: AtomicU64,
     pub(super) hits: AtomicU64,
@@ -79,171 +100,165 @@ pub struct FaultStatus {
     pub hits: u64,
 }
 
-impl Registry {
-    pub(super) fn new(changes: Changes) -> Self {
-        Self(Arc::new(SharedRegistry { changes, ..SharedRegistry::default() }))
+impl Faults {
+    /// Returns no faults; listeners to the changes hear of those that are set and removed.
+    pub(crate) fn new(changes: Changes) -> Self {
+        Self(Arc::new(Registry { changes, ..Registry::default() }))
     }
 
-    pub(super) fn add(&self, fault: Fault) -> (u64, Arc<Fault>, Arc<Counts>) {
-        let (fault, counts) = (Arc::new(fault), Arc::new(Counts::default()));
-        let mut set = self.lock();
-        set.last += 1;
-        let id = set.last;
-        set.entries.push(Entry {
-            id,
-            random: Random::new(fault.seed),
-            fault: Arc::clone(&fault),
-            counts: Arc::clone(&counts),
-            turns: 0,
-        });
-        self.0.any.store(true, Ordering::Relaxed);
-        self.0.changes.mark_boundary();
-        self.0.changes.tell(What::Faults);
-        (id, fault, counts)
+    pub(super) fn add(&self, fault: Fault) -> Arc<SetFault> {
+        let mut entries = self.lock();
+        entries.last_id += 1;
+        let random = Random::new(fault.seed);
+        let [seen, matched, hits] = [const { AtomicU64::new(0) }; 3];
+        let set = Arc::new(SetFault { id: entries.last_id, fault, seen, matched, hits });
+        entries.list.push(Entry { set: Arc::clone(&set), random, turns: 0 });
+        self.note_change(&entries);
+        set
     }
 
-    /// Removes faults, and returns how many.
-    pub(super) fn remove(&self, is_meant: impl Fn(u64) -> bool) -> usize {
-        let mut set = self.lock();
-        let before = set.entries.len();
-        let (removed, kept): (Vec<_>, Vec<_>) =
-            mem::take(&mut set.entries).into_iter().partition(|entry| is_meant(entry.id));
-        set.entries = kept;
-        for Entry { fault, counts, .. } in removed {
-            *set.removed_hits.entry(fault.name()).or_default() +=
-                counts.hits.load(Ordering::Relaxed);
-        }
-        self.0.any.store(!set.entries.is_empty(), Ordering::Relaxed);
-        self.0.changes.mark_boundary();
-        self.0.changes.tell(What::Faults);
-        before - set.entries.len()
-    }
-
-    pub(super) fn list(&self) -> Vec<FaultStatus> {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let status = |Entry { id, fault, counts, .. }: &Entry| FaultStatus {
-            id: *id,
-            fault: Fault::clone(fault),
-            seen: read(&counts.seen),
-            matched: read(&counts.matched),
-            hits: read(&counts.hits),
+    /// Returns the faults that are set, in that order, and what each has done so far.
+    #[must_use]
+    pub fn list(&self) -> Vec<FaultStatus> {
+        let status = |Entry { set, .. }: &Entry| FaultStatus {
+            id: set.id,
+            fault: set.fault.clone(),
+            seen: set.seen.load(Ordering::Relaxed),
+            matched: set.matched.load(Ordering::Relaxed),
+            hits: set.hits.load(Ordering::Relaxed),
         };
-        self.lock().entries.iter().map(status).collect()
+        self.lock().list.iter().map(status).collect()
     }
 
-    /// Returns how many requests were hit since the start, by the name of the fault.
-    pub(super) fn total_hits(&self) -> BTreeMap<String, u64> {
-        let set = self.lock();
-        let mut total = set.removed_hits.clone();
-        for Entry { fault, counts, .. } in &set.entries {
-            *total.entry(fault.name()).or_default() += counts.hits.load(Ordering::Relaxed);
+    /// Returns how many requests were hit since the server started, by the name of the fault.
+    pub(crate) fn total_hits(&self) -> BTreeMap<String, u64> {
+        let entries = self.lock();
+        let mut total = entries.removed_hits.clone();
+        for Entry { set, .. } in &entries.list {
+            *total.entry(set.fault.name()).or_default() += set.hits.load(Ordering::Relaxed);
         }
         total
     }
 
-    /// Whether no fault is set at all.
-    pub(super) fn is_empty(&self) -> bool {
-        !self.0.any.load(Ordering::Relaxed)
+    /// Removes a fault; returns whether it was set.
+    #[expect(clippy::must_use_candidate, reason = "whoever set it knows that it is there")]
+    pub fn remove(&self, id: u64) -> bool {
+        self.remove_all(|set| set.id == id) > 0
     }
 
-    /// Chooses the faults that hit a request, which counts as one for all of them.
-    pub(super) fn choose(&self, request: RequestView<'_>) -> Option<ActiveFaults> {
-        let mut chosen =
-            ActiveFaults { processed: true, delay: Duration::ZERO, faults: Vec::new() };
-        for entry in &mut self.lock().entries {
-            entry.choose(request, &mut chosen);
+    /// Removes all faults.
+    pub fn clear(&self) {
+        self.remove_all(|_| true);
+    }
+
+    fn remove_all(&self, is_meant: impl Fn(&SetFault) -> bool) -> usize {
+        let mut entries = self.lock();
+        let (removed, kept): (Vec<_>, Vec<_>) =
+            mem::take(&mut entries.list).into_iter().partition(|entry| is_meant(&entry.set));
+        entries.list = kept;
+        for Entry { set, .. } in &removed {
+            let hits = set.hits.load(Ordering::Relaxed);
+            *entries.removed_hits.entry(set.fault.name()).or_default() += hits;
         }
-        Some(chosen).filter(|chosen| !chosen.faults.is_empty())
+        self.note_change(&entries);
+        removed.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Set> {
-        // What is there after a panic is whole: every change is a single push, count or removal.
-        self.0.set.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Chooses the faults that hit a request; it is looked at only if any fault is set.
+    pub(crate) fn choose<'a>(
+        &self,
+        request: impl FnOnce() -> RequestView<'a>,
+    ) -> Option<ActiveFaults> {
+        if !self.0.has_any.load(Ordering::Relaxed) {
+            return None;
+        }
+        let request = request();
+        let mut entries = self.lock();
+        let chosen = entries.list.iter_mut().filter_map(|entry| entry.choose(request));
+        Some(ActiveFaults(chosen.collect())).filter(|chosen| !chosen.0.is_empty())
+    }
+
+    fn note_change(&self, entries: &Entries) {
+        self.0.has_any.store(!entries.list.is_empty(), Ordering::Relaxed);
+        self.0.changes.mark_boundary();
+        self.0.changes.tell(What::Faults);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        // The entries are whole after a panic: every change is a single push, count or removal.
+        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry {
-    fn choose(&mut self, request: RequestView<'_>, chosen: &mut ActiveFaults) {
-        self.counts.seen.fetch_add(1, Ordering::Relaxed);
-        if !self.fault.matcher.matches(request) {
-            return;
-        }
-        let number = self.counts.matched.fetch_add(1, Ordering::Relaxed) + 1;
-        if !self.fault.when.hits(number, &mut self.random) {
-            return;
-        }
-        self.turns += 1;
-        let Some(effect) = self.fault.effect(self.turns) else {
-            return;
-        };
-        let delay = effect.draw_delay(&mut self.random);
-        chosen.processed &= self.fault.is_processed(effect);
-        chosen.delay = chosen.delay.saturating_add(delay.unwrap_or_default());
-        chosen.faults.push(Active {
-            fault: Arc::clone(&self.fault),
-            effect: effect.clone(),
-            counts: Arc::clone(&self.counts),
-            is_delayed: delay.is_some(),
-            has_hit: false,
-        });
-    }
-}
-
-impl fmt::Debug for Registry {
+impl fmt::Debug for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.list()).finish()
     }
 }
 
-/// The faults that hit one request.
-#[derive(Debug)]
-pub(crate) struct ActiveFaults {
-    processed: bool,
-    delay: Duration,
-    faults: Vec<Active>,
+impl Entry {
+    /// Counts a request, and returns what hits it.
+    fn choose(&mut self, request: RequestView<'_>) -> Option<ActiveFault> {
+        let Self { set, random, turns } = self;
+        set.seen.fetch_add(1, Ordering::Relaxed);
+        if !set.fault.matches(request) {
+            return None;
+        }
+        let number = set.matched.fetch_add(1, Ordering::Relaxed) + 1;
+        if !set.fault.when.hits(number, random) {
+            return None;
+        }
+        *turns += 1;
+        let effect = set.fault.effect(*turns)?.clone();
+        let delay = effect.draw_delay(random);
+        Some(ActiveFault { set: Arc::clone(set), effect, delay, has_hit: false })
+    }
 }
 
+/// The faults that hit one request.
 #[derive(Debug)]
-struct Active {
-    fault: Arc<Fault>,
+pub(crate) struct ActiveFaults(Vec<ActiveFault>);
+
+#[derive(Debug)]
+struct ActiveFault {
+    set: Arc<SetFault>,
     effect: Effect,
-    counts: Arc<Counts>,
-    is_delayed: bool,
+    delay: Option<Duration>,
     has_hit: bool,
 }
 
-impl Active {
+impl ActiveFault {
     /// Counts a hit, once, and returns the name of the fault.
     fn hit(&mut self) -> Option<String> {
-        if std::mem::replace(&mut self.has_hit, true) {
+        if mem::replace(&mut self.has_hit, true) {
             return None;
         }
-        self.counts.hits.fetch_add(1, Ordering::Relaxed);
-        Some(self.fault.name())
+        self.set.hits.fetch_add(1, Ordering::Relaxed);
+        Some(self.set.fault.name())
     }
 }
 
 impl ActiveFaults {
     /// Whether they keep the request from the service.
     pub(crate) fn skips_service(&self) -> bool {
-        !self.processed
+        self.0.iter().any(|active| !active.set.fault.is_processed(&active.effect))
     }
 
     /// The response to a request that is kept from the service.
     pub(crate) fn unavailable() -> Response<Bytes> {
-        let mut response = Response::new(Bytes::new());
-        let plan = SocketPlan::default();
-        let mut target =
-            FaultTarget { response: &mut response, is_head: false, now: Duration::ZERO, plan };
-        StatusEffect::new(FinalStatus(StatusCode::SERVICE_UNAVAILABLE)).apply(&mut target);
-        response
+        StatusEffect::new(503, true).to_response()
     }
 
     /// Returns how much later the response is to be sent, and the names of the faults that delay it:
     /// they have hit as soon as the delay begins, since not every client waits for its end.
     pub(crate) fn delay(&mut self) -> (Duration, Vec<String>) {
-        let delayed = self.faults.iter_mut().filter(|active| active.is_delayed);
-        (self.delay, delayed.filter_map(Active::hit).collect())
+        let delayed = self.0.iter_mut().filter(|active| active.delay.is_some());
+        let (mut delay, mut names) = (Duration::ZERO, Vec::new());
+        for active in delayed {
+            delay = delay.saturating_add(active.delay.unwrap_or_default());
+            names.extend(active.hit());
+        }
+        (delay, names)
     }
 
     /// Changes the response, counts the hits, and returns the names of the faults that hit now. What
@@ -257,16 +272,15 @@ impl ActiveFaults {
         let mut target = FaultTarget { response, is_head, now, plan: SocketPlan::default() };
         let mut names = Vec::new();
         // A status replaces the whole response, so it comes before what changes a part.
-        let (first, then): (Vec<_>, Vec<_>) =
-            self.faults.iter_mut().partition(|active| active.effect.has_status());
-        for active in first.into_iter().chain(then) {
+        self.0.sort_by_key(|active| !active.effect.has_status());
+        for active in &mut self.0 {
             if active.effect.apply(&mut target) {
                 names.extend(active.hit());
             }
         }
-        if target.plan != SocketPlan::default() {
-            let plan = target.plan;
-            target.response.extensions_mut().insert(plan);
+        let plan = target.plan;
+        if plan != SocketPlan::default() {
+            response.extensions_mut().insert(plan);
         }
         names
     }

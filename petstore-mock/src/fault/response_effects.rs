@@ -4,17 +4,13 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
+    HeaderName, HeaderValue, Response, StatusCode,
     header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER},
 };
-use httpdate::HttpDate;
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
-};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{socket_effects::SocketPlan, trigger::FieldValue};
+use super::socket_effects::{At, How, SocketPlan};
 use crate::clock::END;
 
 /// What the specification promises on every response: limit, remaining and reset.
@@ -31,12 +27,12 @@ const GARBAGE: [HeaderValue; 3] = [
     HeaderValue::from_static("tomorrow"),
 ];
 
-/// A response that faults change before it is sent. The methods return false where there was nothing to
-/// change, so that nothing happened.
+/// A response that faults change before it is sent. The methods return false if there was nothing to
+/// change.
 #[derive(Debug)]
 pub(super) struct FaultTarget<'r> {
     pub(super) response: &'r mut Response<Bytes>,
-    /// Whether only the head is sent (it answers HEAD), so that there is no body to change.
+    /// Whether it answers HEAD, so that there is no body to change.
     pub(super) is_head: bool,
     /// The mock's time, since the Unix epoch.
     pub(super) now: Duration,
@@ -45,45 +41,34 @@ pub(super) struct FaultTarget<'r> {
 }
 
 impl FaultTarget<'_> {
-    fn headers(&mut self) -> &mut HeaderMap {
-        self.response.headers_mut()
-    }
-
-    /// Returns how many bytes of body are sent.
-    pub(super) fn body_length(&self) -> u64 {
-        u64::try_from(self.response.body().len()).unwrap_or(u64::MAX)
-    }
-
     /// Sets a header, or removes it.
     pub(super) fn set_header(&mut self, name: HeaderName, value: Option<HeaderValue>) -> bool {
+        let headers = self.response.headers_mut();
         match value {
             Some(value) => {
-                self.headers().insert(name, value);
+                headers.insert(name, value);
                 true
             }
-            None => self.headers().remove(name).is_some(),
+            None => headers.remove(name).is_some(),
         }
-    }
-
-    pub(super) fn add_header(&mut self, name: HeaderName, value: HeaderValue) -> bool {
-        self.headers().append(name, value);
-        true
-    }
-
-    pub(super) fn content_type(&mut self, value: Option<&FieldValue>) -> bool {
-        self.set_header(CONTENT_TYPE, value.map(|value| value.0.clone()))
     }
 
     /// Replaces the body, if one is sent; its length is written anew with the response.
     pub(super) fn set_body(&mut self, body: impl Into<Bytes>) -> bool {
         if !self.is_head {
-            self.headers().remove(CONTENT_LENGTH);
+            self.response.headers_mut().remove(CONTENT_LENGTH);
             *self.response.body_mut() = body.into();
         }
         !self.is_head
     }
 
-    /// Cuts off the last byte, the bracket that closes everything: no parser takes the rest for whole.
+    /// Ends the response in its body, unless that is no longer than this.
+    pub(super) fn end_body(&mut self, after_bytes: u64, how: How) -> bool {
+        let length = self.response.body().len() as u64;
+        after_bytes < length && self.plan.end(At::Body(after_bytes), how)
+    }
+
+    /// Cuts off the last byte, the bracket that closes everything: the rest is invalid JSON.
     pub(super) fn malform_json(&mut self) -> bool {
         let Some(length) = self.response.body().len().checked_sub(1) else { return false };
         let body = self.response.body().slice(..length);
@@ -98,26 +83,25 @@ impl FaultTarget<'_> {
         } else {
             self.now.saturating_add(offset)
         };
-        let date = http_date(at);
-        date.is_some_and(|date| self.set_header(DATE, Some(date)) && seconds != 0)
+        self.set_header(DATE, http_date(at, imf_fixdate)) && seconds != 0
     }
 
-    /// Gives every pet of the body this status. The `status` of an error is another thing.
+    /// Gives every pet of the body this status. The `status` of an error is another field.
     pub(super) fn set_pet_status(&mut self, status: &str) -> bool {
-        let mut json = match serde_json::from_slice(self.response.body()) {
-            Ok(json) if self.response.status().is_success() => json,
+        let mut pets = match serde_json::from_slice(self.response.body()) {
+            Ok(pets) if self.response.status().is_success() => pets,
             _ => return false,
         };
-        let pets = match &mut json {
-            Value::Array(pets) => pets.as_mut_slice(),
+        let all = match &mut pets {
+            Value::Array(all) => all.as_mut_slice(),
             one => std::slice::from_mut(one),
         };
         let mut changed = false;
-        for pet in pets.iter_mut().filter_map(Value::as_object_mut) {
+        for pet in all.iter_mut().filter_map(Value::as_object_mut) {
             pet.insert("status".to_owned(), Value::from(status));
             changed = true;
         }
-        changed && self.set_body(json.to_string())
+        changed && self.set_body(pets.to_string())
     }
 }
 
@@ -195,33 +179,31 @@ impl RetryAfter {
         let now = target.now;
         let at = |seconds: &u64| now.saturating_add(Duration::from_secs(*seconds));
         let value = match self {
-            Self::Missing => return target.set_header(RETRY_AFTER, None),
+            Self::Missing => None,
             Self::Seconds(seconds) => Some(HeaderValue::from(*seconds)),
-            Self::HttpDate(seconds) => http_date(at(seconds)),
-            Self::Rfc850(seconds) => old_date(at(seconds), rfc_850),
-            Self::Asctime(seconds) => old_date(at(seconds), asctime),
+            Self::HttpDate(seconds) => http_date(at(seconds), imf_fixdate),
+            Self::Rfc850(seconds) => http_date(at(seconds), rfc_850),
+            Self::Asctime(seconds) => http_date(at(seconds), asctime),
             Self::Epoch(seconds) => Some(HeaderValue::from(at(seconds).as_secs())),
             Self::Text(text) => {
                 let fit = |byte: u8| if byte < b' ' || byte == 0x7f { b'?' } else { byte };
                 HeaderValue::from_bytes(&text.bytes().map(fit).collect::<Vec<u8>>()).ok()
             }
         };
-        value.is_some_and(|value| target.set_header(RETRY_AFTER, Some(value)))
+        target.set_header(RETRY_AFTER, value)
     }
 }
 
-/// Writes a time since the Unix epoch; none beyond the year 9999, which HTTP can't name.
-fn http_date(at: Duration) -> Option<HeaderValue> {
-    let text = HttpDate::from(UNIX_EPOCH.checked_add(at.min(END))?).to_string();
-    HeaderValue::try_from(text).ok()
-}
-
-/// Writes a time in one of the old forms, from weekday, day, month, year and time of the new one.
-fn old_date(at: Duration, form: fn([&str; 5]) -> String) -> Option<HeaderValue> {
+/// Writes a time since the Unix epoch, up to the year 9999, from weekday, day, month, year and time of day.
+fn http_date(at: Duration, form: fn([&str; 5]) -> String) -> Option<HeaderValue> {
     let date = httpdate::fmt_http_date(UNIX_EPOCH.checked_add(at.min(END))?);
     // "Thu, 01 Jan 2026 00:00:40 GMT": the form is fixed, column by column.
     let parts = [0..3, 5..7, 8..11, 12..16, 17..25].map(|at| date.get(at).unwrap_or_default());
     HeaderValue::try_from(form(parts)).ok()
+}
+
+fn imf_fixdate([weekday, day, month, year, time]: [&str; 5]) -> String {
+    format!("{weekday}, {day} {month} {year} {time} GMT")
 }
 
 fn rfc_850([weekday, day, month, year, time]: [&str; 5]) -> String {
@@ -243,107 +225,84 @@ fn asctime([weekday, day, month, year, time]: [&str; 5]) -> String {
 
 /// A status in the place of the whole response, of which only the common headers stay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
+#[serde(try_from = "StatusForm")]
 pub(super) struct StatusEffect {
-    pub(super) status: FinalStatus,
+    /// From 200 to 599: a status that can end an exchange.
+    status: u16,
     /// The `code` of the Error shape; from the status unless set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
     /// Whether there is a body in the Error shape.
-    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
-    pub(super) body: bool,
+    #[serde(skip_serializing_if = "Clone::clone")]
+    body: bool,
 }
 
-/// A status that can end an exchange: from 200 to 599.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u16", into = "u16")]
-pub(super) struct FinalStatus(pub(super) StatusCode);
+/// The forms in which a status is read from JSON.
+#[derive(Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+#[serde(expecting = "expected a status such as 503, or \
+                     {\"status\": 503, \"code\": \"busy\", \"body\": false}")]
+enum StatusForm {
+    Number(u64),
+    Object { status: u64, code: Option<String>, body: Option<bool> },
+}
 
-impl TryFrom<u16> for FinalStatus {
+impl TryFrom<StatusForm> for StatusEffect {
     type Error = &'static str;
 
-    fn try_from(status: u16) -> Result<Self, Self::Error> {
-        let code = StatusCode::from_u16(status).ok().filter(|_| (200..600).contains(&status));
-        code.map(Self).ok_or("the status of a response is from 200 to 599")
-    }
-}
-
-impl From<FinalStatus> for u16 {
-    fn from(FinalStatus(status): FinalStatus) -> Self {
-        status.as_u16()
-    }
-}
-
-fn yes() -> bool {
-    true
-}
-
-impl Serialize for StatusEffect {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
-    }
-}
-
-/// Takes a bare number too.
-impl<'de> Deserialize<'de> for StatusEffect {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StatusVisitor)
-    }
-}
-
-struct StatusVisitor;
-
-impl<'de> Visitor<'de> for StatusVisitor {
-    type Value = StatusEffect;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a status such as 503, or {\"status\": 503, \"body\": false}")
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<StatusEffect, E> {
-        let status = u16::try_from(number).unwrap_or(u16::MAX);
-        FinalStatus::try_from(status).map(StatusEffect::new).map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StatusEffect, A::Error> {
-        // The derived function: this name is found before that of the trait.
-        StatusEffect::deserialize(MapAccessDeserializer::new(map))
+    fn try_from(form: StatusForm) -> Result<Self, Self::Error> {
+        let (status, code, body) = match form {
+            StatusForm::Number(status) => (status, None, None),
+            StatusForm::Object { status, code, body } => (status, code, body),
+        };
+        let status = u16::try_from(status).ok().filter(|status| (200..600).contains(status));
+        let status = status.ok_or("the status of a response is from 200 to 599")?;
+        Ok(Self { status, code, body: body.unwrap_or(true) })
     }
 }
 
 impl StatusEffect {
-    pub(super) fn new(status: FinalStatus) -> Self {
-        Self { status, code: None, body: true }
+    /// Returns an answer with this status, and with a body in the Error shape if `body` is set.
+    ///
+    /// # Panics
+    ///
+    /// If the status can't end an exchange.
+    #[track_caller]
+    pub(super) fn new(status: u16, body: bool) -> Self {
+        assert!((200..600).contains(&status), "the status of a response is from 200 to 599");
+        Self { status, code: None, body }
     }
 
-    pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
-        let status = self.status.0;
-        let has_no_body =
+    pub(super) fn to_response(&self) -> Response<Bytes> {
+        let status = StatusCode::from_u16(self.status).unwrap_or_default();
+        let bodiless =
             [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED];
-        *target.response.status_mut() = status;
-        let mut old = std::mem::take(target.headers());
-        let [limit, remaining, reset] = RATE_HEADERS;
-        for name in [DATE, limit, remaining, reset] {
-            if let Some(value) = old.remove(&name) {
-                target.headers().insert(name, value);
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = status;
+        if self.body && !bodiless.contains(&status) {
+            let reason = status.canonical_reason().unwrap_or("injected fault");
+            let code = || reason.to_lowercase().replace([' ', '-'], "_");
+            let error = json!({
+                "code": self.code.clone().unwrap_or_else(code),
+                "message": "a fault that was set in this mock answers instead of the service",
+                "status": self.status,
+            });
+            *response.body_mut() = error.to_string().into();
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(CONTENT_TYPE, json);
+        }
+        response
+    }
+
+    /// Replaces a response, but for its date and its rate headers.
+    pub(super) fn replace(&self, old: &mut Response<Bytes>) {
+        let mut response = self.to_response();
+        for name in RATE_HEADERS.into_iter().chain([DATE]) {
+            if let Some(value) = old.headers_mut().remove(&name) {
+                response.headers_mut().insert(name, value);
             }
         }
-        if self.body && !has_no_body.contains(&status) {
-            target.set_header(CONTENT_TYPE, Some(HeaderValue::from_static("application/json")));
-            target.set_body(self.error_json());
-        } else {
-            target.set_body("");
-        }
-        true
-    }
-
-    fn error_json(&self) -> String {
-        let status = self.status.0;
-        let reason = status.canonical_reason().unwrap_or("injected fault");
-        let code = reason.to_lowercase().replace([' ', '-'], "_");
-        let code = self.code.as_ref().unwrap_or(&code);
-        let message = "a fault that was set in this mock answers instead of the service";
-        json!({ "code": code, "message": message, "status": status.as_u16() }).to_string()
+        *old = response;
     }
 }
 

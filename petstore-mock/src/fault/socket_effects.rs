@@ -1,10 +1,7 @@
 //! What faults do on the socket while a response is sent: the pace of its bytes, and where they end.
 //! The server carries it out.
 
-use std::{
-    num::{NonZeroU32, NonZeroU64},
-    time::Duration,
-};
+use std::{num::NonZeroU32, time::Duration};
 
 /// The socket's part of a response; nothing unusual unless set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -61,56 +58,47 @@ pub(crate) enum How {
     Stall(Option<Duration>),
 }
 
-/// How fast the bytes of a response go, its head included.
+/// How fast the bytes of a response are sent, its head included: a number of bytes in each period, in
+/// equal steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Pace {
-    /// The first bytes go at once, and as many again after each pause.
-    Trickle { bytes: NonZeroU32, every: Duration },
-    /// So many bytes a second, in small steps. No byte goes at once: the first step's worth is due after
-    /// the first step.
-    Bandwidth { bytes_per_second: NonZeroU32 },
+pub(crate) struct Pace {
+    bytes: NonZeroU32,
+    steps: u64,
+    step: Duration,
+    /// Whether the bytes of the first step are sent at its beginning, and not at its end.
+    begins_at_once: bool,
 }
-
-/// Small enough to look like a line, large enough to cost little.
-const STEP: Duration = Duration::from_millis(50);
-const STEPS_PER_SECOND: u64 = 20;
 
 impl Pace {
-    /// Returns how many bytes may have been sent this long after the first was due.
+    /// Sends the first bytes at once, and as many again after each pause.
+    pub(super) fn trickle(bytes: NonZeroU32, every: Duration) -> Self {
+        Self { bytes, steps: 1, step: every, begins_at_once: true }
+    }
+
+    /// Sends this many bytes a second. Steps of 50 ms are small enough to look steady, and large enough to
+    /// cost little.
+    pub(super) fn bandwidth(bytes: NonZeroU32) -> Self {
+        Self { bytes, steps: 20, step: Duration::from_millis(50), begins_at_once: false }
+    }
+
+    /// Returns how many bytes may have been sent this long after the beginning.
     pub(crate) fn allowed(&self, elapsed: Duration) -> u64 {
-        let passed = |step: Duration| {
-            let steps = elapsed.as_nanos().checked_div(step.as_nanos());
-            steps.map_or(u64::MAX, |steps| u64::try_from(steps).unwrap_or(u64::MAX))
-        };
-        match *self {
-            Self::Trickle { bytes, every } => {
-                passed(every).saturating_add(1).saturating_mul(bytes.get().into())
-            }
-            Self::Bandwidth { bytes_per_second } => {
-                passed(STEP).saturating_mul(bytes_per_second.get().into()) / STEPS_PER_SECOND
-            }
-        }
+        let steps = elapsed.as_nanos().checked_div(self.step.as_nanos());
+        let steps = u64::try_from(steps.unwrap_or(u128::MAX)).unwrap_or(u64::MAX);
+        let steps = steps.saturating_add(self.begins_at_once.into());
+        steps.saturating_mul(self.bytes.get().into()) / self.steps
     }
 
-    /// Returns how long after the first the byte is due that follows the first `sent`.
+    /// Returns how long after the beginning the byte is due that follows the first `sent`.
     pub(crate) fn due(&self, sent: u64) -> Duration {
-        match *self {
-            Self::Trickle { bytes, every } => times(every, sent / NonZeroU64::from(bytes)),
-            Self::Bandwidth { bytes_per_second } => {
-                // The first step after which one byte more is allowed.
-                let steps = sent.saturating_add(1).saturating_mul(STEPS_PER_SECOND);
-                times(STEP, steps.div_ceil(bytes_per_second.get().into()))
-            }
-        }
+        let bytes_and_steps = sent.saturating_add(1).saturating_mul(self.steps);
+        let steps = bytes_and_steps.div_ceil(self.bytes.get().into());
+        let steps = steps - u64::from(self.begins_at_once);
+        let nanoseconds = self.step.as_nanos().saturating_mul(steps.into());
+        let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
+        let rest = u32::try_from(nanoseconds % 1_000_000_000).unwrap_or(0);
+        Duration::new(seconds, rest)
     }
-}
-
-/// Multiplies a step of time, as far as a duration goes.
-fn times(step: Duration, count: u64) -> Duration {
-    let nanoseconds = step.as_nanos().saturating_mul(u128::from(count));
-    let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
-    let rest = u32::try_from(nanoseconds % 1_000_000_000).unwrap_or(0);
-    Duration::new(seconds, rest)
 }
 
 #[cfg(test)]
@@ -118,7 +106,7 @@ mod tests {
     use super::*;
 
     fn pace(rate: u32) -> Pace {
-        Pace::Bandwidth { bytes_per_second: NonZeroU32::new(rate).unwrap() }
+        Pace::bandwidth(NonZeroU32::new(rate).unwrap())
     }
 
     #[test]
@@ -138,7 +126,10 @@ mod tests {
             for sent in [0, 1, 7, 100] {
                 let due = pace(rate).due(sent);
                 assert!(pace(rate).allowed(due) > sent, "{rate} {sent}");
-                assert!(pace(rate).allowed(due.saturating_sub(STEP)) <= sent, "{rate} {sent}");
+                assert!(
+                    pace(rate).allowed(due.saturating_sub(pace(rate).step)) <= sent,
+                    "{rate} {sent}"
+                );
             }
         }
         assert!(pace(1).due(u64::MAX) > Duration::from_secs(86_400));
@@ -147,7 +138,7 @@ mod tests {
     #[test]
     fn each_pause_lets_as_many_bytes_go_as_the_first_moment() {
         let every = Duration::from_secs(2);
-        let pace = Pace::Trickle { bytes: NonZeroU32::new(10).unwrap(), every };
+        let pace = Pace::trickle(NonZeroU32::new(10).unwrap(), every);
         let allowed = [0, 1_999, 2_000, 4_000].map(|ms| pace.allowed(Duration::from_millis(ms)));
         assert_eq!(allowed, [10, 10, 20, 30]);
         let due = [0, 9, 10, 19, 20].map(|sent| pace.due(sent).as_secs());
@@ -156,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_longest_pause_and_none_at_all_do_no_harm() {
-        let pace = |every| Pace::Trickle { bytes: NonZeroU32::MIN, every };
+        let pace = |every| Pace::trickle(NonZeroU32::MIN, every);
         assert_eq!(pace(Duration::MAX).due(u64::MAX).as_secs(), u64::MAX);
         assert_eq!(pace(Duration::ZERO).allowed(Duration::ZERO), u64::MAX);
     }

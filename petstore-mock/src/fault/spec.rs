@@ -1,13 +1,13 @@
-//! A fault as it is set: its name, the requests it is meant for, and what it does to them. JSON says
-//! the same as the typed builder.
+//! A fault as it is set: the requests it is meant for, and what it does to them. JSON and the typed
+//! builder make the same.
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use super::{
     effect::Effect,
-    trigger::{MatchedHeader, MatchedKey, Matcher, When},
+    trigger::{MatchedHeader, MatchedKey, RequestView, When},
 };
 use crate::operation::Operation;
 
@@ -37,124 +37,99 @@ use crate::operation::Operation;
 /// ```
 ///
 /// `when` is `"always"`, `{"first": 3}`, `{"nth": 3}`, `{"after": 3}` or `{"chance": 0.1}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Text", into = "Text")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fault {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
-    pub(super) matcher: Matcher,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) operation: Option<Operation>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<MatchedKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) header: Option<MatchedHeader>,
+    #[serde(default)]
     pub(super) when: When,
+    #[serde(default)]
     pub(super) seed: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) processed: Option<bool>,
-    pub(super) action: Action,
+    /// What it does at each hit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) effect: Option<Effect>,
+    /// In the place of `effect`: the next of these at each hit, and nothing once they are used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sequence: Option<Vec<Effect>>,
 }
 
-/// What it does at each hit.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Action {
-    Same(Effect),
-    /// The next of these each time, and nothing once they are used up.
-    Sequence(Vec<Effect>),
+impl<'de> Deserialize<'de> for Fault {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // The derived function: this name is found before that of the trait.
+        let fault = Self::deserialize(from)?;
+        match (&fault.effect, &fault.sequence) {
+            (None, None) => {
+                Err(D::Error::custom("a fault has an `effect`, or a `sequence` of effects"))
+            }
+            (Some(_), Some(_)) => {
+                Err(D::Error::custom("a fault has an `effect` or a `sequence`, not both"))
+            }
+            _ => Ok(fault),
+        }
+    }
+}
+
+impl Serialize for Fault {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, to)
+    }
 }
 
 impl Fault {
     /// Returns its name: the one it was given, or that of its effect.
     #[must_use]
     pub fn name(&self) -> String {
-        self.name.clone().unwrap_or_else(|| match &self.action {
-            Action::Same(effect) => effect.to_string(),
-            Action::Sequence(_) => "sequence".to_owned(),
-        })
+        match (&self.name, &self.effect) {
+            (Some(name), _) => name.clone(),
+            (None, Some(effect)) => effect.to_string(),
+            (None, None) => "sequence".to_owned(),
+        }
+    }
+
+    /// Whether it is meant for a request.
+    pub(super) fn matches(&self, request: RequestView<'_>) -> bool {
+        self.operation.is_none_or(|operation| request.operation == Some(operation))
+            && self.key.as_ref().is_none_or(|key| request.key == Some(&key.0))
+            && self.header.as_ref().is_none_or(|header| header.is_in(request.headers))
     }
 
     /// Returns the effect of its hit with this number, counted from 1; nothing if it lets the
     /// request pass.
-    pub(super) fn effect(&self, hit: u64) -> Option<&Effect> {
-        let effect = match &self.action {
-            Action::Same(effect) => Some(effect),
-            Action::Sequence(effects) => {
-                usize::try_from(hit).ok().and_then(|hit| effects.get(hit.checked_sub(1)?))
-            }
+    pub(super) fn effect(&self, hit: usize) -> Option<&Effect> {
+        let effect = match &self.sequence {
+            Some(effects) => effects.get(hit.checked_sub(1)?),
+            None => self.effect.as_ref(),
         };
         effect.filter(|effect| !effect.is_pass())
     }
 
-    /// Whether a request that has this effect is carried out all the same: it is unless set, but for
-    /// effects that answer a status of their own.
+    /// Whether a request that has this effect is carried out all the same. Unless set it is, but for
+    /// effects that answer a status.
     pub(super) fn is_processed(&self, effect: &Effect) -> bool {
         self.processed.unwrap_or_else(|| !effect.has_status())
     }
 }
 
 impl fmt::Display for Fault {
-    /// Writes the name and the requests it is meant for.
+    /// Writes the name and the operation it is meant for.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name())?;
-        if let Some(operation) = self.matcher.operation {
-            write!(f, " on {operation}")?;
-        }
-        Ok(())
-    }
-}
-
-/// The fields of the JSON.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Text {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    operation: Option<Operation>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    key: Option<MatchedKey>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    header: Option<MatchedHeader>,
-    #[serde(default)]
-    when: When,
-    #[serde(default)]
-    seed: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    processed: Option<bool>,
-    // `null` is no effect, and so a mistake.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    effect: Option<Effect>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    sequence: Option<Vec<Effect>>,
-}
-
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(from).map(Some)
-}
-
-impl TryFrom<Text> for Fault {
-    type Error = &'static str;
-
-    fn try_from(text: Text) -> Result<Self, Self::Error> {
-        let action = match (text.effect, text.sequence) {
-            (Some(effect), None) => Action::Same(effect),
-            (None, Some(effects)) => Action::Sequence(effects),
-            (Some(_), Some(_)) => return Err("a fault has an `effect` or a `sequence`, not both"),
-            (None, None) => return Err("a fault has an `effect`, or a `sequence` of effects"),
-        };
-        let matcher = Matcher { operation: text.operation, key: text.key, header: text.header };
-        let Text { name, when, seed, processed, .. } = text;
-        Ok(Self { name, matcher, when, seed, processed, action })
-    }
-}
-
-impl From<Fault> for Text {
-    fn from(fault: Fault) -> Self {
-        let Fault { name, matcher, when, seed, processed, action } = fault;
-        let Matcher { operation, key, header } = matcher;
-        let (effect, sequence) = match action {
-            Action::Same(effect) => (Some(effect), None),
-            Action::Sequence(effects) => (None, Some(effects)),
-        };
-        Self { name, operation, key, header, when, seed, processed, effect, sequence }
+        self.operation.map_or(Ok(()), |operation| write!(f, " on {operation}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use http::{HeaderMap, HeaderValue};
     use serde_json::{Value, from_str, from_value, json, to_value};
 
     use super::*;
@@ -220,10 +195,16 @@ mod tests {
             (r#"{"effect": {"status": {"status": 99}}}"#, "from 200 to 599"),
             (r#"{"effect": {"status": 600}}"#, "from 200 to 599"),
             (r#"{"effect": {"status": "busy"}}"#, "expected a status such as 503"),
-            (r#"{"effect": {"status": {"status": 503, "text": ""}}}"#, "unknown field `text`"),
+            (
+                r#"{"effect": {"status": {"status": 503, "text": ""}}}"#,
+                "\"code\": \"busy\", \"body\"",
+            ),
             (r#"{"effect": {"delay": {"seconds": -1}}}"#, "a number of seconds from 0 to"),
             (r#"{"effect": {"trickle": {"bytes": 0, "everySeconds": 1}}}"#, "nonzero u32"),
-            (r#"{"effect": {"removeHeader": {"name": "a b"}}}"#, "not a valid header name"),
+            (
+                r#"{"effect": {"removeHeader": {"name": "a b"}}}"#,
+                "`a b` is not a valid header name",
+            ),
             (r#"{"effect": {"setHeader": {"name": "a", "value": "\n"}}}"#, "control characters"),
             (r#"{"operation": "listpets", "effect": {"hang": {}}}"#, "unknown variant `listpets`"),
             (r#"{"when": {"every": 2}, "effect": {"hang": {}}}"#, "unknown variant `every`"),
@@ -260,5 +241,34 @@ mod tests {
         assert!(!fault.is_processed(&Effect::all([Effect::hang(), Effect::status(503)])));
         let told = Fault { processed: Some(false), ..fault };
         assert!(!told.is_processed(&Effect::reset()));
+    }
+
+    #[test]
+    fn every_condition_must_hold() {
+        let mut headers = HeaderMap::new();
+        headers.append("x-mock-fault", HeaderValue::from_static("other"));
+        headers.append("x-mock-fault", HeaderValue::from_static("reset"));
+        let list = Some(Operation::ListPets);
+        let request = RequestView { operation: list, key: Some("k"), headers: &headers };
+        let strange = RequestView { operation: None, key: None, headers: &HeaderMap::new() };
+        for (conditions, fits, fits_any) in [
+            (json!({}), true, true),
+            (
+                json!({"operation": "listPets", "key": "k", "header": {"name": "x-mock-fault"}}),
+                true,
+                false,
+            ),
+            (json!({"header": {"name": "x-mock-fault", "value": "reset"}}), true, false),
+            (json!({"header": {"name": "x-mock-fault", "value": "res"}}), false, false),
+            (json!({"operation": "getPet"}), false, false),
+            (json!({"key": "K"}), false, false),
+            (json!({"operation": "listPets"}), true, false),
+        ] {
+            let mut fault = conditions.clone();
+            fault["effect"] = json!({"hang": {}});
+            let fault: Fault = from_value(fault).unwrap();
+            assert_eq!(fault.matches(request), fits, "{conditions}");
+            assert_eq!(fault.matches(strange), fits_any, "{conditions}");
+        }
     }
 }

@@ -1,12 +1,14 @@
-//! The journal: what was asked of the server lately and what it answered, in bounded memory. What may
-//! be shown of it is left to `exchange`, what it says about the client to `report`.
+//! The journal: the last requests and their answers, in bounded memory, each of which is passed to the
+//! report.
 
 mod recording;
 mod ring;
 mod tee;
 
+pub(crate) use crate::exchange::{Arrival, Caller};
+
 pub(crate) use self::{
-    recording::{AddedPet, Arrival, Caller, Recording},
+    recording::{AddedPet, Recording},
     ring::{DEFAULT, Journal},
     tee::Observed,
 };

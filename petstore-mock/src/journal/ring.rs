@@ -1,5 +1,4 @@
-//! The last exchanges, in a ring that is bounded in number and in bytes, and how others hear of new
-//! ones. What is recorded of an exchange, and when, is left to `recording`.
+//! The last exchanges, in a ring that is bounded in number and in bytes. Listeners are woken by new ones.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -15,26 +14,26 @@ use tokio::sync::watch;
 use crate::{
     changes::Changes,
     clock::Clock,
+    clock::real_time,
     exchange::{Admission, Exchange, InFlight, KeyLabel, Masker, Moment, Record},
     operation::Operation,
     pattern::Pattern,
-    real_time,
-    report::{Audit, ObservedExchange, Report, Sender, Severities},
+    report::{Audit, JudgedRequest, Report, Severities},
 };
 
-/// How many exchanges are kept unless set.
+/// How many exchanges are kept by default.
 pub(crate) const DEFAULT: usize = 1_000;
 
 /// How much memory they may take together: 4 MiB.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// How many exchanges there were of each operation and status.
 pub(crate) type Tally = BTreeMap<(Option<Operation>, Option<u16>), u64>;
 
-/// What was asked and answered lately.
+/// The last exchanges.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    most: usize,
+    capacity: usize,
     requests: AtomicU64,
     /// Counts arrivals and ends.
     order: AtomicU64,
@@ -54,15 +53,20 @@ struct Ring {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     kept: u64,
-    /// The highest number of those that were forgotten for want of room.
-    forgotten: u64,
+    /// The highest number of the exchanges that were dropped for lack of room.
+    dropped: u64,
 }
 
 impl Journal {
-    /// Returns a journal of the last `most` exchanges; 0 keeps none.
-    pub(crate) fn new(most: usize, severities: Severities, clock: Clock, changes: Changes) -> Self {
+    /// Returns a journal of the last `capacity` exchanges; 0 keeps none.
+    pub(crate) fn new(
+        capacity: usize,
+        severities: Severities,
+        clock: Clock,
+        changes: Changes,
+    ) -> Self {
         Self {
-            most,
+            capacity,
             requests: AtomicU64::new(0),
             order: AtomicU64::new(0),
             ring: Mutex::default(),
@@ -75,8 +79,8 @@ impl Journal {
         }
     }
 
-    /// Makes a key known, so that its requests are found; if it is a secret it is never shown,
-    /// wherever a client sends it.
+    /// Registers a key, so that its requests are found; if it is a secret it is never shown, wherever a
+    /// client sends it.
     pub(crate) fn know(&self, key: &str, label: &Arc<KeyLabel>, is_public: bool) {
         lock(&self.keys).add(key, Arc::clone(label), is_public);
     }
@@ -91,60 +95,50 @@ impl Journal {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns the moment it is, where the mock's clock reads `at`.
+    /// Returns the current moment; the mock's clock reads `at`.
     pub(crate) fn moment(&self, at: Duration) -> Moment {
-        Moment { order: self.tick(), at, real: real_time::now() }
+        let order = self.order.fetch_add(1, Ordering::Relaxed);
+        Moment { order, at, real: real_time::now() }
     }
 
-    /// Returns a number that is higher than any before.
-    fn tick(&self) -> u64 {
-        self.order.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Takes in an exchange that has ended, and forgets the oldest ones where there is no room.
+    /// Records an exchange that has ended, and drops the oldest ones if there is no room.
     pub(super) fn keep(&self, record: Arc<Record>) {
         let weight = record.weight();
-        // Freed after the lock is released; mostly there is one.
-        let (mut forgotten, mut more) = (None, Vec::new());
+        // Freed after the lock is released.
+        let mut dropped = Vec::new();
         let kept = {
             let mut ring = lock(&self.ring);
-            *ring.tally.entry((record.operation, record.status)).or_default() += 1;
+            *ring.tally.entry((record.arrival.operation, record.status)).or_default() += 1;
             ring.kept += 1;
             ring.bytes += weight;
             ring.records.push_back(record);
-            while ring.records.len() > self.most || ring.bytes > MOST_BYTES {
+            while ring.records.len() > self.capacity || ring.bytes > MAX_BYTES {
                 let Some(oldest) = ring.records.pop_front() else { break };
                 ring.bytes -= oldest.weight();
-                ring.forgotten = ring.forgotten.max(oldest.number);
-                more.extend(forgotten.replace(oldest));
+                ring.dropped = ring.dropped.max(oldest.number);
+                dropped.push(oldest);
             }
             ring.kept
         };
         if self.kept.receiver_count() > 0 {
-            // Where two came at once, the higher count stands.
-            self.kept.send_if_modified(|told| kept > std::mem::replace(told, kept.max(*told)));
+            // If two came at once, the higher count stays.
+            self.kept.send_if_modified(|sent| kept > std::mem::replace(sent, kept.max(*sent)));
         }
     }
 
-    /// Records who sent a request that arrived; returns what else of that client is in flight.
-    pub(super) fn arrived(
-        &self,
-        sender: &Sender<'_>,
-        arrived: &Moment,
-        connection: (&Moment, u64),
-    ) -> InFlight {
-        lock(&self.audit).arrived(sender, arrived, connection)
+    /// Records the arrival of a request; returns its client, and how that sends.
+    pub(super) fn arrived(&self, record: &Record) -> InFlight {
+        lock(&self.audit).arrived(record)
     }
 
     /// Lets the rules judge an exchange, once its answer is taken or lost.
     pub(super) fn finished(&self, record: &Record) {
-        if record.admission == Admission::Rejected {
+        if record.arrival.admission == Admission::Rejected {
             return;
         }
         let ended = self.moment(self.clock.since_epoch());
-        let exchange = ObservedExchange::new(record, ended);
-        let boundary = self.changes.boundaries();
-        lock(&self.audit).ended(record.in_flight.client, &exchange, boundary);
+        let request = JudgedRequest::new(record, ended);
+        lock(&self.audit).ended(record, request, self.changes.boundaries());
     }
 
     /// Returns the compliance report.
@@ -158,14 +152,14 @@ impl Journal {
         lock(&self.audit).forget();
     }
 
-    /// Opens a scope, to which findings belong; returns its number.
-    pub(crate) fn open_scope(&self, name: &str) -> u64 {
+    /// Opens a scope, to which findings belong; it is closed by the text that is returned.
+    pub(crate) fn open_scope(&self, name: &str) -> Arc<str> {
         self.changes.mark_boundary();
         lock(&self.audit).open_scope(name)
     }
 
-    pub(crate) fn close_scope(&self, number: u64) {
-        lock(&self.audit).close_scope(number);
+    pub(crate) fn close_scope(&self, scope: &Arc<str>) {
+        lock(&self.audit).close_scope(scope);
         self.changes.mark_boundary();
     }
 
@@ -181,33 +175,29 @@ impl Journal {
         limit: usize,
         is_meant: impl Fn(&Record) -> bool,
     ) -> Vec<Exchange> {
-        let mut records = self.records();
-        {
-            let keys = lock(&self.keys);
-            records.retain(|record| is_meant(record) && pattern.matches(record, &keys));
-        }
-        records.sort_unstable_by_key(|record| record.number);
-        self.show(&records[records.len().saturating_sub(limit)..])
+        self.look(|records, keys, _| {
+            let is_found = |one: &&Arc<Record>| is_meant(one) && pattern.matches(one, keys);
+            let found: Vec<_> = records.iter().filter(is_found).collect();
+            let last = &found[found.len().saturating_sub(limit)..];
+            last.iter().map(|record| Exchange::new(record, keys)).collect()
+        })
     }
 
-    /// Looks at what is kept, in the order it ended; the last argument is the highest number among
-    /// the exchanges that the ring has forgotten.
+    /// Passes on the exchanges that are kept, by number; the last argument is the highest number among
+    /// those that were dropped.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Masker, u64) -> T) -> T {
-        let (records, forgotten) = {
+        let (mut records, dropped) = {
             let ring = lock(&self.ring);
-            (ring.records.iter().cloned().collect::<Vec<_>>(), ring.forgotten)
+            (ring.records.iter().cloned().collect::<Vec<_>>(), ring.dropped)
         };
-        look(&records, &lock(&self.keys), forgotten)
-    }
-
-    fn records(&self) -> Vec<Arc<Record>> {
-        lock(&self.ring).records.iter().cloned().collect()
+        records.sort_unstable_by_key(|record| record.number);
+        look(&records, &lock(&self.keys), dropped)
     }
 
     /// Returns the exchanges that were kept after the first `seen` ones, in the order they ended, and
     /// how many have been kept by now: what to ask with the next time.
     ///
-    /// Exchanges that the ring has forgotten meanwhile are missing.
+    /// Exchanges that were dropped meanwhile are missing.
     pub(crate) fn since(&self, seen: u64) -> (Vec<Exchange>, u64) {
         let (records, kept) = {
             let ring = lock(&self.ring);
@@ -215,20 +205,21 @@ impl Journal {
             let old = ring.records.len().saturating_sub(new);
             (ring.records.iter().skip(old).cloned().collect::<Vec<_>>(), ring.kept)
         };
-        (self.show(&records), kept)
+        let keys = lock(&self.keys);
+        (records.iter().map(|record| Exchange::new(record, &keys)).collect(), kept)
     }
 
-    /// Returns what changes whenever an exchange was kept.
+    /// Returns a receiver that changes whenever an exchange is kept.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.kept.subscribe()
     }
 
-    /// Returns how many exchanges there were since the start, whatever was forgotten since.
+    /// Returns how many exchanges there were since the start, dropped ones included.
     pub(crate) fn tally(&self) -> Tally {
         lock(&self.ring).tally.clone()
     }
 
-    /// Notes that the server stops: who watches is woken, and finds that it is closed.
+    /// Wakes the listeners, which find that the server stops.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         self.kept.send_modify(|_| {});
@@ -241,19 +232,14 @@ impl Journal {
     /// Forgets every exchange; numbers go on, and so does the report.
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
-        (ring.bytes, ring.forgotten) = (0, 0);
-        let forgotten = std::mem::take(&mut ring.records);
+        (ring.bytes, ring.dropped) = (0, 0);
+        let records = std::mem::take(&mut ring.records);
         drop(ring);
-        drop(forgotten);
-    }
-
-    fn show(&self, records: &[Arc<Record>]) -> Vec<Exchange> {
-        let keys = lock(&self.keys);
-        records.iter().map(|record| Exchange::new(record, &keys)).collect()
+        drop(records);
     }
 }
 
-/// What is behind these locks is whole after every step.
+/// The data behind these locks is whole after every step, so that a panic does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

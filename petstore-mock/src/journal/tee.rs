@@ -1,5 +1,5 @@
-//! Bodies that are looked at while they pass: the request's as it is read, the response's to know
-//! whether all of it was taken.
+//! Bodies that are observed while they pass: the request's to record it, the response's to record
+//! whether all of it was sent.
 
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -16,44 +16,44 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::Journal;
 use crate::{
+    clock::real_time,
     exchange::{Captured, Record},
-    real_time,
 };
 
-/// How much is read of a body that the service does not need.
+/// How many bytes are read of a body that the service does not need.
 const MAX_DISCARDED: u64 = 2 * 1024 * 1024;
 
 /// How long to wait for more of such a body, in real time.
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A request's body, of which the beginning is kept as it is read. Its clones read the same body.
-#[derive(Debug)]
-pub(super) struct Tee<B>(Arc<Mutex<Reading<B>>>);
+/// A request's body, whose beginning is kept as it is read. Its clones read the same body.
+#[derive(Clone, Debug)]
+pub(super) struct Tee(Arc<Mutex<Reading>>);
 
 #[derive(Debug)]
-struct Reading<B> {
-    body: B,
+struct Reading {
+    body: AxumBody,
     start: Vec<u8>,
     length: u64,
     hasher: DefaultHasher,
+    /// Whether it was read to its end.
     is_whole: bool,
     has_failed: bool,
 }
 
-impl<B> Tee<B> {
-    pub(super) fn new(body: B) -> Self {
-        let reading = Reading {
+impl Tee {
+    pub(super) fn new(body: AxumBody) -> Self {
+        Self(Arc::new(Mutex::new(Reading {
             body,
             start: Vec::new(),
             length: 0,
             hasher: DefaultHasher::new(),
             is_whole: false,
             has_failed: false,
-        };
-        Self(Arc::new(Mutex::new(reading)))
+        })))
     }
 
-    /// Takes out what was read.
+    /// Takes out the part that was read.
     pub(super) fn captured(&self) -> Captured {
         let mut reading = self.lock();
         let digest = reading.is_whole.then(|| reading.hasher.finish());
@@ -61,64 +61,43 @@ impl<B> Tee<B> {
         Captured { start, length: reading.length, digest }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Reading<B>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<B> Clone for Tee<B> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<B: Body<Data = Bytes> + Unpin> Tee<B> {
     /// Reads the rest of a body that the service did not need, as long as it keeps arriving: the
-    /// report tells two requests apart by their bodies.
+    /// report compares requests by their bodies.
     pub(super) async fn discard(mut self) {
-        loop {
-            {
-                let reading = self.lock();
-                let is_over = reading.is_whole || reading.has_failed;
-                if is_over || reading.length > MAX_DISCARDED {
-                    return;
-                }
-            }
+        let is_over = |reading: &Reading| reading.is_whole || reading.has_failed;
+        while !is_over(&self.lock()) && self.lock().length <= MAX_DISCARDED {
             tokio::select! {
                 biased;
-                frame = self.frame() => if !matches!(frame, Some(Ok(_))) { return },
+                frame = self.frame() => if frame.is_none() { return },
                 () = real_time::sleep(DISCARD_TIMEOUT) => return,
             }
         }
     }
-}
 
-impl<B> Reading<B> {
-    fn add(&mut self, data: &[u8]) {
-        let room = Captured::MOST - self.start.len();
-        self.start.extend_from_slice(&data[..data.len().min(room)]);
-        self.length += data.len() as u64;
-        self.hasher.write(data);
+    fn lock(&self) -> MutexGuard<'_, Reading> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Tee<B> {
+impl Body for Tee {
     type Data = Bytes;
-    type Error = B::Error;
+    type Error = axum::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let mut reading = self.lock();
         let frame = ready!(Pin::new(&mut reading.body).poll_frame(context));
-        if let Some(Ok(frame)) = &frame
-            && let Some(data) = frame.data_ref()
-        {
-            reading.add(data);
-        }
         match &frame {
-            Some(Ok(_)) => reading.is_whole |= reading.body.is_end_stream(),
+            Some(Ok(frame)) => {
+                let data = frame.data_ref().map_or(&[][..], |data| data);
+                let room = Captured::MAX - reading.start.len();
+                reading.start.extend_from_slice(&data[..data.len().min(room)]);
+                reading.length += data.len() as u64;
+                reading.hasher.write(data);
+                reading.is_whole |= reading.body.is_end_stream();
+            }
             Some(Err(_)) => reading.has_failed = true,
             None => reading.is_whole |= !reading.has_failed,
         }
@@ -134,14 +113,14 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Tee<B> {
     }
 }
 
-/// A response's body: bytes that are there, or a stream of the administration's. It notes in the journal
-/// if not all of it was taken.
+/// A response's body: bytes, or a stream of the administration's. The exchange is judged as soon as the
+/// body is taken, or dropped before that.
 #[derive(Debug)]
 pub(crate) struct Observed {
     /// Empty once it was read.
     whole: Bytes,
     stream: Option<AxumBody>,
-    /// Nothing once it was taken to its end, or where nobody wants to know.
+    /// The exchange, until it is judged.
     open: Option<(Arc<Journal>, Arc<Record>)>,
 }
 

@@ -1,7 +1,8 @@
-//! The rules at work: each exchange is judged as it ends, and what is found is kept until it is
-//! forgotten on demand, whatever is reset meanwhile.
+//! Judges each exchange as it ends, and keeps the findings until they are forgotten on demand, whatever
+//! is reset meanwhile.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
@@ -9,146 +10,150 @@ use std::{
 
 use super::{
     client::Client,
-    finding::ReportedClient,
-    observed::ObservedExchange,
-    rule::Severities,
-    rules::Judgement,
-    store::FindingStore,
-    value::{Report, ScopeTally},
+    finding::{Finding, Report, ReportedClient},
+    request::JudgedRequest,
+    rule::{Rule, Severities},
 };
-use crate::exchange::{InFlight, KeyLabel, Moment};
+use crate::exchange::{InFlight, Record};
 
 /// How many clients are remembered, and how many scopes are told apart.
 const MAX_CLIENTS: usize = 1_024;
 const MAX_SCOPES: usize = 4_096;
 /// The length of a scope's or a client's name, in bytes.
 const MAX_NAME: usize = 200;
+/// How many findings are kept. Further breaches are counted.
+const MAX_FINDINGS: usize = 2_000;
 
 const DEFAULT_SCOPE: &str = "default";
 const OTHER_SCOPES: &str = "other scopes";
 
-/// Who sent a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender<'a> {
-    /// The header `X-Mock-Scope`.
-    pub(crate) scope: Option<&'a [u8]>,
-    pub(crate) key: Option<&'a Arc<KeyLabel>>,
-    /// Differs where the credentials do, of requests without a valid key.
-    pub(crate) credentials: u64,
-    pub(crate) has_credentials: bool,
-    pub(crate) user_agent: Option<&'a [u8]>,
-}
-
 /// The clients, what is remembered of each, and all findings.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
+    severities: Severities,
     clients: HashMap<u64, Client>,
     /// The scopes that are open in this process, the innermost last.
-    open_scopes: Vec<(u64, Arc<str>)>,
-    opened_scopes: u64,
-    scopes: Vec<ScopeTally>,
-    scope_places: HashMap<Arc<str>, usize>,
-    found: FindingStore,
+    open_scopes: Vec<Arc<str>>,
+    /// The scopes, in the order of their first requests, with the number of these.
+    scopes: Vec<(Arc<str>, u64)>,
     requests: u64,
+    /// The findings about clients that were forgotten.
+    past_findings: Vec<Finding>,
+    /// How many findings there are, those of the clients included.
+    findings: usize,
+    /// Breaches beyond the findings that are kept, by severity.
+    unlisted: [u64; 3],
 }
 
 impl Audit {
     pub(crate) fn new(severities: Severities) -> Self {
-        Self { found: FindingStore::new(severities), ..Self::default() }
+        Self { severities, ..Self::default() }
     }
 
-    /// Opens a scope for the requests that name none; returns its number.
-    pub(crate) fn open_scope(&mut self, name: &str) -> u64 {
-        self.opened_scopes += 1;
-        self.open_scopes.push((self.opened_scopes, shortened(name).into()));
-        self.opened_scopes
+    /// Opens a scope for the requests that name none; it is closed by the text that is returned.
+    pub(crate) fn open_scope(&mut self, name: &str) -> Arc<str> {
+        let scope: Arc<str> = shortened(name).into();
+        self.open_scopes.push(Arc::clone(&scope));
+        scope
     }
 
-    pub(crate) fn close_scope(&mut self, number: u64) {
-        self.open_scopes.retain(|(other, _)| *other != number);
+    pub(crate) fn close_scope(&mut self, scope: &Arc<str>) {
+        self.open_scopes.retain(|open| !Arc::ptr_eq(open, scope));
     }
 
-    /// Records the arrival of a request; returns who sent it, and what else is in flight.
-    pub(crate) fn arrived(
-        &mut self,
-        sender: &Sender<'_>,
-        arrived: &Moment,
-        (opened, nth): (&Moment, u64),
-    ) -> InFlight {
-        let named = sender.scope.map(String::from_utf8_lossy);
-        let made = || sender.key.filter(|key| key.is_made_by_test()).map(|key| key.name());
+    /// Records the arrival of a request; returns its client, and how that sends.
+    pub(crate) fn arrived(&mut self, record: &Record) -> InFlight {
+        let key = record.arrival.key.as_ref();
+        let user_agent = record.fields.get("user-agent");
+        let named = record.fields.get("x-mock-scope").map(String::from_utf8_lossy);
+        let made_by_test = || key.filter(|key| key.is_made_by_test()).map(|key| key.name());
         let scope = match (&named, self.open_scopes.last()) {
             (Some(name), _) => shortened(name).into(),
-            (None, Some((_, name))) => Arc::clone(name),
-            (None, None) => made().as_deref().unwrap_or(DEFAULT_SCOPE).into(),
+            (None, Some(name)) => Arc::clone(name),
+            (None, None) => made_by_test().as_deref().unwrap_or(DEFAULT_SCOPE).into(),
         };
         let mut hasher = DefaultHasher::new();
-        scope.hash(&mut hasher);
-        sender.key.map(|key| key.number()).hash(&mut hasher);
-        (sender.credentials, sender.user_agent).hash(&mut hasher);
+        let number = key.map(|key| key.number());
+        (&scope, number, record.arrival.credentials, user_agent).hash(&mut hasher);
         let id = hasher.finish();
         if !self.clients.contains_key(&id) {
             self.make_room();
-            let place = self.place_of_scope(&scope);
-            let name = Arc::clone(&self.scopes[place].name);
-            self.clients.insert(id, Client::new(reported(sender), name, place));
+            let place = self.place_of_scope(scope);
+            self.clients.insert(id, Client::new(reported(record), place));
         }
         let client = self.clients.entry(id).or_default();
-        let (width, is_parallel) = client.arrived(arrived, opened, nth);
+        let (width, is_parallel) = client.arrived(record);
         InFlight { client: id, width, is_parallel }
     }
 
     /// Judges an exchange that ended. A `boundary` is the number of resets, changes of faults and the
     /// like so far: what a client did before the last one is not held against it.
-    pub(crate) fn ended(&mut self, id: u64, exchange: &ObservedExchange, boundary: u64) {
+    pub(crate) fn ended(&mut self, record: &Record, request: JudgedRequest, boundary: u64) {
         self.requests += 1;
-        let Some(client) = self.clients.get_mut(&id) else { return };
-        if let Some(scope) = self.scopes.get_mut(client.scope_place) {
-            scope.requests += 1;
+        let Some(client) = self.clients.get_mut(&record.in_flight.client) else { return };
+        let (scope, requests) = &mut self.scopes[client.scope];
+        *requests += 1;
+        let judgement = client.judge(record, &request, boundary);
+        client.show_after(&request);
+        if let Some(breach) = judgement.withdrawn
+            && let Some(finding) = client.findings.get_mut(&Rule::SteadyRetry)
+        {
+            finding.withdraw(breach);
         }
-        let was_open = client.open_evidence.len();
-        for judgement in client.judge(exchange, boundary) {
-            match judgement {
-                Judgement::Offence(offence) => self.found.add(id, client, exchange, offence),
-                Judgement::Withdrawn { rule, began } => self.found.withdraw(id, rule, began),
+        for (rule, evidence) in judgement.breaches {
+            let Some(severity) = self.severities.of(rule) else { continue };
+            let is_new = !client.findings.contains_key(&rule);
+            if is_new && self.findings == MAX_FINDINGS {
+                self.unlisted[severity as usize] += 1;
+                continue;
+            }
+            self.findings += usize::from(is_new);
+            client.add(rule, severity, scope, evidence);
+        }
+        client.ended(request);
+    }
+
+    /// Returns the report; `mask` masks the keys in a text.
+    pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
+        let of_clients = self.clients.values().flat_map(|client| client.findings.values());
+        let found = self.past_findings.iter().chain(of_clients).filter(|finding| finding.count > 0);
+        let mut findings: Vec<_> = found.cloned().collect();
+        for finding in &mut findings {
+            finding.scope = mask(&finding.scope).into();
+            finding.client.user_agent = finding.client.user_agent.as_deref().map(&mask);
+            for evidence in &mut finding.evidence {
+                evidence.text = mask(&evidence.text);
+                for request in &mut evidence.requests {
+                    request.path = mask(&request.path).into();
+                }
             }
         }
-        for (rule, began, left) in client.open_evidence.iter_mut().take(was_open) {
-            self.found.show_after(id, *rule, *began, exchange);
-            *left -= 1;
+        findings.sort_by_key(|it| (Reverse(it.severity), it.rule, it.first_request));
+        let masked = |(name, requests): &(Arc<str>, u64)| (mask(name).into(), *requests);
+        Report {
+            requests: self.requests,
+            scopes: self.scopes.iter().map(masked).collect(),
+            findings,
+            severities: self.severities,
+            unlisted: self.unlisted,
         }
-        client.open_evidence.retain(|(_, _, left)| *left > 0);
-        client.ended(exchange);
     }
 
-    /// Returns the report; `mask` takes the keys out of a text.
-    pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
-        let scopes = self
-            .scopes
-            .iter()
-            .map(|scope| ScopeTally { name: mask(&scope.name).into(), requests: scope.requests });
-        self.found.report(self.requests, scopes.collect(), mask)
-    }
-
-    /// Forgets all findings, and what was remembered of the clients.
+    /// Forgets all findings, and what is remembered of the clients.
     pub(crate) fn forget(&mut self) {
-        self.found.forget();
-        self.requests = 0;
-        for scope in &mut self.scopes {
-            scope.requests = 0;
-        }
+        self.past_findings.clear();
+        (self.requests, self.findings, self.unlisted) = (0, 0, [0; 3]);
+        self.scopes.iter_mut().for_each(|(_, requests)| *requests = 0);
         self.clients.values_mut().for_each(Client::forget);
     }
 
-    fn place_of_scope(&mut self, name: &Arc<str>) -> usize {
+    fn place_of_scope(&mut self, name: Arc<str>) -> usize {
         let is_full = self.scopes.len() >= MAX_SCOPES;
-        let name = if is_full { &Arc::from(OTHER_SCOPES) } else { name };
-        if let Some(place) = self.scope_places.get(name) {
-            return *place;
-        }
-        self.scopes.push(ScopeTally { name: Arc::clone(name), requests: 0 });
-        self.scope_places.insert(Arc::clone(name), self.scopes.len() - 1);
-        self.scopes.len() - 1
+        let name = if is_full { OTHER_SCOPES.into() } else { name };
+        self.scopes.iter().position(|(scope, _)| *scope == name).unwrap_or_else(|| {
+            self.scopes.push((name, 0));
+            self.scopes.len() - 1
+        })
     }
 
     /// Forgets the client that was seen least recently, if there are too many.
@@ -158,24 +163,31 @@ impl Audit {
         }
         let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
         let oldest = idle.min_by_key(|(_, client)| client.last_seen()).map(|(id, _)| *id);
-        if let Some(id) = oldest {
-            self.clients.remove(&id);
+        if let Some(client) = oldest.and_then(|id| self.clients.remove(&id)) {
+            self.past_findings.extend(client.findings.into_values());
         }
     }
 }
 
-fn reported(sender: &Sender<'_>) -> ReportedClient {
-    let key = match sender.key {
-        Some(key) => key.name(),
-        None if sender.has_credentials => "an unknown key".to_owned(),
-        None => "no key".to_owned(),
+fn reported(record: &Record) -> ReportedClient {
+    let key = record.arrival.key.as_ref();
+    let keyless = match record.fields.get("authorization") {
+        Some(_) => "an unknown key",
+        None => "no key",
     };
-    let agent = sender.user_agent.map(String::from_utf8_lossy);
-    let user_agent = agent.map(|it| shortened(it.trim()).to_owned()).filter(|it| !it.is_empty());
-    ReportedClient { key, plan: sender.key.map(|key| key.plan()), user_agent }
+    let agent = record.fields.get("user-agent").map(String::from_utf8_lossy);
+    ReportedClient {
+        key: key.map_or_else(|| keyless.to_owned(), |key| key.name()),
+        plan: key.map(|key| key.plan()),
+        user_agent: agent.map(|it| shortened(it.trim()).to_owned()).filter(|it| !it.is_empty()),
+    }
 }
 
+/// Returns the beginning of a name that is too long.
 fn shortened(name: &str) -> &str {
-    let end = name.char_indices().map(|(at, one)| at + one.len_utf8());
-    &name[..end.take_while(|end| *end <= MAX_NAME).last().unwrap_or(0)]
+    let mut end = name.len().min(MAX_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
 }

@@ -1,14 +1,18 @@
 //! What is remembered of one client: how it sends, what it sent last, and the state of the rules.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
-    finding::{EvidenceRequest, ReportedClient, Role},
-    observed::ObservedExchange,
-    rule::Rule,
-    rules::{self, ClientNotes, ClientState, Judgement},
+    finding::{Evidence, Finding, Judgement, ReportedClient},
+    request::{JudgedRequest, Role, push_bounded},
+    rule::{Rule, Severity},
+    rules::{Hygiene, KnownLimits, Repeats, Retries},
 };
-use crate::exchange::Moment;
+use crate::exchange::{Moment, Record};
 
 /// For how long the number of requests in flight at once counts.
 const WIDTH_MEMORY: Duration = Duration::from_secs(60);
@@ -18,18 +22,21 @@ const PARALLEL_MEMORY: Duration = Duration::from_secs(1);
 const OPENING: Duration = Duration::from_secs(1);
 /// How many ends of requests are remembered.
 const MAX_ENDS: usize = 64;
+/// How many requests are shown before and after those concerned.
+const SHOWN_BEFORE: usize = 3;
+const SHOWN_AFTER: u32 = 2;
 
 /// One client.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub(super) reported: ReportedClient,
-    pub(super) scope: Arc<str>,
-    /// The place of its scope among all.
-    pub(super) scope_place: usize,
-    /// The last requests, to be shown before a finding.
-    pub(super) recent: VecDeque<EvidenceRequest>,
-    /// The evidence to which the next requests are added, and how many.
-    pub(super) open_evidence: Vec<(Rule, u64, u32)>,
+    /// The index of its scope.
+    pub(super) scope: usize,
+    pub(super) findings: BTreeMap<Rule, Finding>,
+    /// The last requests, to be shown before a breach.
+    recent: VecDeque<JudgedRequest>,
+    /// The breaches to which the next requests are added, and how many of these.
+    open_evidence: Vec<(Rule, u64, u32)>,
     in_flight: u32,
     /// How many requests were in flight at once, and when: the highest first.
     widths: VecDeque<(Moment, u32)>,
@@ -37,27 +44,32 @@ pub(super) struct Client {
     last_overlap: Option<Moment>,
     last_arrival: u64,
     boundary: u64,
-    state: ClientState,
-    notes: ClientNotes,
+    rules: ClientRules,
+}
+
+/// What the rules remember of one client since the last boundary.
+#[derive(Debug, Default)]
+struct ClientRules {
+    limits: KnownLimits,
+    retries: Retries,
+    repeats: Repeats,
+    hygiene: Hygiene,
 }
 
 impl Client {
-    /// How many requests are shown before and after those concerned.
-    const SHOWN_BEFORE: usize = 3;
-    pub(super) const SHOWN_AFTER: u32 = 2;
-
-    pub(super) fn new(reported: ReportedClient, scope: Arc<str>, scope_place: usize) -> Self {
-        Self { reported, scope, scope_place, ..Self::default() }
+    pub(super) fn new(reported: ReportedClient, scope: usize) -> Self {
+        Self { reported, scope, ..Self::default() }
     }
 
     /// Records an arrival; returns the most requests in flight at once in the last minute, and whether
     /// any were lately.
-    pub(super) fn arrived(&mut self, arrived: &Moment, opened: &Moment, nth: u64) -> (u32, bool) {
+    pub(super) fn arrived(&mut self, record: &Record) -> (u32, bool) {
+        let (arrived, opened) = (&record.arrived, &record.caller.opened);
         self.in_flight += 1;
         self.last_arrival = arrived.order;
         let mut width = self.in_flight;
-        if nth == 1 && arrived.gap_since(opened) < OPENING {
-            // Whoever opens another connection while requests are in flight sends in parallel.
+        if record.caller.nth == 1 && arrived.gap_since(opened) < OPENING {
+            // A client that opens another connection while requests are in flight sends in parallel.
             let since = self.ends.iter().rev().take_while(|end| **end > opened.order).count();
             width = width.saturating_add(u32::try_from(since).unwrap_or(u32::MAX));
         }
@@ -76,36 +88,72 @@ impl Client {
         (self.widths.front().map_or(width, |(_, width)| *width), is_parallel)
     }
 
-    /// Lets the rules judge an exchange that ended.
-    pub(super) fn judge(&mut self, exchange: &ObservedExchange, boundary: u64) -> Vec<Judgement> {
+    /// Lets the rules judge an exchange that ended. What came before a boundary does not count.
+    pub(super) fn judge(
+        &mut self,
+        record: &Record,
+        request: &JudgedRequest,
+        boundary: u64,
+    ) -> Judgement {
         if boundary != self.boundary {
-            self.state = ClientState::default();
             self.boundary = boundary;
+            self.rules = ClientRules::default();
         }
-        rules::judge(&mut self.state, &mut self.notes, exchange)
+        let mut found = Judgement::default();
+        self.rules.limits.judge(request, &mut found);
+        self.rules.retries.judge(request, record.body.length > 0, &mut found);
+        self.rules.repeats.judge(record, request, &mut found);
+        self.rules.hygiene.judge(record, request, &mut found);
+        found
+    }
+
+    /// Shows a request as one that came after the last breaches.
+    pub(super) fn show_after(&mut self, request: &JudgedRequest) {
+        let findings = &mut self.findings;
+        self.open_evidence.retain_mut(|(rule, breach, left)| {
+            let finding = findings.get_mut(rule);
+            if let Some(evidence) = finding.and_then(|finding| finding.evidence_of(*breach)) {
+                evidence.add(request.with_role(Role::After));
+            }
+            *left -= 1;
+            *left > 0
+        });
+    }
+
+    /// Adds a breach of a rule, or a request to a known breach.
+    pub(super) fn add(
+        &mut self,
+        rule: Rule,
+        severity: Severity,
+        scope: &Arc<str>,
+        mut evidence: Evidence,
+    ) {
+        let new = || Finding::new(rule, severity, scope, &self.reported, &evidence);
+        let finding = self.findings.entry(rule).or_insert_with(new);
+        if severity > Severity::Notice && !finding.knows(evidence.breach) {
+            evidence = evidence.show(self.recent.iter().cloned());
+            self.open_evidence.push((rule, evidence.breach, SHOWN_AFTER));
+        }
+        finding.add(evidence);
     }
 
     /// Records the end of an exchange, once it is judged.
-    pub(super) fn ended(&mut self, exchange: &ObservedExchange) {
+    pub(super) fn ended(&mut self, mut request: JudgedRequest) {
         if self.in_flight > 1 {
-            self.last_overlap = Some(exchange.ended);
+            self.last_overlap = Some(request.ended);
         }
         self.in_flight = self.in_flight.saturating_sub(1);
-        if self.ends.len() == MAX_ENDS {
-            self.ends.pop_front();
-        }
-        self.ends.push_back(exchange.ended.order);
-        if self.recent.len() == Self::SHOWN_BEFORE {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(exchange.as_evidence(Role::Before));
+        push_bounded(&mut self.ends, request.ended.order, MAX_ENDS);
+        request.role = Role::Before;
+        push_bounded(&mut self.recent, request, SHOWN_BEFORE);
     }
 
-    /// Forgets all but what is in flight.
+    /// Forgets everything but the requests in flight.
     pub(super) fn forget(&mut self) {
+        self.findings.clear();
         self.recent.clear();
         self.open_evidence.clear();
-        (self.state, self.notes) = (ClientState::default(), ClientNotes::default());
+        self.rules = ClientRules::default();
     }
 
     pub(super) const fn is_idle(&self) -> bool {

@@ -7,24 +7,24 @@
 //! boundary, such as a reset.
 
 use std::{
-    cell::OnceCell,
     collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::{Duration, Instant},
+    net::Ipv4Addr,
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderName, Method, Version};
 
-use super::{
-    Audit, ObservedExchange, Report, Sender, Severities, Severity,
-    observed::{ObservedBody, RetryAfterValue},
-};
+use super::{Audit, JudgedRequest, Report, Severities, Severity};
 use crate::{
-    exchange::{InFlight, KeyFlaw, KeyLabel, Moment},
+    clock::real_time,
+    exchange::{
+        Admission, Arrival, Caller, Captured, Fields, InFlight, KeyFlaw, KeyLabel, Moment, Record,
+    },
     operation::Operation,
     plan::Plan,
-    real_time,
+    quota::Rate,
 };
 
 const CORPUS: &str = include_str!("../../tests/corpus.txt");
@@ -80,77 +80,93 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    fn sender<'b>(&'b self, key: &'b Arc<KeyLabel>) -> Sender<'b> {
-        let credentials = self.more.get("unknown-key").map(|number| number.parse().unwrap());
-        Sender {
-            scope: self.more.get("scope").map(|scope| scope.as_bytes()),
-            key: credentials.is_none().then_some(key),
-            credentials: credentials.unwrap_or_default(),
-            has_credentials: true,
-            user_agent: Some(self.more.get("agent").copied().unwrap_or("a/1").as_bytes()),
-        }
-    }
-
-    fn observed(
+    /// Returns the record at the arrival: of these moments the first is when the connection was opened.
+    fn record(
         &self,
         number: u64,
-        in_flight: InFlight,
-        moments: [Moment; 3],
         nth: u64,
-    ) -> ObservedExchange {
+        [opened, arrived]: [Moment; 2],
+        key: &Arc<KeyLabel>,
+    ) -> Record {
         let more = |name: &str| self.more.get(name).copied();
-        let body = Bytes::copy_from_slice(self.body.as_bytes());
+        let text = |name: &str| more(name).map(str::to_owned);
         let method: Method = self.method.parse().unwrap();
         let path = self.target.split('?').next().unwrap_or_default();
-        let [opened, arrived, ended] = moments;
-        ObservedExchange {
-            number,
-            connection: self.connection,
-            nth,
-            opened,
-            arrived,
-            ended,
-            is_multiplexed: more("h2").is_some(),
-            width: in_flight.width,
-            is_parallel: in_flight.is_parallel,
-            operation: Operation::of(&method, path),
-            method,
+        let digest = self
+            .body
+            .bytes()
+            .fold(7, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let body = Bytes::copy_from_slice(self.body.as_bytes());
+        let listed =
+            more("lists").map_or_else(Bytes::new, |id| format!("[{{\"id\":{id}}}]").into());
+        let unknown_key = more("unknown-key").map(|number| number.parse().unwrap());
+        let arrival = Arrival {
+            now: arrived.at,
             target: self.target.into(),
-            body: ObservedBody {
-                media_type: more("type").unwrap_or("application/json").into(),
-                length: body.len() as u64,
-                digest: Some(
-                    self.body.bytes().fold(7, |sum: u64, byte| {
-                        sum.wrapping_mul(31).wrapping_add(u64::from(byte))
-                    }),
-                ),
-                start: body,
-            },
-            status: self.status,
-            lost: self.status.is_none().then(|| "reset".into()),
-            retry_after: match (more("wait"), more("until")) {
-                (Some(seconds), _) => Some(RetryAfterValue::Seconds(seconds.parse().unwrap())),
-                (_, Some(date)) => Some(RetryAfterValue::Date(START + duration(date))),
-                _ => None,
-            },
-            quota: more("remaining").map(|remaining| {
-                let reset = more("reset").map_or(START, |reset| START + duration(reset));
-                (remaining.parse().unwrap(), reset)
-            }),
-            is_banned: more("banned").is_some(),
+            operation: Operation::of(&method, path),
+            key: unknown_key.is_none().then(|| Arc::clone(key)),
             flaw: match (more("key-in"), more("other-scheme")) {
                 (Some(parameter), _) => Some(KeyFlaw::InUrl(parameter.into())),
                 (_, Some(_)) => Some(KeyFlaw::OtherScheme),
                 _ => None,
             },
+            credentials: unknown_key.unwrap_or_default(),
+            admission: if more("banned").is_some() {
+                Admission::Banned
+            } else {
+                Admission::Admitted
+            },
+            rate: more("remaining").map(|remaining| Rate {
+                limit: 60,
+                remaining: remaining.parse().unwrap(),
+                reset: more("reset").map_or(START, |reset| START + duration(reset)).as_secs(),
+            }),
+        };
+        Record {
+            number,
+            caller: Caller {
+                peer: Ipv4Addr::LOCALHOST.into(),
+                connection: self.connection,
+                opened,
+                nth,
+                is_over_limit: false,
+            },
+            arrival,
+            in_flight: InFlight::default(),
+            arrived,
+            ended: arrived,
+            method,
+            version: if more("h2").is_some() { Version::HTTP_2 } else { Version::HTTP_11 },
+            fields: fields(&[
+                ("content-type", text("type").or(Some("application/json".to_owned()))),
+                ("user-agent", text("agent").or(Some("a/1".to_owned()))),
+                ("authorization", Some("Bearer ***".to_owned())),
+                ("x-mock-scope", text("scope")),
+            ]),
+            body: Captured { length: body.len() as u64, start: body, digest: Some(digest) },
+            status: self.status,
+            reply_fields: fields(&[(
+                "retry-after",
+                text("wait").or_else(|| more("until").map(date)),
+            )]),
+            reply_body: Captured::whole(&listed),
             added: more("added").map(|id| id.parse().unwrap()),
-            reply_body: more("lists")
-                .map_or_else(Bytes::new, |id| format!("[{{\"id\":{id}}}]").into()),
-            has_user_agent: true,
-            was_cut_off: false,
-            fingerprint: OnceCell::new(),
+            note: None,
+            faults: if self.status.is_none() { vec!["reset".into()] } else { Vec::new() },
+            lost: AtomicBool::new(self.status.is_none()),
         }
     }
+}
+
+fn date(text: &str) -> String {
+    httpdate::fmt_http_date(UNIX_EPOCH + START + duration(text))
+}
+
+fn fields(fields: &[(&'static str, Option<String>)]) -> Fields {
+    let given = fields.iter().filter_map(|(name, value)| Some((*name, value.as_ref()?)));
+    let headers =
+        given.map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+    Fields::of(&headers.collect())
 }
 
 /// Judges the exchanges of a recording in the order in which they happened.
@@ -191,14 +207,21 @@ pub(super) fn judge<'a>(lines: impl Iterator<Item = &'a str>) -> Report {
             What::Arrives => {
                 let (opened, nth) = connections.entry(exchange.connection).or_insert((moment, 0));
                 *nth += 1;
-                let in_flight = audit.arrived(&exchange.sender(&key), &moment, (opened, *nth));
-                arrivals.insert(place, (in_flight, *opened, moment, *nth));
+                let moments = [*opened, moment];
+                let mut record = exchange.record(place as u64 + 1, *nth, moments, &key);
+                record.in_flight = audit.arrived(&record);
+                arrivals.insert(place, record);
             }
             What::Ends => {
-                let (in_flight, opened, arrived, nth) = arrivals[&place];
-                let moments = [opened, arrived, moment];
-                let observed = exchange.observed(place as u64 + 1, in_flight, moments, nth);
-                audit.ended(in_flight.client, &observed, boundary);
+                let record = &arrivals[&place];
+                let mut request = JudgedRequest::new(record, moment);
+                if let (Some(until), Some(told)) =
+                    (exchange.more.get("until"), &mut request.told_until)
+                {
+                    // Recordings begin within a second, which an HTTP date can't say.
+                    told.0 = START + duration(until);
+                }
+                audit.ended(record, request, boundary);
             }
         }
     }

@@ -1,11 +1,22 @@
-//! The 12 rules: their names, how severe a breach is, and on what they rest.
+//! The 12 rules: their names, how severe a breach is, and the sections they rest on.
 
 use serde::Serialize;
-use strum::{Display, EnumCount, EnumString, VariantArray};
+use strum::{Display, EnumString, VariantArray};
 
 /// How severe a finding is. It is read and written as `notice`, `warning` or `violation`.
 #[derive(
-    Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Display,
+    EnumString,
+    VariantArray,
+    Serialize,
 )]
 #[serde(rename_all = "camelCase")]
 #[strum(serialize_all = "camelCase", parse_err_ty = ParseSeverityError, parse_err_fn = unknown_severity)]
@@ -15,7 +26,7 @@ pub enum Severity {
     Notice,
     /// A specification advises against it, or it can't succeed.
     Warning,
-    /// The specification forbids it, or it does what can't be undone.
+    /// The specification forbids it, or its effect can't be undone.
     Violation,
 }
 
@@ -43,15 +54,14 @@ const fn unknown_severity(_: &str) -> ParseSeverityError {
     Clone,
     Copy,
     Debug,
-    Display,
-    EnumCount,
-    EnumString,
-    VariantArray,
     PartialEq,
     Eq,
     Hash,
     PartialOrd,
     Ord,
+    Display,
+    EnumString,
+    VariantArray,
     Serialize,
 )]
 #[serde(rename_all = "kebab-case")]
@@ -80,26 +90,10 @@ pub enum Rule {
     QuotaIgnored,
     /// The deprecated operation was used.
     Deprecated,
-    /// Each request opened a connection of its own.
+    /// Each request opened a new connection.
     KeepAlive,
     /// Requests had no `User-Agent`.
     UserAgent,
-}
-
-/// What a rule is about.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[non_exhaustive]
-pub struct About {
-    /// What a client did that breaks the rule, in a few words.
-    pub title: &'static str,
-    /// How severe a breach is unless set otherwise.
-    pub severity: Severity,
-    /// The section of the specification, or of an RFC, that the rule rests on.
-    pub source: &'static str,
-    /// What the rule asks for, and why a breach is as severe as it is.
-    pub reason: &'static str,
-    /// What the client should do instead.
-    pub advice: &'static str,
 }
 
 /// No rule has this name.
@@ -111,6 +105,22 @@ const fn unknown_rule(_: &str) -> ParseRuleError {
     ParseRuleError
 }
 
+/// Describes a rule.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[non_exhaustive]
+pub struct About {
+    /// What a client did that breaks the rule, in a few words.
+    pub title: &'static str,
+    /// How severe a breach is unless set otherwise.
+    pub severity: Severity,
+    /// The section of the specification, or of an RFC, that the rule rests on.
+    pub source: &'static str,
+    /// What the rule asks for, and what a breach does.
+    pub reason: &'static str,
+    /// What the client should do instead.
+    pub advice: &'static str,
+}
+
 impl Rule {
     /// Returns all rules, the most severe first.
     #[must_use]
@@ -118,16 +128,16 @@ impl Rule {
         Self::VARIANTS
     }
 
-    /// Returns what the rule is about.
+    /// Returns the description of the rule.
     #[must_use]
     pub const fn about(self) -> &'static About {
         &ABOUT[self as usize]
     }
 }
 
-/// How severe a breach of each rule is; nothing for the rules that are off.
+/// The severity of each rule; `None` for the rules that are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Severities([Option<Severity>; Rule::COUNT]);
+pub(crate) struct Severities([Option<Severity>; ABOUT.len()]);
 
 impl Severities {
     pub(crate) fn set(&mut self, rule: Rule, severity: Option<Severity>) {
@@ -141,12 +151,12 @@ impl Severities {
 
 impl Default for Severities {
     fn default() -> Self {
-        Self(std::array::from_fn(|place| Some(ABOUT[place].severity)))
+        Self(ABOUT.map(|about| Some(about.severity)))
     }
 }
 
-/// Of each rule, in the order of [`Rule`].
-static ABOUT: [About; Rule::COUNT] = [
+/// The descriptions, in the order of [`Rule`].
+static ABOUT: [About; Rule::VARIANTS.len()] = [
     About {
         title: "sent while told to wait",
         severity: Severity::Violation,
@@ -159,65 +169,57 @@ static ABOUT: [About; Rule::COUNT] = [
         title: "retries without back-off",
         severity: Severity::Violation,
         source: "specification, section 8, rule 4; RFC 9110, section 9.2.2",
-        reason: "Clients are told to use exponential backoff. Retries without waits multiply the load on \
-                 a service that is failing already.",
+        reason: "Retries without exponential backoff multiply the load on a service that is failing.",
         advice: "Wait before each retry, twice as long as before the last one, with jitter and a limit.",
     },
     About {
         title: "a POST sent again after an unknown outcome",
         severity: Severity::Violation,
         source: "RFC 9110, section 9.2.2",
-        reason: "A request with a non-idempotent method is not to be retried automatically unless the \
-                 first one is known not to have been applied. The specification has no idempotency key, \
-                 and no way to remove an animal that was added twice.",
+        reason: "The first POST may have been applied. The specification has no idempotency key, and no \
+                 way to remove an animal that was added twice.",
         advice: "Look with GET /pets whether the animal was added, or don't repeat the POST.",
     },
     About {
         title: "a key in the URL",
         severity: Severity::Violation,
         source: "specification, section 5; RFC 6750, section 2.3",
-        reason: "The key belongs in the Authorization header. URLs are written to the logs of servers and \
-                 proxies, where anyone who reads them has the key.",
+        reason: "URLs are written to the logs of servers and proxies, where others can read the key.",
         advice: "Send the key as `Authorization: Bearer KEY`, and nowhere else.",
     },
     About {
         title: "repeated before the Retry-After of a 503",
         severity: Severity::Warning,
         source: "RFC 9110, section 10.2.3",
-        reason: "Retry-After says how long the client ought to wait before it repeats the request. That \
-                 is advice, and the specification has no 503: a warning.",
+        reason: "Retry-After says how long the client ought to wait before it repeats the request.",
         advice: "After a 503 with Retry-After, wait that long before the same request is sent again.",
     },
     About {
         title: "retries at a steady pace",
         severity: Severity::Warning,
         source: "specification, section 8, rule 4",
-        reason: "Clients are told to use exponential backoff: waits that grow. Even waits keep the load on \
-                 a failing service as high as it was, which does less harm than no waits: a warning.",
+        reason: "Waits that don't grow keep the load on a failing service as high as it was.",
         advice: "Double the wait before each further retry, up to a limit.",
     },
     About {
         title: "a refused request sent again unchanged",
         severity: Severity::Warning,
         source: "RFC 9110, section 15.5",
-        reason: "A 4xx says that the client seems to have erred: the same request is refused again. It \
-                 uses quota and does no other harm: a warning, at the fifth time in a row.",
+        reason: "A 4xx says that the client seems to have erred: the same request is refused again.",
         advice: "Don't retry a 4xx other than 408, 425 and 429; report it.",
     },
     About {
         title: "a key that is not sent as a bearer token",
         severity: Severity::Warning,
         source: "specification, section 5",
-        reason: "The key is sent as a bearer token; sent otherwise, the request is answered 401 though the \
-                 key is valid. Nothing but the request is lost: a warning.",
+        reason: "A valid key is answered 401 unless it is sent as a bearer token.",
         advice: "Send `Authorization: Bearer KEY`.",
     },
     About {
         title: "sent beyond the known quota",
         severity: Severity::Notice,
         source: "specification, section 8, rules 1 and 2",
-        reason: "An answer with X-RateLimit-Remaining: 0 says that the next request will be refused until \
-                 X-RateLimit-Reset. The specification asks for a wait only after the 429: a notice.",
+        reason: "After X-RateLimit-Remaining: 0 the next request is refused until X-RateLimit-Reset.",
         advice: "Hold requests back once Remaining is 0, and send at most as many at once as are left.",
     },
     About {
@@ -231,16 +233,15 @@ static ABOUT: [About; Rule::COUNT] = [
         title: "a new connection for every request",
         severity: Severity::Notice,
         source: "RFC 9112, section 9.3",
-        reason: "Opening a connection costs more time than most requests, and with TLS much more. It is \
-                 allowed. Counted are 10 requests in a row, at most 5 s apart, each on a new connection.",
+        reason: "Opening a connection costs more time than most requests. Counted are 10 requests in a \
+                 row, at most 5 s apart, each on a new connection.",
         advice: "Make one client and use it for all requests.",
     },
     About {
         title: "no User-Agent",
         severity: Severity::Notice,
         source: "RFC 9110, section 10.1.5",
-        reason: "Without a User-Agent, whoever runs the service can't tell whom to ask before a client \
-                 that does harm is blocked. It is not required.",
+        reason: "Operators need it to find the author of a client that does harm. It is not required.",
         advice: "Send a User-Agent that names the program and its version.",
     },
 ];

@@ -31,17 +31,18 @@ use tokio::{
 };
 
 use super::{
-    io::{ConnectionIo, Transport},
+    io::ConnectionIo,
     limits::Limits,
-    socket_faults::{Cut, ResponseBody, Throttle},
-    state::Shared,
+    socket_faults::{Cut, ResponseBody},
+    state::{Shared, Transport},
+    throttle::Throttle,
     tls::Tls,
 };
 use crate::{
+    clock::real_time,
     fault::{At, End, How, SocketPlan},
     http::{ApiError, BodyTimeout, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
     journal::Caller,
-    real_time,
 };
 
 /// hyper refuses longer header lists of HTTP/2 by itself, without a body.

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::connection::{self, ServeContext};
-use crate::{journal::Caller, real_time};
+use crate::{clock::real_time, journal::Caller};
 
 /// How long to wait before accepting again where no connection of the mock's ends meanwhile.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);

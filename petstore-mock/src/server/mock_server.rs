@@ -18,13 +18,13 @@ use super::{
 };
 use crate::{
     clock::Clock,
+    clock::real_time,
     exchange::Exchange,
     fault::Faults,
     handle::{Key, Keys, Orders, Pets, Scope},
     http::Service,
     pattern::Pattern,
     plan::Plan,
-    real_time,
     report::Report,
     state::{AppState, ChangeError, Snapshot, block_on},
     verify::{Expectation, Times, check_order, check_times},
@@ -271,7 +271,7 @@ impl MockServer {
     #[track_caller]
     #[expect(clippy::panic, reason = "that is what an assertion does")]
     pub fn verify(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) {
-        if let Err(text) = check_times(&self.app.journal, &pattern.into(), times.into(), 0) {
+        if let Err(text) = check_times(&self.app.journal, &pattern.into(), &times.into(), 0) {
             panic!("{text}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_mock::{Admission, Exchange, Limits, Operation, Pattern, Plan};
+use petstore_mock::{Admission, Limits, Operation, Pattern, Plan};
 use reqwest::{Method, header::USER_AGENT};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -24,22 +24,22 @@ async fn keeps_a_request_and_its_answer() {
     let all = mock.server.requests(..);
     assert_eq!(all.len(), 2);
     let post = &all[1];
-    assert_eq!((post.number(), post.connection(), post.nth_on_connection()), (2, 1, 2));
-    assert_eq!((post.arrived(), post.ended()), (at(NOW + 5), at(NOW + 5)));
-    assert_eq!((post.method(), post.target()), (&Method::POST, "/v1/pets?x=%70"));
+    assert_eq!((post.number, post.connection, post.nth_on_connection), (2, 1, 2));
+    assert_eq!((post.arrived, post.ended), (at(NOW + 5), at(NOW + 5)));
+    assert_eq!((&post.method, &*post.target), (&Method::POST, "/v1/pets?x=%70"));
     assert_eq!((post.path(), post.query()), ("/v1/pets", "x=%70"));
-    assert_eq!(post.headers()["user-agent"], "me/1");
-    assert_eq!((post.body(), post.body_length()), (body.as_bytes(), 32));
-    assert_eq!(post.key().unwrap().to_string(), "#1 free-key (free)");
-    assert_eq!(post.operation(), Some(Operation::CreatePet));
-    assert_eq!(post.admission(), Admission::Admitted);
-    assert_eq!((post.status(), post.answered()), (Some(201), true));
-    assert_eq!(post.reply_headers()["location"], "/v1/pets/26");
-    assert_eq!(post.reply_headers()["x-ratelimit-remaining"], "59");
-    let reply: serde_json::Value = serde_json::from_slice(post.reply_body()).unwrap();
+    assert_eq!(post.headers["user-agent"], "me/1");
+    assert_eq!((&*post.body, post.body_length), (body.as_bytes(), 32));
+    assert_eq!(post.key.as_ref().unwrap().to_string(), "#1 free-key (free)");
+    assert_eq!(post.operation, Some(Operation::CreatePet));
+    assert_eq!(post.admission, Admission::Admitted);
+    assert_eq!((post.status, post.answered), (Some(201), true));
+    assert_eq!(post.reply_headers["location"], "/v1/pets/26");
+    assert_eq!(post.reply_headers["x-ratelimit-remaining"], "59");
+    let reply: serde_json::Value = serde_json::from_slice(&post.reply_body).unwrap();
     assert_eq!(reply["id"], 26);
-    assert_eq!(post.reply_body_length(), post.reply_body().len() as u64);
-    assert_eq!(post.faults().count(), 0);
+    assert_eq!(post.reply_body_length, post.reply_body.len() as u64);
+    assert!(post.faults.is_empty());
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn knows_how_each_request_was_met() {
     mock.get_as("free-key", "/elsewhere").await;
     mock.get("/_mock/health").await;
     let met: Vec<_> =
-        mock.server.requests(..).iter().map(|one| (one.admission(), one.status())).collect();
+        mock.server.requests(..).iter().map(|one| (one.admission, one.status)).collect();
     assert_eq!(
         met,
         [
@@ -77,7 +77,7 @@ async fn finds_what_is_meant() {
     mock.get("/v1/pets/99").await;
     mock.get("/v1/nowhere").await;
     let numbers = |pattern: Pattern| -> Vec<_> {
-        mock.server.requests(pattern).iter().map(Exchange::number).collect()
+        mock.server.requests(pattern).iter().map(|one| one.number).collect()
     };
     assert_eq!(numbers(Pattern::any()), [1, 2, 3, 4]);
     assert_eq!(numbers(Operation::GetPet.into()), [2, 3]);
@@ -98,14 +98,14 @@ async fn a_key_is_nowhere_in_it() {
     request.header("content-type", "application/json").body(pet).send().await.unwrap();
 
     let all = mock.server.requests(..);
-    assert_eq!(all.iter().map(Exchange::status).collect::<Vec<_>>(), [Some(404), Some(201)]);
+    assert_eq!(all.iter().map(|one| one.status).collect::<Vec<_>>(), [Some(404), Some(201)]);
     let shown = format!("{all:?}{}", serde_json::to_string(&all).unwrap());
     assert!(!shown.contains(secret), "{shown}");
     assert!(!shown.contains("0123456789"), "{shown}");
-    assert_eq!(all[0].key().unwrap().to_string(), "#1 …cret (free)");
-    assert_eq!(all[0].target(), "/v1/pets/***?api_key=***");
-    assert_eq!(all[0].headers()["authorization"], "Bearer ***");
-    assert_eq!(all[0].headers()["x-api-key"], "***");
+    assert_eq!(all[0].key.as_ref().unwrap().to_string(), "#1 …cret (free)");
+    assert_eq!(all[0].target, "/v1/pets/***?api_key=***");
+    assert_eq!(all[0].headers["authorization"], "Bearer ***");
+    assert_eq!(all[0].headers["x-api-key"], "***");
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn keeps_the_last_ones_only() {
     for _ in 0..5 {
         mock.get("/v1/pets").await;
     }
-    let numbers: Vec<_> = mock.server.requests(..).iter().map(Exchange::number).collect();
+    let numbers: Vec<_> = mock.server.requests(..).iter().map(|one| one.number).collect();
     assert_eq!(numbers, [3, 4, 5]);
     let mock = start_with(|builder| builder.journal(0)).await;
     mock.get("/v1/pets").await;
@@ -129,13 +129,13 @@ async fn keeps_the_beginning_of_long_bodies_and_few_of_them() {
         assert_eq!(mock.post(body.clone()).await.status, 201);
     }
     let all = mock.server.requests(..);
-    let bytes: usize = all.iter().map(|one| one.body().len() + one.reply_body().len()).sum();
+    let bytes: usize = all.iter().map(|one| one.body.len() + one.reply_body.len()).sum();
     assert!(bytes < 4 * 1024 * 1024, "{bytes}");
     assert!(all.len() > 100, "{}", all.len());
-    assert_eq!(all[0].body(), &body.as_bytes()[..16 * 1024]);
-    assert_eq!(all[0].body_length(), body.len() as u64);
-    assert_eq!(all[0].reply_body().len(), 16 * 1024);
-    assert!(all[0].reply_body_length() > 100_000);
+    assert_eq!(all[0].body, &body.as_bytes()[..16 * 1024]);
+    assert_eq!(all[0].body_length, body.len() as u64);
+    assert_eq!(all[0].reply_body.len(), 16 * 1024);
+    assert!(all[0].reply_body_length > 100_000);
 }
 
 #[tokio::test]
@@ -149,8 +149,8 @@ async fn keeps_what_came_of_a_body_that_breaks_off() {
     // What comes back, if anything does, comes before the mock is done with the connection.
     let _ = stream.read_to_end(&mut Vec::new()).await;
     let post = &mock.server.requests(Operation::CreatePet)[0];
-    assert_eq!((post.body(), post.body_length()), (&b"{\"name\""[..], 7));
-    assert_eq!(post.status(), Some(400), "the body had no end");
+    assert_eq!((&*post.body, post.body_length), (&b"{\"name\""[..], 7));
+    assert_eq!(post.status, Some(400), "the body had no end");
 }
 
 #[tokio::test]
@@ -175,9 +175,9 @@ async fn refusals_of_the_server_are_recorded_too() {
         assert_eq!(reply.status, status, "{request}");
         let exchanges = mock.server.requests(..);
         let last = exchanges.last().expect(&request);
-        assert_eq!((last.status(), last.admission()), (Some(status), Admission::Rejected));
-        assert_eq!((last.method().as_str(), last.target()), (method, target));
-        assert_eq!(last.reply_body(), reply.body.as_bytes());
+        assert_eq!((last.status, last.admission), (Some(status), Admission::Rejected));
+        assert_eq!((last.method.as_str(), &*last.target), (method, target));
+        assert_eq!(last.reply_body, reply.body.as_bytes());
     }
     let limits = Limits { connections: 1, ..Limits::default() };
     let mock = start_with(|builder| builder.limits(limits)).await;
@@ -186,7 +186,7 @@ async fn refusals_of_the_server_are_recorded_too() {
     let refused = mock.raw(b"GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n").await;
     refused.expect_error(503, "overloaded");
     let last = mock.server.requests(..).pop().unwrap();
-    assert_eq!((last.status(), last.admission()), (Some(503), Admission::Rejected));
+    assert_eq!((last.status, last.admission), (Some(503), Admission::Rejected));
     drop(first);
 }
 

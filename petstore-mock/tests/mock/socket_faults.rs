@@ -103,7 +103,7 @@ async fn a_reset_is_a_reset_and_not_an_end() {
     wire.send(LIST).await;
     assert_eq!(wire.rest().await, (String::new(), true));
     assert_eq!(fault.hits(), 1);
-    assert!(!mock.server.requests(Operation::ListPets)[0].answered());
+    assert!(!mock.server.requests(Operation::ListPets)[0].answered);
     drop(fault);
     untouched(&mock).await;
 }
@@ -148,7 +148,7 @@ async fn a_cut_body_has_exactly_so_many_bytes_of_those_that_were_promised() {
         assert_eq!(wire.head().await.1, length);
         assert_eq!(wire.rest().await, (body(&whole)[..bytes].to_owned(), false));
         assert_eq!(fault.hits(), 1);
-        assert!(!mock.server.requests(Operation::ListPets).last().unwrap().answered());
+        assert!(!mock.server.requests(Operation::ListPets).last().unwrap().answered);
     }
 }
 
@@ -193,7 +193,7 @@ async fn a_stall_without_end_lasts_until_the_client_leaves() {
     wire.head().await;
     mock.advance(86_400);
     wire.expect_silence(&mock).await;
-    assert!(!mock.server.requests(Operation::ListPets)[0].answered());
+    assert!(!mock.server.requests(Operation::ListPets)[0].answered);
 }
 
 #[tokio::test]

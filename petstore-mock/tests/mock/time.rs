@@ -88,6 +88,6 @@ async fn a_delay_on_a_frozen_clock_says_so_in_the_journal() {
     }
     mock.advance(5);
     assert_eq!(waits.await.unwrap().status, 200);
-    let note = mock.server.requests(Operation::ListPets)[0].note();
+    let note = mock.server.requests(Operation::ListPets)[0].note;
     assert!(note.is_some_and(|note| note.contains("frozen")), "{note:?}");
 }

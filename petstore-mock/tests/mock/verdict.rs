@@ -230,6 +230,6 @@ async fn a_named_key_is_shown_by_its_name() {
     let report = mock.server.report();
     let keys: Vec<_> = report.violations().map(|finding| &*finding.client.key).collect();
     assert_eq!(keys, ["ci-main", "#2"], "in the order in which they were given");
-    assert_eq!(mock.server.requests(..)[0].key().unwrap().to_string(), "#1 ci-main (free)");
+    assert_eq!(mock.server.requests(..)[0].key.as_ref().unwrap().to_string(), "#1 ci-main (free)");
     assert!(!report.to_json().contains("sk-of"));
 }

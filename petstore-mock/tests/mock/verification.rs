@@ -69,7 +69,7 @@ the nearest:
   request 1, GET /v1/pets?limit=5&status=sold -> 200
     its operation is listPets
     it has no body
-    it was answered 200
+    its status is 200
   and 2 more"#;
     assert_eq!(text, expected);
 }

@@ -39,7 +39,7 @@ async fn requests_are_listed_by_what_is_asked_for() {
         ("?key=9", &[]),
     ] {
         // The number of a key is its place among the keys.
-        let free = mock.server.requests(..)[1].key().unwrap().number();
+        let free = mock.server.requests(..)[1].key.as_ref().unwrap().number();
         let query = query.replace("key=1", &format!("key={free}"));
         assert_eq!(numbers(&mock, &query).await, expected, "{query}");
     }

@@ -53,27 +53,26 @@ impl Drop for Watched {
 fn of(exchange: &Exchange) -> Option<String> {
     let path = exchange.path();
     // An encoded path is another one to the contract, and the same to the mock.
-    if exchange.faults().next().is_some() || path.contains('%') {
+    if !exchange.faults.is_empty() || path.contains('%') {
         return None;
     }
     // The contract says nothing of a browser's preflight, nor of what never reached the service.
-    let is_preflight =
-        *exchange.method() == http::Method::OPTIONS && exchange.status() == Some(204);
-    if is_preflight || exchange.admission() == Admission::Rejected {
+    let is_preflight = exchange.method == http::Method::OPTIONS && exchange.status == Some(204);
+    if is_preflight || exchange.admission == Admission::Rejected {
         return None;
     }
     let text = |value: &http::HeaderValue| value.to_str().ok().map(str::to_owned);
     let headers: Vec<_> = exchange
-        .reply_headers()
+        .reply_headers
         .iter()
         .filter_map(|(name, value)| Some((name.to_string(), text(value)?)))
         .collect();
-    let body = exchange.reply_body();
-    let is_whole = body.len() as u64 == exchange.reply_body_length();
+    let body = &*exchange.reply_body;
+    let is_whole = body.len() as u64 == exchange.reply_body_length;
     offence(&Answer {
-        method: exchange.method().as_str(),
+        method: exchange.method.as_str(),
         path,
-        status: exchange.status()?,
+        status: exchange.status?,
         headers: headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         body: is_whole.then_some(body),
     })

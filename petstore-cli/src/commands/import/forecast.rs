@@ -2,32 +2,20 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
+use petstore_client::rate_limit::{Quota, RateLimits};
+use serde_json::{Value, json};
 
-use crate::time::{Clock, count, duration};
+use crate::time::{Clock, count, duration, instant};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// What the quotas allow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Forecast {
-    /// How long all rows take.
-    pub(crate) length: Duration,
-    /// The quota that decides, if one does.
-    pub(crate) limited_by: Option<Quota>,
-    /// The rows that the day's quota leaves for today, and how long they take.
-    pub(crate) today: (u64, Duration),
-    minute: Option<u64>,
-    day: Option<u64>,
-}
-
 /// What is left of a quota.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Window {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Window {
     limit: u64,
     remaining: u64,
-    /// The time to its reset.
+    /// The time until its reset.
     reset: Duration,
     period: Duration,
 }
@@ -39,86 +27,128 @@ impl Window {
         if beyond == 0 || self.limit == 0 {
             return Duration::ZERO;
         }
-        let whole = u32::try_from((beyond - 1) / self.limit).unwrap_or(u32::MAX);
-        self.reset.saturating_add(self.period.saturating_mul(whole))
+        let periods = u32::try_from((beyond - 1) / self.limit).unwrap_or(u32::MAX);
+        self.reset.saturating_add(self.period.saturating_mul(periods))
     }
 }
 
-/// Returns what is left of the minute's and of the day's quota.
-pub(crate) fn windows(limits: &RateLimits, now: SystemTime) -> [Option<Window>; 2] {
-    [(Quota::Minute, MINUTE), (Quota::Day, DAY)].map(|(quota, period)| {
-        let window = limits.windows.iter().find(|window| window.quota == quota)?;
-        let QuotaWindow { limit, remaining, reset, .. } = *window;
-        let reset = reset.duration_since(now).unwrap_or_default();
-        Some(Window { limit, remaining, reset, period })
-    })
+/// The quotas of a key, as far as they are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Quotas {
+    minute: Option<Window>,
+    day: Option<Window>,
 }
 
-/// Forecasts so many requests; `None` where no quota is known.
-pub(crate) fn forecast(rows: usize, windows: [Option<Window>; 2]) -> Option<Forecast> {
-    let rows = rows as u64;
-    let [minute, day] = windows;
-    if minute.is_none() && day.is_none() {
-        return None;
+impl Quotas {
+    pub(super) fn new(limits: &RateLimits, now: SystemTime) -> Self {
+        let window = |quota, period| {
+            let window = limits.windows.iter().find(|window| window.quota == quota)?;
+            let reset = window.reset.duration_since(now).unwrap_or_default();
+            Some(Window { limit: window.limit, remaining: window.remaining, reset, period })
+        };
+        Self { minute: window(Quota::Minute, MINUTE), day: window(Quota::Day, DAY) }
     }
-    let by_minute = |rows| minute.map_or(Duration::ZERO, |window| window.wait(rows));
-    let today = day.map_or(rows, |window| window.remaining.min(rows));
-    let by_day = day.map_or(Duration::ZERO, |window| window.wait(rows));
-    let length = match day {
-        Some(day) if !by_day.is_zero() => {
-            // The rows of the last day take the minutes that they take.
-            let last = (rows - today).saturating_sub(1) % day.limit.max(1);
-            let per_minute = minute.map_or(u64::MAX, |window| window.limit.max(1));
-            by_day.saturating_add(MINUTE * u32::try_from(last / per_minute).unwrap_or(0))
+
+    /// Returns what is left: `57 of 60 left this minute, 940 of 1,000 left today`.
+    pub(super) fn text(&self) -> String {
+        let text = |window: Window, period| {
+            format!("{} of {} left {period}", count(window.remaining), count(window.limit))
+        };
+        let minute = self.minute.map(|window| text(window, "this minute"));
+        let day = self.day.map(|window| text(window, "today"));
+        match (minute, day) {
+            (None, None) => "not known".to_owned(),
+            (Some(minute), None) => minute + "; day quota not reported yet",
+            (None, Some(day)) => day,
+            (Some(minute), Some(day)) => format!("{minute}, {day}"),
         }
-        _ => by_minute(rows),
-    };
-    let limited_by = match (by_day.is_zero(), length.is_zero()) {
-        (false, _) => Some(Quota::Day),
-        (true, false) => Some(Quota::Minute),
-        (true, true) => None,
-    };
-    let (minute, per_day) = (minute.map(|window| window.limit), day.map(|window| window.limit));
-    Some(Forecast { length, limited_by, today: (today, by_minute(today)), minute, day: per_day })
+    }
+
+    /// Forecasts a number of requests, if a quota is known.
+    pub(super) fn forecast(self, rows: usize) -> Option<Forecast> {
+        let rows = rows as u64;
+        let Self { minute, day } = self;
+        minute.or(day)?;
+        let by_minute = |rows| minute.map_or(Duration::ZERO, |window| window.wait(rows));
+        let by_day = day.map_or(Duration::ZERO, |window| window.wait(rows));
+        let today = day.map_or(rows, |window| window.remaining.min(rows));
+        let (length, limited_by) = match day {
+            Some(day) if !by_day.is_zero() => {
+                // The rows of the last day take their minutes, too.
+                let last = (rows - today).saturating_sub(1) % day.limit.max(1);
+                let minutes = last / minute.map_or(u64::MAX, |window| window.limit.max(1));
+                let minutes = u32::try_from(minutes).unwrap_or(0);
+                (by_day.saturating_add(MINUTE * minutes), Some(Quota::Day))
+            }
+            _ => match by_minute(rows) {
+                Duration::ZERO => (Duration::ZERO, None),
+                length => (length, Some(Quota::Minute)),
+            },
+        };
+        let today = (today, by_minute(today));
+        Some(Forecast { quotas: self, rows, length, limited_by, today })
+    }
+}
+
+/// What the quotas allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Forecast {
+    quotas: Quotas,
+    rows: u64,
+    /// How long all rows take.
+    length: Duration,
+    /// The quota that decides, if one does.
+    limited_by: Option<Quota>,
+    /// The rows that the day quota allows today, and how long they take.
+    today: (u64, Duration),
 }
 
 impl Forecast {
-    /// Returns whether some wait is longer than it may be, so that the run ends with the day quota.
-    pub(crate) fn ends_today(&self, max_wait: Duration) -> bool {
-        self.limited_by == Some(Quota::Day) && max_wait < Duration::from_secs(3_600)
+    /// Returns when a run ends with the day quota, because it may not wait for the next day.
+    pub(super) fn ends_today(&self, clock: &Clock, max_wait: Duration) -> Option<String> {
+        let ends = self.limited_by == Some(Quota::Day) && max_wait < Duration::from_secs(3_600);
+        ends.then(|| clock.minute(clock.now() + self.today.1))
     }
 
     /// Returns the forecast of a plan.
-    pub(crate) fn text(&self, clock: &Clock, rows: usize) -> String {
-        let complete = clock.minute(clock.now() + self.length);
+    pub(super) fn text(&self, clock: &Clock) -> String {
+        let at = |length| clock.minute(clock.now() + length);
+        let complete = at(self.length);
         match self.limited_by {
             Some(Quota::Day) => {
-                let (today, length) = self.today;
-                let by = clock.minute(clock.now() + length);
-                let (today, day) = (count(today), count(self.day.unwrap_or_default()));
-                format!("{today} rows by {by}, the rest {day} a day: complete {complete}")
+                let (rows, length) = self.today;
+                let day = count(self.quotas.day.map_or(0, |window| window.limit));
+                let today = format!("{} rows by {}", count(rows), at(length));
+                format!("{today}, the rest {day} a day: complete {complete}")
             }
             Some(_) => {
-                let minutes = duration(
-                    MINUTE * u32::try_from(self.length.as_secs().div_ceil(60)).unwrap_or(u32::MAX),
-                );
-                format!("{minutes} by the minute quota, complete at {complete}")
+                let minutes = u32::try_from(self.length.as_secs().div_ceil(60)).unwrap_or(u32::MAX);
+                let length = duration(MINUTE * minutes);
+                format!("{length} by the minute quota, complete at {complete}")
             }
-            None => format!("{} rows within the quotas: complete in a moment", count(rows)),
+            None => format!("{} rows within the quotas: complete in a moment", count(self.rows)),
         }
     }
 
     /// Returns the forecast beside a bar.
-    pub(crate) fn short(&self, clock: &Clock, max_wait: Duration) -> String {
-        let rate = match (self.minute, self.limited_by) {
-            (Some(minute), Some(_)) => format!("{} a minute", count(minute)),
-            _ => return String::new(),
+    pub(super) fn short(&self, clock: &Clock, max_wait: Duration) -> String {
+        let (Some(minute), Some(_)) = (self.quotas.minute, self.limited_by) else {
+            return String::new();
         };
-        if self.ends_today(max_wait) {
-            let end = clock.minute(clock.now() + self.today.1);
-            return format!("{rate}, day quota ends {end}");
-        }
-        format!("{rate}, until {}", clock.minute(clock.now() + self.length))
+        let end = match self.ends_today(clock, max_wait) {
+            Some(end) => format!("day quota ends {end}"),
+            None => format!("until {}", clock.minute(clock.now() + self.length)),
+        };
+        format!("{} a minute, {end}", count(minute.limit))
+    }
+
+    /// Returns the forecast for programs.
+    pub(super) fn json(&self, now: SystemTime) -> Value {
+        json!({
+            "completeAt": instant(now + self.length),
+            "limitedBy": self.limited_by,
+            "rowsToday": self.today.0,
+        })
     }
 }
 
@@ -142,33 +172,24 @@ mod tests {
         period: DAY,
     });
 
-    fn clock() -> Clock {
-        Clock { now, zone: Some(TimeZone::fixed(jiff::tz::offset(1))) }
-    }
-
     #[test]
-    fn names_the_day_where_the_day_quota_decides() {
-        let forecast = forecast(2_980, [MINUTES, DAYS]).unwrap();
+    fn names_the_quota_that_decides() {
+        let clock = Clock { now, zone: Some(TimeZone::fixed(jiff::tz::offset(1))) };
+        let (impatient, patient) = (Duration::from_secs(120), DAY);
+        let day = Quotas { minute: MINUTES, day: DAYS }.forecast(2_980).unwrap();
         let text = "940 rows by 07:59, the rest 1,000 a day: complete Wed 25 Nov, 01:00";
-        assert_eq!(forecast.text(&clock(), 2_980), text);
-        assert_eq!(
-            forecast.short(&clock(), Duration::from_secs(120)),
-            "60 a minute, day quota ends 07:59"
-        );
-        let patient = forecast.short(&clock(), Duration::from_secs(86_400));
-        assert_eq!(patient, "60 a minute, until Wed 25 Nov, 01:00");
-    }
+        assert_eq!(day.text(&clock), text);
+        assert_eq!(day.short(&clock, impatient), "60 a minute, day quota ends 07:59");
+        assert_eq!(day.short(&clock, patient), "60 a minute, until Wed 25 Nov, 01:00");
 
-    #[test]
-    fn names_the_minutes_where_the_minute_quota_decides() {
-        let forecast = forecast(3_000, [MINUTES, None]).unwrap();
-        assert_eq!(forecast.text(&clock(), 3_000), "50 min by the minute quota, complete at 08:34");
-    }
+        let minute = Quotas { minute: MINUTES, day: None };
+        assert_eq!(minute.text(), "57 of 60 left this minute; day quota not reported yet");
+        let text = minute.forecast(3_000).unwrap().text(&clock);
+        assert_eq!(text, "50 min by the minute quota, complete at 08:34");
+        let text = minute.forecast(10).unwrap().text(&clock);
+        assert_eq!(text, "10 rows within the quotas: complete in a moment");
 
-    #[test]
-    fn knows_nothing_where_no_quota_is_known() {
-        assert_eq!(forecast(10, [None, None]), None);
-        let within = forecast(10, [MINUTES, None]).unwrap();
-        assert_eq!((within.length, within.limited_by), (Duration::ZERO, None));
+        let unknown = Quotas { minute: None, day: None };
+        assert_eq!((unknown.forecast(10), unknown.text().as_str()), (None, "not known"));
     }
 }

@@ -1,147 +1,170 @@
-//! Reads an input as rows: CSV with a header, or JSON objects, one per line or in an array. The
-//! content decides which. All rows are checked, and everything wrong is reported at once.
+//! Reads pets: CSV with a header, or JSON objects, one per line or in an array. All rows are
+//! checked, and all faults are reported at once. Writes chosen rows back with a reason beside each.
 
-use std::fmt;
-use std::ops::Range;
+use std::collections::BTreeMap;
+use std::fmt::Display;
 
-use csv::{ByteRecord, ReaderBuilder};
+use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 use petstore_client::{NewPet, PetStatus};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 
 use crate::error::{CliError, Kind};
 use crate::suggest::similar;
 
-/// So many invalid rows are listed.
+/// The number of faults that are listed.
 const MAX_LISTED: usize = 20;
-/// So much of a value is repeated in a message.
+/// The longest part of a value that a message repeats, in characters.
 const MAX_SHOWN: usize = 40;
 
 const NAME: &str = "name";
 const CATEGORY: &str = "categoryId";
 const STATUS: &str = "status";
 const FIELDS: [&str; 3] = [NAME, CATEGORY, STATUS];
-/// What an export, or the rejects of an import, have besides: the service assigns new ids.
+/// Columns of an export or of a file of rejected rows: the service assigns new ids.
 const IGNORED: [&str; 2] = ["id", "reason"];
-const STATUSES: [&str; 3] = ["available", "pending", "sold"];
 
-/// How the rows are written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum InputFormat {
-    Json,
-    /// Separated values below a header, of which these are the bytes.
-    Csv {
-        delimiter: u8,
-        header: Range<usize>,
-    },
-}
-
-/// A pet to create, and where it stands.
+/// A pet to create.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    /// The line that it begins on, from 1.
+    /// The line on which it begins, from 1.
     pub(crate) line: usize,
-    /// Its bytes in the input.
-    pub(crate) span: Range<usize>,
     pub(crate) pet: NewPet,
 }
 
 impl Row {
-    /// Returns a digest of what is sent, by which a changed row is noticed.
-    pub(crate) fn digest(&self) -> u64 {
-        let NewPet { name, category_id, status, .. } = &self.pet;
-        let status = status.as_ref().map_or("", PetStatus::as_str);
-        let digest = Sha256::digest(format!("{category_id} {status} {name}"));
-        digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    /// Returns a checksum of what is sent, which shows whether the row has changed.
+    pub(crate) fn digest(&self) -> u32 {
+        crc32fast::hash(&serde_json::to_vec(&self.pet).unwrap_or_default())
     }
 }
 
 /// An input without faults.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rows {
-    pub(crate) layout: InputFormat,
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// How messages call it.
+    pub(crate) name: String,
     pub(crate) rows: Vec<Row>,
     /// Columns or fields that are not sent.
     pub(crate) ignored: Vec<String>,
+    text: String,
+    /// The separator of CSV; `None` for JSON.
+    delimiter: Option<u8>,
 }
 
-/// What is wrong with a row.
-struct Fault {
-    line: usize,
-    field: String,
-    problem: String,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}", self.line)?;
-        if !self.field.is_empty() {
-            write!(f, ", {}", self.field)?;
+impl Input {
+    pub(crate) fn read(name: String, bytes: Vec<u8>) -> Result<Self, CliError> {
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+            CliError::new(Kind::Input, format!("{name} line {line} is not UTF-8"))
+                .hint(format!("`iconv -f latin1 -t utf-8 {name} > utf8-{name}`"))
+        })?;
+        let content = without_mark(&text);
+        let breaks = content.match_indices('\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(breaks).collect();
+        let mut checker = Checker { name: &name, lines, ..Checker::default() };
+        let first = content.trim_start().lines().next().unwrap_or_default();
+        let delimiter = match first.bytes().next() {
+            Some(b'{' | b'[') => None,
+            _ if first.contains('\t') && !first.contains(',') => Some(b'\t'),
+            _ => Some(b','),
+        };
+        match delimiter {
+            Some(delimiter) => checker.csv(content, delimiter, first)?,
+            None => checker.json(content)?,
         }
-        write!(f, ": {}", self.problem)
+        let Checker { rows, ignored, .. } = checker.finish()?;
+        Ok(Self { name, rows, ignored, text, delimiter })
+    }
+
+    /// Returns rows as they stand in the input, each with a reason, so that they can be corrected and
+    /// imported: CSV where the input is CSV, else a JSON object per line.
+    pub(crate) fn with_reasons(
+        &self,
+        reasons: &BTreeMap<usize, &str>,
+    ) -> Result<Vec<u8>, CliError> {
+        let content = without_mark(&self.text);
+        let Some(delimiter) = self.delimiter else {
+            let values = json_values(content).map_err(CliError::internal)?;
+            let line = |(row, reason): (&usize, &&str)| {
+                let object = values[*row].get();
+                let object = object.strip_suffix('}').unwrap_or(object).trim_end();
+                let reason = serde_json::Value::from(*reason);
+                // A line break between the fields of an object is white space.
+                let object = object.replace(['\n', '\r'], " ");
+                format!("{object},\"reason\":{reason}}}\n")
+            };
+            return Ok(reasons.iter().map(line).collect::<String>().into_bytes());
+        };
+        let mut reader = ReaderBuilder::new().delimiter(delimiter).from_reader(content.as_bytes());
+        let mut writer = WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+        let header = reader.headers().map_err(CliError::internal)?.clone();
+        let mut write = |record: &StringRecord, last: &str| {
+            writer.write_record(record.iter().chain([last])).map_err(CliError::internal)
+        };
+        write(&header, "reason")?;
+        for (row, record) in reader.records().enumerate() {
+            if let Some(reason) = reasons.get(&row) {
+                write(&record.map_err(CliError::internal)?, reason)?;
+            }
+        }
+        writer.into_inner().map_err(CliError::internal)
     }
 }
 
-/// An input that is being read.
-struct Reader<'t> {
-    name: &'t str,
-    text: &'t str,
-    /// Where the lines begin.
+/// Returns a text without a byte order mark.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Splits a text into JSON values: those of an array, or one after another.
+fn json_values(text: &str) -> serde_json::Result<Vec<&RawValue>> {
+    if text.trim_start().starts_with('[') {
+        return serde_json::from_str(text);
+    }
+    serde_json::Deserializer::from_str(text).into_iter().collect()
+}
+
+/// The fields of a JSON object. A repeated field is an error.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Object<'t> {
+    #[serde(borrow)]
+    name: Option<&'t RawValue>,
+    #[serde(borrow)]
+    category_id: Option<&'t RawValue>,
+    #[serde(borrow)]
+    status: Option<&'t RawValue>,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
+}
+
+/// Checks the rows of an input.
+#[derive(Default)]
+struct Checker<'n> {
+    name: &'n str,
+    /// Where each line begins.
     lines: Vec<usize>,
     rows: Vec<Row>,
-    faults: Vec<Fault>,
+    /// What is wrong, each with its line.
+    faults: Vec<(usize, String)>,
     ignored: Vec<String>,
 }
 
-/// Reads an input; messages call it by its name.
-pub(crate) fn read(input: &[u8], name: &str) -> Result<Rows, CliError> {
-    let text = std::str::from_utf8(input).map_err(|error| {
-        let before = input.get(..error.valid_up_to()).unwrap_or_default();
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        CliError::new(Kind::Input, format!("{name} line {line} is not UTF-8"))
-            .hint(format!("`iconv -f latin1 -t utf-8 {name} > utf8-{name}`"))
-    })?;
-    let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-    let lines = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
-    let (rows, faults, ignored) = (Vec::new(), Vec::new(), Vec::new());
-    let mut reader = Reader { name, text, lines, rows, faults, ignored };
-    let start = text.len() - text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).len();
-    let layout = match text.as_bytes().get(start) {
-        Some(b'[') => reader.json_array(start)?,
-        Some(b'{') => reader.json_objects(start)?,
-        _ => reader.csv(start)?,
-    };
-    let Reader { rows, faults, ignored, .. } = reader;
-    if faults.is_empty() {
-        return Ok(Rows { layout, rows, ignored });
+impl Checker<'_> {
+    fn error(&self, problem: impl Display) -> CliError {
+        CliError::new(Kind::Input, format!("{} {problem}", self.name))
     }
-    let mut invalid: Vec<_> = faults.iter().map(|fault| fault.line).collect();
-    invalid.dedup();
-    let (count, is) = (invalid.len(), if invalid.len() == 1 { "row" } else { "rows" });
-    let verb = if count == 1 { "is" } else { "are" };
-    let mut list: Vec<_> = faults.iter().take(MAX_LISTED).map(ToString::to_string).collect();
-    if faults.len() > MAX_LISTED {
-        let more = faults.len() - MAX_LISTED;
-        list.push(format!("{more} more; --error-format json lists all"));
-    }
-    let message = format!("{count} {is} of {name} {verb} invalid; nothing was sent");
-    let mut error = CliError::new(Kind::Input, message).list(list);
-    if let CliError::Failure(failure) = &mut error {
-        let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        failure.fields.insert("rows".to_owned(), all.into());
-    }
-    Err(error.hint("correct them and run the command again"))
-}
 
-impl<'t> Reader<'t> {
+    fn fault(&mut self, line: usize, problem: impl Display) {
+        self.faults.push((line, format!("line {line}: {problem}")));
+    }
+
     /// Returns the line of a byte, from 1.
     fn line(&self, at: usize) -> usize {
         self.lines.partition_point(|start| *start <= at)
-    }
-
-    fn error(&self, problem: impl fmt::Display) -> CliError {
-        CliError::new(Kind::Input, format!("{} {problem}", self.name))
     }
 
     fn ignore(&mut self, name: &str) {
@@ -150,297 +173,204 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn csv(&mut self, start: usize) -> Result<InputFormat, CliError> {
-        let text = self.text;
-        let part = text.get(start..).unwrap_or_default();
-        let first = part.lines().next().unwrap_or_default();
-        let delimiter = if first.contains('\t') && !first.contains(',') { b'\t' } else { b',' };
-        let mut reader =
-            ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(part.as_bytes());
-        let byte = |at: u64| start + usize::try_from(at).unwrap_or(usize::MAX - start);
+    fn csv(&mut self, text: &str, delimiter: u8, first: &str) -> Result<(), CliError> {
+        let mut reader = ReaderBuilder::new();
+        let mut reader = reader.delimiter(delimiter).flexible(true).from_reader(text.as_bytes());
         let unreadable = |error: csv::Error| CliError::new(Kind::Input, error.to_string());
         let header = reader.headers().map_err(unreadable)?.clone();
-        let header_end = trimmed(text, start, byte(reader.position().byte()));
-        let layout = InputFormat::Csv { delimiter, header: start..header_end };
-        if part.is_empty() {
-            return Ok(layout);
+        if header.is_empty() {
+            return Ok(());
         }
-        let columns = self.columns(&header, first, start)?;
-        let mut record = ByteRecord::new();
-        while reader.read_byte_record(&mut record).map_err(unreadable)? {
-            let begins = record.position().map_or(0, |position| byte(position.byte()));
-            // The reader's position may stand before the line breaks that it skipped.
-            let blank = text.get(begins..).unwrap_or_default();
-            let begins = begins + blank.len() - blank.trim_start_matches(['\r', '\n']).len();
-            let ends = trimmed(text, begins, byte(reader.position().byte()));
-            let line = self.line(begins);
+        let columns = self.columns(&header, self.line(text.find(first).unwrap_or(0)), first)?;
+        let mut record = StringRecord::new();
+        while reader.read_record(&mut record).map_err(unreadable)? {
+            let position = record.position().map_or(0, csv::Position::byte);
+            let rest = text.get(usize::try_from(position).unwrap_or(0)..).unwrap_or_default();
+            // The position may stand before empty lines, which the reader skipped.
+            let raw = rest.trim_start_matches(['\r', '\n']);
+            let line = self.line(text.len() - raw.len());
             if record.len() == header.len() {
-                self.csv_row(&record, columns, line, begins..ends);
+                let [name, category, status] =
+                    columns.map(|column| column.and_then(|column| record.get(column)));
+                let filled = |cell: &&str| !cell.is_empty();
+                let text = |cell: &str| Ok(cell.to_owned());
+                let status = status.filter(filled).map(text);
+                self.row(line, name.map(text), category.filter(filled), status);
                 continue;
             }
-            let raw = text.get(begins..ends).unwrap_or_default();
-            if ends >= text.trim_end().len() && raw.matches('"').count() % 2 == 1 {
+            let is_last = reader.position().byte() == text.len() as u64;
+            if is_last && raw.matches('"').count() % 2 == 1 {
                 return Err(self
                     .error(format!("line {line}: a quote is never closed"))
                     .hint("close it; a quote inside a value is written `\"\"`"));
             }
-            let (values, headers) = (record.len(), header.len());
-            let problem = match values {
-                1 => format!("1 value; the header has {headers}"),
-                values => format!("{values} values; the header has {headers}"),
-            };
-            self.faults.push(Fault { line, field: String::new(), problem });
+            let values = if record.len() == 1 { "value" } else { "values" };
+            let problem = format!("{} {values}; the header has {}", record.len(), header.len());
+            self.fault(line, problem);
         }
-        Ok(layout)
+        Ok(())
     }
 
     /// Finds the columns of name, category and status.
     fn columns(
         &mut self,
-        header: &csv::StringRecord,
+        header: &StringRecord,
+        line: usize,
         first: &str,
-        start: usize,
     ) -> Result<[Option<usize>; 3], CliError> {
         let is_known = |name: &str| FIELDS.contains(&name) || IGNORED.contains(&name);
-        if header.len() == 1 && first.split(';').any(is_known) && first.contains(';') {
+        if header.len() == 1 && first.contains(';') && first.split(';').any(is_known) {
             return Err(self
                 .error("is separated by `;`")
                 .hint("save it with `,` as the separator"));
         }
-        let meant = |name: &str| {
-            let missing =
-                FIELDS.into_iter().filter(|field| header.iter().all(|name| name != *field));
-            similar(name, missing)
-        };
+        let is_missing = |field: &&str| header.iter().all(|name| name != *field);
+        let meant = |name: &str| similar(name, FIELDS.into_iter().filter(is_missing));
         if !header.iter().any(|name| is_known(name) || meant(name).is_some()) {
-            let (line, shown) = (self.line(start), shorten(first));
             return Err(self
-                .error(format!("has no header: line {line} is `{shown}`"))
+                .error(format!("has no header: line {line} is `{}`", shorten(first)))
                 .hint("put `name,categoryId,status` above it"));
         }
-        let mut columns = [None; 3];
-        for (place, name) in header.iter().enumerate() {
-            match FIELDS.iter().position(|field| *field == name) {
-                Some(field) if columns[field].replace(place).is_some() => {
-                    return Err(self.error(format!("has two columns `{name}`")));
-                }
-                Some(_) => {}
-                None => match meant(name).filter(|_| !IGNORED.contains(&name)) {
-                    Some(meant) => {
-                        let problem = format!("has an unknown column `{}`", shorten(name));
-                        return Err(self.error(problem).hint(format!("did you mean `{meant}`?")));
-                    }
-                    None => self.ignore(name),
-                },
+        for name in header {
+            let times = header.iter().filter(|other| *other == name).count();
+            if FIELDS.contains(&name) && times > 1 {
+                return Err(self.error(format!("has two columns `{name}`")));
+            }
+            if let Some(meant) = meant(name).filter(|_| !is_known(name)) {
+                let problem = format!("has an unknown column `{}`", shorten(name));
+                return Err(self.error(problem).hint(format!("did you mean `{meant}`?")));
+            }
+            if !is_known(name) {
+                self.ignore(name);
             }
         }
-        match [NAME, CATEGORY].into_iter().zip(columns).find(|(_, column)| column.is_none()) {
-            None => Ok(columns),
-            Some((name, _)) => Err(self
+        if let Some(name) = [NAME, CATEGORY].iter().find(|field| is_missing(field)) {
+            return Err(self
                 .error(format!("has no column `{name}`"))
-                .hint("add it; every pet needs a name and a category")),
+                .hint("add it; every pet needs a name and a category"));
         }
+        Ok(FIELDS.map(|field| header.iter().position(|name| name == field)))
     }
 
-    fn csv_row(
-        &mut self,
-        record: &ByteRecord,
-        columns: [Option<usize>; 3],
-        line: usize,
-        span: Range<usize>,
-    ) {
-        // All of the input is UTF-8, and a quote or a comma splits no character.
-        let cell = |column: Option<usize>| std::str::from_utf8(record.get(column?)?).ok();
-        let [name, category_cell, status_cell] = columns.map(cell);
-        let mut fault = |field: &str, problem| {
-            self.faults.push(Fault { line, field: field.to_owned(), problem });
-        };
-        let id = category(category_cell.unwrap_or_default());
-        let id = id.map_err(|problem| fault(CATEGORY, problem)).ok();
-        let status = match status_cell.filter(|text| !text.is_empty()) {
-            Some(text) => match status(text) {
-                Ok(status) => Some(status),
-                Err(problem) => return fault(STATUS, problem),
-            },
-            None => None,
-        };
-        if let Some(id) = id {
-            let mut pet = NewPet::new(name.unwrap_or_default(), id);
-            pet.status = status;
-            self.rows.push(Row { line, span, pet });
-        }
-    }
-
-    fn json_array(&mut self, start: usize) -> Result<InputFormat, CliError> {
-        let part = self.text.get(start..).unwrap_or_default();
-        let values = serde_json::from_str::<Vec<&RawValue>>(part);
-        for value in values.map_err(|error| self.not_json(start, &error))? {
-            self.json_row(value.get());
-        }
-        Ok(InputFormat::Json)
-    }
-
-    /// Reads objects: one on each line, or a single one over several.
-    fn json_objects(&mut self, start: usize) -> Result<InputFormat, CliError> {
-        let part = self.text.get(start..).unwrap_or_default();
-        let first = part.lines().next().unwrap_or_default();
-        if serde_json::from_str::<&RawValue>(first).is_err()
-            && let Ok(whole) = serde_json::from_str::<&RawValue>(part)
-        {
-            self.json_row(whole.get());
-            return Ok(InputFormat::Json);
-        }
-        for line in part.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let value = serde_json::from_str::<&RawValue>(line);
-            let value = value.map_err(|error| self.not_json(self.offset(line), &error))?;
-            self.json_row(value.get());
-        }
-        Ok(InputFormat::Json)
-    }
-
-    fn not_json(&self, start: usize, error: &serde_json::Error) -> CliError {
-        let line = self.line(start) + error.line().saturating_sub(1);
-        let problem = match error.is_eof() {
-            true => "the JSON ends too early".to_owned(),
-            false => format!("not valid JSON at column {}", error.column()),
-        };
-        self.error(format!("line {line}: {problem}"))
-            .hint("write one JSON object per line, or all in one array")
-    }
-
-    /// Returns where a part of the text begins.
-    fn offset(&self, part: &str) -> usize {
-        (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize)
-    }
-
-    fn json_row(&mut self, value: &'t str) {
-        let start = self.offset(value);
-        let before = self.faults.len();
-        let Ok(Fields(fields)) = serde_json::from_str::<Fields<'t>>(value) else {
-            let problem = format!("{} is not an object", json_kind(value));
-            let line = self.line(start);
-            return self.faults.push(Fault { line, field: String::new(), problem });
-        };
-        let (mut name, mut id, mut pet_status) = (None, None, None);
-        let mut seen: Vec<String> = Vec::with_capacity(4);
-        for (field, raw) in fields {
-            let part = raw.get();
-            let result = match field.as_str() {
-                known if seen.iter().any(|one| one == known) => Err("repeated".to_owned()),
-                NAME => text(part).map(|text| name = Some(text)),
-                CATEGORY => category(part).map(|number| id = Some(number)),
-                STATUS if part == "null" => Ok(()),
-                STATUS => {
-                    text(part).and_then(|text| status(&text)).map(|one| pet_status = Some(one))
-                }
-                other if IGNORED.contains(&other) => Ok(()),
-                other => match similar(other, FIELDS) {
-                    Some(meant) => Err(format!("unknown; did you mean `{meant}`?")),
-                    None => {
-                        self.ignore(other);
-                        Ok(())
-                    }
-                },
+    fn json(&mut self, text: &str) -> Result<(), CliError> {
+        let values = json_values(text.trim_end()).map_err(|error| {
+            let problem = match error.is_eof() {
+                true => "the JSON ends too early".to_owned(),
+                false => format!("not valid JSON at column {}", error.column()),
             };
-            if let Err(problem) = result {
-                let line = self.line(self.offset(part));
-                self.faults.push(Fault { line, field: shorten(&field), problem });
+            self.error(format!("line {}: {problem}", error.line()))
+                .hint("write one JSON object per line, or all in one array")
+        })?;
+        for value in values.into_iter().map(RawValue::get) {
+            let line = self.line(value.as_ptr() as usize - text.as_ptr() as usize);
+            match serde_json::from_str::<Object<'_>>(value) {
+                Ok(object) => self.object(line, &object),
+                Err(_) if !value.starts_with('{') => {
+                    self.fault(line, format!("`{}` is not an object", shorten(value)));
+                }
+                Err(error) if error.is_data() => self.fault(line, "a field is repeated"),
+                Err(_) => self.fault(line, "a number is too large, or a text is not Unicode"),
             }
-            seen.push(field);
         }
-        for field in [NAME, CATEGORY] {
-            if !seen.iter().any(|one| one == field) {
-                let (line, problem) = (self.line(start), "missing".to_owned());
-                self.faults.push(Fault { line, field: field.to_owned(), problem });
+        Ok(())
+    }
+
+    fn object(&mut self, line: usize, object: &Object<'_>) {
+        for other in object.others.keys() {
+            match similar(other, FIELDS).filter(|_| !IGNORED.contains(&other.as_str())) {
+                Some(meant) => {
+                    let problem = format!("unknown; did you mean `{meant}`?");
+                    self.field::<()>(line, &shorten(other), Err(problem));
+                }
+                None => self.ignore(other),
             }
         }
-        if let (Some(name), Some(id), true) = (name, id, self.faults.len() == before) {
-            let mut pet = NewPet::new(name, id);
-            pet.status = pet_status;
-            self.rows.push(Row { line: self.line(start), span: start..start + value.len(), pet });
+        let text = |raw: &RawValue| {
+            let problem = |_| format!("`{}` is not text", shorten(raw.get()));
+            serde_json::from_str(raw.get()).map_err(problem)
+        };
+        let category = object.category_id.map(RawValue::get);
+        self.row(line, object.name.map(text), category, object.status.map(text));
+    }
+
+    /// Checks the values of a row; text comes with the problem where it is not text.
+    fn row(
+        &mut self,
+        line: usize,
+        name: Option<Result<String, String>>,
+        category: Option<&str>,
+        status: Option<Result<String, String>>,
+    ) {
+        let missing = || "missing".to_owned();
+        let number = |text: &str| {
+            text.parse().map_err(|_| format!("`{}` is not a whole number", shorten(text)))
+        };
+        let known = |text: String| match PetStatus::from(&*text) {
+            status if status.is_known() => Ok(status),
+            _ => Err(format!("`{}` is not available, pending or sold", shorten(&text))),
+        };
+        let name = self.field(line, NAME, name.ok_or_else(missing).flatten());
+        let category = category.ok_or_else(missing).and_then(number);
+        let category = self.field(line, CATEGORY, category);
+        let status = status.map(|text| text.and_then(known)).transpose();
+        let status = self.field(line, STATUS, status);
+        if let (Some(name), Some(category), Some(status)) = (name, category, status) {
+            let mut pet = NewPet::new(name, category);
+            pet.status = status;
+            self.rows.push(Row { line, pet });
         }
     }
-}
 
-fn category(text: &str) -> Result<i64, String> {
-    match text {
-        "" => Err("missing".to_owned()),
-        text => text.parse().map_err(|_| format!("`{}` is not a whole number", shorten(text))),
+    /// Returns the value of a field, or records what is wrong with it.
+    fn field<T>(&mut self, line: usize, field: &str, value: Result<T, String>) -> Option<T> {
+        let problem =
+            |problem| self.faults.push((line, format!("line {line}, {field}: {problem}")));
+        value.map_err(problem).ok()
+    }
+
+    fn finish(mut self) -> Result<Self, CliError> {
+        let all: Vec<_> = self.faults.iter().map(|(_, problem)| problem.clone()).collect();
+        self.faults.dedup_by_key(|(line, _)| *line);
+        let name = self.name;
+        let message = match self.faults.len() {
+            0 => return Ok(self),
+            1 => format!("1 row of {name} is invalid; nothing was sent"),
+            rows => format!("{rows} rows of {name} are invalid; nothing was sent"),
+        };
+        let mut list = all.clone();
+        if all.len() > MAX_LISTED {
+            list.truncate(MAX_LISTED);
+            list.push(format!("{} more; --error-format json lists all", all.len() - MAX_LISTED));
+        }
+        let mut error = CliError::new(Kind::Input, message).list(list);
+        if let CliError::Failure(failure) = &mut error {
+            failure.fields.insert("rows".to_owned(), all.into());
+        }
+        Err(error.hint("correct them and run the command again"))
     }
 }
 
-fn status(text: &str) -> Result<PetStatus, String> {
-    if STATUSES.contains(&text) {
-        return Ok(PetStatus::from(text));
-    }
-    Err(format!("`{}` is not available, pending or sold", shorten(text)))
-}
-
-fn text(raw: &str) -> Result<String, String> {
-    serde_json::from_str(raw).map_err(|_| format!("{} is not text", json_kind(raw)))
-}
-
-fn json_kind(raw: &str) -> &'static str {
-    match raw.as_bytes().first() {
-        Some(b'{') => "an object",
-        Some(b'[') => "a list",
-        Some(b'"') => "text",
-        Some(b'n') => "null",
-        Some(b't' | b'f') => "true or false",
-        _ => "a number",
-    }
-}
-
-/// Returns a value for a message.
+/// Returns the beginning of a value, for a message.
 fn shorten(text: &str) -> String {
     let cut: String = text.chars().take(MAX_SHOWN).collect();
     if cut.len() < text.len() { cut + "…" } else { cut }
-}
-
-/// Returns where a record ends, its line break left out.
-fn trimmed(text: &str, begins: usize, ends: usize) -> usize {
-    let record = text.get(begins..ends).unwrap_or_default();
-    begins + record.trim_end_matches(['\r', '\n']).len()
-}
-
-/// The fields of an object, in their order, repeated ones included.
-struct Fields<'t>(Vec<(String, &'t RawValue)>);
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collector;
-
-        impl<'de> Visitor<'de> for Collector {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Vec::with_capacity(4);
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Fields(fields))
-            }
-        }
-
-        deserializer.deserialize_map(Collector)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn pets(input: &str) -> Vec<NewPet> {
-        let rows = read(input.as_bytes(), "pets").unwrap();
-        rows.rows.into_iter().map(|row| row.pet).collect()
+    fn read(text: &str) -> Input {
+        Input::read("pets".to_owned(), text.as_bytes().to_vec()).unwrap()
+    }
+
+    fn pets(text: &str) -> Vec<NewPet> {
+        read(text).rows.into_iter().map(|row| row.pet).collect()
     }
 
     fn message(input: &[u8]) -> String {
-        let CliError::Failure(failure) = read(input, "pets.csv").unwrap_err() else { panic!() };
+        let error = Input::read("pets.csv".to_owned(), input.to_vec()).unwrap_err();
+        let CliError::Failure(failure) = error else { panic!() };
         [vec![failure.message], failure.list].concat().join(" | ")
     }
 
@@ -476,15 +406,14 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_line_and_the_bytes_of_each_row() {
-        let csv = "name,categoryId\n\"R\nex\",7\nB,8\n";
-        let rows = read(csv.as_bytes(), "pets").unwrap().rows;
-        let rows: Vec<_> = rows.iter().map(|row| (row.line, &csv[row.span.clone()])).collect();
-        assert_eq!(rows, [(2, "\"R\nex\",7"), (4, "B,8")]);
-        let ndjson = "\n{\"name\":\"a\",\"categoryId\":1} \n";
-        let rows = read(ndjson.as_bytes(), "pets").unwrap().rows;
-        assert_eq!(rows[0].line, 2);
-        assert_eq!(&ndjson[rows[0].span.clone()], "{\"name\":\"a\",\"categoryId\":1}");
+    fn knows_the_line_of_each_row() {
+        for (text, lines) in [
+            ("\nname,categoryId\r\n\"R\nex\",7\n\n\nB,8\n", [3, 7]),
+            ("\n{\"name\":\"a\",\"categoryId\":1} \n\n{\"name\":\"b\",\"categoryId\":1}", [2, 4]),
+        ] {
+            let rows: Vec<_> = read(text).rows.iter().map(|row| row.line).collect();
+            assert_eq!(rows, lines, "{text}");
+        }
     }
 
     #[test]
@@ -492,10 +421,10 @@ mod tests {
         let ndjson = "{\"name\":1,\"categoryId\":7.5}\n{\"nmae\":\"a\",\"categoryId\":1,\"status\":\"slod\"}\n[]\n";
         assert_eq!(
             message(ndjson.as_bytes()),
-            "3 rows of pets.csv are invalid; nothing was sent | line 1, name: a number is not text \
+            "3 rows of pets.csv are invalid; nothing was sent | line 1, name: `1` is not text \
              | line 1, categoryId: `7.5` is not a whole number | line 2, nmae: unknown; did you mean \
-             `name`? | line 2, status: `slod` is not available, pending or sold | line 2, name: \
-             missing | line 3: a list is not an object"
+             `name`? | line 2, name: missing | line 2, status: `slod` is not available, pending or \
+             sold | line 3: `[]` is not an object"
         );
         assert_eq!(
             message(b"name,categoryId,status\na,x,sold\nb\nc,1,gone\n"),
@@ -524,7 +453,27 @@ mod tests {
             assert_eq!(message(input.as_bytes()), format!("pets.csv {expected}"), "{input}");
         }
         assert_eq!(message(b"name,categoryId\n\xff,1\n"), "pets.csv line 2 is not UTF-8");
-        let rows = read(b"name,categoryId,colour\nRex,7,red\n", "pets").unwrap();
-        assert_eq!(rows.ignored, ["colour"]);
+        assert_eq!(read("name,categoryId,colour\nRex,7,red\n").ignored, ["colour"]);
+    }
+
+    #[test]
+    fn rows_are_written_with_a_reason_and_can_be_read_again() {
+        let rejected = |text: &str, rows: &[usize]| {
+            let reasons = rows.iter().map(|row| (*row, "400: \"no\", it said")).collect();
+            String::from_utf8(read(text).with_reasons(&reasons).unwrap()).unwrap()
+        };
+        let csv = "id,name,categoryId\n1,a,1\n2,\"b\nb\",2\n3,c,3";
+        let out = rejected(csv, &[1, 2]);
+        let reason = "\"400: \"\"no\"\", it said\"";
+        let expected =
+            format!("id,name,categoryId,reason\n2,\"b\nb\",2,{reason}\n3,c,3,{reason}\n");
+        assert_eq!(out, expected);
+        assert_eq!(pets(&out), pets(csv)[1..]);
+        let json = r#"[{"name":"a",
+                        "categoryId":1}, {"name":"b","categoryId":2,"chip":{"code":1.50} }]"#;
+        let out = rejected(json, &[0, 1]);
+        let chip = r#""chip":{"code":1.50},"reason":"400: \"no\", it said"}"#;
+        assert!(out.lines().count() == 2 && out.trim_end().ends_with(chip), "{out}");
+        assert_eq!(pets(&out), pets(json));
     }
 }

@@ -1,225 +1,228 @@
-//! The journal: what became of each row, in a file beside the input, so that no row is sent twice,
+//! The journal: a file beside the input with the outcome of each row, so that no row is sent twice,
 //! however the program ends.
 //!
-//! Each line is a checksum and an entry. Before rows are sent, a block of them is announced and made
-//! durable (one `fsync` for many rows), and each row has an entry before it is sent, which is
-//! written and not made durable by itself. Where the program was killed, what it wrote is there: a
-//! row without an entry was not sent. Where the machine lost power, entries may be missing: then
-//! every row of the announced blocks without a durable result counts as unknown, which is at most
-//! [`BLOCK`] rows beyond those in flight, and `--unknown check` finds out about them.
+//! Each line is a checksum and a record. Rows are announced in blocks, and a block is made durable
+//! (one `fsync` for many rows) before its first row is sent. Just before a row is sent, a record of it
+//! is written without `fsync`. After a kill all written records are there, so a row without a record
+//! was not sent. After a power cut records may be missing, so every announced row without an outcome
+//! counts as unknown: at most [`BLOCK`] rows, about which `--unknown check` finds out.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-/// So many rows are announced at once.
-pub(crate) const BLOCK: usize = 256;
+use crate::context::Context;
+use crate::error::{CliError, Kind, os_text};
 
-/// The version of the format.
-const VERSION: u32 = 2;
+/// The number of rows that are announced at once.
+pub(crate) const BLOCK: usize = 512;
+/// The first line.
+const HEADER: &[u8] = b"journal of petstore pets import, version 3\n";
 
-/// What a line says. Rows are counted from 0.
+/// What a line says. Rows are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Record {
-    /// The first line: the service that the pets go to.
-    #[serde(rename_all = "camelCase")]
-    Import {
-        version: u32,
-        base_url: String,
-    },
     Run(Run),
-    /// Rows from this one on may be sent from now on; a digest of each, in hexadecimal digits.
+    /// Rows from this one on may be sent from now on; a digest of each.
     Block {
         from: usize,
-        digests: String,
+        digests: Vec<u32>,
     },
-    /// They are about to be sent.
-    Sending(Vec<usize>),
-    Created(usize, i64),
-    /// It was created, as the list of pets shows.
-    Found(usize, i64),
-    Rejected(usize, String),
-    /// Whether it was created is not known.
-    Unknown(usize),
-    /// They were not processed, and may be sent.
-    Unsent(Vec<usize>),
-    /// A file with rejected or unknown rows is written by this import.
-    Writes(PathBuf),
-    /// The run ended in order: rows without an entry were not sent.
+    Rows(RowState, Vec<usize>),
+    /// The run ended in order: no record is missing.
     End,
 }
 
 /// A process that imports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Run {
     pub(crate) pid: u32,
-    /// When it began, in seconds since 1970.
-    pub(crate) started: u64,
-    /// Identifies the start of the machine: what was written since then is not lost.
+    pub(crate) started: SystemTime,
+    /// Identifies the start of the machine: what was written since then is there.
     pub(crate) boot: Option<String>,
+    pub(crate) base_url: String,
+    /// The number of rows of the input.
+    pub(crate) rows: usize,
+    /// The files of rejected and of unknown rows.
+    pub(crate) files: Vec<PathBuf>,
+    /// The damaged lines before this one, which were taken into account.
+    pub(crate) damaged: Vec<usize>,
 }
 
 /// What is known of a row.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum RowState {
-    /// It is still to be sent.
-    #[default]
-    Todo,
+    Left,
+    /// To be sent in this run.
+    Announced,
+    /// About to be sent, or sent without a response.
+    Unknown,
     Created(i64),
     Rejected(String),
-    /// It was sent, or may have been.
-    Unknown,
+}
+
+impl RowState {
+    pub(crate) fn is_left(&self) -> bool {
+        matches!(self, Self::Left | Self::Announced)
+    }
+}
+
+/// The number of rows in each state.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub(crate) struct Totals {
+    pub(crate) created: usize,
+    pub(crate) rejected: usize,
+    pub(crate) unknown: usize,
+    pub(crate) left: usize,
+}
+
+impl Totals {
+    pub(crate) fn count(&mut self, row: &RowState) {
+        *match row {
+            RowState::Left | RowState::Announced => &mut self.left,
+            RowState::Unknown => &mut self.unknown,
+            RowState::Created(_) => &mut self.created,
+            RowState::Rejected(_) => &mut self.rejected,
+        } += 1;
+    }
 }
 
 /// What a journal says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
-    pub(crate) base_url: String,
     pub(crate) rows: Vec<RowState>,
-    /// What each announced row was.
-    pub(crate) digests: Vec<Option<u64>>,
-    /// The identifier below which no pet is of this import, if that is certain.
+    /// The digest of each row that was announced.
+    pub(crate) digests: Vec<Option<u32>>,
+    /// The lowest identifier of the import's pets, if that is certain.
     pub(crate) first_id: Option<i64>,
-    /// Files that this import writes.
-    pub(crate) files: Vec<PathBuf>,
     pub(crate) last_run: Option<Run>,
-    /// The first damaged line, if one is.
-    pub(crate) damaged: Option<usize>,
+    /// When the last run that created a pet began.
+    pub(crate) imported: Option<SystemTime>,
+    /// The files that runs of this import wrote.
+    pub(crate) files: Vec<PathBuf>,
+    /// The damaged lines that no run has taken into account.
+    pub(crate) damaged: Vec<usize>,
     /// Whether the last line was cut.
     pub(crate) is_cut: bool,
-    /// How many rows were sent so far.
+    /// The number of rows that were sent.
     sent: usize,
-    /// The rows that the last run announced.
-    announced: Vec<(usize, usize)>,
     has_ended: bool,
-    /// How many bytes are whole lines.
+    /// The number of bytes in whole lines.
     whole: usize,
 }
 
 impl State {
-    /// Reads a journal; `None` where it is not one.
-    pub(crate) fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
+    /// Reads the journal in a file.
+    pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<Self, CliError> {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(unusable)?;
+        Self::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
+    }
+
+    fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
         let mut state = Self { has_ended: true, ..Self::default() };
-        if bytes.is_empty() {
-            return Some(state);
+        if !bytes.starts_with(HEADER) {
+            state.is_cut = !bytes.is_empty();
+            return HEADER.starts_with(bytes).then_some(state);
         }
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        state.whole = whole;
-        state.is_cut = whole < bytes.len();
-        let lines =
-            bytes.get(..whole)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        for (number, line) in lines.enumerate() {
-            match (number, parse(line)) {
-                (0, Some(Record::Import { version: VERSION, base_url })) => {
-                    state.base_url = base_url;
-                }
-                (0, _) => return None,
-                (_, Some(entry)) => state.apply(entry),
-                (number, None) => state.damaged = state.damaged.or(Some(number + 1)),
+        for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            let Some(text) = line.strip_suffix(b"\n") else {
+                state.is_cut = true;
+                break;
+            };
+            state.whole += line.len();
+            match parse(text) {
+                Some(record) => state.apply(record),
+                None if number > 0 => state.damaged.push(number + 1),
+                None => {}
             }
         }
-        // Of a foreign file no byte may be thrown away.
-        if whole == 0 && !is_start(bytes) {
-            return None;
-        }
-        state.settle(boot);
+        let last_boot = state.last_run.as_ref().and_then(|run| run.boot.as_deref());
+        let is_same_boot = boot.is_some() && boot == last_boot;
+        let is_complete = state.damaged.is_empty() && (state.has_ended || is_same_boot);
+        state.settle(if is_complete { &RowState::Left } else { &RowState::Unknown });
         Some(state)
     }
 
-    /// Counts rows as unknown whose entries may be lost.
-    fn settle(&mut self, boot: Option<&str>) {
-        let last_boot = self.last_run.as_ref().and_then(|run| run.boot.as_deref());
-        let is_same_boot = boot.is_some() && boot == last_boot;
-        let may_lack_entries = !self.has_ended && !is_same_boot;
-        if self.damaged.is_none() && !may_lack_entries {
-            return;
-        }
-        for (from, to) in std::mem::take(&mut self.announced) {
-            for row in from..to {
-                let state = self.row(row);
-                if *state == RowState::Todo {
-                    *state = RowState::Unknown;
-                }
-            }
-        }
+    /// Gives a state to the rows that were announced, but have no outcome.
+    fn settle(&mut self, to: &RowState) {
+        let announced = self.rows.iter_mut().filter(|row| **row == RowState::Announced);
+        announced.for_each(|row| row.clone_from(to));
     }
 
-    fn row(&mut self, row: usize) -> &mut RowState {
-        if self.rows.len() <= row {
-            self.rows.resize(row + 1, RowState::Todo);
-        }
-        &mut self.rows[row]
-    }
-
-    /// Takes an entry over.
-    pub(crate) fn apply(&mut self, entry: Record) {
-        match entry {
-            Record::Import { base_url, .. } => self.base_url = base_url,
+    pub(crate) fn apply(&mut self, record: Record) {
+        match record {
             Record::Run(run) => {
-                // Blocks of a run before this one were settled when this one began.
+                self.damaged.retain(|line| !run.damaged.contains(line));
+                if self.damaged.is_empty() {
+                    self.settle(&RowState::Left);
+                }
+                self.files.extend(run.files.iter().cloned());
                 self.last_run = Some(run);
                 self.has_ended = false;
-                if self.damaged.is_none() {
-                    self.announced.clear();
-                }
             }
             Record::Block { from, digests } => {
-                let digests = digests.as_bytes().chunks(16).map(|chunk| {
-                    let text = std::str::from_utf8(chunk).ok()?;
-                    u64::from_str_radix(text, 16).ok()
-                });
-                let digests: Vec<_> = digests.collect();
-                let to = from + digests.len();
-                if self.digests.len() < to {
-                    self.digests.resize(to, None);
+                for (row, digest) in digests.into_iter().enumerate() {
+                    let row = from + row;
+                    if self.digests.len() <= row {
+                        self.digests.resize(row + 1, None);
+                    }
+                    self.digests[row] = Some(digest);
+                    if self.rows.get(row).is_none_or(|state| *state == RowState::Left) {
+                        self.set(row, RowState::Announced);
+                    }
                 }
-                self.digests[from..to].copy_from_slice(&digests);
-                self.announced.push((from, to));
             }
-            Record::Sending(rows) => {
-                self.sent += rows.len();
-                rows.into_iter().for_each(|row| *self.row(row) = RowState::Unknown);
-            }
-            Record::Created(row, id) => {
-                // The first row goes alone, so that no other can have a lower identifier.
-                if self.sent == 1 {
-                    self.first_id = self.first_id.or(Some(id));
+            Record::Rows(state, rows) => {
+                match state {
+                    RowState::Unknown => self.sent += rows.len(),
+                    RowState::Created(id) => {
+                        // The first row is sent alone, so no other has a lower identifier.
+                        if self.sent == 1 {
+                            self.first_id = self.first_id.or(Some(id));
+                        }
+                        self.imported = self.last_run.as_ref().map(|run| run.started);
+                    }
+                    _ => {}
                 }
-                *self.row(row) = RowState::Created(id);
+                rows.into_iter().for_each(|row| self.set(row, state.clone()));
             }
-            Record::Found(row, id) => *self.row(row) = RowState::Created(id),
-            Record::Rejected(row, reason) => *self.row(row) = RowState::Rejected(reason),
-            Record::Unknown(row) => *self.row(row) = RowState::Unknown,
-            Record::Unsent(rows) => {
-                rows.into_iter().for_each(|row| *self.row(row) = RowState::Todo);
-            }
-            Record::Writes(path) => self.files.push(path),
             Record::End => self.has_ended = true,
         }
     }
 
-    /// Returns how many rows were sent so far.
-    pub(crate) fn sent(&self) -> usize {
-        self.sent
+    fn set(&mut self, row: usize, state: RowState) {
+        if self.rows.len() <= row {
+            self.rows.resize(row + 1, RowState::Left);
+        }
+        self.rows[row] = state;
     }
 
-    /// Returns the rows in a state, counted from 0.
+    /// Returns the numbers of the rows in a state.
     pub(crate) fn rows_where(&self, is: impl Fn(&RowState) -> bool) -> Vec<usize> {
         (0..self.rows.len()).filter(|row| is(&self.rows[*row])).collect()
     }
 
-    pub(crate) fn count(&self, is: impl Fn(&RowState) -> bool) -> usize {
-        self.rows.iter().filter(|row| is(row)).count()
+    pub(crate) fn unknown(&self) -> Vec<usize> {
+        self.rows_where(|row| *row == RowState::Unknown)
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.rows.iter().for_each(|row| totals.count(row));
+        totals
     }
 }
 
-fn line(entry: &Record) -> io::Result<String> {
-    let text = serde_json::to_string(entry)?;
+fn line(record: &Record) -> io::Result<String> {
+    let text = serde_json::to_string(record)?;
     Ok(format!("{:08x} {text}\n", crc32fast::hash(text.as_bytes())))
 }
 
@@ -230,163 +233,153 @@ fn parse(line: &[u8]) -> Option<Record> {
     serde_json::from_slice(text).ok().filter(|_| is_intact)
 }
 
-/// Returns whether these bytes may be the beginning of a journal's first line.
-fn is_start(bytes: &[u8]) -> bool {
-    let start = br#"{"import":"#;
-    let (checksum, text) = bytes.split_at(bytes.len().min(9));
-    let is_checksum = |(at, byte): (usize, &u8)| match at {
-        8 => *byte == b' ',
-        _ => byte.is_ascii_hexdigit(),
-    };
-    checksum.iter().enumerate().all(is_checksum)
-        && start.starts_with(&text[..text.len().min(start.len())])
-}
-
-/// Where a journal is kept.
-pub(crate) trait Storage: Send + Sync {
-    fn append(&self, bytes: &[u8]) -> io::Result<()>;
-
-    /// Makes durable what was appended.
-    fn sync(&self) -> io::Result<()>;
-}
-
-impl Storage for File {
-    fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        (&*self).write_all(bytes)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.sync_data()
-    }
-}
-
-/// A journal that is not kept.
-struct Nowhere;
-
-impl Storage for Nowhere {
-    fn append(&self, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Why a journal can't be used.
-#[derive(Debug)]
-pub(crate) enum JournalError {
-    /// Another process uses it.
-    Busy(Option<Run>),
-    NotAJournal,
-    Io(io::Error),
-}
-
-impl From<io::Error> for JournalError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
+/// Makes durable what was written.
+type SyncFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 /// A journal that is open for writing, and what it says.
 pub(crate) struct Journal {
-    storage: Arc<dyn Storage>,
+    out: Box<dyn Write>,
+    sync: SyncFn,
     pub(crate) state: State,
-    /// How long after its last change it was opened.
+    /// The time between its last change and its opening.
     pub(crate) opened_after: Option<Duration>,
 }
 
 impl Journal {
+    fn new(out: impl Write + 'static, sync: SyncFn, state: State) -> Self {
+        Self { out: Box::new(out), sync, state, opened_after: None }
+    }
+
     /// Returns a journal that is not kept.
     pub(crate) fn nowhere() -> Self {
-        Self::new(Arc::new(Nowhere), State::default())
+        Self::new(io::sink(), Arc::new(|| Ok(())), State::default())
     }
 
-    pub(crate) fn new(storage: Arc<dyn Storage>, state: State) -> Self {
-        Self { storage, state, opened_after: None }
-    }
-
-    /// Opens a journal, or begins one. Nothing is changed where it can't be used.
-    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
-        if std::fs::metadata(path).is_ok_and(|file| !file.is_file()) {
-            return Err(JournalError::NotAJournal);
+    /// Opens the journal of an input, or begins one. Nothing is changed if it cannot be used.
+    pub(crate) fn open(path: &Path, input: &str, context: &Context) -> Result<Self, CliError> {
+        if path.exists() && !path.is_file() {
+            return Err(foreign(path, context));
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        // It holds names of pets and reasons: private.
+        // It holds what the service said of rows: private.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path)?;
-        let opened_after = file.metadata()?.modified()?.elapsed().ok();
+        let mut file = options.open(path).map_err(unusable)?;
+        let modified = file.metadata().and_then(|data| data.modified()).map_err(unusable)?;
         let lock = file.try_lock();
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let state = State::read(&bytes, boot().as_deref());
+        let state = State::load(&file, path, context);
         match lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(JournalError::Busy(state.and_then(|state| state.last_run)));
+                return Err(busy(state.ok().and_then(|state| state.last_run), input, context));
             }
-            Err(TryLockError::Error(error)) => return Err(error.into()),
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
-        let state = state.ok_or(JournalError::NotAJournal)?;
-        file.set_len(state.whole as u64)?;
-        file.seek(SeekFrom::End(0))?;
-        #[cfg(unix)]
-        if state.whole == 0 {
-            // The file itself becomes durable with its folder.
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-        }
-        Ok(Self { opened_after, ..Self::new(Arc::new(file), state) })
+        let state = state?;
+        trim(&mut file, path, state.whole).map_err(unusable)?;
+        let file = Arc::new(file);
+        let synced = Arc::clone(&file);
+        let opened_after = modified.elapsed().ok();
+        Ok(Self { opened_after, ..Self::new(file, Arc::new(move || synced.sync_data()), state) })
     }
 
     /// Begins a run.
-    pub(crate) fn begin(&mut self, base_url: &str, started: u64) -> io::Result<()> {
-        let mut entries = Vec::new();
-        if self.state.whole == 0 {
-            entries.push(Record::Import { version: VERSION, base_url: base_url.to_owned() });
-        }
-        // What counts as unknown now must stay so, whatever this run announces.
-        entries.extend(
-            self.state.rows_where(|row| *row == RowState::Unknown).into_iter().map(Record::Unknown),
-        );
-        entries.push(Record::Run(Run { pid: std::process::id(), started, boot: boot() }));
-        self.write(entries)?;
-        self.storage.sync()
+    pub(crate) fn begin(
+        &mut self,
+        base_url: String,
+        started: SystemTime,
+        files: Vec<PathBuf>,
+    ) -> Result<(), CliError> {
+        let run = Run {
+            pid: std::process::id(),
+            started,
+            boot: boot(),
+            base_url,
+            rows: self.state.rows.len(),
+            files,
+            damaged: self.state.damaged.clone(),
+        };
+        // Rows that count as unknown now stay so, whatever this run announces.
+        let unknown = self.state.unknown();
+        self.write(vec![Record::Rows(RowState::Unknown, unknown), Record::Run(run)])?;
+        (self.sync)().map_err(unusable)
     }
 
-    /// Writes entries, and takes them over.
-    pub(crate) fn write(&mut self, entries: Vec<Record>) -> io::Result<()> {
-        let lines: io::Result<String> = entries.iter().map(line).collect();
-        self.storage.append(lines?.as_bytes())?;
-        entries.into_iter().for_each(|entry| self.state.apply(entry));
+    /// Writes records, and applies them to the state.
+    pub(crate) fn write(&mut self, records: Vec<Record>) -> Result<(), CliError> {
+        let lines: io::Result<String> = records.iter().map(line).collect();
+        lines.and_then(|lines| self.out.write_all(lines.as_bytes())).map_err(unusable)?;
+        records.into_iter().for_each(|record| self.state.apply(record));
         Ok(())
     }
 
-    /// Announces rows; they may be sent once the returned work is done.
-    pub(crate) fn announce(
+    /// Announces rows: once this returns, they may be sent.
+    pub(crate) async fn announce(
         &mut self,
         from: usize,
-        digests: &[u64],
-    ) -> io::Result<impl FnOnce() -> io::Result<()> + Send + 'static> {
-        let digests = digests.iter().map(|digest| format!("{digest:016x}")).collect();
+        digests: Vec<u32>,
+    ) -> Result<(), CliError> {
         self.write(vec![Record::Block { from, digests }])?;
-        let storage = Arc::clone(&self.storage);
-        Ok(move || storage.sync())
+        let sync = Arc::clone(&self.sync);
+        let synced = tokio::task::spawn_blocking(move || sync()).await;
+        synced.map_err(io::Error::other).flatten().map_err(unusable)
     }
 
     /// Ends a run in order.
-    pub(crate) fn end(&mut self) -> io::Result<()> {
+    pub(crate) fn end(&mut self) -> Result<(), CliError> {
         self.write(vec![Record::End])?;
-        self.storage.sync()
+        (self.sync)().map_err(unusable)
     }
 }
 
-/// Returns what identifies this start of the machine, where the system tells.
+/// Removes a cut line at the end of a journal, or writes the first line of a new one.
+fn trim(file: &mut File, path: &Path, whole: usize) -> io::Result<()> {
+    file.set_len(whole as u64)?;
+    file.seek(SeekFrom::End(0))?;
+    if whole == 0 {
+        file.write_all(HEADER)?;
+        #[cfg(unix)]
+        {
+            // The name of a new file becomes durable with its folder.
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+    }
+    Ok(())
+}
+
+/// Identifies this start of the machine, if the system says it.
 fn boot() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned())
+}
+
+fn foreign(path: &Path, context: &Context) -> CliError {
+    let path = context.env.shown(path);
+    CliError::usage(format!("{path} exists and is not a journal of an import"))
+        .hint("name another file with `--journal`")
+}
+
+fn busy(run: Option<Run>, input: &str, context: &Context) -> CliError {
+    let problem = match run {
+        Some(run) => {
+            let since = context.facts.clock.instant(run.started);
+            format!("process {} has been importing {input} since {since}", run.pid)
+        }
+        None => format!("another process is importing {input}"),
+    };
+    CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+pub(crate) fn unusable(error: io::Error) -> CliError {
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull => "free some space and run the command again; it continues",
+        _ => "`--journal FILE` names another file for it",
+    };
+    let problem = format!("cannot write the journal: {}", os_text(&error));
+    CliError::new(Kind::Internal, problem).hint(hint)
 }
 
 #[cfg(test)]
@@ -397,27 +390,34 @@ mod tests {
 
     const BOOT: &str = "this boot";
 
-    fn run() -> Record {
-        Record::Run(Run { pid: 7, started: 0, boot: Some(BOOT.to_owned()) })
+    fn run(damaged: &[usize]) -> Record {
+        Record::Run(Run {
+            pid: 7,
+            started: SystemTime::UNIX_EPOCH,
+            boot: Some(BOOT.to_owned()),
+            base_url: String::new(),
+            rows: 0,
+            files: Vec::new(),
+            damaged: damaged.to_vec(),
+        })
     }
 
-    fn entries() -> Vec<Record> {
-        let base_url = "http://127.0.0.1/v1".to_owned();
+    fn records() -> Vec<Record> {
         vec![
-            Record::Import { version: VERSION, base_url },
-            run(),
-            Record::Block { from: 0, digests: "00000000000000010000000000000002".repeat(2) },
-            Record::Sending(vec![0]),
-            Record::Created(0, 7),
-            Record::Sending(vec![1, 2]),
-            Record::Rejected(1, "bad".into()),
-            Record::Sending(vec![3]),
-            Record::Unsent(vec![3]),
+            run(&[]),
+            Record::Block { from: 0, digests: vec![1, 2, 3, 4] },
+            Record::Rows(RowState::Unknown, vec![0]),
+            Record::Rows(RowState::Created(7), vec![0]),
+            Record::Rows(RowState::Unknown, vec![1, 2]),
+            Record::Rows(RowState::Rejected("bad".into()), vec![1]),
+            Record::Rows(RowState::Unknown, vec![3]),
+            Record::Rows(RowState::Announced, vec![3]),
         ]
     }
 
-    fn bytes(entries: &[Record]) -> Vec<u8> {
-        entries.iter().map(|entry| line(entry).unwrap()).collect::<String>().into_bytes()
+    fn bytes(records: &[Record]) -> Vec<u8> {
+        let lines: String = records.iter().map(|record| line(record).unwrap()).collect();
+        [HEADER, lines.as_bytes()].concat()
     }
 
     fn states(bytes: &[u8], boot: &str) -> Vec<RowState> {
@@ -425,110 +425,120 @@ mod tests {
     }
 
     #[test]
-    fn folds_its_entries_into_the_state_of_each_row() {
-        let state = State::read(&bytes(&entries()), Some(BOOT)).unwrap();
+    fn folds_its_records_into_the_state_of_each_row() {
+        let state = State::read(&bytes(&records()), Some(BOOT)).unwrap();
         let rejected = RowState::Rejected("bad".into());
-        assert_eq!(state.rows, [RowState::Created(7), rejected, RowState::Unknown, RowState::Todo]);
-        assert_eq!((state.first_id, state.digests[1], state.damaged), (Some(7), Some(2), None));
+        assert_eq!(state.rows, [RowState::Created(7), rejected, RowState::Unknown, RowState::Left]);
+        assert_eq!((state.first_id, state.digests[1]), (Some(7), Some(2)));
+        assert!(state.damaged.is_empty() && !state.is_cut);
     }
 
     #[test]
-    fn after_a_kill_at_any_byte_no_row_that_was_sent_is_to_be_sent() {
-        let whole = bytes(&entries());
+    fn after_a_kill_at_any_byte_a_row_is_left_only_if_it_was_not_sent() {
+        let whole = bytes(&records());
         for length in 0..=whole.len() {
             let Some(state) = State::read(&whole[..length], Some(BOOT)) else { panic!("{length}") };
             let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
-            let sent: Vec<usize> = entries()[..lines]
+            let sent: Vec<usize> = records()[..lines.saturating_sub(1)]
                 .iter()
-                .flat_map(|entry| match entry {
-                    Record::Sending(rows) => rows.clone(),
+                .flat_map(|record| match record {
+                    Record::Rows(RowState::Unknown, rows) => rows.clone(),
                     _ => Vec::new(),
                 })
                 .filter(|row| *row != 3)
                 .collect();
             for row in 0..3 {
-                let is_todo = state.rows.get(row).is_none_or(|row| *row == RowState::Todo);
-                assert_eq!(is_todo, !sent.contains(&row), "{length} {row}");
+                let is_left = state.rows.get(row).is_none_or(RowState::is_left);
+                assert_eq!(is_left, !sent.contains(&row), "{length} {row}");
             }
             assert_eq!(state.is_cut, length > 0 && whole[length - 1] != b'\n', "{length}");
         }
     }
 
     #[test]
-    fn after_a_power_cut_every_announced_row_without_a_result_is_unknown() {
-        let whole = bytes(&entries()[..5]);
-        let unknown = RowState::Unknown;
-        let expected = [RowState::Created(7), unknown.clone(), unknown.clone(), unknown];
+    fn after_a_power_cut_every_announced_row_without_an_outcome_is_unknown() {
+        let whole = bytes(&records()[..4]);
+        let unknown = || RowState::Unknown;
+        let expected = [RowState::Created(7), unknown(), unknown(), unknown()];
         assert_eq!(states(&whole, "another boot"), expected);
-        assert_eq!(states(&whole, BOOT), [RowState::Created(7)]);
-        let ended = bytes(&[&entries()[..5], &[Record::End]].concat());
-        assert_eq!(states(&ended, "another boot"), [RowState::Created(7)]);
+        let left = [RowState::Created(7), RowState::Left, RowState::Left, RowState::Left];
+        assert_eq!(states(&whole, BOOT), left);
+        let ended = bytes(&[&records()[..4], &[Record::End]].concat());
+        assert_eq!(states(&ended, "another boot"), left);
     }
 
     #[test]
-    fn a_damaged_line_is_found_and_the_rows_it_may_concern_are_unknown() {
-        let whole = bytes(&entries());
+    fn rows_that_a_damaged_line_may_concern_are_unknown_until_a_run_takes_it_into_account() {
+        let whole = bytes(&records());
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
             let number = whole[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
             let Some(state) = State::read(&damaged, Some(BOOT)) else {
-                assert_eq!(number, 1, "only the first line makes it no journal");
+                assert_eq!(number, 1, "without its first line it is not a journal");
                 continue;
             };
-            assert!(state.damaged.is_some() || state.is_cut, "{at}");
+            assert!(!state.damaged.is_empty() || state.is_cut, "{at}");
             for row in 0..3 {
-                let is_todo = state.rows.get(row).is_none_or(|row| *row == RowState::Todo);
-                // Without the announcement only rows with entries are known.
-                assert!(!is_todo || number == 3, "{at}: {row}");
+                let is_left = state.rows.get(row).is_none_or(RowState::is_left);
+                // Without the announcement only rows with records are known.
+                assert!(!is_left || number == 3, "{at}: {row}");
+            }
+            if !state.is_cut {
+                damaged.extend(line(&run(&state.damaged)).unwrap().bytes());
+                assert_eq!(State::read(&damaged, Some(BOOT)).unwrap().damaged, [0; 0], "{at}");
+                damaged.extend(b"more\n");
+                assert_eq!(State::read(&damaged, Some(BOOT)).unwrap().damaged.len(), 1, "{at}");
             }
         }
     }
 
     #[test]
-    fn a_foreign_file_is_no_journal() {
-        for foreign in ["hello\n", "hello", "{\"import\":1}\n", "0000000g {\"im", "00000000 {\"imx"]
-        {
+    fn a_foreign_file_is_not_a_journal() {
+        for foreign in ["hello\n", "hello", "journal of petstore pets import, version 2\n"] {
             assert_eq!(State::read(foreign.as_bytes(), None), None, "{foreign}");
         }
-        for start in ["", "0", "0123456", "01234567 ", "01234567 {\"imp"] {
-            assert!(State::read(start.as_bytes(), None).is_some(), "{start}");
+    }
+
+    /// A disk that loses what was not synced: its bytes, and how many of them were.
+    type Disk = Arc<Mutex<(Vec<u8>, usize)>>;
+
+    struct Writer(Disk);
+
+    impl Write for Writer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().0.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
         }
     }
 
-    /// A disk that loses what was not synced.
-    #[derive(Default)]
-    struct Disk(Mutex<(Vec<u8>, usize)>);
-
-    impl Storage for Disk {
-        fn append(&self, bytes: &[u8]) -> io::Result<()> {
-            self.0.lock().unwrap().0.extend_from_slice(bytes);
-            Ok(())
-        }
-
-        fn sync(&self) -> io::Result<()> {
-            let mut disk = self.0.lock().unwrap();
+    #[tokio::test]
+    async fn after_a_power_cut_no_row_that_was_sent_is_left() {
+        let disk = Disk::default();
+        let synced = Arc::clone(&disk);
+        let sync = move || {
+            let mut disk = synced.lock().unwrap();
             disk.1 = disk.0.len();
             Ok(())
-        }
-    }
-
-    #[test]
-    fn no_row_is_sent_before_a_power_cut_would_leave_it_unknown() {
-        let disk = Arc::new(Disk::default());
-        let mut journal = Journal::new(disk.clone(), State::default());
-        journal.begin("http://127.0.0.1/v1", 0).unwrap();
+        };
+        let mut journal = Journal::new(Writer(Arc::clone(&disk)), Arc::new(sync), State::default());
+        disk.lock().unwrap().0.extend_from_slice(HEADER);
+        journal.begin(String::new(), SystemTime::UNIX_EPOCH, vec![]).unwrap();
         let durable = || {
-            let disk = disk.0.lock().unwrap();
+            let disk = disk.lock().unwrap();
             states(&disk.0[..disk.1], "another boot")
         };
         for from in [0, 2] {
-            journal.announce(from, &[1, 2]).unwrap()().unwrap();
+            journal.announce(from, vec![1, 2]).await.unwrap();
             for row in [from, from + 1] {
-                journal.write(vec![Record::Sending(vec![row])]).unwrap();
+                journal.write(vec![Record::Rows(RowState::Unknown, vec![row])]).unwrap();
                 // Here it is sent.
                 assert_eq!(durable()[row], RowState::Unknown, "{row}");
-                journal.write(vec![Record::Created(row, 1)]).unwrap();
+                journal.write(vec![Record::Rows(RowState::Created(1), vec![row])]).unwrap();
             }
         }
         journal.end().unwrap();

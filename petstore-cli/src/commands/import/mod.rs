@@ -1,29 +1,27 @@
 //! `petstore pets import`: creates the pets of a file, each once. All rows are checked before the
-//! first is sent, and a journal keeps what became of each, so that the same command continues.
+//! first is sent, and a journal keeps the outcome of each, so that the same command continues.
 
+mod check;
 mod forecast;
 mod input;
 mod journal;
-mod rejects;
 mod report;
 mod send;
-mod unknown;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
+use futures_util::StreamExt as _;
 use petstore_client::Client;
 
-use self::input::Rows;
-use self::journal::{Journal, JournalError, Record, RowState, State};
-use self::report::nothing_to_send;
-use self::send::{Counts, Ended, Sender};
+use self::input::{Input, Row};
+use self::journal::{Journal, Record, RowState, State, Totals};
+use self::send::Stop;
 use crate::context::{Context, Purpose, input_name};
 use crate::env::Signals;
 use crate::error::{CliError, Invalid, Kind, os_text};
 use crate::escape;
 use crate::files;
-use crate::output::{Output, OutputFormat, Shape};
+use crate::output::{ANY, Output, OutputFormat, Shape};
 use crate::time::count;
 
 /// The largest input.
@@ -79,7 +77,8 @@ fn in_flight(text: &str) -> Result<usize, Invalid> {
 }
 
 /// A summary for programs.
-const SUMMARY: Shape = Shape { noun: "the summary", fields: &[] };
+const SUMMARY: Shape = Shape { noun: "the summary", ..ANY };
+/// Its columns in CSV and TSV.
 const COLUMNS: [&str; 10] = [
     "rows",
     "total.created",
@@ -93,115 +92,98 @@ const COLUMNS: [&str; 10] = [
     "complete",
 ];
 
-/// An import whose input was read.
-struct Prepared {
-    name: String,
-    input: Vec<u8>,
-    rows: Rows,
-    journal_path: Option<PathBuf>,
+/// A run that has a client and a journal.
+struct Job<'a> {
+    import: &'a Import,
+    context: &'a mut Context,
+    input: Input,
+    client: Client,
+    journal: Journal,
+    /// What this run did itself.
+    run: Totals,
+    /// The rows that were found among the pets.
+    found: usize,
 }
 
 impl Import {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+    pub(crate) async fn run(mut self, context: &mut Context) -> Result<(), CliError> {
         let pending: Signals = Box::pin(futures_util::stream::pending());
         let mut signals = std::mem::replace(&mut context.env.signals, pending);
         let output = self.output(context)?;
-        let prepared = self.prepare(context)?;
+        let bytes = context.read_up_to(&self.file, "pets", MAX_INPUT)?;
+        let input = Input::read(input_name(&self.file), bytes)?;
+        for column in &input.ignored {
+            context.ui.warning(&format!("ignoring column `{column}`"), None);
+        }
+        // Standard input, what a shell hands over (`<(...)`) and a mock server have none by default.
+        if self.journal.is_none() && self.file.is_file() && !context.args.wants_mock() {
+            let mut path = self.file.clone().into_os_string();
+            path.push(".petstore-journal");
+            self.journal = Some(path.into());
+        }
         if self.dry_run {
-            return self.plan(context, output, &prepared).await;
+            return self.plan(context, output, &input).await;
         }
         let client = context.client(PETS).await?;
-        let mut journal = self.open(context, &prepared, &client)?;
-        let mut counts = Counts::default();
-        let outcome =
-            self.work(context, &prepared, &client, &mut journal, &mut counts, &mut signals);
-        let ended = outcome.await?;
-        context.ui.set_progress(None);
-        context.ui.set_activity(None);
-        let state = &journal.state;
-        self.write_rows(context, &prepared, state)?;
-        self.summarize(context, output, &prepared, state, counts)?;
-        self.result(context, &prepared, ended, state)
+        let journal = self.open_journal(context, &input, &client)?;
+        let run = Totals::default();
+        let mut job = Job { import: &self, context, input, client, journal, run, found: 0 };
+        let sent = job.work(&mut signals).await;
+        job.context.ui.set_progress(None);
+        job.context.ui.set_activity(None);
+        job.write_rows()?;
+        job.summarize(output)?;
+        job.result(sent)
     }
 
     fn output(&self, context: &Context) -> Result<Output, CliError> {
         let mut options = context.options.clone();
         let is_flat = matches!(options.format(), OutputFormat::Csv | OutputFormat::Tsv);
-        if is_flat && options.fields.is_none() && options.jq.is_none() {
-            options.fields = Some(COLUMNS.map(str::to_owned).to_vec());
+        if is_flat && options.jq.is_none() {
+            options.fields.get_or_insert_with(|| COLUMNS.map(str::to_owned).to_vec());
         }
         context.output_with(&options, SUMMARY)
     }
 
-    /// Reads and checks the input.
-    fn prepare(&self, context: &mut Context) -> Result<Prepared, CliError> {
-        let input = context.read_up_to(&self.file, "pets", MAX_INPUT)?;
-        let name = input_name(&self.file);
-        let rows = input::read(&input, &name)?;
-        for column in &rows.ignored {
-            context.ui.warning(&format!("ignoring column `{column}`"), None);
-        }
-        // What a shell hands over (`<(…)`) has no place beside it.
-        let is_file = self.file != Path::new("-") && self.file.is_file();
-        let journal_path = match &self.journal {
-            Some(path) => Some(path.clone()),
-            None if context.args.wants_mock() || !is_file => None,
-            None => {
-                let mut path = self.file.clone().into_os_string();
-                path.push(".petstore-journal");
-                Some(path.into())
-            }
-        };
-        Ok(Prepared { name, input, rows, journal_path })
-    }
-
-    /// Opens the journal, and checks that it is of this file and this service.
-    fn open(
+    /// Opens the journal, checks that it is of this input and this service, and begins a run.
+    fn open_journal(
         &self,
         context: &Context,
-        prepared: &Prepared,
+        input: &Input,
         client: &Client,
     ) -> Result<Journal, CliError> {
-        let Prepared { name, rows, .. } = prepared;
-        let mut journal = match &prepared.journal_path {
+        let mut journal = match &self.journal {
             None => Journal::nowhere(),
-            Some(path) => {
-                Journal::open(path).map_err(|error| self.unusable(context, path, name, error))?
-            }
+            Some(path) => Journal::open(path, &input.name, context)?,
         };
         let base_url = match context.args.wants_mock() {
             true => "mock".to_owned(),
             false => client.base_url().to_string(),
         };
         let state = &mut journal.state;
-        if !state.base_url.is_empty() && state.base_url != base_url {
-            let problem = format!("{name} was imported to {}", state.base_url);
-            return Err(CliError::new(Kind::Usage, problem)
+        if let Some(run) = state.last_run.as_ref().filter(|run| run.base_url != base_url) {
+            let problem = format!("{} was imported to {}", input.name, run.base_url);
+            return Err(CliError::usage(problem)
                 .hint("`--journal FILE` keeps another journal for another service"));
         }
-        let corrected = check_digests(name, rows, state)?;
-        state.rows.resize(rows.rows.len(), RowState::Todo);
-        for path in [&self.rejects, &self.unknown_file].into_iter().flatten() {
-            let is_regular =
+        let corrected = changed_rows(input, state)?;
+        let mut files = Vec::new();
+        for (option, path) in [("--rejects", &self.rejects), ("--unknown-file", &self.unknown_file)]
+        {
+            let Some(path) = path else { continue };
+            let is_used =
                 std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0);
-            if is_regular && !state.files.contains(path) {
+            if is_used && !state.files.contains(path) {
                 let problem = format!("{} exists and is not from this import", path.display());
-                let option = if Some(path) == self.rejects.as_ref() {
-                    "--rejects"
-                } else {
-                    "--unknown-file"
-                };
-                return Err(
-                    CliError::usage(problem).hint(format!("name another file with `{option}`"))
-                );
+                let hint = format!("name another file with `{option}`");
+                return Err(CliError::usage(problem).hint(hint));
             }
+            files.push(path.clone());
         }
-        self.report_journal(context, prepared, state)?;
-        let started = context.now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let begun = journal.begin(&base_url, started.as_secs());
-        begun
-            .and_then(|()| journal.write(vec![Record::Unsent(corrected)]))
-            .map_err(|error| unwritable(&error))?;
+        state.rows.resize(input.rows.len(), RowState::Left);
+        self.report_journal(context, input, state)?;
+        journal.begin(base_url, context.now(), files)?;
+        journal.write(vec![Record::Rows(RowState::Announced, corrected)])?;
         Ok(journal)
     }
 
@@ -209,153 +191,87 @@ impl Import {
     fn report_journal(
         &self,
         context: &Context,
-        prepared: &Prepared,
+        input: &Input,
         state: &State,
     ) -> Result<(), CliError> {
-        let unknown = state.count(|row| *row == RowState::Unknown);
-        let rows =
-            |number| format!("{} {}", count(number), if number == 1 { "row" } else { "rows" });
-        if let (Some(line), UnknownAction::Skip) = (state.damaged, self.unknown) {
-            let problem =
-                format!("journal line {line} is damaged; {} may have been created", rows(unknown));
-            let command =
-                format!("petstore pets import {} --unknown check", escape::shell(&prepared.name));
-            return Err(
-                CliError::new(Kind::Partial, problem).hint(format!("`{command}` finds out"))
-            );
+        let unknown = state.totals().unknown;
+        if let (Some(line), UnknownAction::Skip) = (state.damaged.first(), self.unknown) {
+            let rows = plural(unknown, "row", "rows");
+            let problem = format!("journal line {line} is damaged; {rows} may have been created");
+            let hint = format!("`{}` finds out", check_command(&input.name));
+            return Err(CliError::new(Kind::Partial, problem).hint(hint));
         }
         if state.is_cut {
-            let is = if unknown == 1 { "is" } else { "are" };
-            let text = format!("the journal ended in half a line; {} {is} unknown", rows(unknown));
-            context.ui.note(&text);
+            let rows = plural(unknown, "row is", "rows are");
+            context.ui.note(&format!("the journal ended in half a line; {rows} unknown"));
         }
-        let known = state.digests.iter().flatten().count();
-        let appended = prepared.rows.rows.len().saturating_sub(state.digests.len());
-        if known > 0
-            && appended > 0
-            && state.rows_where(|row| *row == RowState::Todo).len() == appended
-        {
-            let were = if appended == 1 { "was" } else { "were" };
-            context.ui.note(&format!("{} {were} appended since the last run", rows(appended)));
+        let before = state.last_run.as_ref().map(|run| run.rows);
+        if let Some(appended @ 1..) = before.and_then(|rows| input.rows.len().checked_sub(rows)) {
+            let rows = plural(appended, "row was", "rows were");
+            context.ui.note(&format!("{rows} appended since the last run"));
         }
-        if prepared.journal_path.is_none() && !context.args.wants_mock() {
+        if self.journal.is_none() && !context.args.wants_mock() {
             let name = if self.file == Path::new("-") { "standard input" } else { "a pipe" };
             context.ui.note(&format!("no journal for {name}: an interrupted run cannot continue"));
         }
         Ok(())
     }
+}
 
-    fn unusable(
-        &self,
-        context: &Context,
-        path: &Path,
-        name: &str,
-        error: JournalError,
-    ) -> CliError {
-        let shown = context.env.shown(path);
-        match error {
-            JournalError::Busy(run) => {
-                let who = match &run {
-                    Some(run) => {
-                        let started = SystemTime::UNIX_EPOCH + Duration::from_secs(run.started);
-                        let since = context.facts.clock.instant(started);
-                        format!("process {} has been importing {name} since {since}", run.pid)
-                    }
-                    None => format!("another process is importing {name}"),
-                };
-                CliError::usage(who)
-                    .hint("wait until it ends; the same command then sends what is left")
-            }
-            JournalError::NotAJournal => {
-                CliError::usage(format!("{shown} exists and is not a journal of an import"))
-                    .hint("name another file with `--journal`")
-            }
-            JournalError::Io(error) => unwritable(&error),
-        }
-    }
-
-    /// Does what was asked about unknown rows, and sends what is left.
-    async fn work(
-        &self,
-        context: &mut Context,
-        prepared: &Prepared,
-        client: &Client,
-        journal: &mut Journal,
-        counts: &mut Counts,
-        signals: &mut Signals,
-    ) -> Result<Ended, CliError> {
-        use futures_util::StreamExt as _;
-
-        let rows = &prepared.rows.rows;
-        let unknown = journal.state.rows_where(|row| *row == RowState::Unknown);
-        match self.unknown {
+impl Job<'_> {
+    /// Does what the user wants with unknown rows, and sends the rows that are left.
+    async fn work(&mut self, signals: &mut Signals) -> Result<(), Stop> {
+        let ui = self.context.ui.clone();
+        let unknown = self.journal.state.unknown();
+        match self.import.unknown {
             UnknownAction::Retry if !unknown.is_empty() => {
-                let n = count(unknown.len());
-                let text =
-                    format!("sending {n} unknown rows again; up to {n} pets may exist twice");
-                context.ui.warning(&text, None);
-                journal.write(vec![Record::Unsent(unknown)]).map_err(|error| unwritable(&error))?;
+                let rows = plural(unknown.len(), "unknown row", "unknown rows");
+                let pets = plural(unknown.len(), "pet", "pets");
+                let text = format!("sending {rows} again; up to {pets} may exist twice");
+                ui.warning(&text, None);
+                self.journal.write(vec![Record::Rows(RowState::Announced, unknown)])?;
             }
-            UnknownAction::Check if !unknown.is_empty() => {
-                let checked = tokio::select! {
-                    biased;
-                    Some(signal) = signals.next() => return Ok(Ended::Signalled(signal)),
-                    checked = self.check(context, prepared, client, journal, unknown.len()) => checked?,
-                };
-                counts.found = checked;
-            }
+            UnknownAction::Check if !unknown.is_empty() => tokio::select! {
+                biased;
+                Some(signal) = signals.next() => return Err(Stop::Signal(signal)),
+                checked = self.check(unknown.len()) => checked?,
+            },
             _ => {}
         }
-        let files = [&self.rejects, &self.unknown_file].into_iter().flatten();
-        let files = files.map(|path| Record::Writes(path.clone())).collect();
-        journal.write(files).map_err(|error| unwritable(&error))?;
-        let todo = journal.state.rows_where(|row| *row == RowState::Todo);
-        if rows.is_empty() {
-            context.ui.note(&format!("{} has no rows", prepared.name));
-        } else if todo.is_empty() && counts.found == 0 {
-            context.ui.note(&nothing_to_send(context, prepared, &journal.state));
+        let name = &self.input.name;
+        let todo = self.journal.state.rows_where(RowState::is_left);
+        if self.input.rows.is_empty() {
+            ui.note(&format!("{name} has no rows"));
+        } else if todo.is_empty() && self.found == 0 {
+            let state = &self.journal.state;
+            let imported = state.imported.filter(|_| state.totals().unknown == 0);
+            let at = imported.map(|at| self.context.facts.clock.instant(at));
+            let at = at.map(|at| format!("; {name} was imported on {at}"));
+            ui.note(&format!("nothing to send{}", at.unwrap_or_default()));
         }
-        let done_before = rows.len() - todo.len();
-        let (ui, facts) = (context.ui.clone(), context.facts.clone());
-        let mut sender =
-            Sender { client, journal, rows, ui: &ui, facts: &facts, counts: *counts, done_before };
-        let ended = sender.run(todo, self.concurrency, signals).await;
-        *counts = sender.counts;
-        if !matches!(ended, Ended::Journal(_)) {
-            // Rows in flight that were given up stay unknown.
-            journal.end().map_err(|error| unwritable(&error))?;
-        }
-        Ok(ended)
+        self.send(todo.into(), signals).await
     }
 
-    /// Writes the files of rejected and unknown rows.
-    fn write_rows(
-        &self,
-        context: &Context,
-        prepared: &Prepared,
-        state: &State,
-    ) -> Result<(), CliError> {
-        let reason = |is: fn(&RowState) -> Option<&str>| {
-            let rows = state.rows.iter().enumerate();
-            rows.filter_map(move |(row, state)| Some((row, is(state)?.to_owned())))
-                .collect::<Vec<_>>()
-        };
-        let rejected = reason(|state| match state {
+    /// Writes the files of rejected and of unknown rows.
+    fn write_rows(&self) -> Result<(), CliError> {
+        let rejected: fn(&RowState) -> Option<&str> = |state| match state {
             RowState::Rejected(reason) => Some(reason),
             _ => None,
-        });
-        let unknown = reason(|state| (*state == RowState::Unknown).then_some("response lost"));
-        for (path, reasons) in [(&self.rejects, rejected), (&self.unknown_file, unknown)] {
+        };
+        let unknown = |state: &RowState| (*state == RowState::Unknown).then_some("response lost");
+        let files = [(&self.import.rejects, rejected), (&self.import.unknown_file, unknown)];
+        for (path, reason) in files {
             let Some(path) = path else { continue };
-            let rows = rejects::select(&prepared.rows, &reasons);
-            let text = rejects::text(&prepared.input, &prepared.rows.layout, rows);
-            // What is no file, such as a pipe, is written to as it is.
+            let rows = self.journal.state.rows.iter().enumerate();
+            let reasons = rows.filter_map(|(row, state)| Some((row, reason(state)?))).collect();
+            let text = self.input.with_reasons(&reasons)?;
+            // A pipe cannot be replaced.
             let written = match std::fs::metadata(path) {
-                Ok(there) if !there.is_file() => std::fs::write(path, text),
+                Ok(file) if !file.is_file() => std::fs::write(path, text),
                 _ => files::write(path, text),
             };
             written.map_err(|error| {
-                let path = context.env.shown(path);
+                let path = self.context.env.shown(path);
                 CliError::new(Kind::Internal, format!("cannot write {path}: {}", os_text(&error)))
             })?;
         }
@@ -363,48 +279,44 @@ impl Import {
     }
 }
 
-/// Checks that rows that were sent are still what they were, and returns the rejected rows that
-/// were corrected.
-fn check_digests(name: &str, rows: &Rows, state: &State) -> Result<Vec<usize>, CliError> {
-    let mut corrected = Vec::new();
-    let mut matches = false;
-    let mut changed = None;
-    for (row, digest) in state.digests.iter().enumerate() {
-        let (Some(digest), Some(row_state)) = (digest, state.rows.get(row)) else { continue };
-        let now = rows.rows.get(row);
-        if now.is_some_and(|row| row.digest() == *digest) {
-            matches = true;
-        } else if matches!(row_state, RowState::Created(_) | RowState::Unknown) {
-            changed = changed.or(Some((row, row_state)));
-        } else if matches!(row_state, RowState::Rejected(_)) && now.is_some() {
-            corrected.push(row);
+/// Returns the rejected rows that were corrected. Rows that were sent may not have changed.
+fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
+    let Input { name, rows, .. } = input;
+    let (mut is_same_file, mut corrected, mut changed) = (false, Vec::new(), None);
+    for (row, (row_state, digest)) in state.rows.iter().zip(&state.digests).enumerate() {
+        let Some(digest) = digest else { continue };
+        let now = rows.get(row).map(Row::digest);
+        match row_state {
+            _ if now == Some(*digest) => is_same_file = true,
+            RowState::Created(_) | RowState::Unknown => {
+                changed = changed.or(Some((row, row_state)));
+            }
+            RowState::Rejected(_) if now.is_some() => corrected.push(row),
+            _ => {}
         }
     }
     let Some((row, row_state)) = changed else { return Ok(corrected) };
-    if !matches {
-        return Err(CliError::usage(format!(
-            "{name} is not the file of its journal: none of its rows match"
-        ))
-        .hint("import the new file under a name of its own"));
+    if !is_same_file {
+        let problem = format!("{name} is not the file of its journal: none of its rows match");
+        return Err(CliError::usage(problem).hint("import the new file under a name of its own"));
     }
     let became = match row_state {
         RowState::Created(id) => format!("created as pet {id}"),
         _ => "sent".to_owned(),
     };
-    let problem = match rows.rows.get(row) {
+    let problem = match rows.get(row) {
         Some(row) => format!("{name} line {} has changed since it was {became}", row.line),
         None => format!("row {} of {name} is missing since it was {became}", row + 1),
     };
     Err(CliError::usage(problem).hint("undo the change; new pets go at the end of the file"))
 }
 
-fn unwritable(error: &std::io::Error) -> CliError {
-    let problem = format!("cannot write the journal: {}", os_text(error));
-    let hint = match error.kind() {
-        std::io::ErrorKind::StorageFull => {
-            "free some space and run the command again; it continues"
-        }
-        _ => "`--journal FILE` names another file for it",
-    };
-    CliError::new(Kind::Internal, problem).hint(hint)
+/// Returns the command that finds out about unknown rows.
+fn check_command(name: &str) -> String {
+    format!("petstore pets import {} --unknown check", escape::shell(name))
+}
+
+/// Returns a number with the word that fits it: `1 row`, `1,204 rows`.
+fn plural(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
 }

@@ -17,7 +17,7 @@ use tokio::sync::{
 };
 
 use crate::{
-    changes::What, clock::ClockState, exchange::Exchange, journal::Journal, real_time,
+    changes::What, clock::ClockState, clock::real_time, exchange::Exchange, journal::Journal,
     state::AppState,
 };
 
@@ -54,7 +54,7 @@ impl Feed {
         // Before the journal is read, so that no exchange is missed in between.
         let kept = journal.watch();
         let (missed, seen) = journal.since(last.map_or(u64::MAX, |_| 0));
-        let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number() > last);
+        let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number > last);
         let ready = missed.iter().filter(is_missed).map(of_exchange).collect();
         let (changes, clock) = (app.changes.listen(), app.clock.subscribe());
         Self { journal, kept, seen, changes, clock, ready }
@@ -95,7 +95,7 @@ impl Feed {
 }
 
 fn of_exchange(exchange: &Exchange) -> Event {
-    let event = Event::default().event("exchange").id(exchange.number().to_string());
+    let event = Event::default().event("exchange").id(exchange.number.to_string());
     // Texts and numbers: writing them as JSON can't fail.
     event.data(serde_json::to_string(exchange).unwrap_or_default())
 }

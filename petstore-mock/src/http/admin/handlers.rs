@@ -305,7 +305,8 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
     let key = query.get::<u32>("key", "the number of a key")?;
     let latest = app.journal.latest(&pattern, limit(query, 200)?, |record| {
         record.number > after
-            && key.is_none_or(|key| record.key.as_ref().is_some_and(|it| it.number() == key))
+            && key
+                .is_none_or(|key| record.arrival.key.as_ref().is_some_and(|it| it.number() == key))
     });
     json(StatusCode::OK, &latest)
 }

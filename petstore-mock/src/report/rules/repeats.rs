@@ -1,197 +1,162 @@
-//! `repeated-post` and `repeated-error`: requests that are sent again though that does harm, or is in
-//! vain.
+//! `repeated-post` and `repeated-error`: requests that are sent again though a repeat does harm, or is
+//! refused again.
 
 use std::{collections::VecDeque, time::Duration};
 
 use http::Method;
 use serde::Deserialize;
 
-use super::{Judgement, Offence};
 use crate::{
-    exchange::Moment,
+    exchange::{Moment, Record},
     operation::Operation,
     report::{
-        finding::{EvidenceRequest, Role},
-        observed::{ObservedExchange, REACTION},
+        finding::{Evidence, Judgement},
+        request::{JudgedRequest, Role, push_bounded, seconds},
         rule::Rule,
-        units::seconds,
     },
 };
 
 /// How many POSTs of unknown outcome are remembered, and for how long.
 const MAX_POSTS: usize = 64;
 const POST_MEMORY: Duration = Duration::from_secs(5 * 60);
-/// How many times in a row the same request may be refused, and how far apart these are.
+/// How many times in a row the same request is refused before that is found, and how far apart.
 const MAX_REFUSALS: usize = 5;
 const REFUSAL_GAP: Duration = Duration::from_secs(30);
 
-/// What of one client's requests must not, or need not, be repeated.
+/// The requests of one client that must not, or need not, be repeated.
 #[derive(Debug, Default)]
-pub(super) struct Repeats {
+pub(in crate::report) struct Repeats {
     posts: VecDeque<UnknownPost>,
-    refused: Option<Refused>,
+    refused: Vec<JudgedRequest>,
 }
 
 /// A POST of which the client can't know whether it was carried out.
 #[derive(Debug)]
 struct UnknownPost {
-    fingerprint: u64,
-    connections: Vec<u64>,
-    request: EvidenceRequest,
+    request: JudgedRequest,
+    is_repeated: bool,
     /// When a list was answered that the client asked for since.
-    looked: Option<Moment>,
+    list_answered: Option<Moment>,
 }
 
-/// The same request, refused several times in a row.
-#[derive(Debug)]
-struct Refused {
-    fingerprint: u64,
-    requests: Vec<EvidenceRequest>,
+/// A pet in a list.
+#[derive(Deserialize)]
+struct ListedPet {
+    id: i64,
 }
 
 impl Repeats {
-    pub(super) fn judge(&mut self, exchange: &ObservedExchange, found: &mut Vec<Judgement>) {
-        if exchange.method == Method::POST {
-            self.judge_post(exchange, found);
-        } else if exchange.operation == Some(Operation::ListPets)
-            && exchange.method == Method::GET
-            && exchange.answer() == Some(200)
-        {
-            self.note_list(exchange);
+    pub(in crate::report) fn judge(
+        &mut self,
+        record: &Record,
+        request: &JudgedRequest,
+        found: &mut Judgement,
+    ) {
+        let is_list = record.arrival.operation == Some(Operation::ListPets);
+        if request.method == Method::POST {
+            self.judge_post(record.body.length, request, found);
+        } else if is_list && request.method == Method::GET && request.status == Some(200) {
+            self.note_list(&record.reply_body.start, request);
         }
-        self.judge_refusal(exchange, found);
+        self.judge_refusal(request, found);
     }
 
-    fn judge_post(&mut self, exchange: &ObservedExchange, found: &mut Vec<Judgement>) {
-        let mut connections = vec![exchange.connection];
-        if !self.posts.is_empty() {
-            let now = &exchange.arrived;
-            self.posts.retain(|post| now.gap_since(&post.request.ended) <= POST_MEMORY);
-            let fingerprint = exchange.fingerprint();
-            let place = self
+    fn judge_post(&mut self, length: u64, request: &JudgedRequest, found: &mut Judgement) {
+        let now = &request.arrived;
+        self.posts.retain(|post| now.gap_since(&post.request.ended) <= POST_MEMORY);
+        let is_same = |post: &UnknownPost| post.request.fingerprint == request.fingerprint;
+        let is_on_row = !request.is_multiplexed
+            && self
                 .posts
                 .iter()
-                .rposition(|post| post.fingerprint == fingerprint && post.is_repeated_by(exchange));
-            if let Some(post) = place.and_then(|place| self.posts.remove(place)) {
-                let has_looked = post.looked.is_some_and(|looked| looked.order < now.order);
-                if !has_looked {
-                    found.push(Judgement::Offence(post.offence(exchange)));
-                }
-                connections.extend(post.connections.iter().take(MAX_POSTS));
+                .any(|it| is_same(it) && it.request.connection == request.connection);
+        let repeated = self.posts.iter_mut().rev().find(|post| {
+            let is_before = post.request.ended.order < now.order;
+            let is_certain = is_on_row || request.follows(&post.request);
+            !post.is_repeated && is_same(post) && is_before && is_certain
+        });
+        if let Some(post) = repeated {
+            post.is_repeated = true;
+            if post.list_answered.is_none_or(|list| list.order > now.order) {
+                found.add(Rule::RepeatedPost, repeated_post(&post.request, length, request));
             }
         }
-        if is_unknown(exchange) {
-            if self.posts.len() == MAX_POSTS {
-                self.posts.pop_front();
-            }
-            self.posts.push_back(UnknownPost {
-                fingerprint: exchange.fingerprint(),
-                connections,
-                request: exchange.as_evidence(Role::Cause),
-                looked: None,
-            });
+        if is_unknown(request) {
+            let request = request.with_role(Role::Cause);
+            let post = UnknownPost { request, is_repeated: false, list_answered: None };
+            push_bounded(&mut self.posts, post, MAX_POSTS);
         }
     }
 
-    /// Notes that the client looked what there is. A list that held the very animal that was added
-    /// excuses nothing.
-    fn note_list(&mut self, exchange: &ObservedExchange) {
-        #[derive(Deserialize)]
-        struct Listed {
-            id: i64,
-        }
+    /// Notes that the client listed the pets. A list that held the very animal that was added excuses
+    /// nothing.
+    fn note_list(&mut self, list: &[u8], request: &JudgedRequest) {
         if self.posts.is_empty() {
             return;
         }
-        let listed: Vec<Listed> = serde_json::from_slice(&exchange.reply_body).unwrap_or_default();
+        let listed: Vec<ListedPet> = serde_json::from_slice(list).unwrap_or_default();
         for post in &mut self.posts {
-            let held_it = post.request.added.is_some_and(|id| listed.iter().any(|it| it.id == id));
-            if post.looked.is_none()
-                && post.request.ended.order < exchange.arrived.order
-                && !held_it
-            {
-                post.looked = Some(exchange.ended);
+            let shows_it = listed.iter().any(|pet| post.request.added == Some(pet.id));
+            if post.request.ended.order < request.arrived.order && !shows_it {
+                post.list_answered.get_or_insert(request.ended);
             }
         }
     }
 
-    fn judge_refusal(&mut self, exchange: &ObservedExchange, found: &mut Vec<Judgement>) {
-        if !exchange.answer().is_some_and(is_final_refusal) {
-            self.refused = None;
-            return;
-        }
-        let fingerprint = exchange.fingerprint();
-        let request = exchange.as_evidence(Role::Offence);
-        let goes_on = |refused: &&mut Refused| {
-            let last = refused.requests.last();
-            refused.fingerprint == fingerprint
-                && last.is_some_and(|it| exchange.arrived.gap_since(&it.ended) <= REFUSAL_GAP)
-        };
-        let Some(refused) = self.refused.as_mut().filter(goes_on) else {
-            self.refused = Some(Refused { fingerprint, requests: vec![request] });
+    fn judge_refusal(&mut self, request: &JudgedRequest, found: &mut Judgement) {
+        let goes_on = self.refused.last().is_some_and(|last| {
+            last.fingerprint == request.fingerprint
+                && request.arrived.gap_since(&last.ended) <= REFUSAL_GAP
+        });
+        let Some(status) = request.status.filter(|status| is_final_refusal(*status)) else {
+            self.refused.clear();
             return;
         };
-        let began = refused.requests[0].number;
-        let has_grown = refused.requests.len() >= MAX_REFUSALS;
-        if has_grown {
-            // The first ones are evidence already.
-            refused.requests.remove(1);
+        if !goes_on {
+            self.refused.clear();
         }
-        refused.requests.push(request);
-        if refused.requests.len() < MAX_REFUSALS {
+        self.refused.push(request.clone());
+        if self.refused.len() < MAX_REFUSALS {
             return;
         }
-        let status = exchange.status.unwrap_or_default();
-        let causes = if has_grown { Vec::new() } else { refused.requests.clone() };
+        let name = request.name();
         let text = format!(
-            "{} {} was refused at least {MAX_REFUSALS} times in a row, at last with {status}",
-            exchange.method,
-            exchange.path()
+            "{name} was refused at least {MAX_REFUSALS} times in a row, at last with {status}"
         );
-        let offence = Offence::new(Rule::RepeatedError, began, text);
-        found.push(Judgement::Offence(Offence { goes_on: has_grown, causes, ..offence }));
+        let evidence = Evidence::new(self.refused[0].number, request, text);
+        found.add(Rule::RepeatedError, evidence.show(self.refused.iter().cloned()));
+        // The first one identifies the row, the last one shows whether it goes on.
+        self.refused.drain(1..2);
     }
 }
 
-impl UnknownPost {
-    /// Whether a request was certainly sent after this one had ended.
-    fn is_repeated_by(&self, exchange: &ObservedExchange) -> bool {
-        let ended = &self.request.ended;
-        let has_reacted = exchange.arrived.gap_since(ended) >= REACTION;
-        let is_on_row = self.connections.contains(&exchange.connection) && !exchange.is_multiplexed;
-        let is_on_new = exchange.opened.order > ended.order && !exchange.is_parallel;
-        ended.order < exchange.arrived.order && (is_on_row || is_on_new || has_reacted)
-    }
-
-    fn offence(&self, exchange: &ObservedExchange) -> Offence {
-        let wait = exchange.arrived.gap_since(&self.request.ended);
-        let added: Vec<i64> = [self.request.added, exchange.added].into_iter().flatten().collect();
-        let outcome = match added[..] {
-            [first, second] => format!("; the animals {first} and {second} are one, added twice"),
-            [id] => format!("; animal {id} was added once"),
-            _ => "; neither added an animal".to_owned(),
-        };
-        let answer =
-            self.request.status.map_or("no answer".to_owned(), |status| status.to_string());
-        let text = format!(
-            "the same POST {} ({} bytes) was sent again {} after {answer} (#{}), without a GET /pets \
-             that was answered in between{outcome}",
-            exchange.path(),
-            exchange.body.length,
-            seconds(wait),
-            self.request.number,
-        );
-        let offence = Offence::new(Rule::RepeatedPost, exchange.number, text);
-        Offence { causes: vec![self.request.clone()], by: Some(wait), added, ..offence }
-    }
+/// Returns the evidence of a POST that was sent again.
+fn repeated_post(first: &JudgedRequest, length: u64, request: &JudgedRequest) -> Evidence {
+    let wait = request.arrived.gap_since(&first.ended);
+    let added: Vec<i64> = [first.added, request.added].into_iter().flatten().collect();
+    let outcome = match added[..] {
+        [first, second] => format!("the animals {first} and {second} are one, added twice"),
+        [id] => format!("animal {id} was added once"),
+        _ => "neither added an animal".to_owned(),
+    };
+    let answer = first.status.map_or("no answer".to_owned(), |status| status.to_string());
+    let text = format!(
+        "the same {} ({length} bytes) was sent again {} after {answer} (#{}), without a GET /pets \
+         that was answered in between; {outcome}",
+        request.name(),
+        seconds(wait),
+        first.number,
+    );
+    let evidence = Evidence::new(request.number, request, text).show([first.clone()]);
+    Evidence { by: Some(wait), added, ..evidence }
 }
 
-/// Whether the client can't know what became of a POST.
-fn is_unknown(exchange: &ObservedExchange) -> bool {
-    match exchange.answer() {
+/// Whether the client can't know the outcome of a POST.
+fn is_unknown(request: &JudgedRequest) -> bool {
+    match request.status {
         None | Some(500 | 502 | 504 | 506..) => true,
         // It says that the request was not carried out: it is judged only if that is wrong.
-        Some(503) => exchange.retry_after.is_none() && exchange.added.is_some(),
+        Some(503) => request.retry_after.is_none() && request.added.is_some(),
         Some(_) => false,
     }
 }

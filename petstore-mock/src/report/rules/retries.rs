@@ -2,315 +2,256 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use super::{Judgement, Offence};
 use crate::{
     exchange::Moment,
     report::{
-        finding::{EvidenceRequest, Role},
-        observed::{ObservedExchange, REACTION},
+        finding::{Evidence, Judgement},
+        request::{JudgedRequest, Role, push_bounded, seconds},
         rule::Rule,
-        units::seconds,
     },
 };
 
 /// How many different requests of a client are watched.
-const MAX_REQUESTS: usize = 64;
-/// How many ends of the same request are remembered while several are in flight.
+const MAX_WATCHED: usize = 64;
+/// How many attempts at the same request are remembered.
 const MAX_ATTEMPTS: usize = 32;
 /// How many successes show a steady pace, and how many are remembered.
 const STEADY_SUCCESSES: usize = 5;
 const MAX_SUCCESSES: usize = 8;
 /// How long these successes must span.
 const STEADY_SPAN: Duration = Duration::from_secs(5);
-/// Shorter waits are a retry at once, which says nothing about a pace.
+/// How many of the last waits are compared.
+const MAX_WAITS: usize = 5;
+/// A shorter wait is an immediate retry, which shows no pace.
 const MIN_WAIT: Duration = Duration::from_millis(20);
-/// Longer waits are polling.
+/// A longer wait is polling.
 const MAX_STEADY_WAIT: Duration = Duration::from_secs(5);
 
-/// The requests of one client that failed or may fail.
+/// The requests of one client that failed or may fail, those not sent for the longest time first.
 #[derive(Debug, Default)]
-pub(super) struct Retries {
-    /// Of each watched request, in the order of `watched`: to be found quickly.
-    fingerprints: Vec<u64>,
-    watched: Vec<Watched>,
-    next: usize,
-}
+pub(in crate::report) struct Retries(Vec<Watched>);
 
-/// All that is remembered of one request.
+/// What is remembered of one request.
 #[derive(Debug, Default)]
 struct Watched {
-    /// Arrivals of the last successes.
+    fingerprint: u64,
+    /// The last attempts, in the order of their ends.
+    attempts: VecDeque<JudgedRequest>,
+    /// The arrivals of the last successes.
     successes: VecDeque<Moment>,
-    attempts: VecDeque<Attempt>,
     row: Option<Row>,
-    /// A finding about a steady pace, to be withdrawn if the pace is kept after the outage.
+    /// A row found to be steady, which is withdrawn if the client keeps its pace after the outage.
     suspect: Option<Suspect>,
-}
-
-#[derive(Debug)]
-struct Attempt {
-    has_failed: bool,
-    is_told_to_wait: bool,
-    request: EvidenceRequest,
 }
 
 /// A request that failed, and its repeats.
 #[derive(Debug)]
 struct Row {
-    began: u64,
-    first_arrival: Moment,
-    first_end: Moment,
-    connections: Vec<u64>,
-    /// The first request, and the last ones.
-    shown: VecDeque<EvidenceRequest>,
+    first: JudgedRequest,
     repeats: u32,
     waits_together: Duration,
     last_waits: VecDeque<Duration>,
-    /// The shortest wait, of at least [`MIN_WAIT`], before those.
-    shortest_before: Option<Duration>,
+    /// The shortest wait of at least [`MIN_WAIT`].
+    shortest_wait: Duration,
     found: Option<Rule>,
 }
 
 #[derive(Debug)]
 struct Suspect {
-    began: u64,
+    breach: u64,
     spacing: Duration,
     last_arrival: Moment,
     successes: u32,
 }
 
 impl Retries {
-    pub(super) fn judge(&mut self, exchange: &ObservedExchange, found: &mut Vec<Judgement>) {
-        let has_failed = exchange.has_failed();
-        let has_body = exchange.body.length > 0;
-        if !has_failed && (has_body && self.watched.is_empty()) {
+    pub(in crate::report) fn judge(
+        &mut self,
+        request: &JudgedRequest,
+        has_body: bool,
+        found: &mut Judgement,
+    ) {
+        let fingerprint = request.fingerprint;
+        let place = self.0.iter().position(|watched| watched.fingerprint == fingerprint);
+        // Successes with a body are not watched before the first failure: most bodies come once.
+        if place.is_none() && has_body && !request.has_failed() {
             return;
         }
-        let fingerprint = exchange.fingerprint();
-        let watched = match self.fingerprints.iter().position(|one| *one == fingerprint) {
-            Some(place) => &mut self.watched[place],
-            // Only of requests without a body are successes watched from the start.
-            None if has_failed || !has_body => self.watch(fingerprint),
-            None => return,
+        let watched = match place {
+            Some(place) => &mut self.0[place],
+            None => self.watch(fingerprint),
         };
-        watched.extend_row(exchange, found);
-        watched.remember(exchange, has_failed);
-        if !has_failed {
-            watched.judge_suspect(exchange, found);
+        watched.judge_repeat(request, found);
+        if !request.has_failed() {
+            watched.judge_suspect(request, found);
         }
+        watched.remember(request, has_body);
     }
 
     /// Begins to watch a request, in the place of one that is not being repeated.
     fn watch(&mut self, fingerprint: u64) -> &mut Watched {
-        if self.watched.len() < MAX_REQUESTS {
-            self.fingerprints.push(fingerprint);
-            self.watched.push(Watched::default());
-            let last = self.watched.len() - 1;
-            return &mut self.watched[last];
+        if self.0.len() == MAX_WATCHED {
+            let idle = self.0.iter().position(|watched| watched.row.is_none());
+            self.0.remove(idle.unwrap_or(0));
         }
-        let places = (0..MAX_REQUESTS).map(|step| (self.next + step) % MAX_REQUESTS);
-        let idle = places.into_iter().find(|place| self.watched[*place].row.is_none());
-        let place = idle.unwrap_or(self.next);
-        self.next = (place + 1) % MAX_REQUESTS;
-        self.fingerprints[place] = fingerprint;
-        self.watched[place] = Watched::default();
-        &mut self.watched[place]
+        self.0.push(Watched { fingerprint, ..Watched::default() });
+        let last = self.0.len() - 1;
+        &mut self.0[last]
     }
 }
 
 impl Watched {
-    fn extend_row(&mut self, exchange: &ObservedExchange, found: &mut Vec<Judgement>) {
-        let before = |one: &&Attempt| one.request.ended.order < exchange.arrived.order;
-        let Some(last) = self.attempts.iter().rev().find(before) else { return };
-        let connections = self
-            .row
-            .as_ref()
-            .map_or_else(|| vec![last.request.connection], |row| row.connections.clone());
-        let wait = exchange.arrived.gap_since(&last.request.ended);
-        let is_certain = connections.contains(&exchange.connection) && !exchange.is_multiplexed
-            || exchange.opened.order > last.request.ended.order
-            || wait >= REACTION;
-        if !last.has_failed || last.is_told_to_wait || exchange.width == 1 && !is_certain {
+    fn judge_repeat(&mut self, request: &JudgedRequest, found: &mut Judgement) {
+        let is_before = |one: &&JudgedRequest| one.ended.order < request.arrived.order;
+        let Some(last) = self.attempts.iter().rev().find(is_before) else { return };
+        let began = self.row.as_ref().map_or(last.number, |row| row.first.number);
+        let is_on_row = || {
+            let mut row = self.attempts.iter().filter(|attempt| attempt.number >= began);
+            row.any(|one| one.connection == request.connection) && !request.is_multiplexed
+        };
+        let is_certain = request.width > 1 || request.follows(last) || is_on_row();
+        if !last.has_failed() || last.told_until.is_some() || !is_certain {
             self.row = None;
             return;
         }
-        let row = self.row.get_or_insert_with(|| Row::new(&last.request));
-        row.push(exchange, wait);
-        if !row.is_as_steady_as(&self.successes, exchange) {
-            row.judge(exchange, found);
+        let row = self.row.get_or_insert_with(|| Row::new(last.clone()));
+        row.push(request.arrived.gap_since(&last.ended));
+        let spacing = row.mean_spacing(request);
+        let is_usual = usual_spacing(&self.successes).is_some_and(|it| spacing >= it.mul_f64(0.75));
+        let breach = if is_usual { None } else { row.breach(request) };
+        if row.found == Some(Rule::SteadyRetry) || breach == Some(Rule::SteadyRetry) {
+            let (breach, last_arrival) = (row.first.number, last.arrived);
+            self.suspect = Some(Suspect { breach, spacing, last_arrival, successes: 0 });
         }
-        if row.found == Some(Rule::SteadyRetry) {
-            let spacing = row.mean_spacing(exchange);
-            let (began, last_arrival) = (row.began, last.request.arrived);
-            self.suspect = Some(Suspect { began, spacing, last_arrival, successes: 0 });
+        let Some(rule) = breach else { return };
+        let before = row.found.replace(rule);
+        let mut evidence = row.evidence(rule, request);
+        if before != Some(rule) {
+            // A more severe finding takes the place of the one before.
+            found.withdrawn = before.map(|_| began);
+            let in_row = |one: &&JudgedRequest| one.number > began && one.has_failed();
+            let in_row = self.attempts.iter().filter(in_row).cloned();
+            evidence = evidence.show(in_row.chain([row.first.with_role(Role::Cause)]));
         }
+        found.add(rule, evidence);
     }
 
-    fn remember(&mut self, exchange: &ObservedExchange, has_failed: bool) {
-        if !has_failed && exchange.body.length == 0 {
-            if self.successes.len() == MAX_SUCCESSES {
-                self.successes.pop_front();
-            }
-            self.successes.push_back(exchange.arrived);
+    fn remember(&mut self, request: &JudgedRequest, has_body: bool) {
+        if !request.has_failed() && !has_body {
+            push_bounded(&mut self.successes, request.arrived, MAX_SUCCESSES);
         }
-        // Of a client that sends one request at a time the last one is always the one before.
-        let most = if exchange.width == 1 { 1 } else { MAX_ATTEMPTS };
-        while self.attempts.len() >= most {
-            self.attempts.pop_front();
+        if !request.has_failed() && request.width == 1 {
+            // Nothing else is in flight: what came before has no part in what follows.
+            self.attempts.clear();
         }
-        self.attempts.push_back(Attempt {
-            has_failed,
-            is_told_to_wait: exchange.told_until().is_some(),
-            request: exchange.as_evidence(Role::Offence),
-        });
+        push_bounded(&mut self.attempts, request.clone(), MAX_ATTEMPTS);
     }
 
     /// Withdraws the finding about a client that goes on at the same pace when the outage is over: it
     /// polls, whatever the answer.
-    fn judge_suspect(&mut self, exchange: &ObservedExchange, found: &mut Vec<Judgement>) {
+    fn judge_suspect(&mut self, request: &JudgedRequest, found: &mut Judgement) {
         let Some(mut suspect) = self.suspect.take() else { return };
-        let spacing = exchange.arrived.gap_since(&suspect.last_arrival);
-        let (least, most) = (suspect.spacing.mul_f64(0.75), suspect.spacing.mul_f64(1.25));
-        if spacing < least || spacing > most {
+        let spacing = request.arrived.gap_since(&suspect.last_arrival);
+        if spacing < suspect.spacing.mul_f64(0.75) || spacing > suspect.spacing.mul_f64(1.25) {
             return;
         }
         suspect.successes += 1;
-        suspect.last_arrival = exchange.arrived;
+        suspect.last_arrival = request.arrived;
         if suspect.successes == 2 {
-            found.push(Judgement::Withdrawn { rule: Rule::SteadyRetry, began: suspect.began });
+            found.withdrawn = Some(suspect.breach);
         } else {
             self.suspect = Some(suspect);
         }
     }
 }
 
-impl Row {
-    /// How many connections are remembered, and how many of its last requests are shown.
-    const MAX_CONNECTIONS: usize = 64;
-    const MAX_SHOWN: usize = 7;
-    const MAX_WAITS: usize = 5;
+/// Returns the mean time between the last successes, if there are enough to call it a pace.
+fn usual_spacing(successes: &VecDeque<Moment>) -> Option<Duration> {
+    let span = successes.back()?.gap_since(successes.front()?);
+    let gaps = u32::try_from(successes.len() - 1).ok()?;
+    let is_pace = successes.len() >= STEADY_SUCCESSES && span >= STEADY_SPAN;
+    is_pace.then(|| span / gaps)
+}
 
-    fn new(first: &EvidenceRequest) -> Self {
+impl Row {
+    fn new(first: JudgedRequest) -> Self {
         Self {
-            began: first.number,
-            first_arrival: first.arrived,
-            first_end: first.ended,
-            connections: vec![first.connection],
-            shown: VecDeque::from([EvidenceRequest { role: Role::Cause, ..first.clone() }]),
+            first,
             repeats: 0,
             waits_together: Duration::ZERO,
             last_waits: VecDeque::new(),
-            shortest_before: None,
+            shortest_wait: Duration::MAX,
             found: None,
         }
     }
 
-    fn push(&mut self, exchange: &ObservedExchange, wait: Duration) {
+    fn push(&mut self, wait: Duration) {
         self.repeats += 1;
         self.waits_together += wait;
-        self.last_waits.push_back(wait);
-        if self.last_waits.len() > Self::MAX_WAITS
-            && let Some(before) = self.last_waits.pop_front()
-            && before >= MIN_WAIT
-        {
-            self.shortest_before = Some(self.shortest_before.map_or(before, |it| it.min(before)));
+        push_bounded(&mut self.last_waits, wait, MAX_WAITS);
+        if wait >= MIN_WAIT {
+            self.shortest_wait = self.shortest_wait.min(wait);
         }
-        if !self.connections.contains(&exchange.connection)
-            && self.connections.len() < Self::MAX_CONNECTIONS
-        {
-            self.connections.push(exchange.connection);
-        }
-        if self.shown.len() == Self::MAX_SHOWN {
-            self.shown.remove(1);
-        }
-        self.shown.push_back(exchange.as_evidence(Role::Offence));
     }
 
     /// Returns the mean time from one arrival to the next.
-    fn mean_spacing(&self, exchange: &ObservedExchange) -> Duration {
-        exchange.arrived.gap_since(&self.first_arrival) / self.repeats.max(1)
+    fn mean_spacing(&self, request: &JudgedRequest) -> Duration {
+        request.arrived.gap_since(&self.first.arrived) / self.repeats.max(1)
     }
 
-    /// Whether the client sent this request as often while it succeeded.
-    fn is_as_steady_as(&self, successes: &VecDeque<Moment>, exchange: &ObservedExchange) -> bool {
-        let (Some(first), Some(last)) = (successes.front(), successes.back()) else { return false };
-        let span = last.gap_since(first);
-        let gaps = u32::try_from(successes.len() - 1).unwrap_or(1);
-        successes.len() >= STEADY_SUCCESSES
-            && span >= STEADY_SPAN
-            && self.mean_spacing(exchange) >= (span / gaps).mul_f64(0.75)
-    }
-
-    fn judge(&mut self, exchange: &ObservedExchange, found: &mut Vec<Judgement>) {
-        let repeats = self.repeats / exchange.width;
-        let spent = if exchange.width == 1 {
-            self.waits_together
-        } else {
-            exchange.arrived.gap_since(&self.first_end)
-        };
-        let least = least_wait(repeats);
-        let breaks = match self.found {
-            Some(Rule::BackOff) => Some(Rule::BackOff),
-            _ if repeats >= 3 && spent < least => Some(Rule::BackOff),
-            Some(rule) => Some(rule),
-            None if exchange.width == 1 && self.is_even() => Some(Rule::SteadyRetry),
-            None => None,
-        };
-        let Some(rule) = breaks else { return };
-        let before = self.found.replace(rule);
-        if before == Some(Rule::SteadyRetry) && rule == Rule::BackOff {
-            let (rule, began) = (Rule::SteadyRetry, self.began);
-            found.push(Judgement::Withdrawn { rule, began });
+    /// Returns how long the client has waited in this row.
+    fn waited(&self, request: &JudgedRequest) -> Duration {
+        match request.width {
+            1 => self.waits_together,
+            _ => request.arrived.gap_since(&self.first.ended),
         }
-        let goes_on = before == Some(rule);
-        let wait = self.last_waits.back().copied().unwrap_or_default();
-        let text = match rule {
-            Rule::SteadyRetry => format!(
-                "{} {} was sent again {} times, the last time {} after the failure",
-                exchange.method,
-                exchange.path(),
-                self.repeats,
-                seconds(wait)
-            ),
-            _ => format!(
-                "{} {} was sent again {} times within {}; with any back-off it takes more than {}",
-                exchange.method,
-                exchange.path(),
-                self.repeats,
-                seconds(spent),
-                seconds(least)
-            ),
-        };
-        let causes = if goes_on { Vec::new() } else { self.shown.iter().cloned().collect() };
-        let offence = Offence::new(rule, self.began, text);
-        found.push(Judgement::Offence(Offence { goes_on, causes, by: Some(wait), ..offence }));
     }
 
-    /// Whether the last waits are about as long as one another, and none before was much shorter: a
-    /// back-off that has reached its limit has grown before.
+    /// Returns the rule that the row breaks with this request, if it breaks one.
+    fn breach(&self, request: &JudgedRequest) -> Option<Rule> {
+        let repeats = self.repeats / request.width.max(1);
+        let is_too_fast = repeats >= 3 && self.waited(request) < least_wait(repeats);
+        match self.found {
+            Some(Rule::BackOff) => Some(Rule::BackOff),
+            _ if is_too_fast => Some(Rule::BackOff),
+            Some(rule) => Some(rule),
+            None if request.width == 1 && self.is_even() => Some(Rule::SteadyRetry),
+            None => None,
+        }
+    }
+
+    fn evidence(&self, rule: Rule, request: &JudgedRequest) -> Evidence {
+        let last_wait = self.last_waits.back().copied();
+        let end = if rule == Rule::SteadyRetry {
+            format!("the last time {} after the failure", seconds(last_wait.unwrap_or_default()))
+        } else {
+            let least = seconds(least_wait(self.repeats / request.width.max(1)));
+            let waited = seconds(self.waited(request));
+            format!("within {waited}; with any back-off it takes more than {least}")
+        };
+        let text = format!("{} was sent again {} times, {end}", request.name(), self.repeats);
+        Evidence { by: last_wait, ..Evidence::new(self.first.number, request, text) }
+    }
+
+    /// Whether the last waits are about equal, and none before was much shorter: a back-off that has
+    /// reached its limit has grown before.
     fn is_even(&self) -> bool {
-        let waits: Vec<Duration> = self.last_waits.iter().copied().collect();
         [(4, 1.1, Duration::from_millis(10)), (5, 1.25, Duration::ZERO)].into_iter().any(
             |(count, factor, slack)| {
-                let Some(split) = waits.len().checked_sub(count) else { return false };
-                let (before, last) = waits.split_at(split);
-                let (Some(&shortest), Some(&longest)) = (last.iter().min(), last.iter().max())
-                else {
-                    return false;
-                };
-                let before = before.iter().filter(|wait| **wait >= MIN_WAIT);
-                let has_grown =
-                    before.chain(&self.shortest_before).any(|wait| *wait <= longest / 2);
-                shortest >= MIN_WAIT
+                let waits = || self.last_waits.iter().rev().take(count).copied();
+                let shortest = waits().min().unwrap_or_default();
+                let longest = waits().max().unwrap_or_default();
+                self.last_waits.len() >= count
+                    && shortest >= MIN_WAIT
                     && longest <= shortest.mul_f64(factor) + slack
                     && longest < MAX_STEADY_WAIT
-                    && !has_grown
+                    && self.shortest_wait > longest / 2
             },
         )
     }
 }
 
-/// Returns how long so many retries take at least with any back-off in use: 6 ms, doubled each time,
+/// Returns how long this many retries take at least with any back-off in use: 6 ms, doubled each time,
 /// is far below the quickest defaults.
 fn least_wait(repeats: u32) -> Duration {
     const FIRST: Duration = Duration::from_millis(6);

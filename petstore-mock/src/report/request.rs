@@ -1,0 +1,281 @@
+//! A request as the rules judge it and as evidence shows it, made at one place from what was recorded.
+
+use std::{
+    borrow::Cow,
+    collections::VecDeque,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use http::{Method, Version};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::exchange::{Admission, Captured, Moment, Record};
+
+/// A request on another connection may have been sent before the answer was read, for this long.
+pub(super) const REACTION: Duration = Duration::from_millis(100);
+/// A wait may end this much early: clocks and timers differ.
+const TOLERANCE: Duration = Duration::from_millis(50);
+/// The same for dates, which are whole seconds.
+const DATE_TOLERANCE: Duration = Duration::from_secs(1);
+
+/// What a request has to do with a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Role {
+    /// The client sent it shortly before; it is shown for the context.
+    Before,
+    /// The finding follows from its answer, or from the lack of one.
+    Cause,
+    /// It breaks the rule.
+    Offence,
+    /// The client sent it shortly after; it is shown for the context.
+    After,
+}
+
+impl Role {
+    /// Whether the finding is about the request.
+    pub(super) const fn is_concerned(self) -> bool {
+        matches!(self, Self::Cause | Self::Offence)
+    }
+}
+
+/// A request that evidence shows: without its body, and with every key masked.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct JudgedRequest {
+    /// Its number in the journal: requests are counted from 1, as they arrive.
+    pub number: u64,
+    /// What it has to do with the finding.
+    pub role: Role,
+    #[serde(rename = "at", serialize_with = "as_instant")]
+    pub(super) arrived: Moment,
+    #[serde(rename = "endedAt", serialize_with = "as_instant")]
+    pub(super) ended: Moment,
+    /// The method.
+    #[serde(serialize_with = "as_text")]
+    pub method: Method,
+    /// Path and query.
+    pub path: Arc<str>,
+    /// The number of its connection, from 1.
+    pub connection: u64,
+    /// The status of the answer; nothing if no answer, or not all of it, reached the client.
+    pub status: Option<u16>,
+    /// The `Retry-After` of a 429 or 5xx.
+    pub retry_after: Option<String>,
+    /// Why no answer, or not all of it, reached the client.
+    pub lost: Option<Cow<'static, str>>,
+    /// The id of the pet that it added, whatever was answered.
+    pub added: Option<i64>,
+    /// Whether it was refused because the key is banned.
+    pub banned: bool,
+    /// When its connection was opened.
+    #[serde(skip)]
+    pub(super) opened: Moment,
+    /// Whether its connection carries several requests at once (HTTP/2).
+    #[serde(skip)]
+    pub(super) is_multiplexed: bool,
+    /// The most requests of the client in flight at once in the last 60 s.
+    #[serde(skip)]
+    pub(super) width: u32,
+    /// Whether two requests of the client were in flight at once in the last second.
+    #[serde(skip)]
+    pub(super) is_parallel: bool,
+    /// The same for two requests of one method, target, media type and body.
+    #[serde(skip)]
+    pub(super) fingerprint: u64,
+    /// Until when the answer tells the client to wait, and how much earlier the wait may end.
+    #[serde(skip)]
+    pub(super) told_until: Option<(Duration, Duration)>,
+    /// When a quota is reset that the answer says is used up.
+    #[serde(skip)]
+    pub(super) used_up_until: Option<Duration>,
+}
+
+impl JudgedRequest {
+    /// Makes a request from its record; `ended` is when its answer was taken or lost.
+    pub(crate) fn new(record: &Record, ended: Moment) -> Self {
+        let reply = |name| str::from_utf8(record.reply_fields.get(name)?).ok().map(str::trim);
+        let number = |name| reply(name)?.parse::<u64>().ok();
+        let is_lost = record.is_lost() || record.status.is_none();
+        let status = record.status.filter(|_| !is_lost);
+        let banned = record.arrival.admission == Admission::Banned;
+        let quota = match record.arrival.rate {
+            // A fault may have changed what the client was told.
+            Some(_) if !record.faults.is_empty() => {
+                number("x-ratelimit-remaining").zip(number("x-ratelimit-reset"))
+            }
+            rate => rate.map(|rate| (rate.remaining.into(), rate.reset)),
+        };
+        let used_up_until = match quota {
+            Some((0, reset)) => Some(Duration::from_secs(reset)),
+            _ => None,
+        };
+        let retry_after = reply("retry-after").filter(|_| matches!(status, Some(429 | 500..)));
+        let reset = used_up_until.filter(|_| status == Some(429) && !banned);
+        let told_until = retry_after.and_then(|text| wait_end(text, record.arrived.at, reset));
+        let cause = || record.faults.last().cloned().unwrap_or("the client left".into());
+        Self {
+            number: record.number,
+            role: Role::Offence,
+            arrived: record.arrived,
+            ended,
+            method: record.method.clone(),
+            path: Arc::clone(&record.arrival.target),
+            connection: record.caller.connection,
+            status,
+            retry_after: retry_after.filter(|_| told_until.is_some()).map(str::to_owned),
+            lost: is_lost.then(cause),
+            added: record.added,
+            banned,
+            opened: record.caller.opened,
+            is_multiplexed: record.version >= Version::HTTP_2,
+            width: record.in_flight.width,
+            is_parallel: record.in_flight.is_parallel,
+            fingerprint: fingerprint(record),
+            told_until,
+            used_up_until,
+        }
+    }
+
+    /// Returns a copy that has another role.
+    pub(super) fn with_role(&self, role: Role) -> Self {
+        Self { role, ..self.clone() }
+    }
+
+    /// Whether the client got no answer, or a 5xx.
+    pub(super) fn has_failed(&self) -> bool {
+        self.status.is_none_or(|status| status >= 500)
+    }
+
+    /// Returns method and path, without the query: that may hold credentials.
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.method, self.path.split('?').next().unwrap_or_default())
+    }
+
+    /// Whether the answer tells the client to wait at this moment: neither clock has reached the end.
+    pub(super) fn tells_to_wait_at(&self, now: &Moment) -> bool {
+        self.told_until.is_some_and(|(until, tolerance)| {
+            let until = until.saturating_sub(tolerance);
+            let wait = until.saturating_sub(self.arrived.at);
+            now.at < until && now.real.saturating_duration_since(self.arrived.real) < wait
+        })
+    }
+
+    /// Whether it was certainly sent after the answer to an earlier request had been read.
+    pub(super) fn follows(&self, earlier: &Self) -> bool {
+        earlier.ended.order < self.arrived.order
+            && (self.connection == earlier.connection && !self.is_multiplexed
+                || self.opened.order > earlier.ended.order && !self.is_parallel
+                || self.arrived.gap_since(&earlier.ended) >= REACTION)
+    }
+
+    /// Whether its sender was told by an earlier answer to wait: on the same connection, or as a repeat
+    /// of the same request.
+    pub(super) fn was_told_by(&self, earlier: &Self) -> bool {
+        let is_repeat =
+            self.fingerprint == earlier.fingerprint && self.opened.order > earlier.ended.order;
+        self.follows(earlier) && (self.connection == earlier.connection || is_repeat)
+    }
+}
+
+/// Adds to a queue, and drops its first item if there would be more than `max`.
+pub(super) fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
+    if queue.len() >= max {
+        queue.pop_front();
+    }
+    queue.push_back(item);
+}
+
+/// Returns when a `Retry-After` ends and the tolerance; `reset` is that of a quota that is used up.
+fn wait_end(text: &str, now: Duration, reset: Option<Duration>) -> Option<(Duration, Duration)> {
+    if let Ok(seconds) = text.parse() {
+        let until = now.saturating_add(Duration::from_secs(seconds));
+        return Some((reset.map_or(until, |reset| until.min(reset)), TOLERANCE));
+    }
+    let date = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some((date, DATE_TOLERANCE))
+}
+
+fn fingerprint(record: &Record) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let media_type = record.fields.get("content-type").unwrap_or_default();
+    let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default();
+    (&record.method, &record.arrival.target).hash(&mut hasher);
+    essence.trim_ascii().to_ascii_lowercase().hash(&mut hasher);
+    match (json(&record.body), record.body.digest) {
+        (Some(json), _) => json.hash(&mut hasher),
+        (None, Some(digest)) => digest.hash(&mut hasher),
+        // A body that was not read to its end is like no other.
+        (None, None) => record.number.hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+/// Returns a body as JSON, if all of it was kept: the order of members and the form of a number make no
+/// difference.
+fn json(body: &Captured) -> Option<Value> {
+    let is_whole = body.digest.is_some() && body.start.len() as u64 == body.length;
+    if !is_whole || body.length == 0 {
+        return None;
+    }
+    let mut json = serde_json::from_slice(&body.start).ok()?;
+    unify_numbers(&mut json);
+    Some(json)
+}
+
+/// Turns floats such as 7.0 into integers, as far as these are exact.
+#[expect(clippy::cast_possible_truncation, reason = "it is checked to be an exact integer")]
+fn unify_numbers(json: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match json {
+        Value::Number(number) => {
+            let float = number.as_f64().unwrap_or(f64::NAN);
+            if float.fract() == 0.0 && float.abs() <= EXACT {
+                *json = Value::from(float as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(unify_numbers),
+        Value::Object(members) => members.values_mut().for_each(unify_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+fn as_instant<S: Serializer>(moment: &Moment, serializer: S) -> Result<S::Ok, S::Error> {
+    let at = UNIX_EPOCH + moment.at;
+    serializer.collect_str(&humantime::format_rfc3339_millis(at))
+}
+
+fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(method)
+}
+
+/// Writes a length of time in seconds, with as many digits as it has, up to milliseconds.
+pub(super) fn seconds(time: Duration) -> String {
+    let text = format!("{:.3}", time.as_secs_f64());
+    format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Writes the time of day, in UTC, of an instant since the Unix epoch.
+pub(super) fn clock_time(at: Duration) -> String {
+    let text = humantime::format_rfc3339_millis(UNIX_EPOCH + at).to_string();
+    text.get(11..23).unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_have_no_needless_digits() {
+        for (milliseconds, text) in
+            [(0, "0 s"), (50_000, "50 s"), (1_500, "1.5 s"), (3, "0.003 s"), (100_000, "100 s")]
+        {
+            assert_eq!(seconds(Duration::from_millis(milliseconds)), text);
+        }
+    }
+}
