@@ -1,9 +1,13 @@
 //! How the client behaves, and how to use it: one page for each subject.
 
+#[doc = include_str!("../guide/dependencies.md")]
+pub mod dependencies {}
 #[doc = include_str!("../guide/deprecation.md")]
 pub mod deprecation {}
 #[doc = include_str!("../guide/keys.md")]
 pub mod keys {}
+#[doc = include_str!("../guide/measurements.md")]
+pub mod measurements {}
 #[doc = include_str!("../guide/observability.md")]
 pub mod observability {}
 #[doc = include_str!("../guide/rate_limits.md")]

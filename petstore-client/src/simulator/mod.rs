@@ -19,6 +19,7 @@ mod latencies;
 mod lost;
 mod network;
 mod order;
+mod picture;
 mod properties;
 mod quirks;
 mod rng;

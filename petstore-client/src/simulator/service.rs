@@ -103,6 +103,8 @@ pub(super) struct Service {
     pub(super) late_repeats: u64,
     pub(super) bans: u64,
     pub(super) let_in: u64,
+    /// Requests let in and refused, in each second.
+    pub(super) seconds: Vec<[u32; 2]>,
 }
 
 /// What else than three numbers has been seen in the three headers.
@@ -132,6 +134,7 @@ impl Service {
             late_repeats: 0,
             bans: 0,
             let_in: 0,
+            seconds: Vec::new(),
         }
     }
 
@@ -162,6 +165,7 @@ impl Service {
             return self.refuse((at, now), back, rng);
         }
         self.let_in += 1;
+        self.tally(at, 0);
         let before = self.model.counts_before.then(|| self.rate(now));
         self.windows.iter_mut().for_each(|window| window.count(now));
         let error = rng.in_thousand(self.model.errors);
@@ -200,6 +204,7 @@ impl Service {
 
     fn refuse(&mut self, (at, now): (i64, i64), wait: i64, rng: &mut Rng) -> Reply {
         self.refusals += 1;
+        self.tally(at, 1);
         let mut reply = self.reply(now, 429, rng);
         if self.model.refuses_with_one {
             reply.rate = reply.rate.map(|(limit, _, reset)| (limit, 1, reset));
@@ -215,6 +220,12 @@ impl Service {
             _ => self.told_to_wait_until = self.told_to_wait_until.max(at + seconds * SECOND),
         }
         reply
+    }
+
+    fn tally(&mut self, at: i64, kind: usize) {
+        let second = (at / SECOND) as usize;
+        self.seconds.resize(self.seconds.len().max(second + 1), [0, 0]);
+        self.seconds[second][kind] += 1;
     }
 
     fn reply(&mut self, now: i64, status: u16, rng: &mut Rng) -> Reply {

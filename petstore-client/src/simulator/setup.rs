@@ -91,6 +91,7 @@ pub(super) struct Outcome {
     pub(super) late_repeats: u64,
     pub(super) bans: u64,
     pub(super) let_in: u64,
+    pub(super) seconds: Vec<[u32; 2]>,
     /// Requests sent before the end of a wait that an answer had named.
     pub(super) defied: u64,
     /// The sum of all processes' remaining jobs: nothing when each wait has ended.

@@ -392,6 +392,7 @@ impl<'s> World<'s> {
         self.out.late_repeats = self.service.late_repeats;
         self.out.bans = self.service.bans;
         self.out.let_in = self.service.let_in;
+        self.out.seconds = std::mem::take(&mut self.service.seconds);
         (self.out.unheard, self.out.most_unheard) = (self.heard.unheard, self.heard.most_in_a_row);
         for process in &mut self.processes {
             self.out.undone += process.jobs + process.line.len() as u64;
