@@ -4,6 +4,8 @@
 //! as an argument; only this module reads the time. Inside the crate, an instant is the [`Duration`]
 //! since the Unix epoch, as in the service's headers.
 
+pub(crate) mod real_time;
+
 use std::{
     fmt,
     sync::{
@@ -15,8 +17,6 @@ use std::{
 
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
-
-use crate::real_time;
 
 /// The last second of the year 9999, after which HTTP has no date: no clock goes further.
 pub(crate) const END: Duration = Duration::from_secs(253_402_300_799);

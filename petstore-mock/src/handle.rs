@@ -301,7 +301,7 @@ pub struct Scope {
 
 impl Scope {
     pub(crate) fn new(app: &Arc<AppState>, name: &str) -> Self {
-        let scope = app.journal().open_scope(name);
+        let scope = app.journal.open_scope(name);
         Self { scope, before: app.snapshot(), app: Arc::clone(app) }
     }
 }
@@ -310,6 +310,6 @@ impl Drop for Scope {
     fn drop(&mut self) {
         // If the data file can't be written, the store stays as it is; a drop can't report that.
         let _ = block_on(self.app.restore(&self.before));
-        self.app.journal().close_scope(&self.scope);
+        self.app.journal.close_scope(&self.scope);
     }
 }

@@ -1,21 +1,18 @@
 #![doc = include_str!("../README.md")]
 
-mod real_time;
-mod text;
-
+mod ban;
 mod changes;
 mod clock;
+mod cors;
 mod model;
 mod openapi;
 mod operation;
 mod plan;
-
-mod ban;
-mod cors;
-mod fault;
 mod quota;
+mod text;
 
 mod exchange;
+mod fault;
 
 mod pattern;
 mod report;
@@ -55,6 +52,5 @@ pub use crate::{
     },
     server::{Builder, Limits, MockServer, StartError},
     state::{ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, Seed, SeedError, Snapshot},
-    text::UnknownName,
     verify::{Expectation, Times},
 };

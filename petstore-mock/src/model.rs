@@ -1,8 +1,7 @@
 //! The animals of the service: the specification's section 2.
 
 use serde::{Deserialize, Serialize};
-
-use crate::text::UnknownName;
+use strum::{Display, EnumCount, EnumString, VariantNames};
 
 /// Whether an animal can be had.
 ///
@@ -12,26 +11,10 @@ use crate::text::UnknownName;
 /// assert_eq!("pending".parse(), Ok(PetStatus::Pending));
 /// assert!("lost".parse::<PetStatus>().is_err());
 /// ```
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumCount,
-    strum::EnumString,
-    strum::VariantNames,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[strum(
-    serialize_all = "lowercase",
-    parse_err_ty = UnknownName,
-    parse_err_fn = UnknownName::new
-)]
+#[derive(Display, EnumCount, EnumString, VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub enum PetStatus {
     /// It is for sale.
     Available,

@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde::{Deserialize, Serialize};
-
-use crate::text::{UnknownName, nearest};
-
-/// How many letters of a path may be wrong, missing, surplus or swapped.
-const MAX_TYPOS: usize = 2;
+use strum::{Display, EnumString, IntoStaticStr};
 
 /// When [`Operation::GetPet`] is removed, since the Unix epoch: 5 December 2030, 00:00:00 GMT.
 pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
@@ -23,27 +19,10 @@ pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
 /// assert_eq!(Operation::GetPet.name(), "getPet");
 /// assert_eq!("createPet".parse(), Ok(Operation::CreatePet));
 /// ```
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[strum(
-    serialize_all = "camelCase",
-    parse_err_ty = UnknownName,
-    parse_err_fn = UnknownName::new
-)]
+#[derive(Display, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "camelCase")]
 #[non_exhaustive]
 pub enum Operation {
     /// `GET /pets`.
@@ -98,27 +77,6 @@ impl Operation {
             }
         }
     }
-
-    /// Returns the operation whose path is most similar to this one, if any is.
-    pub(crate) fn nearest(method: &Method, path: &str) -> Option<Self> {
-        let path = path.trim_end_matches('/').to_ascii_lowercase();
-        let last = path.rsplit('/').next().unwrap_or_default();
-        let (pet, without_version) = (format!("/v1/pets/{last}"), format!("/pets/{last}"));
-        let paths = [
-            (Self::ListPets, "/v1/pets"),
-            (Self::ListPets, "/pets"),
-            (Self::GetPet, &pet),
-            (Self::GetPet, &without_version),
-            (Self::ListOrders, "/v1/store/orders"),
-            (Self::ListOrders, "/store/orders"),
-            (Self::ListOrders, "/v1/orders"),
-            (Self::ListOrders, "/orders"),
-        ];
-        match nearest(&path, MAX_TYPOS, paths.into_iter(), |(_, path)| (*path).to_owned())?.0 {
-            Self::ListPets if method == Method::POST => Some(Self::CreatePet),
-            operation => Some(operation),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -152,30 +110,6 @@ mod tests {
             assert_eq!(json, format!("\"{operation}\""));
             assert_eq!(serde_json::from_str::<Operation>(&json).unwrap(), operation);
         }
-        assert_eq!("ListPets".parse::<Operation>(), Err(UnknownName::new("ListPets")));
-    }
-
-    #[test]
-    fn guesses_what_was_meant() {
-        for (path, nearest) in [
-            ("/pets", Some(Operation::ListPets)),
-            ("/v1/pets/", Some(Operation::ListPets)),
-            ("/v1/pet", Some(Operation::ListPets)),
-            ("/v1/Pets", Some(Operation::ListPets)),
-            ("/v2/pets", Some(Operation::ListPets)),
-            ("/v1/pest", Some(Operation::ListPets)),
-            ("/v1/pet/7", Some(Operation::GetPet)),
-            ("/pets/a-long-id", Some(Operation::GetPet)),
-            ("/v1/store/order", Some(Operation::ListOrders)),
-            ("/orders", Some(Operation::ListOrders)),
-            ("/", None),
-            ("/v1", None),
-            ("/v1/nowhere", None),
-            ("/metrics", None),
-        ] {
-            assert_eq!(Operation::nearest(&Method::GET, path), nearest, "{path}");
-        }
-        assert_eq!(Operation::nearest(&Method::POST, "/v1/pet"), Some(Operation::CreatePet));
-        assert_eq!(Operation::nearest(&Method::GET, &"/v1/pets".repeat(20)), None);
+        assert_eq!("ListPets".parse::<Operation>(), Err(strum::ParseError::VariantNotFound));
     }
 }

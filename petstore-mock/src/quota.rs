@@ -3,20 +3,14 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::text::UnknownName;
+use strum::{Display, EnumString, VariantNames};
 
 /// Which of a key's two quotas the `X-RateLimit-*` headers describe.
 ///
 /// The specification does not show it, so this is an assumption: [`RateHeaders::Tightest`] unless
 /// set.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::EnumString, strum::VariantNames,
-)]
-#[strum(
-    serialize_all = "lowercase",
-    parse_err_ty = UnknownName,
-    parse_err_fn = UnknownName::new
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
+#[strum(serialize_all = "lowercase")]
 #[non_exhaustive]
 pub enum RateHeaders {
     /// The quota with the fewest requests left; the minute's where both have as many.
@@ -31,14 +25,8 @@ pub enum RateHeaders {
 /// What kind of window a quota counts in.
 ///
 /// The specification does not show it, so this is an assumption: [`Window::Fixed`] unless set.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::EnumString, strum::VariantNames,
-)]
-#[strum(
-    serialize_all = "lowercase",
-    parse_err_ty = UnknownName,
-    parse_err_fn = UnknownName::new
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
+#[strum(serialize_all = "lowercase")]
 #[non_exhaustive]
 pub enum Window {
     /// Windows that follow one another, aligned to the clock's minute and to the UTC day; all
@@ -54,7 +42,7 @@ pub enum Window {
 }
 
 /// How often a quota resets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
 #[strum(serialize_all = "lowercase")]
 pub(crate) enum Period {
     Minute,

@@ -51,17 +51,6 @@ pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     deserializer.end().map(|()| value).map_err(|error| error.to_string())
 }
 
-/// The text is none of the names that the type has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown name `{0}`")]
-pub struct UnknownName(String);
-
-impl UnknownName {
-    pub(crate) fn new(text: &str) -> Self {
-        Self(printable(text))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,7 +21,6 @@ use crate::{
     plan::Plan,
     quota::{RateHeaders, Window},
     server::{Builder, Limits, MockServer},
-    text::UnknownName,
 };
 
 /// What can follow the name of the mock: a command, or the flags of `serve`.
@@ -294,7 +293,7 @@ struct LimitArgs {
 /// Takes the names of an enum's variants.
 fn one_of<T>() -> impl TypedValueParser<Value = T>
 where
-    T: FromStr<Err = UnknownName> + VariantNames + Clone + Send + Sync + 'static,
+    T: FromStr<Err = strum::ParseError> + VariantNames + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
 }

@@ -57,7 +57,7 @@ pub(crate) fn admit(
     target: Arc<str>,
     request: &Request,
 ) -> AdmissionResult {
-    let now = app.clock().since_epoch();
+    let now = app.clock.since_epoch();
     let (path, headers) = (request.uri().path(), request.headers());
     let mut arrival = Arrival {
         now,

@@ -14,7 +14,15 @@ use http::{
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{operation::Operation, quota::Exhausted, state::ChangeError, text::printable};
+use crate::{
+    operation::Operation,
+    quota::Exhausted,
+    state::ChangeError,
+    text::{nearest, printable},
+};
+
+/// How many letters of a path may be wrong, missing, surplus or swapped.
+const MAX_TYPOS: usize = 2;
 
 /// The media type of every body, errors included.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -141,7 +149,7 @@ impl ApiError {
         } else {
             ""
         };
-        let nearest = Operation::nearest(method, path).map_or_else(String::new, |nearest| {
+        let nearest = nearest_operation(method, path).map_or_else(String::new, |nearest| {
             format!(" did you mean {} {}?", nearest.method(), nearest.path())
         });
         Self::new(
@@ -233,6 +241,27 @@ impl From<ChangeError> for ApiError {
     }
 }
 
+/// Returns the operation whose path is most similar to this one, if any is.
+fn nearest_operation(method: &Method, path: &str) -> Option<Operation> {
+    let path = path.trim_end_matches('/').to_ascii_lowercase();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let (pet, without_version) = (format!("/v1/pets/{last}"), format!("/pets/{last}"));
+    let paths = [
+        (Operation::ListPets, "/v1/pets"),
+        (Operation::ListPets, "/pets"),
+        (Operation::GetPet, &pet),
+        (Operation::GetPet, &without_version),
+        (Operation::ListOrders, "/v1/store/orders"),
+        (Operation::ListOrders, "/store/orders"),
+        (Operation::ListOrders, "/v1/orders"),
+        (Operation::ListOrders, "/orders"),
+    ];
+    match nearest(&path, MAX_TYPOS, paths.into_iter(), |(_, path)| (*path).to_owned())?.0 {
+        Operation::ListPets if method == Method::POST => Some(Operation::CreatePet),
+        operation => Some(operation),
+    }
+}
+
 /// Returns the whole seconds from `now` until `until`, rounded up, and at least 1.
 fn seconds_until(until: Duration, now: Duration) -> u64 {
     // Only the difference is rounded: rounding its ends apart could make it a second longer.
@@ -280,5 +309,29 @@ mod tests {
         assert_eq!(seconds_until(at(301, 500), at(1, 501)), 300);
         assert_eq!(seconds_until(at(301, 500), at(1, 499)), 301);
         assert_eq!(seconds_until(Duration::MAX, at(0, 0)), u64::MAX);
+    }
+
+    #[test]
+    fn guesses_what_was_meant() {
+        for (path, nearest) in [
+            ("/pets", Some(Operation::ListPets)),
+            ("/v1/pets/", Some(Operation::ListPets)),
+            ("/v1/pet", Some(Operation::ListPets)),
+            ("/v1/Pets", Some(Operation::ListPets)),
+            ("/v2/pets", Some(Operation::ListPets)),
+            ("/v1/pest", Some(Operation::ListPets)),
+            ("/v1/pet/7", Some(Operation::GetPet)),
+            ("/pets/a-long-id", Some(Operation::GetPet)),
+            ("/v1/store/order", Some(Operation::ListOrders)),
+            ("/orders", Some(Operation::ListOrders)),
+            ("/", None),
+            ("/v1", None),
+            ("/v1/nowhere", None),
+            ("/metrics", None),
+        ] {
+            assert_eq!(nearest_operation(&Method::GET, path), nearest, "{path}");
+        }
+        assert_eq!(nearest_operation(&Method::POST, "/v1/pet"), Some(Operation::CreatePet));
+        assert_eq!(nearest_operation(&Method::GET, &"/v1/pets".repeat(20)), None);
     }
 }

@@ -29,7 +29,7 @@ type Outcome = Result<Response, ApiError>;
 
 /// `GET /pets`: a page of pets and, where more follow, a link to the next one.
 pub(crate) async fn list_pets(_: ApiKey, State(app): State<Arc<AppState>>, uri: Uri) -> Outcome {
-    let paging = app.settings().paging;
+    let paging = app.settings.paging;
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
     let page = LATEST.with_borrow_mut(|latest| {
         app.read(|store| match latest {

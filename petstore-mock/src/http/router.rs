@@ -82,14 +82,14 @@ impl Service {
         if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
             return self.administer(arrived, request).await;
         }
-        let cors = &app.settings().cors;
+        let cors = &app.settings.cors;
         let is_preflight = rate.is_some() && cors.is_preflight(&request);
         let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
         let mut faults = if is_preflight { None } else { self.faults(&arrival, &request) };
         let method = request.method().clone();
         // A client that waits for `100 Continue` has not sent its body yet.
         let expects_continue = request.headers().contains_key(EXPECT);
-        let (journal, clock) = (Arc::clone(app.journal()), app.clock().clone());
+        let (journal, clock) = (Arc::clone(&app.journal), app.clock.clone());
         let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
         // A refused request gets its error before there is a 404; a fault that skips the service does
         // not ask it.
@@ -108,14 +108,14 @@ impl Service {
             let (delay, names) = faults.delay();
             names.into_iter().for_each(|name| recording.hit_by(name));
             if !delay.is_zero() {
-                if app.clock().pace() == 0.0 {
+                if app.clock.pace() == 0.0 {
                     recording.note(FROZEN_NOTE);
                     warn_of_frozen_clock();
                 }
-                app.clock().sleep(delay).await;
+                app.clock.sleep(delay).await;
             }
             // The time at which the response leaves: after the delay.
-            now = app.clock().since_epoch();
+            now = app.clock.since_epoch();
         }
         common_headers::add(response.headers_mut(), now, rate, operation);
         if is_from_a_page {
@@ -140,11 +140,11 @@ impl Service {
         head: &[u8],
         error: &ApiError,
     ) -> http::Response<Bytes> {
-        let now = self.app.clock().since_epoch();
+        let now = self.app.clock.since_epoch();
         let mut response = error.to_response();
         let rate = self.app.anonymous_rate(now);
         common_headers::add(response.headers_mut(), now, Some(rate), None);
-        let (journal, clock) = (Arc::clone(self.app.journal()), self.app.clock().clone());
+        let (journal, clock) = (Arc::clone(&self.app.journal), self.app.clock.clone());
         Recording::refusal(journal, clock, caller, rate, head).end(response.clone());
         response
     }
@@ -162,7 +162,7 @@ impl Service {
             return None;
         }
         let (operation, headers) = (arrival.operation, request.headers());
-        self.app.faults().choose(|| RequestView { operation, key: bearer(headers).ok(), headers })
+        self.app.faults.choose(|| RequestView { operation, key: bearer(headers).ok(), headers })
     }
 }
 

@@ -14,10 +14,10 @@ use tokio::sync::watch;
 use crate::{
     changes::Changes,
     clock::Clock,
+    clock::real_time,
     exchange::{Admission, Exchange, InFlight, KeyLabel, Masker, Moment, Record},
     operation::Operation,
     pattern::Pattern,
-    real_time,
     report::{Audit, JudgedRequest, Report, Severities},
 };
 

@@ -16,8 +16,8 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::Journal;
 use crate::{
+    clock::real_time,
     exchange::{Captured, Record},
-    real_time,
 };
 
 /// How many bytes are read of a body that the service does not need.

@@ -18,13 +18,13 @@ use http::{HeaderName, Method, Version};
 
 use super::{Audit, JudgedRequest, Report, Severities, Severity};
 use crate::{
+    clock::real_time,
     exchange::{
         Admission, Arrival, Caller, Captured, Fields, InFlight, KeyFlaw, KeyLabel, Moment, Record,
     },
     operation::Operation,
     plan::Plan,
     quota::Rate,
-    real_time,
 };
 
 const CORPUS: &str = include_str!("../../tests/corpus.txt");

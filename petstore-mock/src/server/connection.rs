@@ -31,17 +31,18 @@ use tokio::{
 };
 
 use super::{
-    io::{ConnectionIo, Transport},
+    io::ConnectionIo,
     limits::Limits,
-    socket_faults::{Cut, ResponseBody, Throttle},
-    state::Shared,
+    socket_faults::{Cut, ResponseBody},
+    state::{Shared, Transport},
+    throttle::Throttle,
     tls::Tls,
 };
 use crate::{
+    clock::real_time,
     fault::{At, End, How, SocketPlan},
     http::{ApiError, BodyTimeout, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
     journal::Caller,
-    real_time,
 };
 
 /// hyper refuses longer header lists of HTTP/2 by itself, without a body.
@@ -200,7 +201,7 @@ async fn answer(
     });
     let mut response = server.service.pass(caller, request).await;
     let plan = response.extensions_mut().remove::<SocketPlan>().unwrap_or_default();
-    let clock = || server.service.app().clock().clone();
+    let clock = || server.service.app().clock.clone();
     let closes = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
     {
         let mut state = state.lock();

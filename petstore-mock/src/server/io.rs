@@ -7,24 +7,10 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::state::Shared;
+use super::state::{Shared, Transport};
 use crate::{fault::How, http::ErrorCode};
-
-/// A stream over a socket.
-pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {
-    fn socket(&self) -> &TcpStream;
-}
-
-impl Transport for TcpStream {
-    fn socket(&self) -> &TcpStream {
-        self
-    }
-}
 
 /// A stream on its way through hyper; dropped, it leaves the stream in the state of the connection.
 pub(super) struct ConnectionIo {

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::connection::{self, ServeContext};
-use crate::{journal::Caller, real_time};
+use crate::{clock::real_time, journal::Caller};
 
 /// How long to wait before accepting again where no connection of the mock's ends meanwhile.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
@@ -75,7 +75,7 @@ pub(super) async fn serve(
             Some(Ok((stream, peer))) => {
                 count += 1;
                 let app = server.service.app();
-                let opened = app.journal().moment(app.clock().since_epoch());
+                let opened = app.journal.moment(app.clock.since_epoch());
                 let is_over_limit = connections.len() >= limit;
                 let caller =
                     Caller { peer: peer.ip(), connection: count, opened, nth: 0, is_over_limit };

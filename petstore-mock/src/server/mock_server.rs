@@ -18,13 +18,13 @@ use super::{
 };
 use crate::{
     clock::Clock,
+    clock::real_time,
     exchange::Exchange,
     fault::Faults,
     handle::{Key, Keys, Orders, Pets, Scope},
     http::Service,
     pattern::Pattern,
     plan::Plan,
-    real_time,
     report::Report,
     state::{AppState, ChangeError, Snapshot, block_on},
     verify::{Expectation, Times, check_order, check_times},
@@ -145,7 +145,7 @@ impl MockServer {
     /// ```
     #[must_use]
     pub fn clock(&self) -> &Clock {
-        self.app.clock()
+        &self.app.clock
     }
 
     /// Returns the server's pets, to add, look at and remove.
@@ -237,7 +237,7 @@ impl MockServer {
     /// ```
     #[must_use]
     pub fn faults(&self) -> &Faults {
-        self.app.faults()
+        &self.app.faults
     }
 
     /// Returns the exchanges that the journal still has and that the pattern means, by number.
@@ -246,7 +246,7 @@ impl MockServer {
     /// not in the journal.
     #[must_use]
     pub fn requests(&self, pattern: impl Into<Pattern>) -> Vec<Exchange> {
-        self.app.journal().matching(&pattern.into())
+        self.app.journal.matching(&pattern.into())
     }
 
     /// Checks that so many of the requests that the journal has are as the pattern says.
@@ -271,7 +271,7 @@ impl MockServer {
     #[track_caller]
     #[expect(clippy::panic, reason = "that is what an assertion does")]
     pub fn verify(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) {
-        if let Err(text) = check_times(self.app.journal(), &pattern.into(), &times.into(), 0) {
+        if let Err(text) = check_times(&self.app.journal, &pattern.into(), &times.into(), 0) {
             panic!("{text}");
         }
     }
@@ -286,7 +286,7 @@ impl MockServer {
     #[expect(clippy::panic, reason = "that is what an assertion does")]
     pub fn verify_order<P: Into<Pattern>>(&self, patterns: impl IntoIterator<Item = P>) {
         let patterns: Vec<Pattern> = patterns.into_iter().map(Into::into).collect();
-        if let Err(text) = check_order(self.app.journal(), &patterns) {
+        if let Err(text) = check_order(&self.app.journal, &patterns) {
             panic!("{text}");
         }
     }
@@ -294,7 +294,7 @@ impl MockServer {
     /// Expects so many requests from now on that are as the pattern says: it is checked at the end of
     /// the scope.
     pub fn expect(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) -> Expectation {
-        Expectation::new(Arc::clone(self.app.journal()), pattern.into(), times.into())
+        Expectation::new(Arc::clone(&self.app.journal), pattern.into(), times.into())
     }
 
     /// Returns what the server's clients did, since it was started, that the specification forbids,
@@ -310,20 +310,20 @@ impl MockServer {
     /// # }
     /// ```
     pub fn report(&self) -> Report {
-        self.app.journal().report()
+        self.app.journal.report()
     }
 
     /// Returns the journal, which outlives the server.
     #[cfg(feature = "cli")]
     pub(crate) fn journal(&self) -> Arc<crate::journal::Journal> {
-        Arc::clone(self.app.journal())
+        Arc::clone(&self.app.journal)
     }
 
     /// Stops the server: closes the port, closes idle connections, and waits for requests at
     /// hand, as long as [`Limits::grace`] says: in real time, also where the time of the runtime is paused.
     pub async fn stop(mut self) {
         self.listener.close();
-        self.app.journal().close();
+        self.app.journal.close();
         // Nobody listening means that the server has ended already.
         let _ = self.stop.send(true);
         // What is still there after that is cut when `self` is dropped.

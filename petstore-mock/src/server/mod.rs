@@ -10,18 +10,21 @@ mod mock_server;
 mod socket_faults;
 mod state;
 mod thread;
+mod throttle;
 #[cfg(feature = "tls")]
 mod tls;
 
 /// Without the feature `tls`, a server can't have TLS.
 #[cfg(not(feature = "tls"))]
 mod tls {
-    use super::io::Transport;
+    use super::state::Transport;
+
+    pub(super) type Tls = NoTls;
 
     #[derive(Clone)]
-    pub(super) enum Tls {}
+    pub(super) enum NoTls {}
 
-    impl Tls {
+    impl NoTls {
         #[expect(clippy::unused_async, reason = "it is async with the feature")]
         pub(super) async fn accept(
             &self,

@@ -5,10 +5,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::Notify;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    sync::Notify,
+};
 
-use super::{io::Transport, limits::Limits, socket_faults::Throttle};
-use crate::{fault::How, http::ErrorCode, real_time};
+use super::{limits::Limits, throttle::Throttle};
+use crate::{clock::real_time, fault::How, http::ErrorCode};
+
+/// A stream over a socket.
+pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {
+    fn socket(&self) -> &TcpStream;
+}
+
+impl Transport for TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
+    }
+}
 
 /// How much of the beginning of a head is remembered, for the record of a refusal.
 const MAX_REMEMBERED_BYTES: usize = 256;

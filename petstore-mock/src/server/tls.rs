@@ -26,7 +26,7 @@ use tokio_rustls::{
     },
 };
 
-use super::io::Transport;
+use super::state::Transport;
 use crate::clock::Clock;
 
 type Stream = Box<dyn Transport>;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use tokio::{runtime::Handle, sync::broadcast};
+use tokio::runtime::Handle;
 
 use super::{
     keys::{Account, Accounts, Admitted, FirstKey, KeyError, KeyUsage, is_public},
@@ -33,11 +33,12 @@ const MAX_FREED_AT_ONCE: usize = 10_000;
 
 /// The whole service without HTTP.
 pub(crate) struct AppState {
-    clock: Clock,
-    settings: Settings,
-    journal: Arc<Journal>,
-    changes: Changes,
-    faults: Faults,
+    pub(crate) clock: Clock,
+    pub(crate) settings: Settings,
+    pub(crate) journal: Arc<Journal>,
+    /// All changes that no request to the service has made.
+    pub(crate) changes: Changes,
+    pub(crate) faults: Faults,
     accounts: Mutex<Accounts>,
     /// Shared with the thread that writes it to the data file.
     store: Arc<Mutex<Store>>,
@@ -102,27 +103,6 @@ impl AppState {
         for fault in self.first.faults.iter().cloned() {
             self.faults.set(fault).detach();
         }
-    }
-
-    pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    /// Returns a receiver of all changes that no request to the service has made.
-    pub(crate) fn listen(&self) -> broadcast::Receiver<What> {
-        self.changes.listen()
-    }
-
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    pub(crate) fn journal(&self) -> &Arc<Journal> {
-        &self.journal
-    }
-
-    pub(crate) fn faults(&self) -> &Faults {
-        &self.faults
     }
 
     /// Lets a request of `key` in or refuses it; returns nothing if no such key exists.

@@ -26,8 +26,6 @@ use super::store::{Change, ChangeError, Store};
 
 /// The first line, with the version of the format.
 const FORMAT: &str = "petstore-mock data 1\n";
-/// How it begins in every version.
-const FORMAT_NAME: &str = "petstore-mock data ";
 
 /// No more changes than these go into one commit, so that the first of them does not wait for ever.
 const MAX_COMMIT: usize = 10_000;
@@ -43,13 +41,10 @@ pub enum DataError {
     #[error("another petstore-mock is using it: stop that one, or choose another file")]
     InUse,
     /// It is another kind of file.
-    #[error("it is not a data file of petstore-mock, and is left as it is: choose another file")]
-    Foreign,
-    /// It was written by a version with another format.
     #[error(
-        "a later petstore-mock has written it, in format {0}: use that one, or choose another file"
+        "it is not a data file of this petstore-mock, and is left as it is: choose another file"
     )]
-    Later(String),
+    Foreign,
     /// It was one, but something is wrong with it.
     #[error("it is damaged, and is left as it is ({0}): restore a copy, or choose another file")]
     Damaged(String),
@@ -199,11 +194,7 @@ impl LogContent {
 }
 
 fn read(bytes: &[u8]) -> Result<LogContent, DataError> {
-    let Some(commits) = bytes.strip_prefix(FORMAT.as_bytes()) else {
-        let version = bytes.strip_prefix(FORMAT_NAME.as_bytes()).ok_or(DataError::Foreign)?;
-        let version = version.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        return Err(DataError::Later(String::from_utf8_lossy(version).into_owned()));
-    };
+    let commits = bytes.strip_prefix(FORMAT.as_bytes()).ok_or(DataError::Foreign)?;
     let mut content = LogContent::new(Store::default());
     content.end = FORMAT.len() as u64;
     for line in commits.split_inclusive(|byte| *byte == b'\n') {
@@ -381,7 +372,7 @@ mod tests {
     fn says_what_is_wrong_with_a_file() {
         for (bytes, wrong) in [
             (&b"notes"[..], "not a data file"),
-            (b"petstore-mock data 7\n", "in format 7"),
+            (b"petstore-mock data 7\n", "not a data file of this petstore-mock"),
             (FORMAT.as_bytes(), "it holds no whole commit"),
             (b"petstore-mock data 1\n0000", "it holds no whole commit"),
             (b"petstore-mock data 1\n00000000 []\n", "line 2: its checksum is wrong"),

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use petstore_mock::{DataError, MockServer, PetStatus, Seed, SeedPet, StartError};
+use petstore_mock::{MockServer, PetStatus, Seed, SeedPet, StartError};
 use serde_json::json;
 
 /// A file of this test's own, which is removed at the end.
@@ -73,20 +73,6 @@ async fn a_reset_and_a_restored_snapshot_are_kept() {
     server.restore(&two).unwrap();
     drop(server);
     assert_eq!(file.open().await.unwrap().snapshot(), two);
-}
-
-#[tokio::test]
-async fn the_second_server_on_a_file_is_told_so_until_the_first_is_gone() {
-    let file = Scratch::new("second");
-    let first = MockServer::builder().data(&file.0).start_blocking().unwrap();
-    let error = file.open().await.unwrap_err();
-    assert!(matches!(error, StartError::Data { source: DataError::InUse, .. }), "{error}");
-    let (key, scope) = (first.key(petstore_mock::Plan::Free), first.scope("test"));
-    drop(first);
-    // What outlives the server does not hold the file.
-    let second = file.open().await.unwrap();
-    drop((key, scope));
-    assert_eq!(second.pets().len(), 25);
 }
 
 #[tokio::test]

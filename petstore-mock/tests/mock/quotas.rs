@@ -92,16 +92,6 @@ async fn the_days_quota_holds_at_the_same_time_and_bites_until_midnight() {
 }
 
 #[tokio::test]
-async fn the_headers_describe_the_quota_with_the_fewest_requests_left() {
-    let mock = start_with(|builder| builder.key("even", Plan::enterprise(3, 3))).await;
-    let first = mock.get_as("even", "/v1/pets").await.rate();
-    assert_eq!(first, (3, 2, MINUTE_ENDS), "a tie: the minute");
-    mock.advance(60);
-    let next_minute = mock.get_as("even", "/v1/pets").await.rate();
-    assert_eq!(next_minute, (3, 1, DAY_ENDS));
-}
-
-#[tokio::test]
 async fn the_headers_describe_the_quota_they_are_told_to() {
     for (headers, rate) in [
         (RateHeaders::Minute, (60, 59, MINUTE_ENDS)),
@@ -111,14 +101,6 @@ async fn the_headers_describe_the_quota_they_are_told_to() {
         let mock = start_with(|builder| builder.rate_headers(headers)).await;
         assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate(), rate, "{headers:?}");
     }
-}
-
-#[tokio::test]
-async fn both_used_up_means_waiting_for_the_later() {
-    let mock = start_with(|builder| builder.key("tiny", Plan::enterprise(2, 2))).await;
-    use_up(&mock, "tiny", 2).await;
-    let refused = mock.get_as("tiny", "/v1/pets").await;
-    assert_eq!(refused.header("retry-after"), (DAY_ENDS - NOW).to_string());
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ pub(super) async fn guard(
     next: Next,
 ) -> Result<Response, ApiError> {
     let headers = request.headers();
-    let token = app.settings().admin_token.as_deref();
+    let token = app.settings.admin_token.as_deref();
     let has_token = |token| bearer(headers).is_ok_and(|sent| token_matches(token, sent));
     let is_local = context.peer.to_canonical().is_loopback();
     if (is_local && names_this_machine(headers) && is_same_origin(headers))

@@ -55,7 +55,7 @@ pub(super) async fn ready(State(app): App) -> Outcome {
 
 /// `GET /_mock/clock`.
 pub(super) async fn clock(State(app): App) -> Outcome {
-    show(app.clock())
+    show(&app.clock)
 }
 
 fn show(clock: &Clock) -> Outcome {
@@ -79,20 +79,20 @@ struct Length {
 /// `POST /_mock/clock/advance`.
 pub(super) async fn advance_clock(State(app): App, body: AdminBody) -> Outcome {
     let Length { seconds } = body.read("{\"seconds\": 60}")?;
-    app.clock().advance(time(seconds)?);
-    show(app.clock())
+    app.clock.advance(time(seconds)?);
+    show(&app.clock)
 }
 
 /// `POST /_mock/clock/freeze`.
 pub(super) async fn freeze_clock(State(app): App) -> Outcome {
-    app.clock().freeze();
-    show(app.clock())
+    app.clock.freeze();
+    show(&app.clock)
 }
 
 /// `POST /_mock/clock/resume`.
 pub(super) async fn resume_clock(State(app): App) -> Outcome {
-    app.clock().resume();
-    show(app.clock())
+    app.clock.resume();
+    show(&app.clock)
 }
 
 #[derive(Deserialize)]
@@ -107,8 +107,8 @@ pub(super) async fn scale_clock(State(app): App, body: AdminBody) -> Outcome {
     if !(0.0..=1e6).contains(&rate) {
         return Err(invalid("`rate` must be a number from 0 to 1000000"));
     }
-    app.clock().scale(rate);
-    show(app.clock())
+    app.clock.scale(rate);
+    show(&app.clock)
 }
 
 #[derive(Deserialize)]
@@ -121,14 +121,14 @@ struct NewTime {
 pub(super) async fn set_clock(State(app): App, body: AdminBody) -> Outcome {
     let NewTime { now } = body.read("{\"now\": \"2030-12-05T00:00:00Z\"}")?;
     let at = clock::parse_date(&now).map_err(|error| invalid(format!("`now`: {error}")))?;
-    if at < app.clock().now() {
-        let date = HttpDate::from(app.clock().now());
+    if at < app.clock.now() {
+        let date = HttpDate::from(app.clock.now());
         return Err(conflict(format!(
             "the clock never goes back, and it is {date} already: start the mock with --start-at"
         )));
     }
-    app.clock().advance_to(at);
-    show(app.clock())
+    app.clock.advance_to(at);
+    show(&app.clock)
 }
 
 /// `GET /_mock/keys`.
@@ -203,20 +203,20 @@ pub(super) async fn unban_key(State(app): App, Path(id): Path<String>) -> KeyOut
 
 /// `GET /_mock/faults`: the faults that are set, in order, and how often each has hit.
 pub(super) async fn faults(State(app): App) -> Outcome {
-    json(StatusCode::OK, &app.faults().list())
+    json(StatusCode::OK, &app.faults.list())
 }
 
 /// `POST /_mock/faults`: sets a fault, and answers its number.
 pub(super) async fn set_fault(State(app): App, body: AdminBody) -> Outcome {
     let fault: Fault = body.read("{\"effect\": {\"status\": 503}}")?;
     // No guard holds it, so it stays until it is removed.
-    let id = app.faults().set(fault).detach();
+    let id = app.faults.set(fault).detach();
     json(StatusCode::CREATED, &json!({ "id": id }))
 }
 
 /// `DELETE /_mock/faults`: removes all faults.
 pub(super) async fn clear_faults(State(app): App) -> StatusCode {
-    app.faults().clear();
+    app.faults.clear();
     NO_CONTENT
 }
 
@@ -225,7 +225,7 @@ pub(super) async fn remove_fault(
     State(app): App,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    let is_there = id.parse().is_ok_and(|id| app.faults().remove(id));
+    let is_there = id.parse().is_ok_and(|id| app.faults.remove(id));
     is_there.then_some(NO_CONTENT).ok_or_else(|| not_found("fault", "GET /_mock/faults"))
 }
 
@@ -303,7 +303,7 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
     }
     let after = query.get::<u64>("after", "a whole number from 0 on")?.unwrap_or(0);
     let key = query.get::<u32>("key", "the number of a key")?;
-    let latest = app.journal().latest(&pattern, limit(query, 200)?, |record| {
+    let latest = app.journal.latest(&pattern, limit(query, 200)?, |record| {
         record.number > after
             && key
                 .is_none_or(|key| record.arrival.key.as_ref().is_some_and(|it| it.number() == key))
@@ -346,13 +346,13 @@ pub(super) async fn report(State(app): App, headers: HeaderMap) -> Response {
 }
 
 fn answer_report(app: &AppState, (_, media_type, write): &Rendering) -> Response {
-    let mut response = Response::new(Body::from(write(&app.journal().report())));
+    let mut response = Response::new(Body::from(write(&app.journal.report())));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
 }
 
 /// `DELETE /_mock/report`: forgets what was found.
 pub(super) async fn forget_report(State(app): App) -> StatusCode {
-    app.journal().forget_report();
+    app.journal.forget_report();
     NO_CONTENT
 }

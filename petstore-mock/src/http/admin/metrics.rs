@@ -22,23 +22,23 @@ pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
 fn text(app: &AppState) -> String {
     let mut page = MetricsText::default();
     page.family("requests_total", "counter", "Requests to the service, by operation and status.");
-    for ((operation, status), count) in app.journal().tally() {
+    for ((operation, status), count) in app.journal.tally() {
         let operation = operation.map_or("none", |operation| operation.name());
         let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
         page.sample(&[("operation", operation), ("status", &status)], count);
     }
     page.family("report_findings", "gauge", "Rules that clients have broken, by severity.");
-    let report = app.journal().report();
+    let report = app.journal.report();
     for severity in [Severity::Violation, Severity::Warning, Severity::Notice] {
         let broken = report.findings().filter(|finding| finding.severity == severity).count();
         page.sample(&[("severity", &severity.to_string())], broken);
     }
     page.family("fault_hits_total", "counter", "Requests that faults have changed, by fault.");
-    for (name, hits) in app.faults().total_hits() {
+    for (name, hits) in app.faults.total_hits() {
         page.sample(&[("fault", &name)], hits);
     }
     page.family("clock_seconds", "gauge", "The mock's clock, in seconds since the Unix epoch.");
-    page.sample(&[], app.clock().since_epoch().as_secs_f64());
+    page.sample(&[], app.clock.since_epoch().as_secs_f64());
     page.family("pets", "gauge", "Pets in the store.");
     page.sample(&[], app.read(Store::len));
     let keys = app.usage();
