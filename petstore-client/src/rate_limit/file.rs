@@ -23,8 +23,9 @@ use crate::clock;
 const MAGIC: [u8; 4] = *b"PSL1";
 const HEADER: usize = 10;
 const PAGE: usize = 4_096;
-/// How long the lock is tried for: 100 ms in all. It is held for some microseconds at a time.
-const LOCK_PAUSES: [u64; 15] = [1, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8, 10, 10];
+/// How often the lock is tried, with pauses of 1, 2, 4, 8, and then 16 ms: 0.7 s in all. It is held for
+/// some microseconds at a time, but the process that holds it may not be run for a while.
+const MAX_LOCK_TRIES: u32 = 45;
 /// How often members are looked at, and whether the files are still in their place.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// An update that takes longer holds the runtime up: the file is on a network, perhaps.
@@ -104,11 +105,11 @@ impl FileStore {
 impl LimitStore for FileStore {
     async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
         let files = self.files(key).map_err(StoreError::new)?;
-        for pause in LOCK_PAUSES {
+        for tries in 0..MAX_LOCK_TRIES {
             let updated = lock(&files.open).update(&files.path, &mut change, now());
             match updated {
                 Ok(true) => return Ok(()),
-                Ok(false) => sleep(Duration::from_millis(pause)).await,
+                Ok(false) => sleep(Duration::from_millis(1 << tries.min(4))).await,
                 Err(error) => {
                     // It is opened anew the next time.
                     lock(&self.keys).remove(key);
