@@ -58,3 +58,16 @@ fn only_the_agreed_names_stand_at_the_top() {
         assert!(name.starts_with('.') || agreed.contains(&name.as_str()), "{name}");
     }
 }
+
+#[test]
+fn what_contributors_are_told_to_touch_exists() {
+    let text = read(".github/CONTRIBUTING.md");
+    let paths: Vec<_> = text
+        .split('`')
+        .filter(|word| word.starts_with("petstore-") || word.starts_with("tests/"))
+        .collect();
+    assert!(paths.len() > 15);
+    for path in paths {
+        assert!(root().join(path).exists(), "{path}");
+    }
+}

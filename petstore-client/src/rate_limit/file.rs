@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
@@ -351,7 +351,7 @@ fn write_at(mut file: &File, page: &[u8]) -> io::Result<()> {
 /// which nobody sets.
 #[cfg(target_os = "linux")]
 fn now() -> StoreTime {
-    static BOOT: LazyLock<u64> = LazyLock::new(|| {
+    static BOOT: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| {
         let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         crc32fast::hash(&id).into()
     });

@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 
 use super::{
     args::ExecArgs,
-    outcome::{CliError, DONE, FAILED, Io, NOT_EXECUTABLE, NOT_FOUND, SIGNALLED},
+    outcome::{CliError, DONE, FAILED, Io, NOT_EXECUTABLE, NOT_FOUND},
     serve::start,
     signals::{Signals, forward},
 };
@@ -91,7 +91,8 @@ fn fresh_key() -> String {
 fn status(ended: ExitStatus) -> u8 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&ended) {
-        return u8::try_from(signal).map_or(FAILED, |signal| SIGNALLED.saturating_add(signal));
+        return u8::try_from(signal)
+            .map_or(FAILED, |signal| super::outcome::SIGNALLED.saturating_add(signal));
     }
     // A status that does not fit, as Windows has them, stays a failure.
     ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED)

@@ -36,6 +36,7 @@ pub(super) const NOT_EXECUTABLE: u8 = 126;
 /// The command of `exec` does not exist; the same as in shells.
 pub(super) const NOT_FOUND: u8 = 127;
 /// Plus the number of the signal that ended the command of `exec`; the same as in shells.
+#[cfg(unix)]
 pub(super) const SIGNALLED: u8 = 128;
 
 /// Why `serve` or `exec` failed; the message is one line, and repeats no key.

@@ -339,9 +339,8 @@ fn trim(file: &mut File, path: &Path, whole: usize) -> io::Result<()> {
     file.seek(SeekFrom::End(0))?;
     if whole == 0 {
         file.write_all(HEADER)?;
-        #[cfg(unix)]
-        {
-            // The name of a new file becomes durable with its folder.
+        // The name of a new file becomes durable with its folder: only Unix opens folders as files.
+        if cfg!(unix) {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
         }
