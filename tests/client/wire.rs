@@ -3,6 +3,7 @@
 //!
 //! It runs on the test's own runtime, so that paused time does not run ahead of it.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -122,10 +123,14 @@ impl Wire {
 
 /// Listens with room for as many connections as a test opens at once: one that stalls for a moment
 /// stalls for ever in paused time.
+/// Listens on a port that no server of this process had before: what is known of a key's limits outlives
+/// the clients, and would hold for the next server there as well.
 fn listen() -> TcpListener {
+    static USED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-    socket.listen(4_096).unwrap()
+    let is_new = USED.lock().unwrap().insert(socket.local_addr().unwrap().port());
+    if is_new { socket.listen(4_096).unwrap() } else { listen() }
 }
 
 impl Drop for Wire {
