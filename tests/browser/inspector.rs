@@ -49,11 +49,11 @@ async fn gauges_a_quota_and_counts_a_ban_down() {
         assert_eq!(browser.get("/pets?limit=1").await, 429);
     }
     browser.sees("#key-list", "banned for 5:00").await;
-    browser.sees("#chart-text", "#3 free-key (free): 72 requests").await;
+    browser.sees("#chart-text", "#1 free-key (free): 72 requests").await;
     browser.sees("#chart-text", "12 refused; at most 60 of 60 in one minute").await;
     let key = browser.find("#timeline-key").await;
-    key.select_by_label("#4 pro-key (pro)").await.unwrap();
-    browser.sees("#chart-text", "#4 pro-key (pro): 0 requests").await;
+    key.select_by_label("#2 pro-key (pro)").await.unwrap();
+    browser.sees("#chart-text", "#2 pro-key (pro): 0 requests").await;
     browser.sees("#verdict", "not compliant").await;
     browser.click("#findings summary").await;
     browser.sees("#findings", "#62").await;
