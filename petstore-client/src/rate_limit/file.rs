@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,11 +23,13 @@ use crate::clock;
 const MAGIC: [u8; 4] = *b"PSL1";
 const HEADER: usize = 10;
 const PAGE: usize = 4_096;
+/// The length of a folder's secret, in hexadecimal digits.
+const SECRET: usize = 64;
 /// How often the lock is tried, with pauses of 1, 2, 4, 8, and then 16 ms: 0.7 s in all. It is held for
 /// some microseconds at a time, but the process that holds it may not be run for a while.
 const MAX_LOCK_TRIES: u32 = 45;
 /// How often members are looked at, and whether the files are still in their place.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// An update that takes longer holds the runtime up: the file is on a network, perhaps.
 const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
 /// For how long a file system is left alone that was slow twice.
@@ -104,12 +106,15 @@ impl FileStore {
 
 impl LimitStore for FileStore {
     async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
-        let files = self.files(key).map_err(StoreError::new)?;
         for tries in 0..MAX_LOCK_TRIES {
-            let updated = lock(&files.open).update(&files.path, &mut change, now());
+            let updated = self
+                .files(key)
+                .and_then(|files| lock(&files.open).update(&files.path, &mut change, now()));
             match updated {
-                Ok(true) => return Ok(()),
-                Ok(false) => sleep(Duration::from_millis(1 << tries.min(4))).await,
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    sleep(Duration::from_millis(1 << tries.min(4))).await;
+                }
                 Err(error) => {
                     // It is opened anew the next time.
                     lock(&self.keys).remove(key);
@@ -150,7 +155,9 @@ impl LimitStore for FileStore {
         let now = clock::now();
         let mut alive = lock(&files.alive);
         match alive.get(&member) {
-            Some((at, alive)) if now.saturating_duration_since(*at) < LOOK_INTERVAL => Some(*alive),
+            Some((at, alive)) if now.saturating_duration_since(*at) < CHECK_INTERVAL => {
+                Some(*alive)
+            }
             _ => {
                 alive.retain(|_, (_, alive)| *alive);
                 let is_alive = is_locked(&member_path(&files.path, member))?;
@@ -175,18 +182,14 @@ impl OpenFiles {
         Ok(Self { record, own: None, looked_at: clock::now(), slow: 0, slow_until: None })
     }
 
-    /// Updates the record. Returns false where another process holds its lock.
-    fn update(&mut self, path: &Path, change: &mut Change<'_>, now: StoreTime) -> io::Result<bool> {
+    /// Updates the record. Fails with `WouldBlock` where another process holds its lock.
+    fn update(&mut self, path: &Path, change: &mut Change<'_>, now: StoreTime) -> io::Result<()> {
         let began = clock::now();
         if self.slow_until.is_some_and(|until| began < until) {
             return Err(io::Error::other("its file system is slow"));
         }
         self.look(path, change.member(), began)?;
-        match self.record.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(false),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+        self.record.try_lock()?;
         let updated = self.update_locked(path, change, now);
         self.record.unlock()?;
         updated?;
@@ -194,7 +197,7 @@ impl OpenFiles {
         if self.slow > 1 {
             self.slow_until = Some(clock::now() + SLOW_PAUSE);
         }
-        Ok(true)
+        Ok(())
     }
 
     fn update_locked(
@@ -219,7 +222,7 @@ impl OpenFiles {
     /// Looks, now and then, whether the files are still in their place, and opens them anew.
     fn look(&mut self, path: &Path, member: MemberId, now: Instant) -> io::Result<()> {
         let is_own = self.own.as_ref().is_some_and(|(own, _)| *own == member);
-        if is_own && now.saturating_duration_since(self.looked_at) < LOOK_INTERVAL {
+        if is_own && now.saturating_duration_since(self.looked_at) < CHECK_INTERVAL {
             return Ok(());
         }
         if is_deleted(&self.record)? {
@@ -286,28 +289,24 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Returns the folder's secret, which makes names that nobody else can make.
+/// Returns the folder's secret, which makes names that nobody else can make. Fails with `WouldBlock`
+/// while another process reads or writes it.
 fn secret(folder: &Path) -> io::Result<Vec<u8>> {
-    let path = folder.join("secret");
-    match std::fs::read(&path) {
-        Ok(secret) if secret.len() == 64 => return Ok(secret),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    let mut file = create(&folder.join("secret"))?;
+    file.try_lock()?;
+    let mut secret = Vec::new();
+    file.read_to_end(&mut secret)?;
+    if secret.len() != SECRET {
+        // std seeds it with 128 random bits of the operating system.
+        let random = RandomState::new();
+        let digest = (0..4_u64).fold(Sha256::new(), |digest, part| {
+            digest.chain_update(random.hash_one(part).to_le_bytes())
+        });
+        secret = hex(&digest.finalize()).into_bytes();
+        file.set_len(0)?;
+        write_at(&file, &secret)?;
     }
-    // std seeds it with 128 random bits of the operating system.
-    let random = RandomState::new();
-    let digest = (0..4_u64).fold(Sha256::new(), |digest, part| {
-        digest.chain_update(random.hash_one(part).to_le_bytes())
-    });
-    // Whole or not at all, and the first process's for all.
-    let draft = folder.join(format!("secret.{}", std::process::id()));
-    create(&draft)?.write_all(hex(&digest.finalize()).as_bytes())?;
-    let linked = std::fs::hard_link(&draft, &path);
-    std::fs::remove_file(&draft)?;
-    match linked {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => std::fs::read(&path),
-    }
+    Ok(secret)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -344,7 +343,7 @@ fn read_at(mut file: &File, page: &mut [u8]) -> io::Result<usize> {
 #[cfg(not(unix))]
 fn write_at(mut file: &File, page: &[u8]) -> io::Result<()> {
     io::Seek::rewind(&mut file)?;
-    file.write_all(page)
+    io::Write::write_all(&mut file, page)
 }
 
 /// Returns the time on a clock that all processes of the machine share: since the machine was started,
