@@ -1,5 +1,5 @@
-//! What the READMEs tell to type is typed here, or in `.ci/run`; what they show of Rust is run as
-//! an example, or by rustdoc.
+//! Runs the shell blocks of the READMEs, or checks that `.ci/run` does, and compares what they show
+//! with what the programs print. Rust blocks run as examples or as rustdoc tests.
 
 use super::read;
 #[cfg(unix)]
@@ -65,13 +65,12 @@ fn every_shell_block_of_the_readmes_runs() {
         }
         let typed: Vec<_> = text.lines().filter(|line| !by_ci(line)).collect();
         if !typed.is_empty() {
-            let typed = typed.join("\n").replace("cargo run -- ", "petstore ");
-            Shell::open().type_in(&typed, &[]);
+            Shell::open().type_in(&typed.join("\n"), &[]);
         }
     }
 }
 
-/// A command after `$`, and what it writes below it; one that serves is stopped after that.
+/// A command after `$`, and below it what it prints at a terminal. A server is stopped after that.
 #[test]
 #[cfg(unix)]
 fn every_session_of_the_readmes_goes_as_it_is_shown() {
@@ -91,7 +90,8 @@ fn every_session_of_the_readmes_goes_as_it_is_shown() {
             shell.type_in(typed, &[]);
             continue;
         }
-        let mut serving = shell.command(&format!("exec {typed}"), &[]).spawn().unwrap();
+        let typed = format!("exec {typed} 2>&1");
+        let mut serving = shell.command(&typed, &[("PETSTORE_OUTPUT", "table")]).spawn().unwrap();
         let written = BufReader::new(serving.stdout.take().unwrap()).lines();
         let written: Vec<_> = written.take(shown.lines().count()).map(Result::unwrap).collect();
         serving.kill().unwrap();
