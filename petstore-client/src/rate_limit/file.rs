@@ -38,8 +38,9 @@ const SLOW_PAUSE: Duration = Duration::from_secs(60);
 /// Shares limits among the processes of one machine, through files in a folder.
 ///
 /// There is one file for each key and origin, and one for each process that uses it. The folder is
-/// created where it is missing, for this user only; neither files nor their names show a key. It
-/// should not be on a network. A file that is damaged is replaced, one that is deleted made anew.
+/// created if it is missing, for this user only. Neither files nor their names show a key. The folder
+/// should be on a local disk: on a network, one machine may not see the locks of another. A file that is
+/// damaged or deleted is replaced.
 ///
 /// ```no_run
 /// use petstore_client::{Client, rate_limit::FileStore};
