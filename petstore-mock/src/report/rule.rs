@@ -251,10 +251,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_names_every_rule_its_source_and_its_severity() {
-        let readme = include_str!("../../README.md");
+    fn the_guide_names_every_rule_its_source_and_its_severity() {
+        let guide = include_str!("../../guide/compliance.md");
         for rule in Rule::all() {
-            let line = readme.lines().find(|line| line.starts_with(&format!("| `{rule}` |")));
+            let line = guide.lines().find(|line| line.starts_with(&format!("| `{rule}` |")));
             let line = line.unwrap_or_default();
             let About { title, source, severity, .. } = rule.about();
             for part in [*title, *source, &severity.to_string()] {
