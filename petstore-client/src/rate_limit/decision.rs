@@ -1,4 +1,5 @@
-//! Whether a request may be sent: a pure function of the ledger, the time and the caller's policy.
+//! Decides whether a request may be sent: a pure function of the ledger, the time and the caller's
+//! policy.
 
 use std::time::Duration;
 
@@ -8,37 +9,37 @@ use super::outcome::Block;
 use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
 use super::window::{ASSUMED_SHARE, Window};
 
-/// Above this own share of what is used, no other client uses the key.
+/// If this client's share of the used quota is larger, no other client uses the key.
 const SOLE_USER_SHARE: f64 = 0.95;
-/// The bounds of what may be in flight by default.
+/// The bounds of the default number of requests in flight.
 const MIN_IN_FLIGHT_CAP: u64 = 32;
 const MAX_IN_FLIGHT_CAP: u64 = 4096;
-/// What may be in flight while the minute's quota is not known. A ban takes 11 requests that are
-/// sent before its first 429 is seen (specification, section 8, rule 4, as the mock reads it).
+/// The maximum in flight while the quota per minute is unknown. It takes 11 requests after a 429 to
+/// cause a ban (specification, section 8, rule 4, as the mock reads it).
 const UNKNOWN_QUOTA_CAP: u64 = 5;
-/// What may be in flight in the first two minutes after a 429 that no figure predicted.
+/// The maximum in flight in the first and second minute after a 429 that no figure predicted.
 const UNFORESEEN_CAPS: [u64; 2] = [2, 8];
 const UNFORESEEN_STEP: Duration = Duration::from_secs(60);
-/// What is kept, while requests are lost, for asking what became of them: each is counted twice
-/// for a while, as lost and in the figure, and would use up what is left of a burst with nothing
-/// left to ask with.
+/// Requests that are held back for probes while requests are lost. A lost request temporarily
+/// counts twice, as lost and in the figure. Without this reserve, a burst could use up the quota
+/// and leave nothing for a probe.
 const SETTLING_RESERVE: u64 = 4;
-/// A figure that is as old says little of what other clients have used since.
+/// After this time, a figure says little about what other clients have used since.
 const MIN_OLD: Duration = Duration::from_millis(100);
-/// Other clients do not use so much between two looks at a quota, nor half of it.
+/// Between two figures, other clients are assumed to use less than this, and less than half.
 const PLENTY: u64 = 2_048;
-/// How much later than its window a lost request may be counted.
+/// The service may count a lost request this much later than its window.
 const LATE: Duration = Duration::from_secs(2);
 
-/// How a caller uses a key's quotas.
+/// How a client uses a key's quotas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
-    /// The most requests in flight; without it, by risk.
+    /// The maximum in flight; `None` to derive it from the risk.
     pub(crate) max_in_flight: Option<u32>,
-    /// The part of each quota that is the caller's, above 0 and up to 1.
+    /// The client's share of each quota, above 0 and up to 1.
     pub(crate) share: f64,
     pub(crate) plan: Option<Plan>,
-    /// Whether quotas hold requests back at all; a 429 always does.
+    /// Whether quotas delay requests. A 429 always does.
     pub(crate) rate_limiting: bool,
 }
 
@@ -48,37 +49,37 @@ impl Default for Policy {
     }
 }
 
-/// What a request may do now.
+/// The decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It may be sent. While a probe is in flight, no other request may be sent.
+    /// Send it. While a probe is in flight, no other request may be sent.
     Send { probe: bool },
-    /// No request may be sent before the block's end.
+    /// Wait until the end of the block.
     WaitUntil(Block),
-    /// A response to a request in flight has to come first.
+    /// Wait for the response to a request in flight.
     WaitForResponse(WaitReason),
 }
 
-/// How many requests may be sent.
+/// The number of requests that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
-    /// Only one, whose response tells how many may follow.
+    /// Whether it is a probe: a single request whose response says how many may follow.
     pub(super) probe: bool,
     pub(super) requests: u64,
-    /// How many the quotas leave; fewer may be in flight at a time.
+    /// The number that the quotas leave. Fewer may be in flight at once.
     pub(super) left: u64,
 }
 
-/// What the known quotas leave at one moment.
+/// What the known quotas leave at an instant.
 struct Room {
-    /// The last to end of the quotas that are used up.
+    /// The exhausted quota that resets last.
     blocked: Option<Block>,
-    /// Whether one request has to go ahead and ask: where nothing is known, after a 429, and where
-    /// a window that was used up has ended.
+    /// Whether a probe must go first: if nothing is known, after a 429, and after the end of an
+    /// exhausted window.
     must_probe: bool,
-    /// How many more requests may be sent.
+    /// The number of requests that may still be sent.
     left: u64,
-    /// The time to the reset of the window that leaves the least.
+    /// The time until the reset of the window with the least left.
     to_reset: Duration,
     minute_known: bool,
 }
@@ -92,7 +93,7 @@ impl Ledger {
         }
     }
 
-    /// Returns how many requests may be sent now, at least one, or else what to wait for.
+    /// Returns the number of requests that may be sent now, at least one, or else what to wait for.
     pub(super) fn allowance(&self, now: LocalTime, policy: &Policy) -> Result<Allowance, Decision> {
         if let Some(block) = self.blocked_at(now) {
             return Err(Decision::WaitUntil(block));
@@ -122,15 +123,15 @@ impl Ledger {
         Ok(Allowance { probe: room.must_probe, requests, left })
     }
 
-    /// Returns whether lost requests will be settled soon: by the response to a request in flight,
-    /// or to one that is sent when they cannot be on their way any more.
+    /// Returns whether lost requests will be resolved soon: by the response to a request in flight,
+    /// or to one that is sent when they can no longer be on their way.
     fn is_settling(&self, now: LocalTime) -> bool {
         self.lost.count() > 0 && (self.reserved() > 0 || self.lost.is_on_the_way(now))
     }
 
-    /// Returns how much later than announced a window is taken to open. Other clients may have been
-    /// told to wait for whole seconds, rounded up: who sends before those are over is early for the
-    /// whole key, and is counted towards its ban.
+    /// Returns the delay after an announced reset at which a window is assumed to open. Other
+    /// clients may have a `Retry-After` that was rounded up to seconds. A request of any client
+    /// before its end is early, and counts towards a ban of the key.
     pub(super) fn guard(&self, now: ServiceTime) -> Duration {
         let beside_others = self.cut_off || self.others_until.is_some_and(|until| now < until);
         if beside_others { self.guard.max(GUARD_STEP) } else { self.guard }
@@ -140,7 +141,7 @@ impl Ledger {
         now >= window.reset.plus(self.guard(now))
     }
 
-    /// Returns how many more requests a window leaves to this caller.
+    /// Returns the number of requests that a window leaves to this client.
     pub(crate) fn left_in(&self, window: &Window, policy: &Policy) -> u64 {
         let outstanding = self.outstanding();
         let left = window.remaining.saturating_sub(outstanding);
@@ -150,15 +151,15 @@ impl Ledger {
         left.min(window.left_of_share(policy.part_of(window.limit), outstanding))
     }
 
-    /// Returns the own share of what is used, where other clients use the key.
+    /// Returns this client's share of the used quota, if other clients use the key.
     pub(super) fn shared_use(&self) -> Option<f64> {
         let assumed = if self.cut_off { ASSUMED_SHARE } else { 1.0 };
         let share = self.own_share.map_or(assumed, |share| share.min(assumed));
         Some(share).filter(|share| *share < SOLE_USER_SHARE)
     }
 
-    /// Returns the own share of what is used, where other clients may use up what is left between two
-    /// looks at the service's figures.
+    /// Returns this client's share of the used quota, if other clients may use up the rest between
+    /// two figures of the service.
     pub(super) fn contested(&self) -> Option<f64> {
         let is_scarce = |window: &Window| window.remaining <= PLENTY.max(window.limit / 2);
         self.shared_use().filter(|_| self.windows.iter().any(is_scarce))
@@ -174,7 +175,7 @@ impl Ledger {
         };
         let service_now = self.clock.earliest(now);
         self.add_plan(&mut room, now, service_now, policy);
-        // A share that was agreed on is exact: nothing has to be left to others.
+        // A configured share is exact, so it needs no margin for others.
         let margin = match self.shared_use() {
             Some(share) if policy.share >= 1.0 => margin(share, self.members(now)),
             _ => 0,
@@ -237,8 +238,9 @@ impl Ledger {
             cap = UNFORESEEN_CAPS.get(step).map_or(cap, |most| cap.min(*most));
         }
         if let Some(share) = self.contested().filter(|_| policy.share >= 1.0) {
-            // Others see what is in flight a round trip late: less as the end comes near. Where
-            // nothing came for a while, they may have used all since: one request asks first.
+            // Others see requests in flight a round trip late, so fewer are in flight towards the
+            // end. After a while without a figure, others may have used everything, so a probe goes
+            // first.
             let old = (self.latency * 2).max(MIN_OLD);
             let is_old = self.seen_at.is_none_or(|at| now.since(at) > old);
             cap = if is_old {
@@ -250,7 +252,7 @@ impl Ledger {
         cap
     }
 
-    /// As much as costs little if all is not as it seems, and enough to use up the window.
+    /// Low enough to limit the damage of a wrong estimate, and high enough to use up the window.
     fn cap_by_risk(&self, room: &Room) -> u64 {
         let left = u128::from(room.left.saturating_add(self.reserved()));
         let to_reset = room.to_reset.max(Duration::from_secs(1)).as_micros();
@@ -261,7 +263,7 @@ impl Ledger {
 }
 
 impl Policy {
-    /// Returns the caller's part of a limit, at least one request.
+    /// Returns the client's part of a limit, at least one request.
     pub(super) fn part_of(&self, limit: u64) -> u64 {
         if self.share >= 1.0 { limit } else { part(limit, self.share).max(1) }
     }
@@ -281,7 +283,7 @@ impl Room {
     }
 }
 
-/// Returns what is left to other clients near the end of a window: each may have one in flight, if
+/// Returns what is left for other clients near the end of a window: one request in flight each, if
 /// they use as much as a member.
 fn margin(share: f64, members: usize) -> u64 {
     let members = f64::from(u32::try_from(members.max(1)).unwrap_or(u32::MAX));
@@ -292,7 +294,7 @@ fn margin(share: f64, members: usize) -> u64 {
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    reason = "a part of a limit: rounding down is meant, and `as` saturates"
+    reason = "rounds a part of a limit down; `as` saturates"
 )]
 fn part(of: u64, share: f64) -> u64 {
     (of as f64 * share) as u64

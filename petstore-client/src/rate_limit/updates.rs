@@ -1,4 +1,4 @@
-//! Updates of the record that members share, by the limiter of each: whoever finds one due makes it.
+//! Updates the shared record. Any call that finds an update due starts it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Waker};
@@ -14,16 +14,16 @@ use super::store::{Change, StoreTime, update_record};
 use crate::backoff::random_part;
 use crate::clock;
 
-/// How far two measurements of the difference between clocks are apart that is none, in microseconds.
+/// Two measurements of the clocks' difference may differ by this many microseconds without a jump.
 const MAX_ROUNDING: u64 = 1_000;
-/// No call waits longer for a store.
+/// The maximum wait of a call for a store.
 const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
-/// An update that takes so much longer is not run any more: its runtime stands still.
+/// An update that takes this much longer is no longer running, because its runtime has stopped.
 const STALE_UPDATE: Duration = Duration::from_secs(2);
 
-/// The record that members share.
+/// Updates of the shared record.
 impl Limiter {
-    /// Makes an update of the record that is due, or sees to it that it is made when it is.
+    /// Starts an update that is due, or schedules the next one.
     pub(super) fn plan_update(&self, now: LocalTime, mut state: StateGuard<'_>) {
         if self.shared.is_none() {
             return;
@@ -43,7 +43,7 @@ impl Limiter {
                 runtime.spawn(async move {
                     sleep_until(wake).await;
                     let (now, mut state) = limiter.lock();
-                    // Otherwise another one was planned since, for earlier.
+                    // Otherwise, an earlier one was planned in the meantime.
                     if state.planned == Some(at) {
                         state.planned = None;
                         limiter.plan_update(now, state);
@@ -54,8 +54,8 @@ impl Limiter {
         }
     }
 
-    /// Updates the record, unless that is being done. A store on this machine has done it when this
-    /// returns.
+    /// Updates the record, unless an update is running. With a store on this machine, the update is
+    /// complete when this returns.
     pub(super) fn start_update(&self) {
         let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current()) else {
             return;
@@ -70,7 +70,8 @@ impl Limiter {
         }
     }
 
-    /// Updates the record now: what is known here is told, and what others have told is read.
+    /// Updates the record now: reports what this process knows, and reads what others have
+    /// reported.
     pub(crate) async fn synchronize(&self) {
         while !self.begin_update() {
             sleep(Duration::from_millis(5)).await;
@@ -78,7 +79,7 @@ impl Limiter {
         self.update().await;
     }
 
-    /// Returns whether no other update is being made.
+    /// Marks an update as running. Returns false if one already is.
     fn begin_update(&self) -> bool {
         let (now, mut state) = self.lock();
         let is_free = state.updating.is_none_or(|since| now >= since.plus(STALE_UPDATE));
@@ -101,7 +102,7 @@ impl Limiter {
             let wall = ServiceTime::from(clock::wall());
             let mut now = self.now();
             let shift = at.local().0.saturating_sub(now.0);
-            // Rounding does not move the ends of windows.
+            // So that rounding does not move the ends of windows.
             let shift = if shift.unsigned_abs() > MAX_ROUNDING { shift } else { 0 };
             now = now.moved(shift);
             match update_record(
@@ -110,7 +111,7 @@ impl Limiter {
                 (me, &report.moved(shift)),
                 &policy,
                 |other| shared.is_alive(other),
-                // Its times are those of the store's clock before it jumped.
+                // Its times refer to the store's clock before the jump.
                 || self.lock().1.member.copy().filter(|_| shift == 0),
             ) {
                 Ok((record, ledger, granted)) => {
@@ -156,7 +157,7 @@ impl Limiter {
         self.go_on(now, state);
     }
 
-    /// Returns the store's state where it has changed since `seen`.
+    /// Returns the store's state if it has changed since `seen`.
     pub(crate) fn store_news(&self, seen: &AtomicU64) -> Option<SharedStatus> {
         self.shared.as_ref()?;
         let (now, state) = self.lock();
