@@ -1,4 +1,4 @@
-//! How the mock behaves: one page for each subject.
+//! The guide: one page per subject.
 
 #[doc = include_str!("../guide/assumptions.md")]
 pub mod assumptions {}

@@ -1,4 +1,5 @@
-//! Whether a request may be sent: a pure function of the ledger, the time and the caller's policy.
+//! Decides whether a request may be sent: a pure function of the ledger, the time and the caller's
+//! policy.
 
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ const PLENTY: u64 = 2_048;
 /// How long after a window's end a lost request may still be counted in it.
 const LATE: Duration = Duration::from_secs(2);
 
-/// How a caller uses a key's quotas.
+/// How a client uses a key's quotas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
     /// The most requests in flight; `None` lets the ledger decide.
@@ -52,13 +53,13 @@ impl Default for Policy {
 pub(crate) enum Decision {
     /// It may be sent. No other request may be sent while a probe is in flight.
     Send { probe: bool },
-    /// No request may be sent before the block's end.
+    /// Wait until the end of the block.
     WaitUntil(Block),
     /// The response to a request in flight must come first.
     WaitForResponse(WaitReason),
 }
 
-/// How many requests may be sent.
+/// The number of requests that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
     /// Whether it is one request, whose response says how many may follow.
@@ -75,7 +76,7 @@ struct Capacity {
     /// Whether one request must go first: while nothing is known, after a 429, and after the reset of a
     /// used-up window.
     must_probe: bool,
-    /// How many more requests may be sent.
+    /// The number of requests that may still be sent.
     left: u64,
     /// The time to the reset of the window with the least remaining.
     to_reset: Duration,
@@ -140,7 +141,7 @@ impl Ledger {
         now >= window.reset.plus(self.guard(now))
     }
 
-    /// Returns how many more requests a window leaves to this caller.
+    /// Returns the number of requests that a window leaves to this client.
     pub(crate) fn left_in(&self, window: &Window, policy: &Policy) -> u64 {
         let outstanding = self.outstanding();
         let left = window.remaining.saturating_sub(outstanding);
@@ -266,7 +267,7 @@ impl Ledger {
 }
 
 impl Policy {
-    /// Returns the caller's part of a limit, at least one request.
+    /// Returns the client's part of a limit, at least one request.
     pub(super) fn part_of(&self, limit: u64) -> u64 {
         if self.share >= 1.0 { limit } else { part(limit, self.share).max(1) }
     }
@@ -297,7 +298,7 @@ fn margin(share: f64, members: usize) -> u64 {
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    reason = "a part of a limit: rounding down is meant, and `as` saturates"
+    reason = "rounds a part of a limit down; `as` saturates"
 )]
 fn part(of: u64, share: f64) -> u64 {
     (of as f64 * share) as u64

@@ -1,7 +1,7 @@
-//! The store that the processes of one machine share: a file for each key.
+//! A store for the processes of one machine: a file for each key.
 //!
-//! An update locks the file, reads a page, writes it, and lets go: four system calls, in which
-//! nothing waits. The lock is only tried, since a stopped process may hold it.
+//! An update locks the file, reads a page, writes it and unlocks the file: four system calls that
+//! do not block. It only tries the lock, because a suspended process may hold it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use super::slot::MemberId;
 use super::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
 use crate::clock;
 
-/// A file begins with this, then come the record's length and its CRC, in 2 and 4 bytes.
+/// The start of a file. The record's length (2 bytes) and CRC (4 bytes) follow.
 const MAGIC: [u8; 4] = *b"PSL1";
 const HEADER: usize = 10;
 const PAGE: usize = 4_096;
@@ -32,10 +32,10 @@ const MAX_LOCK_TRIES: u32 = 45;
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// An update that takes longer holds the runtime up: the file is on a network, perhaps.
 const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
-/// For how long a file system is left alone that was slow twice.
+/// How long a file system is not used after it was slow twice.
 const SLOW_PAUSE: Duration = Duration::from_secs(60);
 
-/// Shares limits among the processes of one machine, through files in a folder.
+/// Shares limits between the processes of one machine, through files in a folder.
 ///
 /// There is one file for each key and origin, and one for each process that uses it. The folder is
 /// created if it is missing, for this user only. Neither files nor their names show a key. The folder
@@ -63,14 +63,14 @@ pub struct FileStore {
 struct KeyFiles {
     path: PathBuf,
     open: Mutex<OpenFiles>,
-    /// Which members run, and when that was looked at.
+    /// Which members run, and when that was checked.
     alive: Mutex<HashMap<MemberId, (Instant, bool)>>,
 }
 
 #[derive(Debug)]
 struct OpenFiles {
     record: File,
-    /// This process's file, which it has locked as long as it runs.
+    /// The file of this process, which it keeps locked while it runs.
     own: Option<(MemberId, File)>,
     looked_at: Instant,
     slow: u32,
@@ -78,7 +78,7 @@ struct OpenFiles {
 }
 
 impl FileStore {
-    /// Creates a store in a folder. Nothing is opened before the first update.
+    /// Creates a store in a folder. It opens nothing before the first update.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), keys: Mutex::default() }
     }
@@ -95,8 +95,8 @@ impl FileStore {
         Ok(files)
     }
 
-    /// Returns where a key's record is. The name does not tell whether a guess of the key is right,
-    /// for who cannot read the folder's secret.
+    /// Returns the path of a key's record. Without the folder's secret, nobody can check a guessed
+    /// key against the name.
     fn path(&self, key: &RecordKey) -> io::Result<PathBuf> {
         create_folder(&self.folder)?;
         let digest =
@@ -117,7 +117,7 @@ impl LimitStore for FileStore {
                     sleep(Duration::from_millis(1 << tries.min(4))).await;
                 }
                 Err(error) => {
-                    // It is opened anew the next time.
+                    // The next update opens it again.
                     lock(&self.keys).remove(key);
                     return Err(StoreError::new(error));
                 }
@@ -177,7 +177,7 @@ impl OpenFiles {
     fn open(path: &Path) -> io::Result<Self> {
         let record = create(path)?;
         if record.metadata()?.len() < PAGE as u64 {
-            // A full disk shows now, and not when there is something to lose.
+            // A full disk is detected here, before anything can be lost.
             write_at(&record, &[0; PAGE])?;
         }
         Ok(Self { record, own: None, looked_at: clock::now(), slow: 0, slow_until: None })
@@ -220,7 +220,7 @@ impl OpenFiles {
         write_at(&self.record, &[&MAGIC[..], &length, &crc, &record].concat())
     }
 
-    /// Looks, now and then, whether the files are still in their place, and opens them anew.
+    /// Checks at intervals whether the files still exist, and opens them again otherwise.
     fn look(&mut self, path: &Path, member: MemberId, now: Instant) -> io::Result<()> {
         let is_own = self.own.as_ref().is_some_and(|(own, _)| *own == member);
         if is_own && now.saturating_duration_since(self.looked_at) < CHECK_INTERVAL {
@@ -246,7 +246,7 @@ fn member_path(path: &Path, member: MemberId) -> PathBuf {
     path.with_extension(format!("{:016x}", member.get()))
 }
 
-/// Returns whether the process runs that has locked a file. One that is left over is removed.
+/// Returns whether the process that locked a file still runs. Removes a leftover file.
 fn is_locked(path: &Path) -> Option<bool> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -254,7 +254,7 @@ fn is_locked(path: &Path) -> Option<bool> {
     };
     match file.try_lock_shared() {
         Ok(()) => {
-            // Where it is not removed, the next one who looks does it.
+            // If this fails, the next check removes it.
             let _ = std::fs::remove_file(path);
             Some(false)
         }
@@ -263,7 +263,7 @@ fn is_locked(path: &Path) -> Option<bool> {
     }
 }
 
-/// Returns the record in a page, where it is whole.
+/// Returns the record in a page, if it is intact.
 fn record_of(page: &[u8]) -> Option<&[u8]> {
     let (header, rest) = page.split_at_checked(HEADER)?;
     let (magic, numbers) = header.split_at(MAGIC.len());
@@ -273,7 +273,7 @@ fn record_of(page: &[u8]) -> Option<&[u8]> {
     (magic == MAGIC && crc == crc32fast::hash(record)).then_some(record)
 }
 
-/// Creates a folder that only this user can enter.
+/// Creates a folder that only this user can access.
 fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -281,7 +281,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Opens a file that only this user can read, and creates it where it is missing.
+/// Opens a file that only this user can read. Creates it if it is missing.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -319,7 +319,7 @@ fn is_deleted(file: &File) -> io::Result<bool> {
     Ok(std::os::unix::fs::MetadataExt::nlink(&file.metadata()?) == 0)
 }
 
-/// A file that is open is not deleted there.
+/// Windows does not delete an open file.
 #[cfg(not(unix))]
 fn is_deleted(_: &File) -> io::Result<bool> {
     Ok(false)
@@ -347,8 +347,8 @@ fn write_at(mut file: &File, page: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut file, page)
 }
 
-/// Returns the time on a clock that all processes of the machine share: since the machine was started,
-/// which nobody sets.
+/// Returns the time since boot, on a clock that all processes of the machine share and nobody
+/// changes.
 #[cfg(target_os = "linux")]
 fn now() -> StoreTime {
     static BOOT: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| {
@@ -359,7 +359,7 @@ fn now() -> StoreTime {
     StoreTime::new(*BOOT, clock::on_runtime(Duration::try_from(since).unwrap_or_default()))
 }
 
-/// Returns the wall clock's time: the others are not the same in all processes.
+/// Returns the wall clock's time, because other clocks differ between processes.
 #[cfg(not(target_os = "linux"))]
 fn now() -> StoreTime {
     let since = clock::wall().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -11,7 +11,7 @@ use super::clock::{LocalTime, SECOND, micros};
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
 /// The longest lease of a request.
 pub(super) const MAX_LEASE: Duration = Duration::from_secs(600);
-/// How long a request may be on its way to the service.
+/// How long a request may take to reach the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
 /// The most groups of lost requests.
 const MAX_LOST_GROUPS: usize = 16;
@@ -34,7 +34,7 @@ pub(super) struct Lease {
     pub(super) probe: bool,
 }
 
-/// This process's requests: reserved, and in flight.
+/// This process's reserved requests and requests in flight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Requests {
     last_id: u64,
@@ -65,7 +65,7 @@ impl Requests {
         true
     }
 
-    /// Ends a request. Returns `None` where its lease had ended before.
+    /// Ends a request. Returns `None` if its lease had already ended.
     pub(super) fn end(&mut self, reservation: Reservation) -> Option<Lease> {
         self.leases.remove(&reservation.id)
     }
@@ -160,12 +160,12 @@ impl LostRequests {
         self.0.iter().map(|lost| u64::from(lost.count)).sum()
     }
 
-    /// Returns how many were sent after an instant.
+    /// Returns the number of requests that were sent after an instant.
     pub(super) fn since(&self, at: LocalTime) -> u64 {
         self.0.iter().filter(|lost| lost.sent >= at).map(|lost| u64::from(lost.count)).sum()
     }
 
-    /// Returns whether one of them may still be on its way.
+    /// Returns whether a request may still be on its way.
     pub(super) fn is_on_the_way(&self, now: LocalTime) -> bool {
         self.0.iter().any(|lost| now < lost.settled_from)
     }

@@ -29,7 +29,7 @@ impl Queue {
         grant
     }
 
-    /// Returns whether the place was in line.
+    /// Returns whether the place was in the queue.
     pub(super) fn leave(&mut self, policy: &Policy, place: Place) -> bool {
         let line = self.0.iter_mut().find(|(held, _)| held == policy);
         line.is_some_and(|(_, line)| line.remove(&place).is_some())
@@ -51,7 +51,7 @@ impl Queue {
         self.0.iter().map(|(_, line)| line.len()).sum()
     }
 
-    /// Grants what may be sent. Returns what the first line waits for.
+    /// Grants the requests that may be sent. Returns what the first queue waits for.
     pub(super) fn grant(&mut self, member: &mut Member, now: LocalTime) -> Option<Decision> {
         loop {
             self.0.retain_mut(|(_, line)| {

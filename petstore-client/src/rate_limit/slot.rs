@@ -1,4 +1,4 @@
-//! A member's part of the ledger.
+//! The entry of a member in the ledger.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -27,7 +27,7 @@ impl MemberId {
     }
 }
 
-/// One member's part of the ledger.
+/// The entry of a member in the ledger.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Slot {
     pub(super) id: MemberId,
@@ -53,7 +53,7 @@ impl Slot {
         Self { id, turn, until: LocalTime(i64::MAX), hungry: true, ..Self::default() }
     }
 
-    /// Begins a new window. Returns whether the slot is still needed.
+    /// Starts a new window. Returns whether the slot is still needed.
     pub(super) fn turn(&mut self) -> bool {
         (self.previous, self.hungry) = (self.got, self.want > 0);
         self.turn = self.turn / 4 * 3 + self.got.saturating_mul(TURN_UNIT);
@@ -66,7 +66,7 @@ impl Slot {
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
-        reason = "a part of a limit: rounding down is meant, and `as` saturates"
+        reason = "rounds a part of a limit down; `as` saturates"
     )]
     pub(super) fn demand(&self, share: u64, rest: f64) -> u64 {
         let expected = match (self.want > 0 || self.hungry, self.previous) {

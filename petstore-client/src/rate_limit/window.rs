@@ -1,4 +1,4 @@
-//! One window of a quota, as the service accounts for it.
+//! One window of a quota, as the service counts it.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct Figure {
     pub(crate) reset: ServiceTime,
 }
 
-/// How a figure's window relates to a known one.
+/// The relation of a figure's window to a known window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     Same,
@@ -141,7 +141,7 @@ impl Window {
         (self.reset.since(now).as_secs_f64() / 60.0).min(1.0)
     }
 
-    /// Returns how many more own requests a share of the limit allows.
+    /// Returns how many more requests of this client a share of the limit allows.
     pub(super) fn left_of_share(&self, allowed: u64, outstanding: u64) -> u64 {
         allowed.saturating_sub(self.own + 1 + outstanding)
     }
