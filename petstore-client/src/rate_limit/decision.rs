@@ -258,11 +258,10 @@ impl Ledger {
 
     /// Returns a cap that limits the damage of a wrong figure and still uses the window up.
     fn cap_by_risk(&self, capacity: &Capacity) -> u64 {
-        let left = u128::from(capacity.left.saturating_add(self.reserved()));
-        let to_reset = capacity.to_reset.max(Duration::from_secs(1)).as_micros();
-        let needed = (3 * left).saturating_mul(self.latency.as_micros()) / to_reset;
-        let cap = u64::try_from((left / 8).max(needed)).unwrap_or(u64::MAX);
-        cap.clamp(MIN_IN_FLIGHT_CAP, MAX_IN_FLIGHT_CAP)
+        let left = capacity.left.saturating_add(self.reserved());
+        let to_reset = capacity.to_reset.max(Duration::from_secs(1));
+        let needed = part(left.saturating_mul(3), self.latency.div_duration_f64(to_reset));
+        (left / 8).max(needed).clamp(MIN_IN_FLIGHT_CAP, MAX_IN_FLIGHT_CAP)
     }
 }
 
