@@ -222,7 +222,7 @@ impl Context {
             Some(StoreAddress::Redis(url)) => {
                 let store = RedisStore::new(&url).map_err(|problem| {
                     let source = self.settings.source("limits_store");
-                    let problem = format!("the limits store cannot be used: {problem}{source}");
+                    let problem = format!("the limits store is invalid: {problem}{source}");
                     CliError::new(Kind::Config, problem)
                         .hint("give an address such as redis://HOST:6379")
                 })?;

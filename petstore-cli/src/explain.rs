@@ -162,7 +162,7 @@ impl Facts {
             Purpose { noun: "pet", .. } => {
                 ("the pet may have been created", "look in `petstore pets list --all`")
             }
-            _ => ("the request may have been carried out", "find out what became of it"),
+            _ => ("the request may have been processed", "check the result"),
         };
         let message = format!("{}; {done}", failure.message);
         Failure { message, ..failure }.hint(format!("{look} before you try again"))
@@ -238,11 +238,11 @@ impl Facts {
         let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&body).is_ok();
         let message = match error.decode_path() {
             Some(path) if is_json && path != "." => {
-                format!("the response makes no sense at `{}`", escape::line(path))
+                format!("the response is invalid at `{}`", escape::line(path))
             }
             _ => {
                 let start: String = body.trim_start().chars().take(15).collect();
-                let what = if is_json { "not what was asked for" } else { "not JSON" };
+                let what = if is_json { "not the expected JSON" } else { "not JSON" };
                 format!("the response is {what}: it begins with `{}`", escape::line(&start))
             }
         };

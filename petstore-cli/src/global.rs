@@ -22,7 +22,7 @@ pub(crate) struct GlobalArgs {
     #[command(flatten)]
     pub(crate) values: Values,
 
-    /// Only these fields, in this order
+    /// Show only these fields, in this order
     #[arg(long, global = true, hide = true, value_name = "LIST", value_delimiter = ',')]
     pub(crate) fields: Option<Vec<String>>,
 

@@ -96,7 +96,7 @@ async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError
     };
     let error = explain::stopped(signal, "");
     if context.facts.purpose.changes {
-        let hint = "a request that was in flight may have been carried out all the same";
+        let hint = "a request in flight may still be processed";
         return Err(error.hint(hint));
     }
     Err(error)

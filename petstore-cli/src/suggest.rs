@@ -44,7 +44,7 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
             (problem, meant_command(tree, command, &path, &word).or_else(help))
         }
         ErrorKind::UnknownArgument if name.contains("key") || name.contains("token") => {
-            let problem = "there is no option for the key; others could read it".to_owned();
+            let problem = "no option takes the key, because others could read it".to_owned();
             (problem, Some("set PETSTORE_API_KEY, or run `petstore auth login`".to_owned()))
         }
         ErrorKind::UnknownArgument if name.starts_with('-') => {
@@ -55,7 +55,7 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
             let words = args.iter().take_while(|arg| **arg != name).last();
             let words = words.filter(|word| !word.starts_with('-') && !path.ends_with(*word));
             let quote = words
-                .map(|word| format!("put what belongs together in quotes: `\"{word} {name}\"`"));
+                .map(|word| format!("quote arguments that contain spaces: `\"{word} {name}\"`"));
             (format!("`{short}` does not take `{name}`"), quote.or_else(help))
         }
         ErrorKind::InvalidValue if value.is_empty() => (format!("`{name}` needs a value"), help()),

@@ -139,7 +139,7 @@ pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
 pub(crate) fn shared_store(ui: &Ui, store: &SharedStatus) {
     if let Some(problem) = &store.problem {
         let text = format!("rate limits are not shared: {}: {problem}", store.location);
-        ui.warning(&text, Some("`petstore doctor` shows when they are"));
+        ui.warning(&text, Some("`petstore doctor` checks the store"));
     }
 }
 

@@ -36,9 +36,9 @@ async fn says_what_is_missing_and_what_to_do() {
     ! config    no folder for it
                 hint: set HOME or XDG_CONFIG_HOME to keep profiles and keys
     ✗ base URL  no base URL
-                hint: `petstore auth login --base-url https://HOST/v1` keeps one
+                hint: `petstore auth login --base-url https://HOST/v1` sets one
     ✗ API key   no base URL
-                hint: `petstore auth login --base-url https://HOST/v1` keeps one
+                hint: `petstore auth login --base-url https://HOST/v1` sets one
     – service   not asked
     2 problems; first: base URL
     --- exit 3

@@ -148,7 +148,7 @@ async fn ctrl_c_exits_with_130_and_says_what_may_have_happened() {
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     error: interrupted
-    hint: a request that was in flight may have been carried out all the same
+    hint: a request in flight may still be processed
     --- exit 130
     ");
 }

@@ -206,7 +206,7 @@ async fn an_unknown_row_is_sent_again_only_on_request() {
     4	3	0	1	0	3	0	0	1	false
     --- stderr
     error: 1 row is unknown
-    hint: `petstore pets import HOME/pets.ndjson --unknown check` finds out about the 1
+    hint: `petstore pets import HOME/pets.ndjson --unknown check` checks the unknown rows
     --- exit 8
     ");
     drop(losing);
@@ -285,7 +285,7 @@ async fn appended_rows_go_on_and_a_changed_row_is_named() {
     assert_snapshot!(scene.run("pets import DIR/pets.ndjson").await.transcript(), @"
     --- stderr
     error: HOME/pets.ndjson is not the file of its journal: none of its rows match
-    hint: import the new file under a name of its own
+    hint: import the new file under another name
     --- exit 2
     ");
     assert_eq!(scene.sent(), 5);

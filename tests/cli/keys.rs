@@ -101,7 +101,7 @@ async fn a_base_url_that_was_typed_is_kept_too() {
         let ran = petstore.run(&format!("auth login {option} --profile {profile}")).await;
         let asked = if option.is_empty() { "Base URL: " } else { "" };
         let said =
-            format!("{asked}note: accepted by the service; kept in HOME/config/keys/{profile}\n");
+            format!("{asked}note: accepted by the service; stored in HOME/config/keys/{profile}\n");
         assert_eq!((ran.stderr, ran.code), (said, 0));
         let later = Petstore::bare().home(home.path());
         let later = later.run(&format!("pets list --profile {profile}")).await;

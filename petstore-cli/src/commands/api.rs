@@ -16,7 +16,7 @@ use crate::output::{ANY, Output, OutputFormat};
 /// Send any request.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Api {
-    /// the path, relative to the base URL; it may hold a query
+    /// the path, relative to the base URL; may include a query
     path: String,
 
     /// [default: GET, or POST with fields or an input]
@@ -40,15 +40,15 @@ pub(crate) struct Api {
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
 
-    /// show the status and the headers of the response too
+    /// also show the status and headers of the response
     #[arg(short, long)]
     include: bool,
 
-    /// follow the links to the next page, and make one list of all
+    /// follow the links to further pages, and merge all into one list
     #[arg(long, conflicts_with_all = ["include", "input"])]
     paginate: bool,
 
-    /// show the request and send nothing
+    /// show the request without sending it
     #[arg(long)]
     dry_run: bool,
 }

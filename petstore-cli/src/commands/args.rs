@@ -40,7 +40,7 @@ pub(crate) enum Cmd {
     /// Show and change settings and profiles.
     #[command(subcommand)]
     Config(config::Config),
-    /// Find out what is wrong: configuration, key, service, clock and rate limits.
+    /// Check configuration, key, service, clock and rate limits.
     Doctor,
     #[cfg(feature = "mock")]
     Mock(Box<crate::commands::mock::Mock>),
@@ -74,7 +74,7 @@ pub(crate) enum Store {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
     Login(auth::Login),
-    /// Show which key is used, and whether the service accepts it.
+    /// Show the key in use, and whether the service accepts it.
     Status,
     /// Remove the stored API key of the profile.
     Logout,

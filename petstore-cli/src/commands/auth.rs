@@ -20,7 +20,7 @@ use crate::settings::precedence::Source;
 /// Store an API key for the service, in a file that only you can read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Login {
-    /// store the key without asking the service
+    /// store the key without checking it with the service
     #[arg(long)]
     no_check: bool,
 }
@@ -43,11 +43,11 @@ impl Login {
         store_base_url(context, &base_url)?;
         let place = context.env.shown(&path);
         context.ui.note_now(&match self.no_check {
-            true => format!("kept in {place}; not checked"),
-            false => format!("accepted by the service; kept in {place}"),
+            true => format!("stored in {place}; not checked"),
+            false => format!("accepted by the service; stored in {place}"),
         });
         if context.env.var("PETSTORE_API_KEY").is_some() {
-            context.ui.warning("PETSTORE_API_KEY is set, and goes before the stored key", None);
+            context.ui.warning("PETSTORE_API_KEY is set and overrides the stored key", None);
         }
         Ok(())
     }
@@ -76,10 +76,10 @@ async fn check(context: &Context, client: &Client) -> Result<(), ClientError> {
 
 fn not_stored(context: &Context, error: &ClientError) -> CliError {
     let mut failure = context.facts.client(error);
-    failure.message += "; nothing was kept";
+    failure.message += "; nothing was stored";
     CliError::Failure(Box::new(failure)).hint(match error.is_unauthorized() {
         true => "check it for typing errors and log in again",
-        false => "`petstore auth login --no-check` keeps a key without asking",
+        false => "`petstore auth login --no-check` stores a key without a check",
     })
 }
 
@@ -117,7 +117,7 @@ async fn ask_key(context: &mut Context) -> Result<String, CliError> {
     let key = typed.trim_end_matches(['\r', '\n']);
     if key.is_empty() {
         return Err(CliError::usage("no key was given")
-            .hint("type it at the prompt, or send it: `petstore auth login < FILE`"));
+            .hint("type it at the prompt, or pipe it: `petstore auth login < FILE`"));
     }
     Ok(key.to_owned())
 }

@@ -48,11 +48,11 @@ fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> Lis
 /// List pets: the first page, unless --max or --all is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// only available, pending or sold pets
+    /// only pets with this status: available, pending or sold
     #[arg(long, value_parser = status(), hide_possible_values = true)]
     status: Option<PetStatus>,
 
-    /// at most N pets, over as many pages as needed
+    /// at most N pets, over several pages
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<NonZeroUsize>)]
     max: Option<NonZeroUsize>,
 
@@ -145,7 +145,7 @@ pub(crate) struct Create {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<i64>)]
     category_id: Option<i64>,
 
-    /// available, pending or sold; the service decides without one
+    /// available, pending or sold [default: chosen by the service]
     #[arg(long, value_parser = status(), hide_possible_values = true)]
     status: Option<PetStatus>,
 
@@ -154,7 +154,7 @@ pub(crate) struct Create {
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
 
-    /// show the request and send nothing
+    /// show the request without sending it
     #[arg(long)]
     dry_run: bool,
 }
@@ -178,7 +178,7 @@ impl Create {
         if let Some(file) = self.file {
             let bytes = context.read(&file, "a pet")?;
             let invalid = |problem: serde_json::Error| {
-                let problem = format!("{} holds no pet: {problem}", input_name(&file));
+                let problem = format!("{} does not contain a pet: {problem}", input_name(&file));
                 CliError::new(Kind::Input, problem)
                     .hint(r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#)
             };
@@ -196,7 +196,7 @@ impl Create {
 /// Write all pets.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// only available, pending or sold pets
+    /// only pets with this status: available, pending or sold
     #[arg(long, value_parser = status(), hide_possible_values = true)]
     status: Option<PetStatus>,
 }

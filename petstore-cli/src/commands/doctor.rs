@@ -155,7 +155,7 @@ async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
     }
     if let Some(store) = limits.shared {
         let place = context.env.shown(Path::new(&*store.location));
-        let hint = "make it usable, or set `--limits-store off`";
+        let hint = "fix it, or set `--limits-store off`";
         checks.push(match (store.problem, store.members) {
             (Some(problem), _) => {
                 let found = format!("{place}: {problem}; limits are not shared");

@@ -17,11 +17,11 @@ use crate::trace;
 /// Show what is left of the rate limits, without a request.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Limits {
-    /// send one request first, even while told to wait
+    /// send one request first, even during a block
     #[arg(long, conflicts_with = "forget")]
     refresh: bool,
 
-    /// forget what is known about this key, waits included
+    /// forget the limits of this key, including blocks
     #[arg(long)]
     forget: bool,
 

@@ -5,7 +5,7 @@ use petstore_mock::cli::{Io, MockArgs};
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Run a mock server, as the program `petstore-mock` does.
+/// Run a mock server, like `petstore-mock`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Mock {
     #[command(flatten)]

@@ -98,7 +98,7 @@ fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>
             errors.first().map(|(expected, at)| (*at, format!("expected {}", expected.as_str())))
         }
         load::Error::Io(errors) => {
-            errors.first().map(|(at, _)| (*at, "there are no modules here".to_owned()))
+            errors.first().map(|(at, _)| (*at, "modules are not supported".to_owned()))
         }
     });
     let (at, problem) = found.next().unwrap_or((code, "expected an expression".to_owned()));

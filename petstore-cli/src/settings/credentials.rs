@@ -87,13 +87,13 @@ fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError
     });
     // The content is not repeated: it may be the key.
     let (origin, key) = fields.ok_or_else(|| {
-        CliError::new(Kind::Key, format!("{source} holds no key"))
-            .hint(format!("`petstore auth login{option}` writes it anew"))
+        CliError::new(Kind::Key, format!("{source} contains no key"))
+            .hint(format!("`petstore auth login{option}` replaces it"))
     })?;
     let base_url = settings.base_url()?;
     if origin != base_url.origin() {
         let [home, other] = [origin, base_url.origin()].map(|origin| origin.ascii_serialization());
-        let problem = format!("the key was kept for {home}, not for {other}");
+        let problem = format!("the key was stored for {home}, not for {other}");
         return Err(CliError::new(Kind::Key, problem)
             .hint(format!("`petstore auth login{option} --base-url {base_url}`")));
     }

@@ -72,19 +72,19 @@ settings! {
     /// When colour is used
     #[arg(value_name = "WHEN")]
     color: Choice<Color> = Some(Choice(Color::Auto));
-    /// How long a request and its retries may take, waits for rate limits not counted
+    /// Time for a request and its retries, without waits for rate limits
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
     timeout: Seconds = Some(Seconds(30));
-    /// How often a request that failed is sent again
+    /// Number of retries of a failed request
     #[arg(value_name = "N", allow_negative_numbers = true)]
     retries: u32 = Some(3);
-    /// How long one wait for rate limits may take; 0 never waits
+    /// Maximum time of one rate-limit wait; 0 never waits
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
     max_wait: Seconds = Some(Seconds(120));
-    /// The largest response that is read
+    /// Maximum size of a response
     #[arg(value_name = "SIZE")]
     max_response_size: Size = Some(Size(10 << 20));
-    /// Where rate limits are shared: file, redis://HOST or off
+    /// Store of shared rate limits: file, redis://HOST or off
     #[arg(value_name = "STORE")]
     limits_store: StoreAddress = Some(StoreAddress::File);
 }

@@ -132,8 +132,7 @@ impl Settings {
     pub(crate) fn base_url(&self) -> Result<Url, CliError> {
         let Some((text, source)) = self.shown("base_url") else {
             let option = self.profile_option();
-            let hint =
-                format!("`petstore auth login{option} --base-url https://HOST/v1` keeps one");
+            let hint = format!("`petstore auth login{option} --base-url https://HOST/v1` sets one");
             return Err(CliError::new(Kind::Config, "no base URL").hint(hint));
         };
         let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -173,7 +172,7 @@ impl Settings {
         let hint = hint.unwrap_or_else(|| match profiles.is_empty() {
             true => {
                 format!(
-                    "`petstore auth login --profile {name} --base-url https://HOST/v1` makes it"
+                    "`petstore auth login --profile {name} --base-url https://HOST/v1` creates it"
                 )
             }
             false => "`petstore config profiles` lists them".to_owned(),

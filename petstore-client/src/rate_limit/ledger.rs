@@ -1,11 +1,11 @@
-//! All that is known of a key's limits, and how each response changes it: pure, without clock,
-//! lock or socket.
+//! The ledger: what is known about a key's limits, and how each response changes that. Pure,
+//! without clock, lock or socket.
 //!
-//! The service accounts for each quota and describes one of them with every response. The ledger
-//! keeps the same accounts from outside. Within a window the service's figure only falls, and each
-//! answered request is inside the lowest figure seen, so nothing is counted down here, and nothing
-//! can drift. Requests that are in flight or unresolved are outstanding: they may be counted and
-//! are not in the figure.
+//! The service counts each quota, and describes one of them with every response. The ledger follows
+//! these counts. Within a window, the service's figure only decreases, and the lowest figure
+//! includes each answered request. So the ledger does not count down itself, and cannot drift.
+//! Requests in flight and unresolved requests are outstanding: the service may have counted them,
+//! but the figure does not include them.
 
 use std::time::Duration;
 
@@ -19,28 +19,28 @@ use super::slot::{MemberId, Slot};
 use super::snapshot::{BlockReason, Quota};
 use super::window::{Figure, Relation, Window};
 
-/// How long a 429 without `Retry-After` and reset blocks: quotas are counted by the minute
+/// The block after a 429 without `Retry-After` and reset, because quotas are per minute
 /// (specification, section 8).
 const DEFAULT_BLOCK: Duration = Duration::from_secs(60);
 const MIN_BLOCK: Duration = Duration::from_secs(1);
-/// A day's quota and an hour of slack. No value blocks a key for longer: then one request asks.
+/// A day and an hour of slack. No value blocks a key for longer. After that, a probe is sent.
 const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
-/// The bounds of what is added to the wait for a 429 that follows another.
+/// The bounds of the extra wait for a 429 that follows another.
 const MIN_EXTRA_WAIT: Duration = Duration::from_secs(2);
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(15 * 60);
-/// By how much a window is expected to open later than announced, once one did.
+/// The extra delay for windows, after one opened later than announced.
 pub(super) const GUARD_STEP: Duration = Duration::from_secs(1);
 const MAX_GUARD: Duration = Duration::from_secs(2);
-/// For how long other clients are remembered that do not show any more.
+/// How long other clients are assumed after their last sign.
 const OTHERS_REMEMBERED: Duration = Duration::from_secs(300);
-/// How much a response counts in the mean latency.
+/// The weight of a response in the mean latency.
 const LATENCY_WEIGHT: u32 = 16;
-/// A record holds so many members.
+/// The maximum number of members in a record.
 const MAX_MEMBERS: usize = 64;
-/// A service has two quotas; their limits may change. So many windows are kept.
+/// The maximum number of windows: a service has two quotas, whose limits may change.
 const MAX_WINDOWS: usize = 4;
 
-/// A request is in flight whose response tells how many may follow.
+/// A probe: a single request whose response says how many may follow.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Probe {
     pub(super) member: MemberId,
@@ -52,34 +52,36 @@ pub(super) struct Probe {
 pub(crate) struct Ledger {
     pub(crate) clock: ServiceClock,
     pub(crate) windows: Vec<Window>,
-    /// The last 429's block. It stays when it is over, until a later response is no 429.
+    /// The block of the last 429. It stays after its end, until a response other than a 429.
     pub(super) blocked: Option<Block>,
-    /// Whether a response has shown what this service describes.
+    /// Whether a response has described a quota.
     pub(super) described: bool,
-    /// Whether the minute's quota has been shown before it ran out, and no 429 came unforeseen since.
+    /// Whether the quota per minute was shown before it was exhausted, and no unforeseen 429 came
+    /// since.
     pub(super) shows_minute: bool,
     /// When the last 429 came.
     throttled_at: Option<LocalTime>,
-    /// 429s in a row; those of requests that were in flight together count once.
+    /// Consecutive 429s. Those of requests that were in flight together count once.
     strikes: u32,
-    /// The end of the last block that no known figure predicted: a quota is not shown.
+    /// The end of the last block that no known figure predicted, which means that a quota is not
+    /// shown.
     pub(super) unforeseen: Option<LocalTime>,
-    /// The members, in the order in which they came.
+    /// The members, in order of joining.
     pub(super) slots: Vec<Slot>,
     pub(super) probe: Option<Probe>,
     pub(super) lost: LostRequests,
     pub(super) usage: PlanUsage,
-    /// How much later than announced windows open, as learned.
+    /// The learned delay between announced resets and opening windows.
     pub(super) guard: Duration,
-    /// The own share of what was used in the last window.
+    /// This client's share of the used quota in the last window.
     pub(super) own_share: Option<f64>,
-    /// Until when other clients are taken to use the key as well.
+    /// Until when other clients are assumed to use the key.
     pub(super) others_until: Option<ServiceTime>,
-    /// When the last figure was written, or later.
+    /// An upper bound of when the last figure was written.
     pub(super) seen_at: Option<LocalTime>,
-    /// The running mean from sending to the response's head.
+    /// The running mean of the time from sending to the response's head.
     pub(super) latency: Duration,
-    /// Whether members may be at work that cannot be seen: their store is out of reach.
+    /// Whether invisible members may send requests, because the store is unreachable.
     #[serde(skip)]
     pub(super) cut_off: bool,
 }
@@ -108,8 +110,8 @@ impl Ledger {
         }
     }
 
-    /// Records what came of a member's request. Returns the block that a 429 asks for. `jitter`
-    /// draws the extra wait for a 429 that follows another, up to its argument.
+    /// Records the outcome of a member's request. Returns the block of a 429. `jitter` returns a
+    /// random extra wait for a 429 that follows another, up to its argument.
     pub(super) fn record(
         &mut self,
         member: MemberId,
@@ -139,7 +141,7 @@ impl Ledger {
             mean => (mean * (LATENCY_WEIGHT - 1) + latency) / LATENCY_WEIGHT,
         };
         if head.status >= 500 && head.figure.is_none() {
-            // Something before the service failed, perhaps.
+            // A gateway in front of the service may have failed.
             self.lost.add(requests, sent, now);
             return None;
         }
@@ -160,7 +162,7 @@ impl Ledger {
         self.learn(current, counted, (sent, now, earliest));
         self.seen_at = self.seen_at.max(current.map(|_| now));
         self.described |= current.is_some() || figure.is_none();
-        // 429s of requests that were in flight together are one.
+        // 429s of requests that were in flight together count once.
         let is_later = self.throttled_at.is_none_or(|at| sent > at || probe && sent == at);
         if head.status == 429 {
             self.strikes += u32::from(is_later);
@@ -168,7 +170,7 @@ impl Ledger {
             return Some(self.block(current, now, &head, jitter));
         }
         self.shows_minute |= self.windows.iter().any(|window| window.quota == Quota::Minute);
-        // A request that was forced shows that the service lets in again.
+        // A forced request shows that the service accepts requests again.
         if is_later && (probe || self.blocked_at(now).is_none()) {
             self.blocked = None;
             self.strikes = 0;
@@ -176,7 +178,7 @@ impl Ledger {
         None
     }
 
-    /// Returns a member's slot; a new one comes last.
+    /// Returns a member's slot. Appends a new one.
     pub(super) fn slot(&mut self, id: MemberId) -> &mut Slot {
         let place = self.slots.iter().position(|slot| slot.id == id).unwrap_or_else(|| {
             let turn = self.slots.iter().map(|slot| slot.turn).max().unwrap_or(0);
@@ -186,12 +188,12 @@ impl Ledger {
         &mut self.slots[place]
     }
 
-    /// Returns how many members are alive.
+    /// Returns the number of live members.
     pub(super) fn members(&self, now: LocalTime) -> usize {
         self.slots.iter().filter(|slot| now < slot.until).count()
     }
 
-    /// Returns whether there is room for a member; the dead make room.
+    /// Returns whether there is room for a member. Removes dead members to make room.
     pub(super) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
         let is_known = self.slots.iter().any(|slot| slot.id == id);
         if self.slots.len() >= MAX_MEMBERS && !is_known {
@@ -205,45 +207,46 @@ impl Ledger {
         self.probe = self.probe.filter(|probe| probe.member != member);
     }
 
-    /// Returns the block of a 429 that is in force.
+    /// Returns the current block of a 429.
     pub(super) fn blocked_at(&self, now: LocalTime) -> Option<Block> {
         self.blocked.filter(|block| now < block.until)
     }
 
-    /// Returns how many requests are reserved by all members: in flight, or about to be sent.
+    /// Returns the number of requests that members have reserved: in flight, or about to be sent.
     pub(super) fn reserved(&self) -> u64 {
         self.slots.iter().map(|slot| slot.reserved).sum()
     }
 
-    /// Returns how many requests may be counted by the service and are not in its figures.
+    /// Returns the number of requests that the service may have counted, but that its figures do
+    /// not include.
     pub(super) fn outstanding(&self) -> u64 {
         self.reserved() + self.lost.count()
     }
 
-    /// Records that the last 429 was a ban, which only its body says.
+    /// Records that the last 429 was a ban, according to its body.
     pub(crate) fn record_ban(&mut self) {
         if let Some(block) = &mut self.blocked {
             block.reason = BlockReason::Ban;
         }
     }
 
-    /// Returns when nothing here matters any more, if all goes as announced.
+    /// Returns when this ledger no longer matters, if windows and blocks end as announced.
     pub(crate) fn idle_from(&self) -> LocalTime {
         let resets = self.windows.iter().map(|window| self.clock.local(window.reset));
         resets.chain(self.blocked.map(|block| block.until)).max().unwrap_or(LocalTime(0))
     }
 
-    /// Counts the lost requests that are settled by the response to one sent at `sent`.
+    /// Counts the lost requests that the response to a request sent at `sent` resolves.
     fn settle(&mut self, sent: LocalTime) {
         for (count, at) in self.lost.settle(sent) {
-            // What is missing from the figure for them is not the doing of other clients.
+            // Otherwise, they would count as other clients' requests.
             self.windows.iter_mut().for_each(|window| window.count_own(count));
             self.usage.count(count, self.clock.earliest(at));
         }
     }
 
-    /// Returns whether a response still describes a used-up window that was taken to have ended:
-    /// the service rounds its reset down.
+    /// Returns whether a response still describes an exhausted window that should have ended,
+    /// because the service rounds its reset down.
     fn opened_late(&self, figure: &Figure, now: ServiceTime) -> bool {
         figure.remaining == 0
             && self.windows.iter().any(|window| {
@@ -267,14 +270,15 @@ impl Ledger {
         self.windows.retain_mut(|window| {
             let passed = now >= window.reset.plus(guard);
             let Some(figure) = figure.filter(|figure| window.describes(figure, now)) else {
-                // Not described: past its reset it is forgotten, before it is counted down.
+                // Windows that this figure does not describe: drops them after their reset, or
+                // counts them down.
                 window.count_undescribed(counted);
                 return figure.is_none() || !passed;
             };
             described = true;
             match window.relation(&figure) {
-                // A late response, unless its request was sent when this window was open already:
-                // then the service's clock was set back.
+                // A late response, unless its request was sent when this window was already open.
+                // In that case, the service's clock was set back.
                 Relation::Earlier if !passed && sent <= window.opened_at => {}
                 Relation::Same => {
                     window.lower(&figure);
@@ -326,7 +330,7 @@ impl Ledger {
         let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);
         let asked = asked.clamp(MIN_BLOCK, MAX_BLOCK);
         let extra = match self.strikes {
-            // Where a quota is used up, the wait is known to be long enough.
+            // If a quota is exhausted, the wait is certainly long enough.
             _ if spent.is_some() => Duration::ZERO,
             ..2 => Duration::ZERO,
             strikes => {
@@ -348,8 +352,8 @@ impl Ledger {
     }
 }
 
-/// Tells what a 429 is about: a quota, only where the headers describe one that is used up and
-/// whose reset is the end of the wait.
+/// Returns the reason of a 429: a quota, only if the headers describe an exhausted one that resets
+/// at the end of the wait.
 fn reason(wait: Duration, until_reset: Option<Duration>) -> BlockReason {
     match until_reset {
         Some(left) if left.abs_diff(wait) <= Duration::from_secs(2) => {

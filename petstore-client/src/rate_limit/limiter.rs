@@ -1,8 +1,8 @@
-//! The limiter of one key: calls acquire a permit, send, and show what came.
+//! The limiter of one key: calls acquire a permit, send their request, and report the response.
 //!
-//! All deciding is the ledger's. Whoever changes it grants what may be sent then, so that no waiter
-//! depends on another one being run: a waiter that is not run in time loses its grant, which lapses.
-//! Where members share the ledger, whoever finds an update due makes it.
+//! The ledger makes all decisions. Every change of it grants the requests that may then be sent, so
+//! that no waiter depends on another task. A waiter that does not run in time loses its grant. If
+//! members share the ledger, any call that finds an update due starts it.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
-// Under the model checker each lock is a point where another task may come first.
+// Under the model checker, another task may run at each lock.
 #[cfg(shuttle)]
 use shuttle::sync::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
@@ -29,74 +29,73 @@ use super::store::{SharedRecord, StoreError};
 use crate::backoff::jitter;
 use crate::clock;
 
-/// How often a waiter looks whether a lease is over: a task that holds it may not be run, and
-/// neither may the first in line. A long line looks less often.
+/// How often a waiter checks for expired leases, because neither their tasks nor the first waiter
+/// may be running. Long queues check less often.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
-/// How soon a call looks whether an update of the record that members share has brought something,
-/// once it may not wait any longer.
+/// How soon a call that may not wait longer checks the result of an update of the shared record.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a call asks for.
+/// A call's request for a permit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acquire {
-    /// Its place from the first time it stood in line.
+    /// Its place in the queue, if it was already in it.
     pub(crate) place: Option<u64>,
     pub(crate) priority: Priority,
     pub(crate) policy: Policy,
-    /// The latest instant to which a block may hold it back.
+    /// The latest instant until which a block may delay it.
     pub(crate) latest: Instant,
-    /// Whether it is sent whatever is known: a person asked for it.
+    /// Whether to send it regardless of the limits, because the user requested that.
     pub(crate) forced: bool,
-    /// How long the request may last once it is sent.
+    /// The maximum duration of the request.
     pub(crate) lease: Duration,
 }
 
-/// Why a call waits, and until when, if that is known.
+/// Why a call waits, and until when, if known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wait {
     pub(crate) reason: WaitReason,
     pub(crate) blocked: Option<Blocked>,
 }
 
-/// What all calls with one key to one origin pass.
+/// The limiter of one key and origin.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     pub(super) this: Weak<Self>,
     start: Instant,
-    /// How far the store's clock is ahead of this process's, in microseconds.
+    /// The difference of the store's clock to this process's clock, in microseconds.
     pub(super) ahead: AtomicI64,
     state: Mutex<State>,
-    /// Wakes all waiters: another block holds them back, which may be too long for some.
+    /// Wakes all waiters after a new block, which may be too long for some.
     changed: Notify,
     pub(super) shared: Option<SharedRecord>,
     #[cfg(feature = "test-util")]
     test_clock: Option<super::TestClock>,
 }
 
-/// What is known, and who waits.
+/// The ledger and the queue.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) member: Member,
     pub(super) lines: Lines,
-    /// The last block that waiters were woken for.
+    /// The last block for which the waiters were woken.
     announced: Option<Block>,
     /// The policy of the last call.
     pub(super) policy: Policy,
-    /// Since when an update of the record is made, and when the next one is planned.
+    /// The start of a running update of the record, and the time of the next planned one.
     pub(super) updating: Option<LocalTime>,
     pub(super) planned: Option<LocalTime>,
-    /// What is wrong with the store, and how often that has changed.
+    /// The problem of the store, if any, and the number of its changes.
     pub(super) problem: Option<String>,
     pub(super) changes: u64,
 }
 
 pub(super) type StateGuard<'s> = MutexGuard<'s, State>;
 
-/// Numbers the places in all lines: a call may go on in another key's line.
+/// Numbers the places in all queues, because a call may continue in another key's queue.
 static PLACES: AtomicU64 = AtomicU64::new(1);
 
-/// The right to send one request, now. Dropped, its request is unresolved.
+/// The right to send one request now. If it is dropped, the request is unresolved.
 #[derive(Debug)]
 #[must_use = "a permit is for sending a request"]
 pub(crate) struct Permit<'l> {
@@ -106,7 +105,7 @@ pub(crate) struct Permit<'l> {
     has_waited: bool,
 }
 
-/// A place in line, left when dropped.
+/// A place in the queue. Dropping it leaves the queue.
 struct InLine<'l> {
     limiter: &'l Limiter,
     request: Acquire,
@@ -138,11 +137,11 @@ impl Limiter {
         })
     }
 
-    /// Creates a limiter that goes by a clock of a test.
+    /// Creates a limiter with a test's clock.
     #[cfg(feature = "test-util")]
     pub(crate) fn on_test_clock(clock: super::TestClock) -> Arc<Self> {
         let limiter = Self::new(None);
-        let mut limiter = Arc::into_inner(limiter).expect("nobody else has it yet");
+        let mut limiter = Arc::into_inner(limiter).expect("not shared yet");
         let state = limiter.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let wall = clock.wall().into();
         state.member = Member::new(MemberId::random(), LocalTime(0), wall, false);
@@ -150,8 +149,8 @@ impl Limiter {
         Arc::new_cyclic(|this| Self { this: Weak::clone(this), ..limiter })
     }
 
-    /// Waits until a request may be sent. Fails as soon as a block is known to last longer than
-    /// the call may wait. `report` is told of the waits.
+    /// Waits until a request may be sent. Fails as soon as a block is known to last longer than the
+    /// call may wait. Calls `report` for each wait.
     pub(crate) async fn acquire(
         &self,
         request: Acquire,
@@ -171,7 +170,7 @@ impl Limiter {
             let wake = self.test_clock.as_ref().map_or(wake, |clock| clock.look(wake));
             let is_reported = |wait: &Wait| match wait.blocked {
                 Some(_) => is_first || is_first_look,
-                // Most responses come soon.
+                // Most responses arrive soon.
                 None => is_first && !is_first_look,
             };
             if let Some(wait) = wait.filter(is_reported) {
@@ -188,7 +187,7 @@ impl Limiter {
                     Ok(reservation) if self.start(reservation, request.lease) => {
                         return Ok(self.permit(reservation, place, true));
                     }
-                    // It has lapsed: this task was not run.
+                    // The grant has lapsed, because this task did not run.
                     _ => {
                         drop(line);
                         line = self.join(request, place);
@@ -200,7 +199,7 @@ impl Limiter {
         }
     }
 
-    /// Returns what is known, for programs and people.
+    /// Returns a snapshot of the limits.
     pub(crate) fn snapshot(&self, policy: &Policy) -> RateLimits {
         let (_, state) = self.lock();
         let is_known = self.shared.is_none() || state.member.is_shared();
@@ -218,7 +217,7 @@ impl Limiter {
             reset: window.reset.system(),
         });
         let (wait_reason, blocked) = match member.decide(now, policy) {
-            // It would be asked for.
+            // The next call would request it.
             Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
             Decision::WaitUntil(block) => (Some(WaitReason::Blocked), Some(blocked(&block, now))),
             Decision::WaitForResponse(reason) => (Some(reason), None),
@@ -242,7 +241,7 @@ impl Limiter {
         self.change(|member, _| member.record_ban());
     }
 
-    /// Forgets all that is known; the record that members share as well.
+    /// Forgets everything, including the shared record.
     pub(crate) async fn forget(&self) -> Result<(), StoreError> {
         self.change(|member, now| member.forget(now, clock::wall().into()));
         match &self.shared {
@@ -251,13 +250,13 @@ impl Limiter {
         }
     }
 
-    /// Returns when nothing that is known here matters any more.
+    /// Returns when this limiter no longer matters.
     pub(super) fn idle_from(&self) -> Instant {
         let at = self.lock().1.member.idle_from();
         self.instant(at)
     }
 
-    /// Takes the right to send, where there is one and nobody waits for it.
+    /// Returns a permit immediately, if one is available and nobody waits.
     fn try_acquire(&self, request: Acquire, place: Place) -> Option<Permit<'_>> {
         let (now, mut state) = self.lock();
         state.policy = request.policy;
@@ -281,8 +280,8 @@ impl Limiter {
         InLine { limiter: self, request, place, grant }
     }
 
-    /// Grants what may be sent. Returns what a call in line waits for, whether it is the first, and
-    /// when to look again.
+    /// Grants the requests that may be sent. Returns what a waiting call waits for, whether it is
+    /// the first, and when to check again.
     fn look(&self, line: &InLine<'_>) -> Result<(Option<Wait>, bool, Instant), Blocked> {
         let (now, mut state) = self.lock();
         state.member.expire(now);
@@ -293,7 +292,7 @@ impl Limiter {
         let instant = clock::now();
         let mut wake = instant + LOOK_INTERVAL;
         let mut wait = None;
-        // One that is in line no more has a grant.
+        // A call that is no longer in the queue has a grant.
         match state.member.decide(now, &request.policy) {
             Decision::WaitUntil(block) if waits => {
                 let blocked = blocked(&block, now);
@@ -325,7 +324,7 @@ impl Limiter {
         Ok((wait, is_first, wake))
     }
 
-    /// Changes what is known, and grants what may be sent then.
+    /// Changes the ledger, and grants the requests that may then be sent.
     fn change<T>(&self, change: impl FnOnce(&mut Member, LocalTime) -> T) -> T {
         let (now, mut state) = self.lock();
         let result = change(&mut state.member, now);
@@ -393,17 +392,17 @@ fn new_member(now: LocalTime, shared: bool) -> Member {
 }
 
 impl Permit<'_> {
-    /// Returns the call's place in line, which a retry keeps.
+    /// Returns the call's place in the queue, which a retry keeps.
     pub(crate) fn place(&self) -> u64 {
         self.place
     }
 
-    /// Returns whether the call stood in line for it.
+    /// Returns whether the call waited for it.
     pub(crate) fn has_waited(&self) -> bool {
         self.has_waited
     }
 
-    /// Records the head of the response; returns the block that it asks for.
+    /// Records the head of the response. Returns the block that it requests.
     pub(crate) fn observe(mut self, status: StatusCode, headers: &HeaderMap) -> Option<Blocked> {
         let reservation = self.reservation.take()?;
         self.limiter.change(|member, now| {

@@ -1,8 +1,8 @@
-//! This process's part: its requests, and the ledger, which it may share with other members.
+//! A member: this process's requests, and the ledger, which other members may share.
 //!
-//! Alone, a process keeps the ledger and decides by it. With a store, the ledger is a record that
-//! all members update: this one then has a copy, draws reservations ahead, and tells later what came
-//! of them. While the store is out of reach it goes on with its copy, alone. All of it is pure.
+//! Without a store, a process has its own ledger. With a store, the ledger is a record that all
+//! members update. Each member has a copy, reserves requests in advance, and reports their outcomes
+//! later. While the store is unreachable, it continues alone with its copy. This module is pure.
 
 use std::time::Duration;
 
@@ -16,25 +16,25 @@ use super::slot::MemberId;
 use super::snapshot::{BlockReason, Quota, WaitReason};
 use super::window::Window;
 
-/// Outcomes are told when there are so many, though not more often than each interval, and
-/// otherwise when a member has had reservations for some time.
+/// A member reports when it has this many outcomes, but at most once per interval, and otherwise
+/// when it has had reservations for some time.
 const MAX_UNTOLD: u32 = 16;
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 const MIN_UPDATE_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_millis(10);
-/// How soon a member asks whether what came of its own requests makes room for those that wait.
+/// How soon a member checks whether its own outcomes make room for its waiting calls.
 const FREED_INTERVAL: Duration = Duration::from_millis(50);
 const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
-/// After an update a member leaves the store alone for so many times as long as that took: where
-/// many members come between each other, that takes long.
+/// After an update, a member pauses for this multiple of the update's duration, because updates
+/// take long if many members conflict.
 const UPDATE_PAUSE_FACTOR: u32 = 8;
 const MAX_UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
-/// How often a store that is out of reach is tried.
+/// How often a member retries an unreachable store.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// For how long of its own rate a member draws reservations ahead.
+/// A member reserves the requests of this period in advance, at its current rate.
 const DRAW_AHEAD: Duration = Duration::from_secs(2);
-/// More outcomes than this are not kept: while the store is out of reach, the last ones matter.
+/// The maximum number of kept outcomes. While the store is unreachable, the last ones matter.
 const MAX_OUTCOMES: usize = 64;
-/// Reservations are not used any more when other members may take this one for dead.
+/// Reservations expire before other members may consider this one dead.
 const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone)]
@@ -44,26 +44,26 @@ pub(crate) struct Member {
     requests: Requests,
     pub(crate) throttled: u64,
     state: Sharing,
-    /// Reservations drawn ahead, and whether the only one is for the probe.
+    /// Reservations made in advance, and whether the only one is for the probe.
     held: u64,
     holds_probe: bool,
     given_back: u64,
-    /// What the record does not hold yet; what an update tells that has not ended stands apart.
+    /// Outcomes that are not in the record yet, and those that a running update reports.
     outcomes: Vec<Outcome>,
     telling: Vec<Outcome>,
-    /// Whether others wait for what this member has learned.
+    /// Whether others wait for this member's outcomes.
     is_urgent: bool,
-    /// Requests since the last update, which tell the rate.
+    /// Requests since the last update, for the rate.
     used: u32,
     updated_at: LocalTime,
     /// The pause after the last update.
     pause: Duration,
-    /// When calls that wait may get something; until then the rest may be kept for others.
+    /// When waiting calls may get something. Until then, the rest may be reserved for others.
     ask_at: LocalTime,
     is_kept: bool,
 }
 
-/// How a process shares the ledger.
+/// The state of sharing the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     /// There is no store.
@@ -71,7 +71,7 @@ enum Sharing {
     /// The record has not been read yet.
     New,
     On,
-    /// The store is out of reach.
+    /// The store is unreachable.
     CutOff,
 }
 
@@ -97,7 +97,7 @@ impl Member {
         }
     }
 
-    /// Forgets all but the requests in flight.
+    /// Forgets everything except the requests in flight.
     pub(super) fn forget(&mut self, now: LocalTime, wall: ServiceTime) {
         let requests = std::mem::take(&mut self.requests);
         *self = Self::new(MemberId::random(), now, wall, self.state != Sharing::Off);
@@ -128,7 +128,7 @@ impl Member {
         }
     }
 
-    /// Returns until when at most what is left is kept for other members, once the record says so.
+    /// Returns the latest end of a wait for quota that is reserved for other members.
     pub(super) fn kept_until(&self, now: LocalTime) -> Option<Block> {
         if !(self.draws() && self.is_kept && now < self.ask_at) {
             return None;
@@ -163,8 +163,8 @@ impl Member {
         reservation
     }
 
-    /// Records that the request is sent now and lasts no longer than `lease`. Returns false where
-    /// the reservation has lapsed, or a 429 has come.
+    /// Records that the request is sent now, with this lease. Returns false if the reservation has
+    /// lapsed, or a 429 has come.
     pub(crate) fn start(
         &mut self,
         reservation: Reservation,
@@ -182,7 +182,7 @@ impl Member {
         started
     }
 
-    /// Gives a reservation back whose request was not sent, or cannot have reached the service.
+    /// Releases a reservation whose request was not sent, or cannot have reached the service.
     pub(crate) fn release(&mut self, reservation: Reservation) {
         if self.requests.end(reservation).is_some() {
             self.give_back(reservation.probe);
@@ -191,13 +191,13 @@ impl Member {
 
     /// Records a request that ended without a usable response.
     pub(crate) fn record_lost(&mut self, reservation: Reservation, now: LocalTime) {
-        // Without a lease it counts as lost already.
+        // Without a lease, it already counts as lost.
         if let Some(lease) = self.requests.end(reservation) {
             self.lose(lease, now);
         }
     }
 
-    /// Records the head of a response. Returns the block that a 429 asks for.
+    /// Records the head of a response. Returns the block of a 429.
     pub(crate) fn record_response(
         &mut self,
         reservation: Reservation,
@@ -213,12 +213,12 @@ impl Member {
         self.record(Outcome { sent, ended: now, probe, requests, head: Some(*head) }, jitter)
     }
 
-    /// Records that the last 429 was a ban, which only its body says.
+    /// Records that the last 429 was a ban, according to its body.
     pub(crate) fn record_ban(&mut self) {
         self.ledger.record_ban();
     }
 
-    /// Ends leases that are over: what was sent counts as lost.
+    /// Ends expired leases. Sent requests then count as lost.
     pub(crate) fn expire(&mut self, now: LocalTime) {
         for lease in self.requests.expire(now) {
             self.lose(lease, now);
@@ -233,7 +233,7 @@ impl Member {
         self.ledger.lost.count()
     }
 
-    /// Returns what a window leaves; what is drawn ahead is left as well.
+    /// Returns what a window leaves, including reservations made in advance.
     pub(super) fn left_in(&self, window: &Window) -> u64 {
         let left = self.ledger.left_in(window, &Policy::default());
         left.saturating_add(self.held).min(window.remaining)
@@ -243,17 +243,17 @@ impl Member {
         self.requests.first_end()
     }
 
-    /// Returns whether a request is in flight whose response tells how many may follow.
+    /// Returns whether a probe is in flight.
     pub(super) fn is_probing(&self, now: LocalTime) -> bool {
         self.ledger.probe.is_some_and(|probe| now < probe.until)
     }
 
-    /// Returns when nothing here matters any more, if all goes as announced.
+    /// Returns when this member's state no longer matters, if windows and blocks end as announced.
     pub(super) fn idle_from(&self) -> LocalTime {
         self.ledger.idle_from().max(self.requests.last_end())
     }
 
-    /// Returns what the service's clock shows, at the earliest.
+    /// Returns the earliest possible time of the service's clock.
     pub(crate) fn service_time(&self, now: LocalTime) -> ServiceTime {
         self.ledger.clock.earliest(now)
     }
@@ -274,7 +274,7 @@ impl Member {
         block
     }
 
-    /// Records that a request was given up. What was not sent is not lost.
+    /// Records that a request was dropped. An unsent request is not lost.
     fn lose(&mut self, Lease { sent, probe, .. }: Lease, now: LocalTime) {
         match sent {
             Some(sent) => {
@@ -303,7 +303,7 @@ impl Member {
         }
     }
 
-    /// Notes the lease of the probe, if there is one.
+    /// Records the lease of the probe, if there is one.
     fn note_probe(&mut self, now: LocalTime) {
         if !self.draws()
             && let Some(lease) = self.requests.probe()
@@ -312,18 +312,18 @@ impl Member {
         }
     }
 
-    /// Returns whether it needs reservations from the record.
+    /// Returns whether this member needs reservations from the record.
     fn draws(&self) -> bool {
         matches!(self.state, Sharing::New | Sharing::On)
     }
 
-    /// Returns whether other members still count this one's reservations as its own.
+    /// Returns whether other members still respect this member's reservations.
     fn holds(&self, now: LocalTime) -> bool {
         now.since(self.updated_at) + LEASE_MARGIN < MEMBER_LEASE
     }
 }
 
-/// Updates of the record that members share.
+/// Updates of the shared record.
 impl Member {
     pub(crate) fn id(&self) -> MemberId {
         self.id
@@ -334,24 +334,25 @@ impl Member {
         matches!(self.state, Sharing::On | Sharing::CutOff)
     }
 
-    /// Returns what the record held when it was last seen, and what came of requests since.
+    /// Returns the last known record, including the outcomes since.
     pub(super) fn copy(&self) -> Option<Ledger> {
         let mut copy = self.is_shared().then(|| self.ledger.clone())?;
         copy.cut_off = false;
         Some(copy)
     }
 
-    /// Returns how many members there are, this one included; 0 where none are known.
+    /// Returns the number of members, including this one; 0 if unknown.
     pub(crate) fn members(&self, now: LocalTime) -> usize {
         self.ledger.members(now)
     }
 
-    /// Returns when the record is to be updated next, if anything is to be told or asked for.
+    /// Returns the time of the next update of the record, if there is anything to report or
+    /// request.
     pub(crate) fn update_at(&self, waiting: u64) -> Option<LocalTime> {
         let in_flight = self.requests.count();
         let untold: u32 = self.outcomes.iter().map(|outcome| outcome.requests).sum();
         let has_something = self.held + self.given_back + in_flight > 0 || untold > 0;
-        // What other clients use, the members know as well as they tell each other.
+        // Next to other clients, members report more often, to know what is used.
         let (max_untold, interval) = match self.ledger.contested() {
             Some(_) => (1, MIN_UPDATE_INTERVAL_BESIDE_OTHERS),
             None => (MAX_UNTOLD, MIN_UPDATE_INTERVAL),
@@ -369,14 +370,14 @@ impl Member {
             }
             _ => has_something.then(|| self.updated_at.plus(MAX_UPDATE_INTERVAL)),
         };
-        // What came of its own requests makes room for others, perhaps.
+        // Its own outcomes may make room for others.
         let freed = (untold > 0 && !self.is_kept).then(|| self.updated_at.plus(FREED_INTERVAL));
         let ask_at = freed.map_or(self.ask_at, |freed| freed.min(self.ask_at));
         let asked = (waiting > 0 && self.held == 0).then_some(ask_at);
         told.into_iter().chain(asked).min().map(|at| at.max(self.updated_at.plus(self.pause)))
     }
 
-    /// Returns what to tell with an update.
+    /// Returns the report for an update.
     pub(crate) fn report(&mut self, now: LocalTime, waiting: u64, spread: f64) -> Report {
         let in_flight = self.requests.count();
         let others = self.ledger.contested().is_some();
@@ -408,7 +409,7 @@ impl Member {
         }
     }
 
-    /// Takes over the record after an update: what it told and what it got.
+    /// Applies the result of an update.
     pub(crate) fn updated(
         &mut self,
         now: LocalTime,
@@ -416,7 +417,7 @@ impl Member {
         told_back: u64,
         granted: Granted,
     ) {
-        // A probe that it sent while it was alone, it sent by itself.
+        // It sent this probe on its own while it was alone.
         self.state = Sharing::On;
         self.telling.clear();
         self.given_back = self.given_back.saturating_sub(told_back);
@@ -431,7 +432,7 @@ impl Member {
         }
     }
 
-    /// Records that the store is out of reach.
+    /// Records that the store is unreachable.
     pub(crate) fn update_failed(&mut self, now: LocalTime) {
         self.updated_at = now;
         (self.held, self.holds_probe) = (0, false);
@@ -439,14 +440,14 @@ impl Member {
             self.state = Sharing::CutOff;
             self.ledger.cut_off = true;
             let (id, reserved) = (self.id, self.requests.count());
-            // What others had reserved may be counted; from now on they cannot be seen.
+            // The service may count what others had reserved, but from now on they are invisible.
             self.ledger.bury(now, |member| member == id);
             self.ledger.slot(id).reserved = reserved;
             self.note_probe(now);
         }
     }
 
-    /// Moves all that is known by itself to a clock that is so many microseconds ahead.
+    /// Converts all times to a clock that is `by` microseconds ahead.
     pub(crate) fn shift(&mut self, by: i64) {
         self.requests.shift(by);
         for outcome in self.outcomes.iter_mut().chain(&mut self.telling) {
@@ -471,7 +472,7 @@ impl Report {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "rounding down is meant, and `as` saturates"
+    reason = "rounds down; `as` saturates"
 )]
 fn whole(number: f64) -> u64 {
     number as u64

@@ -1,9 +1,9 @@
-//! How the members that share a key divide what is left: rules on the ledger, pure.
+//! Divides the remaining quota among the members that share a key. Pure functions of the ledger.
 //!
-//! Each member has a slot. Members draw reservations ahead and tell later what came of them, so
-//! most requests need no update. What is free does not depend on when they tell: an update lowers
-//! `remaining` and the member's reservations together. A member under its share goes first; what
-//! others do not ask for is free towards the window's end.
+//! Each member has a slot. Members reserve requests in advance and report outcomes later, so most
+//! requests need no update. The time of a report does not affect what is free, because an update
+//! lowers `remaining` and the member's reservations together. A member below its share goes first.
+//! Towards the end of the window, unrequested quota is free for all.
 
 use std::time::Duration;
 
@@ -15,35 +15,35 @@ use super::slot::{MemberId, Slot};
 use super::snapshot::{Quota, WaitReason};
 use super::window::Window;
 
-/// A member that does not update for so long is taken to be dead.
+/// A member without an update for this long is considered dead.
 pub(super) const MEMBER_LEASE: Duration = Duration::from_secs(5);
-/// A probe that was granted is in flight by then, which the member's next update says.
+/// The lease of a granted probe until the member's next update confirms it.
 const PROBE_LEASE: Duration = Duration::from_secs(3);
-/// How soon a member that got nothing asks again.
+/// How soon a member that got nothing requests again.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_ASK_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_ASK_INTERVAL: Duration = Duration::from_millis(1_600);
 const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// Members that wait for a reset ask within this time after it, not all at once.
+/// Members that wait for a reset spread their requests over this time.
 const MAX_SPREAD: Duration = Duration::from_millis(300);
-/// In the last part of a window nothing is kept for members that do not ask for it.
+/// In this last part of a window, nothing is reserved for inactive members.
 const FREE_FOR_ALL: f64 = 0.05;
 
-/// What a member tells with an update, in the ledger's time.
+/// A member's report in an update, in the ledger's time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Report {
     pub(super) outcomes: Vec<Outcome>,
-    /// Requests that it still has, drawn ahead or in flight: an absolute number, so that an update
-    /// whose reply was lost does no harm.
+    /// The requests that it still has, reserved in advance or in flight. An absolute number, so
+    /// that an update with a lost reply does no harm.
     pub(super) reserved: u64,
     pub(crate) given_back: u64,
-    /// Calls that wait, and how many it would draw ahead.
+    /// The number of waiting calls, and of requests to reserve in advance.
     pub(super) want: u64,
     pub(super) ahead: u64,
     pub(super) blocked: Option<Block>,
     /// The lease of its probe.
     pub(super) probe_until: Option<LocalTime>,
-    /// A random part, 0 to 1, of what keeps members apart.
+    /// A random number, 0 to 1, that spreads members over time.
     pub(super) spread: f64,
 }
 
@@ -52,14 +52,15 @@ pub(crate) struct Report {
 pub(crate) struct Granted {
     pub(super) requests: u64,
     pub(super) probe: bool,
-    /// When to ask again, where calls still wait, and whether the rest is kept for others until then.
+    /// When to request again if calls still wait, and whether the rest is reserved for others until
+    /// then.
     pub(super) again: LocalTime,
     pub(super) is_kept: bool,
 }
 
 impl Ledger {
-    /// Counts what dead members had reserved as lost, and ends their probes. What they got is
-    /// remembered: a member that has nothing to tell for a while looks the same.
+    /// Counts dead members' reservations as lost, and ends their probes. Remembers what they got,
+    /// because an inactive member looks the same.
     pub(crate) fn bury(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
         let (lost, probe) = (&mut self.lost, &mut self.probe);
         for slot in self.slots.iter_mut().filter(|slot| now >= slot.until || !is_alive(slot.id)) {
@@ -71,7 +72,7 @@ impl Ledger {
         }
     }
 
-    /// Records what a member tells, and grants what it may have.
+    /// Records a member's report, and grants requests.
     pub(crate) fn update(
         &mut self,
         me: MemberId,
@@ -80,7 +81,7 @@ impl Ledger {
         now: LocalTime,
     ) -> Granted {
         for outcome in &report.outcomes {
-            // How long a 429 blocks, the member that got it has drawn.
+            // The member that got the 429 has already computed its block.
             self.record(me, outcome, |_| Duration::ZERO);
         }
         if report.blocked.is_some_and(|block| now < block.until)
@@ -104,7 +105,7 @@ impl Ledger {
         slot.reserved += granted.requests;
         slot.got += granted.requests;
         if granted.probe {
-            // It still counts as waiting when the probe's response opens the window.
+            // It must still count as waiting when the probe's response opens the window.
             let until = now.plus(PROBE_LEASE);
             self.probe = Some(Probe { member: me, granted: now, until });
         } else {
@@ -122,13 +123,13 @@ impl Ledger {
             Err(Decision::WaitUntil(block)) => {
                 let spread = if self.slots.len() > 1 { report.spread } else { 0.0 };
                 let opens = block.until.plus(MAX_SPREAD.mul_f64(spread));
-                // Another member may learn that it ends sooner.
+                // Another member may learn of an earlier end.
                 let look = (block.until.since(now) / 16).clamp(MAX_ASK_INTERVAL, MAX_LOOK_INTERVAL);
                 return nothing(opens.min(now.plus(look)));
             }
             Err(Decision::WaitForResponse(WaitReason::Probe)) => {
-                // Its response comes about then, and is told at once. One that takes longer is
-                // asked for less often.
+                // The probe's response arrives about then, and is reported immediately. A slower
+                // one is checked less often.
                 let granted = self.probe.map_or(now, |probe| probe.granted);
                 let interval = (self.latency / 4).max(now.since(granted) / 4).max(MIN_ASK_INTERVAL);
                 let next = now.plus(interval).max(granted.plus(self.latency * 6 / 5));
@@ -150,12 +151,12 @@ impl Ledger {
             false => (self.part_of(me, report, left, now), self.part_of(me, report, most, now)),
         };
         if self.reserved() == 0 {
-            // The right to have the only one in flight is not kept for those that do not ask.
+            // The only request in flight is not reserved for inactive members.
             in_flight = in_flight.max(self.level(me, most, report.want, |slot| slot.want).min(1));
         }
         let requests = part.min(in_flight);
         let is_missing = requests < report.want;
-        // Otherwise more may be in flight soon.
+        // Otherwise, more requests may be allowed in flight soon.
         let is_kept = is_missing && !probe && requests == part;
         let again = match (is_missing, is_kept) {
             (false, _) => now,
@@ -165,7 +166,7 @@ impl Ledger {
         Granted { requests, probe, again: again.min(now.plus(MAX_ASK_INTERVAL)), is_kept }
     }
 
-    /// Returns how many members wait whose turn is before this one's.
+    /// Returns the number of waiting members with an earlier turn.
     fn waiting_before(&self, me: MemberId) -> u32 {
         let own = self.slots.iter().find(|slot| slot.id == me).map(|slot| (slot.turn, slot.id));
         let waiting = self.slots.iter().filter(|slot| slot.want > 0 && slot.id != me);
@@ -173,8 +174,8 @@ impl Ledger {
         u32::try_from(before).unwrap_or(u32::MAX).min(8)
     }
 
-    /// Returns a member's part of what is free. Something is kept for members that do not ask yet,
-    /// except of a day.
+    /// Returns a member's part of the free quota. A part is reserved for inactive members, except
+    /// of a quota per day.
     fn part_of(&self, me: MemberId, report: &Report, free: u64, now: LocalTime) -> u64 {
         let members = self.slots.len() as u64;
         let service_now = self.clock.earliest(now);
@@ -190,8 +191,8 @@ impl Ledger {
         self.level(me, free, own, |slot| slot.demand(share, rest))
     }
 
-    /// Divides what is free: all members are filled to the same level, as far as they ask or are
-    /// expected to. Returns the part of the one that asks for `own`.
+    /// Divides the free quota: fills all members to the same level, up to their actual or expected
+    /// demand. Returns the part of the member that demands `own`.
     fn level(&self, me: MemberId, free: u64, own: u64, demand: impl Fn(&Slot) -> u64) -> u64 {
         let demand = |slot: &Slot| if slot.id == me { own } else { demand(slot) };
         let demands: Vec<_> = self.slots.iter().map(|slot| (slot, demand(slot))).collect();
@@ -209,7 +210,7 @@ impl Ledger {
             let middle = low + (high - low).div_ceil(2);
             if filled(middle) <= free { low = middle } else { high = middle - 1 }
         }
-        // One each of what is left over, in turn.
+        // Distributes the remainder, one each, in turn.
         let is_above = |slot: &Slot, demand: u64| slot.got <= low && slot.got + demand > low;
         let mut in_turn: Vec<_> = demands
             .iter()

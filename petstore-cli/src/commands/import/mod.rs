@@ -28,26 +28,26 @@ use crate::time::count;
 const MAX_INPUT: u64 = 1 << 30;
 const PETS: Purpose = Purpose { noun: "pet", changes: true };
 
-/// Create the pets of a file. No row is sent twice unless you ask for it.
+/// Create the pets of a file. No row is sent twice, except with --unknown retry.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
     #[arg(default_value = "-", hide_default_value = true, hide = true)]
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
 
-    /// check the rows and forecast the time; send nothing
+    /// check the rows and estimate the time; send nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// write rows that the service refused, with reasons
+    /// write rejected rows, with reasons
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     rejects: Option<PathBuf>,
 
-    /// rows whose response was lost: skip, check (list pets to find out) or retry (may duplicate)
+    /// rows without a response: skip, check (list pets to find them) or retry (may duplicate)
     #[arg(long, value_name = "ACTION", default_value = "skip", hide_possible_values = true)]
     unknown: UnknownAction,
 
-    /// write rows whose response was lost
+    /// write rows without a response
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     unknown_file: Option<PathBuf>,
 
@@ -201,7 +201,7 @@ impl Import {
         }
         if state.is_cut {
             let rows = plural(unknown, "row is", "rows are");
-            context.ui.note(&format!("the journal ended in half a line; {rows} unknown"));
+            context.ui.note(&format!("the journal ended in an incomplete line; {rows} unknown"));
         }
         let before = state.last_run.as_ref().map(|run| run.rows);
         if let Some(appended @ 1..) = before.and_then(|rows| input.rows.len().checked_sub(rows)) {
@@ -296,7 +296,7 @@ fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
     let Some((row, row_state)) = changed else { return Ok(corrected) };
     if !is_same_file {
         let problem = format!("{name} is not the file of its journal: none of its rows match");
-        return Err(CliError::usage(problem).hint("import the new file under a name of its own"));
+        return Err(CliError::usage(problem).hint("import the new file under another name"));
     }
     let became = match row_state {
         RowState::Created(id) => format!("created as pet {id}"),

@@ -202,7 +202,7 @@ impl Job<'_> {
         let check = check_command(&self.input.name);
         Err(match (unknown, rejects) {
             (1.., _) if journal.is_some() => {
-                error.hint(format!("`{check}` finds out about the {}", count(unknown)))
+                error.hint(format!("`{check}` checks the unknown rows"))
             }
             (0, None) => error.hint("`--rejects FILE` writes the rejected rows"),
             _ => error,
