@@ -1,11 +1,11 @@
-//! Suggestions for mistyped names, and messages for lines that cannot be parsed.
+//! Suggestions for mistyped names, and messages for invalid command lines.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::{CliError, Invalid, either};
 
-/// Returns the candidate that is most like a name, if any is like it.
+/// Returns the candidate most similar to a name, if any is similar.
 pub(crate) fn similar<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -15,7 +15,7 @@ pub(crate) fn similar<'c>(
     (likeness > 0.7).then_some(meant)
 }
 
-/// Asks whether the candidate that is most like a name was meant.
+/// Returns the question whether the most similar candidate was meant.
 pub(crate) fn did_you_mean<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -85,7 +85,7 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
     CliError::usage(problem).hint_if(hint)
 }
 
-/// Returns the command that the arguments before an argument name, and its whole name.
+/// Returns the command before an argument, and its full name.
 fn command_of<'t>(tree: &'t Command, args: &[String], until: &str) -> (&'t Command, String) {
     let (mut command, mut path) = (tree, "petstore".to_owned());
     for arg in args.iter().skip(1).take_while(|arg| option_name(arg) != until) {
@@ -97,7 +97,7 @@ fn command_of<'t>(tree: &'t Command, args: &[String], until: &str) -> (&'t Comma
     (command, path)
 }
 
-/// Returns an option as it is typed, without its value.
+/// Returns an option as typed, without its value.
 fn option_name(shown: &str) -> String {
     let name = shown.split([' ', '=', '[']).next().unwrap_or_default();
     name.trim_matches(['<', '>', '.']).to_owned()

@@ -56,7 +56,7 @@ const PROFILES: Shape = Shape {
     fields: &["profile", "baseUrl", "key", "inUse"],
     dropped: &["inUse", "key"],
 };
-/// For people: a star marks the profile in use.
+/// The form for people: a star marks the profile in use.
 const MARKED_PROFILES: Shape =
     Shape { noun: "profiles", fields: &["", "profile", "baseUrl", "key"], dropped: &["key"] };
 
@@ -113,7 +113,7 @@ fn list(context: &Context) -> Result<(), CliError> {
         let source = source.unwrap_or(Source::Default);
         rows.push(row(setting, value, settings.source_name(setting, source)));
     }
-    // A key that can't be used is a matter for `doctor`; here it is missing.
+    // `doctor` reports an invalid key; here it counts as missing.
     let key = credentials::find(settings, &context.env).ok().flatten();
     let value = key.as_ref().map(|_| "set".to_owned());
     let from = key.map_or_else(|| "default".to_owned(), |key| key.source);

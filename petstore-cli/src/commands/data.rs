@@ -13,7 +13,7 @@ use crate::error::{CliError, Invalid, Kind};
 use crate::output::{ANY, OutputFormat, Shape};
 use crate::settings::parse;
 
-/// The most pets that a page may have.
+/// The maximum number of pets in a page.
 const MAX_PAGE: u32 = 100;
 
 pub(crate) const PETS: Shape = Shape {
@@ -22,7 +22,7 @@ pub(crate) const PETS: Shape = Shape {
     dropped: &["categoryId", "status"],
 };
 
-/// Parses a status: the service's three.
+/// Parses one of the service's three statuses.
 fn status() -> impl TypedValueParser<Value = PetStatus> {
     PossibleValuesParser::new(["available", "pending", "sold"]).map(PetStatus::from)
 }
@@ -116,7 +116,7 @@ impl Get {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let output = context.output(PETS)?;
         let client = context.client(READS).await?;
-        #[expect(deprecated, reason = "offered as long as the service offers it")]
+        #[expect(deprecated, reason = "available until the service removes it")]
         let pet = client.pets().get(self.id).await;
         let pet = pet.map_err(|error| match error.kind() {
             ErrorKind::Gone => {
@@ -215,8 +215,8 @@ impl Export {
             output.rows(&page)?;
         }
         context.finish(output)?;
-        // The last page is full, and the service offers no next one. That is the end where the
-        // service does offer next pages: it did before, or does for a page of one.
+        // The last page is full, and has no link to a next page. It is the end if the service sends
+        // such links at all: for an earlier page, or for a page of one pet.
         if more == More::No || count > 1 || first.send().await?.more() == More::Yes {
             return Ok(());
         }

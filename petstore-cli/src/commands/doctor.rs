@@ -16,7 +16,7 @@ use crate::settings::config_file::ConfigFile;
 use crate::settings::credentials;
 use crate::time;
 
-/// A `Date` is cut to the second, and takes its time.
+/// `Date` is truncated to seconds, and the response takes time.
 const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
 
 const CHECKS: Shape =
@@ -28,7 +28,7 @@ enum Outcome {
     Ok,
     Warning,
     Failed,
-    /// It could not be checked.
+    /// The check was not possible.
     Skipped,
 }
 
@@ -39,7 +39,7 @@ struct Check {
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// Why it failed, which decides the exit code.
+    /// The kind of failure, which determines the exit code.
     #[serde(skip)]
     kind: Option<Kind>,
 }
@@ -53,7 +53,7 @@ impl Check {
         Self { result: Outcome::Warning, hint: Some(hint.to_owned()), ..Self::ok(check, found) }
     }
 
-    /// A check that succeeded with what was found, or failed. A rate limit is not a failure.
+    /// Creates a check from its result. A rate limit is not a failure.
     fn of(check: &'static str, found: Result<String, CliError>, context: &Context) -> Self {
         match found.map_err(|error| context.facts.explain(error)) {
             Ok(found) => Self::ok(check, found),
@@ -125,7 +125,7 @@ fn config(context: &mut Context) -> Check {
     }
 }
 
-/// Asks for one pet, and checks the response: a refusal shows the clock and the limit too.
+/// Requests one pet, and checks the response. A refusal also shows the clock and the limit.
 async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
     let options = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
     let started = tokio::time::Instant::now();

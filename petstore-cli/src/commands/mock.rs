@@ -20,7 +20,7 @@ impl Mock {
         let io = Io { out: context.stdout(), err: &mut err, admin_token, trusted };
         match self.args.run(io).await {
             0 => Ok(()),
-            // The mock has printed the reason.
+            // The mock has already printed the reason.
             code => Err(CliError::Silent(code)),
         }
     }
