@@ -188,7 +188,7 @@ async fn writes_rejected_rows_with_the_reason() {
     assert_snapshot!(scene.read("no.csv"), @r#"
     name,categoryId,reason
     "b
-    b",2,400 bad_request: a fault that was set in this mock answers instead of the service
+    b",2,400 bad_request: a fault of this mock answers instead of the service
     "#);
     // It can be imported.
     scene.expect("pets import DIR/no.csv", [1, 1, 0, 0, 0], 0).await;

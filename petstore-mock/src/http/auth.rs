@@ -246,7 +246,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
 
-/// Whether a valid key was sent otherwise than as a bearer token: with another scheme or none, or in
+/// Whether a valid key was not sent as a bearer token: with another scheme or none, or in
 /// `X-Api-Key`.
 fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());

@@ -30,8 +30,7 @@ where
     B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
 {
     let too_large = || {
-        let message =
-            format!("the body is longer than the {limit} bytes that are taken: send less");
+        let message = format!("the body exceeds {limit} bytes: send less");
         ApiError::new(ErrorCode::PayloadTooLarge, message)
     };
     // A length that was announced is refused without reading any of it.
@@ -68,7 +67,9 @@ pub(crate) fn check_is_json(headers: &HeaderMap) -> Result<(), ApiError> {
         (None, _) => {
             unsupported("the body has no media type: send `Content-Type: application/json`")
         }
-        _ => unsupported("the body is not said to be JSON: send `Content-Type: application/json`"),
+        _ => unsupported(
+            "the content type of the body is not JSON: send `Content-Type: application/json`",
+        ),
     }
 }
 

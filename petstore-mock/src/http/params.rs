@@ -180,7 +180,7 @@ pub(crate) fn pet_id(path: &str) -> Result<i64, ApiError> {
 
 /// No pet has this id.
 pub(crate) fn pet_not_found(id: &str) -> ApiError {
-    let message = format!("no pet has the id {id}; GET /v1/pets lists those there are");
+    let message = format!("no pet has the id {id}; GET /v1/pets lists all pets");
     ApiError::new(ErrorCode::PetNotFound, message)
 }
 

@@ -178,8 +178,8 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
         severity: Severity::Violation,
         source: "RFC 9110, section 9.2.2",
         reason: "The first POST may have been applied. The specification has no idempotency key, and no \
-                 way to remove an animal that was added twice.",
-        advice: "Look with GET /pets whether the animal was added, or don't repeat the POST.",
+                 way to remove a duplicate pet.",
+        advice: "Check with GET /pets whether the pet was created, or don't repeat the POST.",
     },
     About {
         title: "a key in the URL",
@@ -236,7 +236,7 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
         source: "RFC 9112, section 9.3",
         reason: "Opening a connection costs more time than most requests. Counted are 10 requests in a \
                  row, at most 5 s apart, each on a new connection.",
-        advice: "Make one client and use it for all requests.",
+        advice: "Create one client and use it for all requests.",
     },
     About {
         title: "no User-Agent",

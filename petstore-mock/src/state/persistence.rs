@@ -42,12 +42,10 @@ pub enum DataError {
     #[error("another petstore-mock is using it: stop that one, or choose another file")]
     InUse,
     /// The file is not a data file.
-    #[error(
-        "it is not a data file of this petstore-mock, and is left as it is: choose another file"
-    )]
+    #[error("it is not a data file of this petstore-mock: choose another file")]
     Foreign,
     /// The file is damaged.
-    #[error("it is damaged, and is left as it is ({0}): restore a copy, or choose another file")]
+    #[error("it is damaged ({0}): restore a copy, or choose another file")]
     Damaged(String),
 }
 
@@ -210,7 +208,7 @@ fn read(bytes: &[u8]) -> Result<LogContent, DataError> {
     }
     // The first commit is written together with the file.
     if content.commits == 0 {
-        return Err(DataError::Damaged("it holds no whole commit".to_owned()));
+        return Err(DataError::Damaged("it has no complete commit".to_owned()));
     }
     Ok(content)
 }
@@ -374,8 +372,8 @@ mod tests {
         for (bytes, wrong) in [
             (&b"notes"[..], "not a data file"),
             (b"petstore-mock data 7\n", "not a data file of this petstore-mock"),
-            (FORMAT.as_bytes(), "it holds no whole commit"),
-            (b"petstore-mock data 1\n0000", "it holds no whole commit"),
+            (FORMAT.as_bytes(), "it has no complete commit"),
+            (b"petstore-mock data 1\n0000", "it has no complete commit"),
             (b"petstore-mock data 1\n00000000 []\n", "line 2: its checksum is wrong"),
             (b"petstore-mock data 1\n[]\n", "line 2: it is not a commit"),
         ] {

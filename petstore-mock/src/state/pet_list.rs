@@ -27,13 +27,13 @@ impl StoredPet {
     }
 
     pub(crate) fn to_pet(&self) -> Pet {
-        serde_json::from_str(&self.json).expect("a stored pet was written from a pet")
+        serde_json::from_str(&self.json).expect("a stored pet is a serialized pet")
     }
 }
 
 impl From<Pet> for StoredPet {
     fn from(pet: Pet) -> Self {
-        let json = serde_json::to_string(&pet).expect("texts and numbers can be written as JSON");
+        let json = serde_json::to_string(&pet).expect("texts and numbers can be serialized");
         Self { id: pet.id, status: pet.status, json: json.into() }
     }
 }

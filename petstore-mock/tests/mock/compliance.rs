@@ -253,7 +253,7 @@ async fn a_notice_counts_once_a_client_and_breaks_nothing() {
     assert_eq!(found(&mock), expected);
     let report = mock.server.report();
     let evidence = &report.notices().next().unwrap().evidence[0];
-    assert_eq!((&*evidence.text, evidence.offences), ("1799 days are left", 10));
+    assert_eq!((&*evidence.text, evidence.offences), ("1799 days left", 10));
     report.assert_compliant();
 }
 

@@ -128,8 +128,8 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
     let text = b"somebody's notes".to_vec();
     let half = whole[..whole.len() / 2].to_vec();
     let head = whole[..100].to_vec();
-    let foreign = "it is not a data file of this petstore-mock, and is left as it is";
-    let damaged = "it is damaged, and is left as it is";
+    let foreign = "it is not a data file of this petstore-mock";
+    let damaged = "it is damaged";
     for (bytes, says) in [
         (text, foreign),
         (half, damaged),

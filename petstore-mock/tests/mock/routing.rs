@@ -59,7 +59,7 @@ async fn unknown_paths_are_404_with_and_without_a_key() {
         }
     }
     let slash = mock.get("/v1/pets/").await;
-    assert!(slash.message().contains("no slash at the end"), "{}", slash.message());
+    assert!(slash.message().contains("no trailing slash"), "{}", slash.message());
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ pub(super) async fn ready(State(app): App) -> Outcome {
     if app.is_ready().await {
         return health().await;
     }
-    let message = "the data file can't be written: see that its disk has room";
+    let message = "the data file can't be written: free space on its disk";
     Err(ApiError::new(ErrorCode::InsufficientStorage, message))
 }
 
@@ -256,8 +256,8 @@ async fn aside<T: Send + 'static>(
 /// `POST /_mock/seed`: replaces pets and orders by those of a seed.
 pub(super) async fn seed(State(app): App, body: AdminBody) -> Result<StatusCode, ApiError> {
     let wrong = |error: SeedError| match error {
-        SeedError::Json(what) => invalid(format!("the seed is wrong: {what}")),
-        SeedError::Contradiction(what) => conflict(format!("the seed is wrong: {what}")),
+        SeedError::Json(what) => invalid(format!("the seed is invalid: {what}")),
+        SeedError::Contradiction(what) => conflict(format!("the seed is invalid: {what}")),
     };
     let read = move || Seed::from_json(&body.0).and_then(Seed::into_store).map_err(wrong);
     app.arrange(Change::Replace(aside(read).await?)).await?;
@@ -280,7 +280,7 @@ pub(super) async fn snapshot(State(app): App) -> Response {
 
 /// `PUT /_mock/snapshot`.
 pub(super) async fn restore(State(app): App, body: AdminBody) -> Result<StatusCode, ApiError> {
-    let read = move || body.read::<Snapshot>("what GET /_mock/snapshot answered");
+    let read = move || body.read::<Snapshot>("a response of GET /_mock/snapshot");
     app.restore(&aside(read).await?).await?;
     Ok(NO_CONTENT)
 }

@@ -40,7 +40,7 @@ impl Hygiene {
                 found.add(Rule::KeyInUrl, key_in_url(parameter, request));
             }
             Some(KeyFlaw::OtherScheme) if request.status == Some(401) => {
-                let text = "a valid key was sent otherwise than as a bearer token";
+                let text = "a valid key was not sent as a bearer token";
                 found.note(Rule::KeyScheme, request, text);
             }
             _ => {}
@@ -91,8 +91,8 @@ fn key_in_url(parameter: &str, request: &JudgedRequest) -> Evidence {
     let mut hasher = DefaultHasher::new();
     parameter.hash(&mut hasher);
     let text = match parameter {
-        "" => "a segment of the path holds a key".to_owned(),
-        name => format!("the query parameter `{name}` holds a key"),
+        "" => "a segment of the path contains a key".to_owned(),
+        name => format!("the query parameter `{name}` contains a key"),
     };
     Evidence::new(hasher.finish(), request, text)
 }
@@ -100,7 +100,7 @@ fn key_in_url(parameter: &str, request: &JudgedRequest) -> Evidence {
 fn days_left(now: Duration) -> String {
     match REMOVAL.saturating_sub(now).as_secs().div_ceil(86_400) {
         0 => "the operation was removed".to_owned(),
-        1 => "1 day is left".to_owned(),
-        days => format!("{days} days are left"),
+        1 => "1 day left".to_owned(),
+        days => format!("{days} days left"),
     }
 }

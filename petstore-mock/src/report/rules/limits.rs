@@ -83,7 +83,8 @@ impl KnownLimits {
         if let Some(answer) = used_up {
             let early = answer.used_up_until.unwrap_or_default().saturating_sub(now.at);
             let early = seconds(early);
-            let text = format!("refused {early} before the reset, after an answer of Remaining: 0");
+            let text =
+                format!("refused {early} before the reset, after a response with Remaining: 0");
             let evidence = Evidence::new(0, request, text).show([answer.clone()]);
             found.add(Rule::QuotaIgnored, evidence);
         } else if self.refused.len() >= MAX_REFUSED_AT_ONCE {
@@ -147,7 +148,7 @@ fn too_early(told: &[&JudgedRequest], request: &JudgedRequest) -> Evidence {
         retry_after.as_deref().unwrap_or_default(),
     );
     let (at, early_by) = (clock_time(now), seconds(early));
-    let text = format!("{} came at {at}, {early_by} too early", request.name());
+    let text = format!("{} arrived at {at}, {early_by} too early", request.name());
     let evidence = Evidence::new(request.number, request, text).show([latest.clone()]);
     Evidence { told: Some(wait), by: Some(early), ..evidence }
 }

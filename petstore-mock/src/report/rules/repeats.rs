@@ -135,11 +135,11 @@ fn repeated_post(first: &JudgedRequest, length: u64, request: &JudgedRequest) ->
     let wait = request.arrived.gap_since(&first.ended);
     let added: Vec<i64> = [first.added, request.added].into_iter().flatten().collect();
     let outcome = match added[..] {
-        [first, second] => format!("the animals {first} and {second} are one, added twice"),
-        [id] => format!("animal {id} was added once"),
-        _ => "neither added an animal".to_owned(),
+        [first, second] => format!("the pets {first} and {second} are duplicates"),
+        [id] => format!("pet {id} was created once"),
+        _ => "neither created a pet".to_owned(),
     };
-    let answer = first.status.map_or("no answer".to_owned(), |status| status.to_string());
+    let answer = first.status.map_or("no response".to_owned(), |status| status.to_string());
     let text = format!(
         "the same {} ({length} bytes) was sent again {} after {answer} (#{}), without a GET /pets \
          that was answered in between; {outcome}",
