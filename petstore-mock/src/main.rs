@@ -1,4 +1,4 @@
-//! The `petstore-mock` binary: hands its arguments, streams and variables to the library.
+//! The `petstore-mock` binary: passes arguments, streams and variables to the library.
 
 use std::process::ExitCode;
 
