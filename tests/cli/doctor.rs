@@ -61,7 +61,7 @@ async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     {"check":"rate limits","result":"ok","found":"60 of 60 left this minute, resets in 1 min (2026-11-21T09:01:00Z)"}
     --- exit 3
     "#);
-    // Another program uses the quota up.
+    // Another program exhausts the quota.
     let orders = format!("{}/store/orders", server.url());
     assert!(reqwest::Client::new().get(orders).bearer_auth("k").send().await.is_ok());
     let line = "doctor -o tsv --fields check,result";
@@ -72,7 +72,7 @@ async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
         ran.stdout
     );
     assert_eq!(ran.code, 0);
-    // Now it is known, and nothing is sent.
+    // Now the limit is known, so nothing is sent.
     let ran = Petstore::at(&server, "k").run(line).await;
     assert!(ran.stdout.contains("service\twarning\nrate limits\twarning\n"), "{}", ran.stdout);
     assert_eq!((ran.code, server.requests(..).len()), (0, 3));

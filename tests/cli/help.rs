@@ -1,4 +1,4 @@
-//! Help in all its forms: of commands, on topics, and as pages.
+//! Tests of the help of commands, topics and man pages.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! Importing and exporting pets: each row once, whatever happens in between.
+//! Tests of imports and exports: each row is created once, whatever happens.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -59,12 +59,12 @@ impl Scene {
         ran
     }
 
-    /// How many requests to add a pet the server had.
+    /// Returns the number of `POST` requests that the server received.
     pub(super) fn sent(&self) -> usize {
         self.server.requests(Operation::CreatePet).len()
     }
 
-    /// The names of the pets that the server has.
+    /// Returns the names of the server's pets.
     async fn names(&self) -> Vec<String> {
         let ran = self.run("pets export --fields name -o csv").await;
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -79,7 +79,7 @@ pub(super) fn rows(count: usize) -> String {
     (1..=count).map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n")).collect()
 }
 
-/// What `names` returns once these rows are there.
+/// Returns the names after these rows were imported.
 fn all(count: usize) -> Vec<String> {
     let mut names: Vec<_> = (1..=count).map(|row| format!("pet {row}")).collect();
     names.sort();
@@ -112,7 +112,7 @@ async fn what_was_exported_can_be_imported_in_every_format() {
     }
 }
 
-/// A line of JSON without the comma that depends on its place.
+/// A line of JSON without its trailing comma.
 fn sortable(line: &str) -> String {
     line.trim_end_matches(',').to_owned()
 }
@@ -242,7 +242,7 @@ async fn stops_where_the_service_is_gone_and_goes_on_when_it_is_back() {
     let journal = "--journal DIR/j --concurrency 2";
     let line = format!("pets import DIR/pets.ndjson {journal} --base-url {down}");
     scene.expect(&line, [30, 0, 0, 0, 30], 6).await;
-    // It is another service as far as the journal knows.
+    // The journal considers it another service.
     let ran = scene.run(&format!("pets import DIR/pets.ndjson {journal}")).await;
     assert!(ran.stderr.contains(" was imported to http://"), "{}", ran.stderr);
     assert_eq!((ran.code, scene.sent()), (2, 0));
@@ -326,7 +326,7 @@ async fn an_input_without_a_place_counts_each_run_by_itself() {
 #[tokio::test]
 async fn finds_out_which_rows_without_a_response_were_created() {
     let scene = Scene::new().await;
-    // Two equal rows, one of which is created, and one that is lost before it arrives.
+    // Two equal rows: one is created, and one is lost before it arrives.
     let twins = "{\"name\":\"twin\",\"categoryId\":1}\n";
     scene.write("pets.ndjson", &(rows(2) + twins + twins + &rows(6)));
     let import = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");

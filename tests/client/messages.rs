@@ -1,4 +1,4 @@
-//! What people read: the message of each kind of error, on one page.
+//! A snapshot of the message of each kind of error.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What must hold for each scenario.
+//! Properties of all scenarios.
 
 use std::cell::Cell;
 

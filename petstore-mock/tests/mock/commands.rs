@@ -1,4 +1,4 @@
-//! The commands of `petstore-mock` beside `serve`, as processes.
+//! Tests of the commands of `petstore-mock` other than `serve`, as processes.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ fn exec(flags: &[&str], script: &str) -> (i32, String, String) {
     ended(command(&args).env("MOCK", BINARY))
 }
 
-/// What is said at the end where no request came.
+/// The last line if no request came.
 const NOTHING: &str = "petstore-mock: compliance: nothing found in 0 requests\n";
 
 /// Asks for `path` as the command under `exec` would, with what it was told, and prints the answer.

@@ -1,5 +1,5 @@
-//! The compliance report across sockets: what it takes from requests, answers, faults and clocks, whom it
-//! blames for it, and that it shows no key. The rules in their detail are tested by recordings.
+//! Tests of the compliance report over sockets: its input, the clients that it names, and that it
+//! shows no key. Recordings test the rules in detail.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ fn the_version_goes_to_stdout() {
     assert_eq!(out, concat!("petstore-mock ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
-/// The help, which goes to stdout, in two parts: before the assumptions, and those.
+/// Returns the help in two parts: before the assumptions, and the assumptions.
 fn help() -> (String, String) {
     let (status, out, err) = run(&["--help"]);
     assert_eq!((status, &*err), (0, ""));

@@ -1,4 +1,4 @@
-//! What keeps it from serving: one line, and a status.
+//! Tests of start errors: one line and an exit status.
 
 use std::{fs, net::TcpListener};
 

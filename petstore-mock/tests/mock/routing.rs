@@ -1,4 +1,4 @@
-//! Paths and methods the service does not have, and the parameters it does.
+//! Tests of unknown paths and methods, and of parameters.
 
 use reqwest::Method;
 

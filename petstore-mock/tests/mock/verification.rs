@@ -1,4 +1,4 @@
-//! What a test can assert about the requests that came, and what it is told where they did not.
+//! Tests of assertions about requests, and of their messages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
