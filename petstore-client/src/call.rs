@@ -186,7 +186,7 @@ impl CallState<'_> {
             events.notify(|| Event::Waiting(Waiting { operation, reason, blocked, until }));
         });
         let acquired = timeout_at(self.deadline, acquired).await;
-        if let Some(status) = limiter.store_news(&self.core.store_changes) {
+        if let Some(status) = limiter.store_status_change(&self.core.store_changes) {
             events.notify(|| Event::SharedStore(&status));
         }
         let waited = match &acquired {

@@ -9,37 +9,36 @@ use super::outcome::Block;
 use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
 use super::window::{ASSUMED_SHARE, Window};
 
-/// If this client's share of the used quota is larger, no other client uses the key.
+/// Above this own share, no other client uses the key.
 const SOLE_USER_SHARE: f64 = 0.95;
-/// The bounds of the default number of requests in flight.
+/// The bounds of the cap for requests in flight.
 const MIN_IN_FLIGHT_CAP: u64 = 32;
 const MAX_IN_FLIGHT_CAP: u64 = 4096;
-/// The maximum in flight while the quota per minute is unknown. It takes 11 requests after a 429 to
-/// cause a ban (specification, section 8, rule 4, as the mock reads it).
+/// The cap while the minute's quota is unknown. A ban takes 11 requests sent before its first 429 is
+/// seen (specification, section 8, rule 4, as the mock reads it).
 const UNKNOWN_QUOTA_CAP: u64 = 5;
-/// The maximum in flight in the first and second minute after a 429 that no figure predicted.
+/// The caps in the first two minutes after an unforeseen 429.
 const UNFORESEEN_CAPS: [u64; 2] = [2, 8];
 const UNFORESEEN_STEP: Duration = Duration::from_secs(60);
-/// Requests that are held back for probes while requests are lost. A lost request temporarily
-/// counts twice, as lost and in the figure. Without this reserve, a burst could use up the quota
-/// and leave nothing for a probe.
+/// Requests kept back for settling lost ones. A lost request counts twice for a while (as lost, and in
+/// the figure), which could use up a burst and leave nothing to settle it with.
 const SETTLING_RESERVE: u64 = 4;
-/// After this time, a figure says little about what other clients have used since.
+/// The age from which a figure says little about other clients.
 const MIN_OLD: Duration = Duration::from_millis(100);
-/// Between two figures, other clients are assumed to use less than this, and less than half.
+/// While this much is left, and half of the quota, other clients cannot use it up between two figures.
 const PLENTY: u64 = 2_048;
-/// The service may count a lost request this much later than its window.
+/// How long after a window's end a lost request may still be counted in it.
 const LATE: Duration = Duration::from_secs(2);
 
 /// How a client uses a key's quotas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
-    /// The maximum in flight; `None` to derive it from the risk.
+    /// The most requests in flight; `None` lets the ledger decide.
     pub(crate) max_in_flight: Option<u32>,
-    /// The client's share of each quota, above 0 and up to 1.
+    /// The caller's part of each quota: above 0, up to 1.
     pub(crate) share: f64,
     pub(crate) plan: Option<Plan>,
-    /// Whether quotas delay requests. A 429 always does.
+    /// Whether quotas limit requests. A 429 always does.
     pub(crate) rate_limiting: bool,
 }
 
@@ -49,37 +48,37 @@ impl Default for Policy {
     }
 }
 
-/// The decision about a request.
+/// Whether a request may be sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Send it. While a probe is in flight, no other request may be sent.
+    /// It may be sent. No other request may be sent while a probe is in flight.
     Send { probe: bool },
     /// Wait until the end of the block.
     WaitUntil(Block),
-    /// Wait for the response to a request in flight.
+    /// The response to a request in flight must come first.
     WaitForResponse(WaitReason),
 }
 
 /// The number of requests that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
-    /// Whether it is a probe: a single request whose response says how many may follow.
+    /// Whether it is one request, whose response says how many may follow.
     pub(super) probe: bool,
     pub(super) requests: u64,
-    /// The number that the quotas leave. Fewer may be in flight at once.
+    /// How many the quotas leave; the cap for requests in flight may be lower.
     pub(super) left: u64,
 }
 
-/// What the known quotas leave at an instant.
-struct Room {
-    /// The exhausted quota that resets last.
+/// What the known quotas leave at one moment.
+struct Capacity {
+    /// The used-up quota that ends last.
     blocked: Option<Block>,
-    /// Whether a probe must go first: if nothing is known, after a 429, and after the end of an
-    /// exhausted window.
+    /// Whether one request must go first: while nothing is known, after a 429, and after the reset of a
+    /// used-up window.
     must_probe: bool,
     /// The number of requests that may still be sent.
     left: u64,
-    /// The time until the reset of the window with the least left.
+    /// The time to the reset of the window with the least remaining.
     to_reset: Duration,
     minute_known: bool,
 }
@@ -93,7 +92,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the number of requests that may be sent now, at least one, or else what to wait for.
+    /// Returns how many requests may be sent now (at least one), or what to wait for.
     pub(super) fn allowance(&self, now: LocalTime, policy: &Policy) -> Result<Allowance, Decision> {
         if let Some(block) = self.blocked_at(now) {
             return Err(Decision::WaitUntil(block));
@@ -101,39 +100,40 @@ impl Ledger {
         if !policy.rate_limiting {
             return Ok(Allowance { probe: false, requests: u64::MAX, left: u64::MAX });
         }
-        let room = self.room(now, policy);
-        if let Some(block) = room.blocked {
+        let capacity = self.capacity(now, policy);
+        if let Some(block) = capacity.blocked {
             return Err(Decision::WaitUntil(block));
         }
-        if room.must_probe && self.probe.is_some_and(|probe| now < probe.until) {
+        if capacity.must_probe && self.probe.is_some_and(|probe| now < probe.until) {
             return Err(Decision::WaitForResponse(WaitReason::Probe));
         }
-        let mut left = room.left;
+        let mut left = capacity.left;
         if self.is_settling(now) && left <= SETTLING_RESERVE + self.outstanding() {
             left = 0;
         }
         if left == 0 {
             return Err(Decision::WaitForResponse(WaitReason::Reserved));
         }
-        let requests = self.in_flight_cap(&room, now, policy).saturating_sub(self.reserved());
+        let requests = self.in_flight_cap(&capacity, now, policy).saturating_sub(self.reserved());
         if requests == 0 {
             return Err(Decision::WaitForResponse(WaitReason::Concurrency));
         }
-        let requests = if room.must_probe { 1 } else { requests.min(left) };
-        Ok(Allowance { probe: room.must_probe, requests, left })
+        let requests = if capacity.must_probe { 1 } else { requests.min(left) };
+        Ok(Allowance { probe: capacity.must_probe, requests, left })
     }
 
-    /// Returns whether lost requests will be resolved soon: by the response to a request in flight,
-    /// or to one that is sent when they can no longer be on their way.
+    /// Returns whether a response will soon settle the lost requests: that of a request in flight, or of
+    /// one sent after the lost ones must have arrived.
     fn is_settling(&self, now: LocalTime) -> bool {
         self.lost.count() > 0 && (self.reserved() > 0 || self.lost.is_on_the_way(now))
     }
 
-    /// Returns the delay after an announced reset at which a window is assumed to open. Other
-    /// clients may have a `Retry-After` that was rounded up to seconds. A request of any client
-    /// before its end is early, and counts towards a ban of the key.
+    /// Returns how much later than announced a window is assumed to open. Other clients may wait for
+    /// whole seconds, rounded up. A request before that is too early for the whole key, and counts
+    /// towards its ban.
     pub(super) fn guard(&self, now: ServiceTime) -> Duration {
-        let beside_others = self.cut_off || self.others_until.is_some_and(|until| now < until);
+        let beside_others =
+            self.is_alone || self.other_clients_until.is_some_and(|until| now < until);
         if beside_others { self.guard.max(GUARD_STEP) } else { self.guard }
     }
 
@@ -151,22 +151,21 @@ impl Ledger {
         left.min(window.left_of_share(policy.part_of(window.limit), outstanding))
     }
 
-    /// Returns this client's share of the used quota, if other clients use the key.
+    /// Returns the own share of the quota, if other clients use the key.
     pub(super) fn shared_use(&self) -> Option<f64> {
-        let assumed = if self.cut_off { ASSUMED_SHARE } else { 1.0 };
+        let assumed = if self.is_alone { ASSUMED_SHARE } else { 1.0 };
         let share = self.own_share.map_or(assumed, |share| share.min(assumed));
         Some(share).filter(|share| *share < SOLE_USER_SHARE)
     }
 
-    /// Returns this client's share of the used quota, if other clients may use up the rest between
-    /// two figures of the service.
-    pub(super) fn contested(&self) -> Option<f64> {
+    /// Returns the own share, if other clients could use up the rest between two figures.
+    pub(super) fn contested_share(&self) -> Option<f64> {
         let is_scarce = |window: &Window| window.remaining <= PLENTY.max(window.limit / 2);
         self.shared_use().filter(|_| self.windows.iter().any(is_scarce))
     }
 
-    fn room(&self, now: LocalTime, policy: &Policy) -> Room {
-        let mut room = Room {
+    fn capacity(&self, now: LocalTime, policy: &Policy) -> Capacity {
+        let mut capacity = Capacity {
             blocked: None,
             must_probe: !self.described || self.blocked.is_some(),
             left: u64::MAX,
@@ -174,36 +173,42 @@ impl Ledger {
             minute_known: self.shows_minute,
         };
         let service_now = self.clock.earliest(now);
-        self.add_plan(&mut room, now, service_now, policy);
-        // A configured share is exact, so it needs no margin for others.
+        self.add_plan(&mut capacity, now, service_now, policy);
+        // A configured share is exact: no margin for others is needed.
         let margin = match self.shared_use() {
             Some(share) if policy.share >= 1.0 => margin(share, self.members(now)),
             _ => 0,
         };
         for window in &self.windows {
-            room.minute_known |= window.quota == Quota::Minute;
+            capacity.minute_known |= window.quota == Quota::Minute;
             let left = self.left_in(window, policy).saturating_sub(margin);
             if !self.has_passed(window, service_now) {
                 if left == 0 && (self.reserved() == 0 || window.remaining == 0) {
-                    room.block(Block {
+                    capacity.block(Block {
                         until: self.clock.local(window.reset.plus(self.guard(service_now))),
                         named: window.reset,
                         reason: BlockReason::Quota(window.quota),
                     });
                 }
-                room.limit(left, window.reset.since(service_now));
+                capacity.limit(left, window.reset.since(service_now));
             } else if left == 0 {
-                room.must_probe = true;
+                capacity.must_probe = true;
             } else {
-                room.limit(left, Duration::from_secs(60));
+                capacity.limit(left, Duration::from_secs(60));
             }
         }
-        room
+        capacity
     }
 
-    fn add_plan(&self, room: &mut Room, now: LocalTime, service_now: ServiceTime, policy: &Policy) {
+    fn add_plan(
+        &self,
+        capacity: &mut Capacity,
+        now: LocalTime,
+        service_now: ServiceTime,
+        policy: &Policy,
+    ) {
         let Some(plan) = policy.plan else { return };
-        room.minute_known |= plan.per_minute.is_some();
+        capacity.minute_known |= plan.per_minute.is_some();
         for quota in self.usage.left(plan, service_now, |limit| policy.part_of(limit)) {
             let to_reset = quota.reset.since(service_now);
             let length = match quota.quota {
@@ -216,46 +221,45 @@ impl Ledger {
             let left = quota.left.saturating_sub(lost).saturating_sub(self.reserved());
             let spent = quota.left == 0 || (self.reserved() == 0 && left == 0);
             if spent {
-                room.block(Block {
+                capacity.block(Block {
                     until: self.clock.local(quota.reset),
                     named: quota.reset,
                     reason: BlockReason::Quota(quota.quota),
                 });
             }
-            room.limit(left, to_reset);
+            capacity.limit(left, to_reset);
         }
     }
 
-    fn in_flight_cap(&self, room: &Room, now: LocalTime, policy: &Policy) -> u64 {
+    fn in_flight_cap(&self, capacity: &Capacity, now: LocalTime, policy: &Policy) -> u64 {
         let mut cap = match policy.max_in_flight {
             Some(most) => u64::from(most),
-            None if !room.minute_known => UNKNOWN_QUOTA_CAP,
-            None => self.cap_by_risk(room),
+            None if !capacity.minute_known => UNKNOWN_QUOTA_CAP,
+            None => self.cap_by_risk(capacity),
         };
         if let Some(since) = self.unforeseen {
             let step = now.since(since).as_secs() / UNFORESEEN_STEP.as_secs();
             let step = usize::try_from(step).unwrap_or(usize::MAX);
             cap = UNFORESEEN_CAPS.get(step).map_or(cap, |most| cap.min(*most));
         }
-        if let Some(share) = self.contested().filter(|_| policy.share >= 1.0) {
-            // Others see requests in flight a round trip late, so fewer are in flight towards the
-            // end. After a while without a figure, others may have used everything, so a probe goes
-            // first.
+        if let Some(share) = self.contested_share().filter(|_| policy.share >= 1.0) {
+            // Others see this client's requests one round trip late, so fewer are sent towards the
+            // end. After a pause the rest may be used up: one request checks.
             let old = (self.latency * 2).max(MIN_OLD);
             let is_old = self.seen_at.is_none_or(|at| now.since(at) > old);
             cap = if is_old {
                 1
             } else {
-                cap.min(part(room.left, share.max(ASSUMED_SHARE) / 2.0)).max(1)
+                cap.min(part(capacity.left, share.max(ASSUMED_SHARE) / 2.0)).max(1)
             };
         }
         cap
     }
 
-    /// Low enough to limit the damage of a wrong estimate, and high enough to use up the window.
-    fn cap_by_risk(&self, room: &Room) -> u64 {
-        let left = u128::from(room.left.saturating_add(self.reserved()));
-        let to_reset = room.to_reset.max(Duration::from_secs(1)).as_micros();
+    /// Returns a cap that limits the damage of a wrong figure and still uses the window up.
+    fn cap_by_risk(&self, capacity: &Capacity) -> u64 {
+        let left = u128::from(capacity.left.saturating_add(self.reserved()));
+        let to_reset = capacity.to_reset.max(Duration::from_secs(1)).as_micros();
         let needed = (3 * left).saturating_mul(self.latency.as_micros()) / to_reset;
         let cap = u64::try_from((left / 8).max(needed)).unwrap_or(u64::MAX);
         cap.clamp(MIN_IN_FLIGHT_CAP, MAX_IN_FLIGHT_CAP)
@@ -269,7 +273,7 @@ impl Policy {
     }
 }
 
-impl Room {
+impl Capacity {
     fn limit(&mut self, left: u64, to_reset: Duration) {
         if left <= self.left {
             (self.left, self.to_reset) = (left, to_reset);
@@ -283,8 +287,8 @@ impl Room {
     }
 }
 
-/// Returns what is left for other clients near the end of a window: one request in flight each, if
-/// they use as much as a member.
+/// Returns the margin for other clients near the end of a window: one request in flight each, if they
+/// use as much as a member does.
 fn margin(share: f64, members: usize) -> u64 {
     let members = f64::from(u32::try_from(members.max(1)).unwrap_or(u32::MAX));
     part(1, (1.0 / share - 1.0) * members + 0.5)

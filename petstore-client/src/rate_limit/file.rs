@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,21 +23,24 @@ use crate::clock;
 const MAGIC: [u8; 4] = *b"PSL1";
 const HEADER: usize = 10;
 const PAGE: usize = 4_096;
-/// Attempts to take the lock, with delays of 1, 2, 4, 8 and then 16 ms: 0.7 s in total. A process
-/// normally holds it for microseconds, but may not be scheduled for a while.
+/// The length of a folder's secret, in hexadecimal digits.
+const SECRET: usize = 64;
+/// How often the lock is tried, with pauses of 1, 2, 4, 8, and then 16 ms: 0.7 s in all. It is held for
+/// some microseconds at a time, but the process that holds it may not be run for a while.
 const MAX_LOCK_TRIES: u32 = 45;
-/// The interval of checks whether members run and the files still exist.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// A longer update blocks the runtime. The file may be on a network.
+/// How often members are looked at, and whether the files are still in their place.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// An update that takes longer holds the runtime up: the file is on a network, perhaps.
 const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
 /// How long a file system is not used after it was slow twice.
 const SLOW_PAUSE: Duration = Duration::from_secs(60);
 
 /// Shares limits between the processes of one machine, through files in a folder.
 ///
-/// The folder has one file for each key and origin, and one for each process that uses it. It is
-/// created if it is missing, for this user only. Files and their names contain no key. The folder
-/// should not be on a network. Damaged and deleted files are replaced.
+/// There is one file for each key and origin, and one for each process that uses it. The folder is
+/// created if it is missing, for this user only. Neither files nor their names show a key. The folder
+/// should be on a local disk: on a network, one machine may not see the locks of another. A file that is
+/// damaged or deleted is replaced.
 ///
 /// ```no_run
 /// use petstore_client::{Client, rate_limit::FileStore};
@@ -104,12 +107,15 @@ impl FileStore {
 
 impl LimitStore for FileStore {
     async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
-        let files = self.files(key).map_err(StoreError::new)?;
         for tries in 0..MAX_LOCK_TRIES {
-            let updated = lock(&files.open).update(&files.path, &mut change, now());
+            let updated = self
+                .files(key)
+                .and_then(|files| lock(&files.open).update(&files.path, &mut change, now()));
             match updated {
-                Ok(true) => return Ok(()),
-                Ok(false) => sleep(Duration::from_millis(1 << tries.min(4))).await,
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    sleep(Duration::from_millis(1 << tries.min(4))).await;
+                }
                 Err(error) => {
                     // The next update opens it again.
                     lock(&self.keys).remove(key);
@@ -150,7 +156,9 @@ impl LimitStore for FileStore {
         let now = clock::now();
         let mut alive = lock(&files.alive);
         match alive.get(&member) {
-            Some((at, alive)) if now.saturating_duration_since(*at) < LOOK_INTERVAL => Some(*alive),
+            Some((at, alive)) if now.saturating_duration_since(*at) < CHECK_INTERVAL => {
+                Some(*alive)
+            }
             _ => {
                 alive.retain(|_, (_, alive)| *alive);
                 let is_alive = is_locked(&member_path(&files.path, member))?;
@@ -175,18 +183,14 @@ impl OpenFiles {
         Ok(Self { record, own: None, looked_at: clock::now(), slow: 0, slow_until: None })
     }
 
-    /// Updates the record. Returns false if another process holds its lock.
-    fn update(&mut self, path: &Path, change: &mut Change<'_>, now: StoreTime) -> io::Result<bool> {
+    /// Updates the record. Fails with `WouldBlock` where another process holds its lock.
+    fn update(&mut self, path: &Path, change: &mut Change<'_>, now: StoreTime) -> io::Result<()> {
         let began = clock::now();
         if self.slow_until.is_some_and(|until| began < until) {
             return Err(io::Error::other("its file system is slow"));
         }
         self.look(path, change.member(), began)?;
-        match self.record.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(false),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+        self.record.try_lock()?;
         let updated = self.update_locked(path, change, now);
         self.record.unlock()?;
         updated?;
@@ -194,7 +198,7 @@ impl OpenFiles {
         if self.slow > 1 {
             self.slow_until = Some(clock::now() + SLOW_PAUSE);
         }
-        Ok(true)
+        Ok(())
     }
 
     fn update_locked(
@@ -219,7 +223,7 @@ impl OpenFiles {
     /// Checks at intervals whether the files still exist, and opens them again otherwise.
     fn look(&mut self, path: &Path, member: MemberId, now: Instant) -> io::Result<()> {
         let is_own = self.own.as_ref().is_some_and(|(own, _)| *own == member);
-        if is_own && now.saturating_duration_since(self.looked_at) < LOOK_INTERVAL {
+        if is_own && now.saturating_duration_since(self.looked_at) < CHECK_INTERVAL {
             return Ok(());
         }
         if is_deleted(&self.record)? {
@@ -286,28 +290,24 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Returns the folder's secret, without which nobody can derive file names.
+/// Returns the folder's secret, which makes names that nobody else can make. Fails with `WouldBlock`
+/// while another process reads or writes it.
 fn secret(folder: &Path) -> io::Result<Vec<u8>> {
-    let path = folder.join("secret");
-    match std::fs::read(&path) {
-        Ok(secret) if secret.len() == 64 => return Ok(secret),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    let mut file = create(&folder.join("secret"))?;
+    file.try_lock()?;
+    let mut secret = Vec::new();
+    file.read_to_end(&mut secret)?;
+    if secret.len() != SECRET {
+        // std seeds it with 128 random bits of the operating system.
+        let random = RandomState::new();
+        let digest = (0..4_u64).fold(Sha256::new(), |digest, part| {
+            digest.chain_update(random.hash_one(part).to_le_bytes())
+        });
+        secret = hex(&digest.finalize()).into_bytes();
+        file.set_len(0)?;
+        write_at(&file, &secret)?;
     }
-    // std seeds it with 128 random bits from the operating system.
-    let random = RandomState::new();
-    let digest = (0..4_u64).fold(Sha256::new(), |digest, part| {
-        digest.chain_update(random.hash_one(part).to_le_bytes())
-    });
-    // Created atomically: the first process's secret is used by all.
-    let draft = folder.join(format!("secret.{}", std::process::id()));
-    create(&draft)?.write_all(hex(&digest.finalize()).as_bytes())?;
-    let linked = std::fs::hard_link(&draft, &path);
-    std::fs::remove_file(&draft)?;
-    match linked {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => std::fs::read(&path),
-    }
+    Ok(secret)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -344,7 +344,7 @@ fn read_at(mut file: &File, page: &mut [u8]) -> io::Result<usize> {
 #[cfg(not(unix))]
 fn write_at(mut file: &File, page: &[u8]) -> io::Result<()> {
     io::Seek::rewind(&mut file)?;
-    file.write_all(page)
+    io::Write::write_all(&mut file, page)
 }
 
 /// Returns the time since boot, on a clock that all processes of the machine share and nobody

@@ -1,8 +1,8 @@
-//! The limiter of one key: calls acquire a permit, send their request, and report the response.
+//! The limiter of one key: calls acquire a permit, send, and observe the response.
 //!
-//! The ledger makes all decisions. Every change of it grants the requests that may then be sent, so
-//! that no waiter depends on another task. A waiter that does not run in time loses its grant. If
-//! members share the ledger, any call that finds an update due starts it.
+//! The ledger decides. Every change of the ledger also grants permits, so no waiter depends on another
+//! one being polled. A grant lapses if its waiter is not polled in time. Where members share the
+//! ledger, any caller that finds an update due starts it.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
-// Under the model checker, another task may run at each lock.
+// Under the model checker, each lock is a point where another task may run.
 #[cfg(shuttle)]
 use shuttle::sync::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
@@ -22,51 +22,52 @@ use super::decision::{Decision, Policy};
 use super::member::Member;
 use super::outcome::{Block, ResponseHead};
 use super::outstanding::Reservation;
-use super::queue::{Lines, Place};
+use super::queue::{Place, Queue};
 use super::slot::MemberId;
 use super::snapshot::{Blocked, Priority, QuotaWindow, RateLimits, WaitReason};
 use super::store::{SharedRecord, StoreError};
 use crate::backoff::jitter;
 use crate::clock;
 
-/// How often a waiter checks for expired leases, because neither their tasks nor the first waiter
-/// may be running. Long queues check less often.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-const LOOK_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
-/// How soon a call that may not wait longer checks the result of an update of the shared record.
+/// How often a waiter checks for leases that are over: neither their tasks nor the first in line may be
+/// polled. In a long queue, the others check less often.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const POLL_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
+/// How soon a call that may wait no longer checks whether an update of the shared record has brought a
+/// grant.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A call's request for a permit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acquire {
-    /// Its place in the queue, if it was already in it.
+    /// Its place from an earlier attempt.
     pub(crate) place: Option<u64>,
     pub(crate) priority: Priority,
     pub(crate) policy: Policy,
-    /// The latest instant until which a block may delay it.
+    /// The latest instant to which a block may hold it back.
     pub(crate) latest: Instant,
-    /// Whether to send it regardless of the limits, because the user requested that.
+    /// Whether to send whatever is known, because a person asked for it.
     pub(crate) forced: bool,
-    /// The maximum duration of the request.
+    /// How long the request may last once it is sent.
     pub(crate) lease: Duration,
 }
 
-/// Why a call waits, and until when, if known.
+/// Why a call waits, and until when if that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wait {
     pub(crate) reason: WaitReason,
     pub(crate) blocked: Option<Blocked>,
 }
 
-/// The limiter of one key and origin.
+/// The limiter of one key at one origin.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     pub(super) this: Weak<Self>,
     start: Instant,
-    /// The difference of the store's clock to this process's clock, in microseconds.
+    /// How far the store's clock is ahead of this process's, in microseconds.
     pub(super) ahead: AtomicI64,
     state: Mutex<State>,
-    /// Wakes all waiters after a new block, which may be too long for some.
+    /// Wakes all waiters when the block changes: it may be too long for some.
     changed: Notify,
     pub(super) shared: Option<SharedRecord>,
     #[cfg(feature = "test-util")]
@@ -77,25 +78,25 @@ pub(crate) struct Limiter {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) member: Member,
-    pub(super) lines: Lines,
-    /// The last block for which the waiters were woken.
+    pub(super) queue: Queue,
+    /// The last block that waiters were woken for.
     announced: Option<Block>,
     /// The policy of the last call.
     pub(super) policy: Policy,
-    /// The start of a running update of the record, and the time of the next planned one.
+    /// When the update in progress began, and when the next one is planned.
     pub(super) updating: Option<LocalTime>,
     pub(super) planned: Option<LocalTime>,
-    /// The problem of the store, if any, and the number of its changes.
+    /// The store's problem, and how often it has changed.
     pub(super) problem: Option<String>,
     pub(super) changes: u64,
 }
 
 pub(super) type StateGuard<'s> = MutexGuard<'s, State>;
 
-/// Numbers the places in all queues, because a call may continue in another key's queue.
+/// Numbers the places in all queues: a call may continue in another key's queue.
 static PLACES: AtomicU64 = AtomicU64::new(1);
 
-/// The right to send one request now. If it is dropped, the request is unresolved.
+/// The right to send one request now. If dropped, its request is unresolved.
 #[derive(Debug)]
 #[must_use = "a permit is for sending a request"]
 pub(crate) struct Permit<'l> {
@@ -105,7 +106,7 @@ pub(crate) struct Permit<'l> {
     has_waited: bool,
 }
 
-/// A place in the queue. Dropping it leaves the queue.
+/// A place in the queue, left when dropped.
 struct InLine<'l> {
     limiter: &'l Limiter,
     request: Acquire,
@@ -117,7 +118,7 @@ impl Limiter {
     pub(crate) fn new(shared: Option<SharedRecord>) -> Arc<Self> {
         let state = State {
             member: new_member(LocalTime(0), shared.is_some()),
-            lines: Lines::default(),
+            queue: Queue::default(),
             announced: None,
             policy: Policy::default(),
             updating: None,
@@ -137,11 +138,11 @@ impl Limiter {
         })
     }
 
-    /// Creates a limiter with a test's clock.
+    /// Creates a limiter on a test's clock.
     #[cfg(feature = "test-util")]
     pub(crate) fn on_test_clock(clock: super::TestClock) -> Arc<Self> {
         let limiter = Self::new(None);
-        let mut limiter = Arc::into_inner(limiter).expect("not shared yet");
+        let mut limiter = Arc::into_inner(limiter).expect("nobody else has it yet");
         let state = limiter.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let wall = clock.wall().into();
         state.member = Member::new(MemberId::random(), LocalTime(0), wall, false);
@@ -149,8 +150,8 @@ impl Limiter {
         Arc::new_cyclic(|this| Self { this: Weak::clone(this), ..limiter })
     }
 
-    /// Waits until a request may be sent. Fails as soon as a block is known to last longer than the
-    /// call may wait. Calls `report` for each wait.
+    /// Waits until a request may be sent. Fails as soon as a block is known to last longer than
+    /// the call may wait. Reports each wait to `report`.
     pub(crate) async fn acquire(
         &self,
         request: Acquire,
@@ -170,7 +171,7 @@ impl Limiter {
             let wake = self.test_clock.as_ref().map_or(wake, |clock| clock.look(wake));
             let is_reported = |wait: &Wait| match wait.blocked {
                 Some(_) => is_first || is_first_look,
-                // Most responses arrive soon.
+                // Most responses come soon.
                 None => is_first && !is_first_look,
             };
             if let Some(wait) = wait.filter(is_reported) {
@@ -182,12 +183,12 @@ impl Limiter {
             }
             is_first_look = false;
             tokio::select! {
-                biased; // A grant that has come is taken.
+                biased; // A grant that has arrived is taken.
                 grant = &mut line.grant => match grant {
                     Ok(reservation) if self.start(reservation, request.lease) => {
                         return Ok(self.permit(reservation, place, true));
                     }
-                    // The grant has lapsed, because this task did not run.
+                    // It has lapsed: this task was not polled in time.
                     _ => {
                         drop(line);
                         line = self.join(request, place);
@@ -199,10 +200,10 @@ impl Limiter {
         }
     }
 
-    /// Returns a snapshot of the limits.
+    /// Returns what is known, for programs and people.
     pub(crate) fn snapshot(&self, policy: &Policy) -> RateLimits {
         let (_, state) = self.lock();
-        let is_known = self.shared.is_none() || state.member.is_shared();
+        let is_known = self.shared.is_none() || state.member.has_read_record();
         drop(state);
         if !is_known {
             self.start_update();
@@ -217,7 +218,7 @@ impl Limiter {
             reset: window.reset.system(),
         });
         let (wait_reason, blocked) = match member.decide(now, policy) {
-            // The next call would request it.
+            // A call would get reservations by an update.
             Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
             Decision::WaitUntil(block) => (Some(WaitReason::Blocked), Some(blocked(&block, now))),
             Decision::WaitForResponse(reason) => (Some(reason), None),
@@ -229,7 +230,7 @@ impl Limiter {
             wait_reason,
             in_flight: u32::try_from(member.in_flight()).unwrap_or(u32::MAX),
             unresolved: u32::try_from(member.unresolved()).unwrap_or(u32::MAX),
-            waiting: state.lines.waiting(),
+            waiting: state.queue.waiting(),
             throttled: member.throttled,
             age: member.ledger.seen_at.map(|at| now.since(at)),
             shared: self.shared_status(&state, now),
@@ -241,7 +242,7 @@ impl Limiter {
         self.change(|member, _| member.record_ban());
     }
 
-    /// Forgets everything, including the shared record.
+    /// Forgets all that is known, in the shared record too.
     pub(crate) async fn forget(&self) -> Result<(), StoreError> {
         self.change(|member, now| member.forget(now, clock::wall().into()));
         match &self.shared {
@@ -250,20 +251,20 @@ impl Limiter {
         }
     }
 
-    /// Returns when this limiter no longer matters.
+    /// Returns when nothing known here matters any more.
     pub(super) fn idle_from(&self) -> Instant {
         let at = self.lock().1.member.idle_from();
         self.instant(at)
     }
 
-    /// Returns a permit immediately, if one is available and nobody waits.
+    /// Acquires a permit at once, if one is free and nobody waits for it.
     fn try_acquire(&self, request: Acquire, place: Place) -> Option<Permit<'_>> {
         let (now, mut state) = self.lock();
         state.policy = request.policy;
-        let State { member, lines, .. } = &mut *state;
+        let State { member, queue, .. } = &mut *state;
         let probe = match member.decide(now, &request.policy) {
             _ if request.forced && !member.is_probing(now) => Some(true),
-            Decision::Send { probe } if lines.find(&request.policy, place).1 => Some(probe),
+            Decision::Send { probe } if queue.find(&request.policy, place).1 => Some(probe),
             _ => None,
         };
         let reservation = probe.map(|probe| {
@@ -276,21 +277,21 @@ impl Limiter {
     }
 
     fn join(&self, request: Acquire, place: Place) -> InLine<'_> {
-        let grant = self.lock().1.lines.join(&request.policy, place);
+        let grant = self.lock().1.queue.join(&request.policy, place);
         InLine { limiter: self, request, place, grant }
     }
 
-    /// Grants the requests that may be sent. Returns what a waiting call waits for, whether it is
-    /// the first, and when to check again.
+    /// Grants what may be sent. Returns what a waiting call waits for, whether it is the first, and when
+    /// to check again.
     fn look(&self, line: &InLine<'_>) -> Result<(Option<Wait>, bool, Instant), Blocked> {
         let (now, mut state) = self.lock();
         state.member.expire(now);
         self.grant(&mut state, now);
-        let waiters = u32::try_from(state.lines.waiting()).unwrap_or(u32::MAX);
+        let waiters = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
         let InLine { request, place, .. } = line;
-        let (waits, is_first) = state.lines.find(&request.policy, *place);
+        let (waits, is_first) = state.queue.find(&request.policy, *place);
         let instant = clock::now();
-        let mut wake = instant + LOOK_INTERVAL;
+        let mut wake = instant + POLL_INTERVAL;
         let mut wait = None;
         // A call that is no longer in the queue has a grant.
         match state.member.decide(now, &request.policy) {
@@ -304,7 +305,7 @@ impl Limiter {
             }
             Decision::WaitForResponse(reason) if waits => {
                 if reason == WaitReason::Members {
-                    match state.member.kept_until(now) {
+                    match state.member.blocked_by_members(now) {
                         Some(block) if request.latest <= instant => {
                             return Err(blocked(&block, now));
                         }
@@ -316,7 +317,7 @@ impl Limiter {
             _ => {}
         }
         if !is_first {
-            wake += LOOK_INTERVAL_PER_WAITER * waiters;
+            wake += POLL_INTERVAL_PER_WAITER * waiters;
         } else if let Some(end) = state.member.first_lease_end() {
             wake = wake.min(self.instant(end));
         }
@@ -324,16 +325,16 @@ impl Limiter {
         Ok((wait, is_first, wake))
     }
 
-    /// Changes the ledger, and grants the requests that may then be sent.
+    /// Changes what is known, and grants what may be sent then.
     fn change<T>(&self, change: impl FnOnce(&mut Member, LocalTime) -> T) -> T {
         let (now, mut state) = self.lock();
         let result = change(&mut state.member, now);
-        self.go_on(now, state);
+        self.after_change(now, state);
         result
     }
 
-    pub(super) fn go_on(&self, now: LocalTime, mut state: StateGuard<'_>) {
-        if !state.lines.is_empty() {
+    pub(super) fn after_change(&self, now: LocalTime, mut state: StateGuard<'_>) {
+        if !state.queue.is_empty() {
             state.member.expire(now);
             self.grant(&mut state, now);
         }
@@ -341,8 +342,8 @@ impl Limiter {
     }
 
     fn grant(&self, state: &mut State, now: LocalTime) {
-        let State { member, lines, announced, .. } = state;
-        if let Some(Decision::WaitUntil(block)) = lines.grant(member, now)
+        let State { member, queue, announced, .. } = state;
+        if let Some(Decision::WaitUntil(block)) = queue.grant(member, now)
             && *announced != Some(block)
         {
             *announced = Some(block);
@@ -397,12 +398,12 @@ impl Permit<'_> {
         self.place
     }
 
-    /// Returns whether the call waited for it.
+    /// Returns whether the call waited in the queue.
     pub(crate) fn has_waited(&self) -> bool {
         self.has_waited
     }
 
-    /// Records the head of the response. Returns the block that it requests.
+    /// Records the head of the response. Returns the block if it is a 429.
     pub(crate) fn observe(mut self, status: StatusCode, headers: &HeaderMap) -> Option<Blocked> {
         let reservation = self.reservation.take()?;
         self.limiter.change(|member, now| {
@@ -433,7 +434,7 @@ impl Drop for InLine<'_> {
         self.grant.close();
         let unused = self.grant.try_recv();
         let (now, mut state) = self.limiter.lock();
-        let was_waiting = state.lines.leave(&self.request.policy, self.place);
+        let was_waiting = state.queue.leave(&self.request.policy, self.place);
         if !was_waiting && unused.is_err() {
             return;
         }

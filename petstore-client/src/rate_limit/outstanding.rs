@@ -1,4 +1,4 @@
-//! Requests without a response: in flight or lost.
+//! Requests without a response: in flight, or lost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, SECOND, micros};
 
-/// An unused reservation lapses, because its task is not running.
+/// An unused reservation lapses after this time: the task that holds it is not polled.
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
-/// The maximum duration of a request, regardless of its time limit.
+/// The longest lease of a request.
 pub(super) const MAX_LEASE: Duration = Duration::from_secs(600);
 /// How long a request may take to reach the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
-/// The maximum number of groups of lost requests.
+/// The most groups of lost requests.
 const MAX_LOST_GROUPS: usize = 16;
-/// Requests that are lost within this time form a group.
+/// Requests lost within this time form one group.
 const LOST_GROUP: u64 = SECOND.unsigned_abs() / 4;
 
 /// The right to send one request.
@@ -26,7 +26,7 @@ pub(crate) struct Reservation {
     pub(super) probe: bool,
 }
 
-/// A reserved request. When the lease ends, its task is considered dead.
+/// A reserved request. When the lease ends, its task is taken for dead.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lease {
     pub(super) end: LocalTime,
@@ -39,7 +39,7 @@ pub(super) struct Lease {
 pub(super) struct Requests {
     last_id: u64,
     leases: BTreeMap<u64, Lease>,
-    /// A lower bound of the ends of all leases.
+    /// When the first lease ends, or earlier.
     first_end: Option<LocalTime>,
 }
 
@@ -102,7 +102,7 @@ impl Requests {
         self.leases.values().map(|lease| lease.end).max().unwrap_or_default()
     }
 
-    /// Converts all times to a clock that is `by` microseconds ahead.
+    /// Moves all times to a clock that is `by` microseconds ahead.
     pub(super) fn shift(&mut self, by: i64) {
         self.first_end = self.first_end.map(|end| end.moved(by));
         for lease in self.leases.values_mut() {
@@ -121,8 +121,7 @@ struct LostGroup {
     count: u32,
     /// When the last of them was sent.
     sent: LocalTime,
-    /// The response to a request that is sent at this time or later resolves them, because none of
-    /// them is on its way anymore.
+    /// The response to a request sent from then on settles them: all of them have arrived by then.
     settled_from: LocalTime,
 }
 
@@ -146,13 +145,12 @@ impl LostRequests {
         }
     }
 
-    /// Removes the requests that were no longer on their way when a request was sent whose response
-    /// has now come: if the service counted them, its figure includes them. Returns their number
-    /// and time, by group.
+    /// Removes the requests that had arrived when the answered request was sent: the service's figure
+    /// includes them, if it ever will. Returns their number and when they were sent, in groups.
     pub(super) fn settle(&mut self, sent: LocalTime) -> impl Iterator<Item = (u32, LocalTime)> {
         let settled = self.0.extract_if(.., move |lost| {
             let after = sent.0.saturating_sub(lost.settled_from.0);
-            // A time far in the future was recorded with a wrong clock.
+            // A time far in the future comes from a clock that was wrong.
             after >= 0 || after < -micros(MAX_LEASE)
         });
         settled.map(|lost| (lost.count, lost.sent))

@@ -1,4 +1,4 @@
-//! The queue of calls: first come, first served. A retry keeps its place.
+//! The queue of waiting calls: first come, first served; a retry keeps its place.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ pub(super) struct Place(pub(super) Priority, pub(super) u64);
 
 type Line = BTreeMap<Place, oneshot::Sender<Reservation>>;
 
-/// One queue per policy, so that one client's settings do not delay another client's calls.
+/// A line for each policy, so that one client's settings do not hold up another's calls.
 #[derive(Debug, Default)]
-pub(super) struct Lines(Vec<(Policy, Line)>);
+pub(super) struct Queue(Vec<(Policy, Line)>);
 
-impl Lines {
+impl Queue {
     pub(super) fn join(&mut self, policy: &Policy, place: Place) -> oneshot::Receiver<Reservation> {
         let (sender, grant) = oneshot::channel();
         match self.0.iter_mut().find(|(held, _)| held == policy) {
@@ -35,7 +35,7 @@ impl Lines {
         line.is_some_and(|(_, line)| line.remove(&place).is_some())
     }
 
-    /// Returns whether a place is in the queue, and whether it is the first.
+    /// Returns whether a place is in line, and whether it is the first.
     pub(super) fn find(&self, policy: &Policy, place: Place) -> (bool, bool) {
         match self.0.iter().find(|(held, _)| held == policy) {
             Some((_, line)) => (line.contains_key(&place), line.range(..place).next().is_none()),

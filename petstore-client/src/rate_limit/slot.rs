@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::LocalTime;
 
-/// What one request adds to `turn`, which decreases by a quarter with each window.
+/// What one request adds to a turn. A turn loses a quarter with each window.
 const TURN_UNIT: u64 = 1_024;
 
-/// A process that shares a key's limits with others through a store.
+/// Identifies a process that shares a key's limits with others through a store.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -20,7 +20,7 @@ impl MemberId {
         Self(RandomState::new().hash_one("member"))
     }
 
-    /// Returns the number, which is random and therefore unique in practice.
+    /// Returns the random number of the member.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
@@ -31,23 +31,23 @@ impl MemberId {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Slot {
     pub(super) id: MemberId,
-    /// Requests reserved in advance, in flight, or ended and not reported yet.
+    /// Requests reserved in advance, in flight, or answered and not reported yet.
     pub(super) reserved: u64,
     /// Calls that wait for a reservation.
     pub(super) want: u64,
-    /// What it got in this window, and in the previous one.
+    /// Requests granted in this window, and in the one before.
     pub(super) got: u64,
     pub(super) previous: u64,
-    /// Whether calls waited at the end of the previous window.
+    /// Whether calls waited when the last window ended.
     hungry: bool,
-    /// What it got in all windows, weighted by age. The member with the lowest value goes first.
+    /// Requests granted in all windows, older ones weighted less: the smallest turn goes first.
     pub(super) turn: u64,
-    /// When it counts as dead.
+    /// When the member is taken for dead.
     pub(super) until: LocalTime,
 }
 
 impl Slot {
-    /// Returns the slot of a new member with this turn.
+    /// Creates the slot of a new member, whose turn comes after the given one.
     pub(super) fn new(id: MemberId, turn: u64) -> Self {
         // Its demand is not known yet.
         Self { id, turn, until: LocalTime(i64::MAX), hungry: true, ..Self::default() }
@@ -61,8 +61,7 @@ impl Slot {
         self.reserved > 0 || self.hungry || self.previous > 0
     }
 
-    /// Returns the expected demand of another member. `rest` is the part of the window that is
-    /// left.
+    /// Returns the expected demand of another member; `rest` is the part of the window that is left.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

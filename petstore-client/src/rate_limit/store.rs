@@ -242,7 +242,7 @@ pub(crate) fn update_record(
 ) -> Result<(Vec<u8>, Ledger, Granted), &'static str> {
     let known = current.and_then(|current| decode(current, at, wall));
     let mut ledger = known.or_else(copy).unwrap_or_else(|| Ledger::new(now, wall));
-    ledger.bury(now, |other| other == me || is_alive(other));
+    ledger.expire_members(now, |other| other == me || is_alive(other));
     if !ledger.admits(me, now) {
         return Err("it has the maximum number of members");
     }

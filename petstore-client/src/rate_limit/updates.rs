@@ -1,4 +1,4 @@
-//! Updates the shared record. Any call that finds an update due starts it.
+//! Updates of the shared record. Any caller of the limiter that finds one due starts it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Waker};
@@ -14,21 +14,21 @@ use super::store::{Change, StoreTime, update_record};
 use crate::backoff::random_part;
 use crate::clock;
 
-/// Two measurements of the clocks' difference may differ by this many microseconds without a jump.
+/// The tolerance when clocks are compared, in microseconds.
 const MAX_ROUNDING: u64 = 1_000;
-/// The maximum wait of a call for a store.
+/// The time limit of an update.
 const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
-/// An update that takes this much longer is no longer running, because its runtime has stopped.
+/// An update that is older than this is abandoned: its runtime is blocked.
 const STALE_UPDATE: Duration = Duration::from_secs(2);
 
-/// Updates of the shared record.
+/// The shared record.
 impl Limiter {
-    /// Starts an update that is due, or schedules the next one.
+    /// Starts an update that is due, or plans the next one.
     pub(super) fn plan_update(&self, now: LocalTime, mut state: StateGuard<'_>) {
         if self.shared.is_none() {
             return;
         }
-        match state.member.update_at(state.lines.waiting() as u64) {
+        match state.member.update_at(state.queue.waiting() as u64) {
             Some(at) if at <= now => {
                 drop(state);
                 self.start_update();
@@ -43,7 +43,7 @@ impl Limiter {
                 runtime.spawn(async move {
                     sleep_until(wake).await;
                     let (now, mut state) = limiter.lock();
-                    // Otherwise, an earlier one was planned in the meantime.
+                    // Otherwise an earlier one has been planned since.
                     if state.planned == Some(at) {
                         state.planned = None;
                         limiter.plan_update(now, state);
@@ -54,8 +54,8 @@ impl Limiter {
         }
     }
 
-    /// Updates the record, unless an update is running. With a store on this machine, the update is
-    /// complete when this returns.
+    /// Updates the record, unless an update is in progress. A store on this machine has finished when
+    /// this returns.
     pub(super) fn start_update(&self) {
         let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current()) else {
             return;
@@ -70,8 +70,7 @@ impl Limiter {
         }
     }
 
-    /// Updates the record now: reports what this process knows, and reads what others have
-    /// reported.
+    /// Updates the record now, both ways.
     pub(crate) async fn synchronize(&self) {
         while !self.begin_update() {
             sleep(Duration::from_millis(5)).await;
@@ -79,7 +78,7 @@ impl Limiter {
         self.update().await;
     }
 
-    /// Marks an update as running. Returns false if one already is.
+    /// Returns whether no other update is in progress.
     fn begin_update(&self) -> bool {
         let (now, mut state) = self.lock();
         let is_free = state.updating.is_none_or(|since| now >= since.plus(STALE_UPDATE));
@@ -93,7 +92,7 @@ impl Limiter {
         let Some(shared) = &self.shared else { return };
         let (report, me, policy) = {
             let (now, mut state) = self.lock();
-            let waiting = state.lines.waiting() as u64;
+            let waiting = state.queue.waiting() as u64;
             let report = state.member.report(now, waiting, random_part());
             (report, state.member.id(), state.policy)
         };
@@ -102,7 +101,7 @@ impl Limiter {
             let wall = ServiceTime::from(clock::wall());
             let mut now = self.now();
             let shift = at.local().0.saturating_sub(now.0);
-            // So that rounding does not move the ends of windows.
+            // Rounding errors do not move the ends of windows.
             let shift = if shift.unsigned_abs() > MAX_ROUNDING { shift } else { 0 };
             now = now.moved(shift);
             match update_record(
@@ -111,7 +110,7 @@ impl Limiter {
                 (me, &report.moved(shift)),
                 &policy,
                 |other| shared.is_alive(other),
-                // Its times refer to the store's clock before the jump.
+                // After a jump of the store's clock, the copy's times are wrong.
                 || self.lock().1.member.copy().filter(|_| shift == 0),
             ) {
                 Ok((record, ledger, granted)) => {
@@ -154,11 +153,11 @@ impl Limiter {
             }
         }
         state.updating = None;
-        self.go_on(now, state);
+        self.after_change(now, state);
     }
 
-    /// Returns the store's state if it has changed since `seen`.
-    pub(crate) fn store_news(&self, seen: &AtomicU64) -> Option<SharedStatus> {
+    /// Returns the store's status if it has changed since `seen`.
+    pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<SharedStatus> {
         self.shared.as_ref()?;
         let (now, state) = self.lock();
         let is_new = seen.swap(state.changes, Ordering::Relaxed) != state.changes;

@@ -7,14 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::snapshot::Quota;
 
-/// Resets within this distance belong to the same window, because servers round.
+/// Resets this close together belong to the same window: servers round.
 const SAME_WINDOW: i64 = 2 * SECOND;
-/// If a reset follows another within this time, it belongs to the same sliding window.
+/// A window slides if its reset moves by less than this.
 const MIN_FIXED_WINDOW: Duration = Duration::from_secs(50);
-/// The sample size for estimating other clients' share of a quota. The previous estimate counts as
-/// this many requests.
+/// The weight of earlier knowledge when the own share is computed, in requests.
 const MIN_SAMPLE: u64 = 8;
-/// This client's assumed share if other clients may use the key.
+/// The own share that is assumed where other clients may use the key.
 pub(super) const ASSUMED_SHARE: f64 = 0.25;
 
 /// The quota that a response describes.
@@ -37,24 +36,24 @@ pub(super) enum Relation {
 pub(crate) struct Window {
     pub(crate) quota: Quota,
     pub(crate) limit: u64,
-    /// The lowest figure seen in this window. Within a window, the service's figure only decreases.
+    /// The lowest figure seen: within a window the service's figure only falls.
     pub(crate) remaining: u64,
     pub(crate) reset: ServiceTime,
-    /// The reset of the first figure of this window.
+    /// The reset when the window was opened.
     anchor: ServiceTime,
     pub(super) opened_at: LocalTime,
     opened_with: u64,
-    /// This client's answered requests in this window, except the one that opened it.
+    /// Own answered requests in this window, besides the one that opened it.
     own: u64,
-    /// Other clients' requests in the window before it was first seen.
+    /// Requests of other clients in the window before it was seen.
     others_before: u64,
-    /// This client's estimated share when the window was opened.
+    /// The own share that was known when the window was opened.
     prior: Option<f64>,
 }
 
 impl Window {
-    /// Opens the first window of a quota. If more than the answered and outstanding requests is
-    /// used, other clients may use the key.
+    /// Opens the first window that is seen. If more is used than own requests explain, other clients may
+    /// use the key.
     pub(super) fn open(
         figure: Figure,
         (outstanding, answered): (u64, u32),
@@ -77,8 +76,7 @@ impl Window {
         }
     }
 
-    /// Opens the window that follows this one. Other clients have used what exceeds the answered
-    /// and outstanding requests.
+    /// Opens the next window. What own requests do not explain was used by other clients.
     pub(super) fn reopen(
         &self,
         figure: Figure,
@@ -88,7 +86,7 @@ impl Window {
     ) -> Self {
         let answered = u64::from(answered.max(1));
         let used = figure.limit - figure.remaining;
-        // In a sliding window, this client may have used it.
+        // In a sliding window, own earlier requests may still count.
         let slides = figure.reset.since(self.anchor) < MIN_FIXED_WINDOW;
         let others_before = if slides { 0 } else { used.saturating_sub(answered + outstanding) };
         Self {
@@ -105,8 +103,8 @@ impl Window {
         }
     }
 
-    /// Returns whether a figure describes this quota. The limit alone is not enough: 1,000 is one
-    /// plan's quota per day and another's per minute.
+    /// Returns whether a figure describes this quota. The limit alone is not enough: 1,000 is a day's
+    /// quota in one plan and a minute's in another.
     pub(super) fn describes(&self, figure: &Figure, now: ServiceTime) -> bool {
         let quota = Quota::by_reset(figure.reset.since(now));
         self.limit == figure.limit
@@ -121,25 +119,24 @@ impl Window {
         }
     }
 
-    /// Records a figure of this window. It can only lower `remaining`, because the response may be
-    /// late.
+    /// Records a figure of this window. It only lowers what is known: the response may be late.
     pub(super) fn lower(&mut self, figure: &Figure) {
         self.reset = self.reset.max(figure.reset);
         self.remaining = self.remaining.min(figure.remaining);
     }
 
-    /// Records requests of this client that the service counted, or may have.
+    /// Records own requests that the service counted, or may have counted.
     pub(super) fn count_own(&mut self, requests: u32) {
         self.own += u64::from(requests);
     }
 
-    /// Records counted requests of this client whose responses describe another quota.
-    pub(super) fn count_undescribed(&mut self, requests: u32) {
+    /// Records own requests that were counted, and whose responses describe another quota.
+    pub(super) fn count_unreported(&mut self, requests: u32) {
         self.remaining = self.remaining.saturating_sub(requests.into());
         self.count_own(requests);
     }
 
-    /// Returns the part of a minute that is left, 0 to 1.
+    /// Returns the part of a minute's window that is left, 0 to 1.
     pub(super) fn part_left(&self, now: ServiceTime) -> f64 {
         (self.reset.since(now).as_secs_f64() / 60.0).min(1.0)
     }
@@ -149,8 +146,8 @@ impl Window {
         allowed.saturating_sub(self.own + 1 + outstanding)
     }
 
-    /// Returns this client's share of the used quota, once it can be estimated. Outstanding
-    /// requests count as used, so the rest certainly belongs to others.
+    /// Returns the own share of the requests in this window, if enough are known. Outstanding requests
+    /// count as own.
     #[expect(clippy::cast_precision_loss, reason = "a ratio of requests in one window")]
     pub(super) fn own_share(&self, outstanding: u64) -> Option<f64> {
         let used = self.opened_with.saturating_sub(self.remaining);
@@ -159,7 +156,7 @@ impl Window {
         let own = self.own + 1;
         let (here, all) = (own as f64, own as f64 + others as f64);
         match self.prior {
-            // A few requests say little, and a wrong share costs either speed or a refusal.
+            // A share from few requests is unreliable, and costs speed or a refusal.
             Some(prior) => Some((here + prior * MIN_SAMPLE as f64) / (all + MIN_SAMPLE as f64)),
             None => (all >= MIN_SAMPLE as f64).then(|| here / all),
         }
