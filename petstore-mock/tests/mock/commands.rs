@@ -215,7 +215,7 @@ fn health_ends_with_1_where_none_does() {
     });
     let (status, out, err) = run(&["health", &url]);
     assert_eq!((status, &*out), (1, ""));
-    assert!(err.contains("not that of a mock"), "{err}");
+    assert!(err.contains("not a mock that is ready"), "{err}");
     answering.join().unwrap();
     let (status, _, err) = run(&["health", &url]);
     assert_eq!(status, 1);
