@@ -186,7 +186,7 @@ async fn what_the_caller_can_correct() {
     insta::assert_snapshot!(page(errors), @r#"
     the base URL cannot be used: it does not begin with `https://`
 
-    the API key cannot be used: its character 2 is a space, a line break or outside printable ASCII; trim what was read with the key
+    the API key cannot be used: its character 2 is a space, a line break or not printable ASCII; remove it
 
     the API key cannot be used: none was given; set `api_key` or `api_key_provider`
 

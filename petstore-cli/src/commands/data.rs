@@ -127,7 +127,7 @@ impl Get {
             }
             _ if error.is_not_found() && error.code() != Some("route_not_found") => {
                 CliError::new(Kind::NotFound, format!("no pet {}", self.id))
-                    .hint("`petstore pets list` shows the pets there are")
+                    .hint("`petstore pets list --all` lists all pets")
             }
             _ => error.into(),
         })?;

@@ -97,7 +97,7 @@ async fn checks(context: &mut Context) -> Vec<Check> {
         Ok(client) => service(context, &client, &mut checks).await,
         // A failed check above prevents the request.
         Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
-            checks.push(Check { result: Outcome::Skipped, ..Check::ok("service", "not asked") });
+            checks.push(Check { result: Outcome::Skipped, ..Check::ok("service", "not checked") });
         }
         Err(error) => checks.push(Check::of("service", Err(error), context)),
     }
@@ -116,7 +116,7 @@ fn config(context: &mut Context) -> Check {
     }
     let Some(path) = ConfigFile::path(&context.env.dirs) else {
         let hint = "set HOME or XDG_CONFIG_HOME to keep profiles and keys";
-        return Check::warning(NAME, "no folder for it", hint);
+        return Check::warning(NAME, "no configuration folder", hint);
     };
     let shown = context.env.shown(&path);
     match path.exists() {

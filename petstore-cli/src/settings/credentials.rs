@@ -97,7 +97,7 @@ fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError
         return Err(CliError::new(Kind::Key, problem)
             .hint(format!("`petstore auth login{option} --base-url {base_url}`")));
     }
-    let fix = format!("`petstore auth login{option}` stores another");
+    let fix = format!("`petstore auth login{option}` stores another key");
     Ok(Some(Credential { key, source, fix }))
 }
 
