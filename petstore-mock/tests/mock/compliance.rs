@@ -90,7 +90,7 @@ async fn a_request_sent_while_told_to_wait_is_found() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "violation [told-to-wait] sent while told to wait, once")]
+#[should_panic(expected = "violation [told-to-wait] sent before Retry-After elapsed, once")]
 async fn an_assertion_fails_with_the_report() {
     let mock = with_quota(1).await;
     for _ in 0..3 {
