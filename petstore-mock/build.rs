@@ -1,10 +1,10 @@
-//! Writes the OpenAPI documents, which are kept in YAML, as JSON: so the two can't differ.
+//! Converts the OpenAPI documents from YAML to JSON, so that the two can't differ.
 
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 use yaml_rust2::{Yaml, YamlLoader};
 
-#[expect(clippy::disallowed_methods, reason = "it is how cargo says where the files go")]
+#[expect(clippy::disallowed_methods, reason = "cargo passes the output folder in a variable")]
 fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     let out = Path::new(&out);

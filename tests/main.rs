@@ -1,7 +1,7 @@
-//! The tests that span the crates, as one binary. A file without a `mod` line would silently not
-//! be compiled; `tidy` notices.
+//! The tests of several crates, as one binary. `tidy` detects files without a `mod` line, which
+//! would not be compiled.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod cli;
 mod client;

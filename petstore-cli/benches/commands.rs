@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p petstore-cli`
 
-#![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a benchmark may panic")]
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};

@@ -27,13 +27,13 @@ use crate::ui::{Ui, UiOptions};
 
 pub(crate) use crate::explain::{Purpose, READS};
 
-/// The largest input that becomes the body of one request.
+/// The maximum size of a request's body.
 const MAX_BODY: u64 = 16 << 20;
 
-/// How the program names itself to the service.
+/// The program's name in `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
 
-/// A store in which processes share rate limits.
+/// The store of shared rate limits.
 enum AnyStore {
     File(FileStore),
     #[cfg(feature = "redis")]
@@ -50,13 +50,13 @@ pub(crate) struct Context {
     pub(crate) facts: Facts,
     stdout: Stdout,
     uses_deprecated: Arc<AtomicBool>,
-    /// The client that was made last.
+    /// The last created client.
     client: Option<Client>,
     #[cfg(feature = "mock")]
     mock: Option<petstore_mock::MockServer>,
 }
 
-/// Returns how messages call an input.
+/// Returns the name of an input in messages.
 pub(crate) fn input_name(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
@@ -113,7 +113,7 @@ impl Context {
         (self.env.now)()
     }
 
-    /// Ends the program: flushes the result, prints the error, and returns the exit code.
+    /// Ends the program: flushes the result, prints the error and returns the exit code.
     pub(crate) async fn end(mut self, result: Result<(), CliError>) -> u8 {
         let result = result.and_then(|()| self.flush()).and_then(|()| {
             let is_refused =
@@ -141,7 +141,7 @@ impl Context {
         self.client_with(purpose, &RequestOptions::new()).await
     }
 
-    /// The same, for requests with other limits.
+    /// Like `client`, with other limits.
     pub(crate) async fn client_with(
         &mut self,
         purpose: Purpose,
@@ -173,7 +173,8 @@ impl Context {
         let retries = self.settings.get(|values| &values.retries).unwrap_or_default();
         let attempts = retries.saturating_add(1);
         let (timeout, max_wait) = (self.facts.timeout, self.facts.max_wait);
-        // A request that changes something is not retried after a time-out: it may take all of it.
+        // A request that changes something is not retried after a time-out, so one attempt may take
+        // all the time.
         let shares = if self.facts.purpose.changes { 1 } else { attempts };
         let limits = RequestOptions::new()
             .max_wait(max_wait)
@@ -183,7 +184,7 @@ impl Context {
             .max_response_bytes(self.facts.max_response_size.0);
         let deprecated = Arc::clone(&self.uses_deprecated);
         let tracer = Tracer::new(self.ui.clone(), self.facts.host.clone(), attempts, deprecated);
-        // `Settings::base_url` has refused what is not secure.
+        // `Settings::base_url` has refused insecure URLs.
         let mut builder = Client::builder(base_url.as_str())
             .api_key(key)
             .user_agent(USER_AGENT)
@@ -222,7 +223,7 @@ impl Context {
             Some(StoreAddress::Redis(url)) => {
                 let store = RedisStore::new(&url).map_err(|problem| {
                     let source = self.settings.source("limits_store");
-                    let problem = format!("the limits store cannot be used: {problem}{source}");
+                    let problem = format!("the limits store is invalid: {problem}{source}");
                     CliError::new(Kind::Config, problem)
                         .hint("give an address such as redis://HOST:6379")
                 })?;
@@ -246,19 +247,19 @@ impl Context {
     /// Shares the latest rate limits with other processes.
     async fn share_limits(&self) {
         let Some(client) = &self.client else { return };
-        // A store that is out of reach is not awaited.
+        // An unreachable store is not awaited.
         let shared = client.rate_limits().shared;
         if shared.is_some_and(|shared| shared.members > 0 && shared.problem.is_none()) {
             client.synchronize_rate_limits().await;
         }
     }
 
-    /// Begins a command's result. `--jq` is checked here, so this comes before anything is sent.
+    /// Starts a command's result. Call it before sending anything, because it checks `--jq`.
     pub(crate) fn output(&self, shape: Shape) -> Result<Output, CliError> {
         self.output_with(&self.options, shape)
     }
 
-    /// The same, with other options.
+    /// Like `result`, with other options.
     pub(crate) fn output_with(
         &self,
         options: &OutputOptions,
@@ -267,7 +268,7 @@ impl Context {
         Output::new(self.stdout.clone(), options, shape)
     }
 
-    /// The same, for a command with another format where none was asked for.
+    /// Like `result`, with another default format.
     pub(crate) fn output_or(&self, format: OutputFormat, shape: Shape) -> Result<Output, CliError> {
         let mut options = self.options.clone();
         if options.jq.is_none() {
@@ -276,7 +277,7 @@ impl Context {
         self.output_with(&options, shape)
     }
 
-    /// Ends a list, and says where a column came too late.
+    /// Ends a list, and reports a column that appeared too late.
     pub(crate) fn finish(&self, output: Output) -> Result<(), CliError> {
         if let Some(late) = output.finish()? {
             let text = format!("`{late}` appeared after the first page; `-o ndjson` shows it");
@@ -285,17 +286,17 @@ impl Context {
         Ok(())
     }
 
-    /// Writes text that is laid out already.
+    /// Writes formatted text.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), CliError> {
         self.write(text.as_bytes())
     }
 
-    /// Writes bytes as they are.
+    /// Writes raw bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
         Ok(self.stdout.write_all(bytes)?)
     }
 
-    /// Returns standard output, for a part of the program that writes its own results.
+    /// Returns standard output, for code that writes its own results.
     pub(crate) fn stdout(&mut self) -> &mut Stdout {
         &mut self.stdout
     }
@@ -305,12 +306,12 @@ impl Context {
         Ok(self.stdout.flush()?)
     }
 
-    /// Reads a whole file, or standard input where it is called `-`: the body of one request.
+    /// Reads the body of a request from a file, or from standard input if it is `-`.
     pub(crate) fn read(&mut self, file: &Path, what: &str) -> Result<Vec<u8>, CliError> {
         self.read_up_to(file, what, MAX_BODY)
     }
 
-    /// Reads a file, or standard input where it is called `-`, of a limited size.
+    /// Reads a file of limited size, or standard input if it is `-`.
     pub(crate) fn read_up_to(
         &mut self,
         file: &Path,

@@ -1,4 +1,4 @@
-//! The process environment: `main` gathers it, and tests build their own.
+//! The process environment. `main` collects it, and tests build their own.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use futures_util::Stream as Events;
 use jiff::tz::TimeZone;
 
-/// Everything that enters and leaves the program.
+/// The inputs and outputs of the program.
 pub struct Env {
     /// The arguments, the program's own name first.
     pub args: Vec<OsString>,
@@ -19,21 +19,21 @@ pub struct Env {
     pub vars: HashMap<String, OsString>,
     /// Standard input.
     pub stdin: Box<dyn Read + Send>,
-    /// Whether a person types standard input.
+    /// Whether standard input is a terminal.
     pub stdin_is_terminal: bool,
     /// Standard output: results, and nothing else.
     pub stdout: Stream,
     /// Standard error: messages.
     pub stderr: Stream,
-    /// Asks a person for a secret, where one sits there: shows a prompt, and nothing of the answer.
+    /// Prompts for a secret without echo, if there is a terminal.
     pub prompt: Option<Prompt>,
-    /// The folders that files are kept in.
+    /// The folders for files.
     pub dirs: Dirs,
     /// The current time.
     pub now: fn() -> SystemTime,
-    /// How many columns the terminal has, where there is one.
+    /// The width of the terminal, if there is one.
     pub width: Option<u16>,
-    /// Yields whenever the program is asked to stop.
+    /// The signals to stop.
     pub signals: Signals,
 }
 
@@ -47,7 +47,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Returns the exit code of a program that it stops.
+    /// Returns the exit code after this signal.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -66,14 +66,14 @@ impl fmt::Display for Signal {
     }
 }
 
-/// Each signal, as it comes.
+/// A stream of signals.
 pub type Signals = Pin<Box<dyn Events<Item = Signal> + Send>>;
 
-/// Shows a prompt and reads a line without showing it.
+/// Shows a prompt and reads a line without echo.
 pub type Prompt = Box<dyn FnOnce(&str) -> io::Result<String> + Send>;
 
-/// The folders that the program keeps files in. Where a person has no home there are none, and
-/// nothing is kept.
+/// The folders for the program's files. Without a home folder, there are none, and nothing is
+/// stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirs {
     /// The folder of the configuration and the keys.
@@ -83,10 +83,10 @@ pub struct Dirs {
 }
 
 impl Dirs {
-    /// Returns the folders that the variables lead to: below `XDG_CONFIG_HOME` and
+    /// Returns the folders for the variables. On Unix, they are below `XDG_CONFIG_HOME` and
     /// `XDG_STATE_HOME`, or `.config` and `.local/state` in `HOME` (XDG Base Directory
-    /// Specification), on every Unix; below `APPDATA` and `LOCALAPPDATA` on Windows. What is not
-    /// an absolute path is not minded.
+    /// Specification). On Windows, they are below `APPDATA` and `LOCALAPPDATA`. Ignores relative
+    /// paths.
     ///
     /// ```
     /// use petstore_cli::Dirs;
@@ -112,17 +112,16 @@ impl Dirs {
     }
 }
 
-/// A stream to write to.
+/// An output stream.
 pub struct Stream {
-    /// Where the bytes go.
+    /// The destination.
     pub writer: Box<dyn Write + Send>,
-    /// Whether a person looks at it.
+    /// Whether it is a terminal.
     pub is_terminal: bool,
 }
 
 impl Env {
-    /// Returns a variable; one that is set to nothing counts as not set, and so does one that is
-    /// not Unicode.
+    /// Returns a variable. Empty and non-Unicode variables count as not set.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.vars.get(name)?.to_str().filter(|value| !value.is_empty())
     }
@@ -133,7 +132,7 @@ impl Env {
         columns.or(self.width.map(usize::from)).filter(|columns| *columns > 0)
     }
 
-    /// Returns a path as messages show it: `~` stands for the home folder.
+    /// Returns a path for messages, with `~` for the home folder.
     pub(crate) fn shown(&self, path: &std::path::Path) -> String {
         let home = self.var("HOME").filter(|home| home.len() > 1);
         match home.and_then(|home| path.strip_prefix(home).ok()) {
@@ -152,7 +151,7 @@ impl Env {
 
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The variables hold the key.
+        // The variables contain the key.
         f.debug_struct("Env").field("args", &self.args).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Errors: a kind, which decides the exit code, a message, and a hint.
+//! Errors: a kind, which determines the exit code, a message and a hint.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use petstore_client::Error as ClientError;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The kinds of failure, by the names that programs read (`--error-format json`).
+/// The kinds of failure, with their names in `--error-format json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -53,23 +53,24 @@ impl Kind {
 /// The error that ends a command.
 #[derive(Debug)]
 pub(crate) enum CliError {
-    /// An error of the program, in words.
+    /// An error of the program.
     Failure(Box<Failure>),
-    /// An error of a request; it is put into words when it is printed.
+    /// An error of a request. Its message is created when it is printed.
     Client(Box<ClientError>),
-    /// An exit code without a message: it was printed, or the reader of the result went away.
+    /// An exit code without a message, because the message was already printed, or the reader
+    /// closed the pipe.
     Silent(u8),
 }
 
-/// A failure in words.
+/// A failure with its message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: Kind,
     pub(crate) message: String,
-    /// Single findings, shown below the message.
+    /// Details, shown below the message.
     pub(crate) list: Vec<String>,
     pub(crate) hint: Option<String>,
-    /// More fields for programs.
+    /// Additional fields for programs.
     pub(crate) fields: Map<String, Value>,
 }
 
@@ -153,7 +154,7 @@ pub(crate) fn os_text(error: &io::Error) -> String {
     }
 }
 
-/// The problem of a value, as it follows the value: `is not a time`.
+/// The problem of a value, phrased to follow the value: `is not a time`.
 #[derive(Debug, Clone)]
 pub(crate) struct Invalid {
     pub(crate) problem: String,
@@ -170,13 +171,13 @@ impl Invalid {
         self
     }
 
-    /// Puts a name before the problem.
+    /// Prepends a name to the problem.
     pub(crate) fn named(self, name: impl fmt::Display) -> Self {
         let space = if self.problem.starts_with(':') { "" } else { " " };
         Self { problem: format!("{name}{space}{}", self.problem), ..self }
     }
 
-    /// Returns the error of a value that did not come from a flag.
+    /// Returns the error for a value that did not come from a flag.
     pub(crate) fn of(self, kind: Kind, name: impl fmt::Display) -> CliError {
         let Self { problem, hint } = self.named(name);
         CliError::new(kind, problem).hint_if(hint)

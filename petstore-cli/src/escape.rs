@@ -1,12 +1,12 @@
-//! Escapes text from the service before it meets a terminal.
+//! Escapes text from the service for a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// Returns whether a character can move the cursor, hide text or change its order: C0, DEL, C1,
-/// the bidirectional controls, zero-width characters, line separators and tags.
+/// Returns whether a character can move the cursor, or hide or reorder text: C0, DEL, C1,
+/// bidirectional controls, zero-width characters, line separators and tags.
 pub(crate) fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -15,18 +15,18 @@ pub(crate) fn is_harmful(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Returns text for one line: what is harmful, and a backslash, becomes an escape such as `\n`,
-/// `\\` or `\u{202e}`, so that no two texts look the same.
+/// Returns text for one line. Escapes harmful characters and backslashes, as `\n`, `\\` or
+/// `\u{202e}`, so that different texts look different.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escape(text, |c| c == '\\' || is_harmful(c), readable)
 }
 
-/// Returns text for several lines: the same, with backslashes, line breaks and tabs left as they are.
+/// Returns text for several lines: like `line`, but keeps backslashes, line breaks and tabs.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escape(text, |c| !matches!(c, '\n' | '\t') && is_harmful(c), readable)
 }
 
-/// Returns a JSON document in which every harmful character is written as `\uXXXX`.
+/// Returns a JSON document with every harmful character as `\uXXXX`.
 fn json(text: &str) -> Cow<'_, str> {
     escape(text, is_harmful, |c, out| {
         for unit in c.encode_utf16(&mut [0; 2]) {
@@ -40,7 +40,7 @@ pub(crate) fn to_text(document: &Value) -> String {
     json(&document.to_string()).into_owned()
 }
 
-/// Returns text as one word of a POSIX shell.
+/// Quotes text as one word of a POSIX shell.
 pub(crate) fn shell(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -67,7 +67,7 @@ fn escape(
     if !text.chars().any(&needs) {
         return Cow::Borrowed(text);
     }
-    // A zero-width joiner between two symbols makes one emoji of them.
+    // A zero-width joiner between two symbols is part of an emoji.
     let is_symbol = |c: char| c >= '\u{2190}' && !is_harmful(c);
     let mut out = String::with_capacity(text.len() + 8);
     let mut chars = text.chars().peekable();

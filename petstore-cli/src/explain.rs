@@ -1,5 +1,4 @@
-//! Turns errors of requests into messages of the command line. A hint names one option, variable
-//! or setting of the program.
+//! Turns errors of requests into messages with hints for the command line.
 
 use std::error::Error as StdError;
 use std::io;
@@ -17,17 +16,17 @@ use crate::settings::precedence::Settings;
 use crate::settings::{Seconds, Size};
 use crate::time::{self, Clock};
 
-/// The longest part of the service's own words that is shown.
+/// The maximum length of the service's message that is shown.
 const MAX_MESSAGE: usize = 300;
-/// The client's limit for connecting.
+/// The client's time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How messages speak of a command's request.
+/// The purpose of a command's request, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purpose {
-    /// The noun of its messages: `pet`, or `request`.
+    /// The noun in messages: `pet` or `request`.
     pub(crate) noun: &'static str,
-    /// Whether it changes something at the service.
+    /// Whether it changes something.
     pub(crate) changes: bool,
 }
 
@@ -38,13 +37,13 @@ pub(crate) const READS: Purpose = Purpose { noun: "request", changes: false };
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
     pub(crate) clock: Clock,
-    /// Host and port of the service.
+    /// The host and port of the service.
     pub(crate) host: String,
-    /// Where the base URL comes from, in brackets.
+    /// The source of the base URL, in brackets.
     base_url_source: String,
-    /// Where the key comes from.
+    /// The source of the key.
     pub(crate) key_source: String,
-    /// The hint where the service refuses the key.
+    /// The hint if the service refuses the key.
     pub(crate) key_fix: String,
     pub(crate) timeout: Duration,
     pub(crate) max_wait: Duration,
@@ -74,7 +73,7 @@ impl Facts {
         self.host = base_url.port().map_or(host.to_owned(), |port| format!("{host}:{port}"));
     }
 
-    /// Returns an error in words, or the exit code of one that needs none.
+    /// Returns the message of an error, or an exit code if no message is needed.
     pub(crate) fn explain(&self, error: CliError) -> Result<Failure, u8> {
         match error {
             CliError::Failure(failure) => Ok(*failure),
@@ -83,7 +82,7 @@ impl Facts {
         }
     }
 
-    /// Returns an error of a request in words.
+    /// Returns the message of a request's error.
     pub(crate) fn client(&self, error: &ClientError) -> Failure {
         Failure { fields: fields(error), ..self.words(error) }
     }
@@ -143,7 +142,7 @@ impl Facts {
 
     fn no_connection(&self, error: &ClientError) -> Failure {
         let (host, correct) = (&self.host, format!("correct the base URL{}", self.base_url_source));
-        // The system numbers its errors of connections, and not those of the names of hosts.
+        // The system's connection errors have numbers, unlike errors of host names.
         let problem = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).last();
         if problem.is_some_and(|problem| problem.raw_os_error().is_none()) {
             let name = host.rsplit_once(':').map_or(&**host, |(name, _)| name);
@@ -154,7 +153,7 @@ impl Facts {
         Failure::new(Kind::Network, message).hint(format!("start the service, or {correct}"))
     }
 
-    /// Adds that the request may have been processed, if so, and where to look.
+    /// Adds to the message that the request may have been processed, if so, with a hint.
     fn or_lost(&self, error: &ClientError, failure: Failure) -> Failure {
         let (done, look) = match self.purpose {
             Purpose { changes: false, .. } => return failure,
@@ -162,13 +161,13 @@ impl Facts {
             Purpose { noun: "pet", .. } => {
                 ("the pet may have been created", "look in `petstore pets list --all`")
             }
-            _ => ("the request may have been carried out", "find out what became of it"),
+            _ => ("the request may have been processed", "check the result"),
         };
         let message = format!("{}; {done}", failure.message);
         Failure { message, ..failure }.hint(format!("{look} before you try again"))
     }
 
-    /// A quota that is used up, or a ban.
+    /// An exhausted quota, or a ban.
     fn blocked(&self, blocked: &Blocked) -> Failure {
         let Blocked { reason, until, remaining, .. } = blocked;
         let longer = wait_option(*remaining);
@@ -195,7 +194,7 @@ impl Facts {
         }
     }
 
-    /// A response whose status says that the request was not carried out.
+    /// A response with an error status.
     fn refused(&self, error: &ClientError) -> Failure {
         let code = status_and_code(error);
         let said = said(error);
@@ -238,11 +237,11 @@ impl Facts {
         let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&body).is_ok();
         let message = match error.decode_path() {
             Some(path) if is_json && path != "." => {
-                format!("the response makes no sense at `{}`", escape::line(path))
+                format!("the response is invalid at `{}`", escape::line(path))
             }
             _ => {
                 let start: String = body.trim_start().chars().take(15).collect();
-                let what = if is_json { "not what was asked for" } else { "not JSON" };
+                let what = if is_json { "not the expected JSON" } else { "not JSON" };
                 format!("the response is {what}: it begins with `{}`", escape::line(&start))
             }
         };
@@ -252,7 +251,7 @@ impl Facts {
     }
 }
 
-/// Returns the error of a command that a signal ended.
+/// Returns the error for a command that a signal ended.
 pub(crate) fn stopped(signal: Signal, after: &str) -> CliError {
     let kind = match signal {
         Signal::Interrupt => Kind::Interrupted,
@@ -261,7 +260,7 @@ pub(crate) fn stopped(signal: Signal, after: &str) -> CliError {
     CliError::new(kind, format!("{signal}{after}"))
 }
 
-/// Names a limit that is used up: `minute quota used up`.
+/// Describes an exhausted limit: `minute quota used up`.
 pub(crate) fn exhausted(reason: BlockReason) -> String {
     match reason {
         BlockReason::Ban => "key banned".to_owned(),
@@ -269,7 +268,7 @@ pub(crate) fn exhausted(reason: BlockReason) -> String {
     }
 }
 
-/// Names a limit: `minute quota`.
+/// Describes a limit: `minute quota`.
 pub(crate) fn limit_name(reason: BlockReason) -> &'static str {
     match reason {
         BlockReason::Quota(Quota::Minute) => "minute quota",
@@ -289,7 +288,7 @@ pub(crate) fn quota_left(window: &QuotaWindow) -> String {
     format!("{} of {} left{period}", time::count(window.remaining), time::count(window.limit))
 }
 
-/// Returns the value of `--max-wait` that waits for so long.
+/// Returns the value of `--max-wait` for this wait.
 pub(crate) fn wait_option(wait: Duration) -> String {
     match time::seconds(wait) {
         seconds @ ..3_600 => format!("{}m", seconds.div_ceil(60)),
@@ -318,7 +317,7 @@ fn causes(error: &ClientError) -> impl Iterator<Item = &(dyn StdError + 'static)
     std::iter::successors(Some(first), |cause| (**cause).source())
 }
 
-/// Returns an error in the client's words, without the name of the operation.
+/// Returns the client's message, without the name of the operation.
 fn other(kind: Kind, error: &ClientError) -> Failure {
     let text = error.to_string();
     let name = error.operation().map(|operation| format!("{operation} failed: "));

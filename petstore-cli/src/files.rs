@@ -1,4 +1,4 @@
-//! The program's files: written whole or not at all, private, and read up to a size.
+//! The program's files: written atomically, private, and read up to a maximum size.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Replaces a file's content in one step. It is made anew with mode 0600, folders included (0700);
-/// where the path is a link, its target is replaced.
+/// Replaces a file atomically. Creates it with mode 0600, and missing folders with 0700. If the
+/// path is a link, replaces its target.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -20,7 +20,7 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a private folder, and those it is in, where they are missing.
+/// Creates a private folder and its parents if they are missing.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -28,7 +28,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Reads a file of up to a megabyte; `None` where there is none.
+/// Reads a file of up to a megabyte; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     const MAX_SIZE: u64 = 1 << 20;
 
@@ -45,7 +45,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Removes a file; says whether there was one.
+/// Removes a file. Returns whether it existed.
 pub(crate) fn remove(path: &Path) -> io::Result<bool> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -54,7 +54,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Returns the mode of a file that others than its owner can read or write.
+/// Returns the mode of a file if others than its owner can read or write it.
 #[cfg(unix)]
 pub(crate) fn open_to_others(path: &Path) -> io::Result<Option<u32>> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -65,7 +65,7 @@ pub(crate) fn open_to_others(path: &Path) -> io::Result<Option<u32>> {
     Ok((data.is_file() && mode & 0o077 != 0).then_some(mode))
 }
 
-/// Elsewhere files below a person's folders are that person's.
+/// On other systems, files below a user's folders belong to the user.
 #[cfg(not(unix))]
 pub(crate) fn open_to_others(_: &Path) -> io::Result<Option<u32>> {
     Ok(None)

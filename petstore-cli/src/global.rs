@@ -22,7 +22,7 @@ pub(crate) struct GlobalArgs {
     #[command(flatten)]
     pub(crate) values: Values,
 
-    /// Only these fields, in this order
+    /// Show only these fields, in this order
     #[arg(long, global = true, hide = true, value_name = "LIST", value_delimiter = ',')]
     pub(crate) fields: Option<Vec<String>>,
 
@@ -56,8 +56,7 @@ impl GlobalArgs {
         return false;
     }
 
-    /// Returns the options of a line that could not be understood, as far as they say how errors
-    /// are written.
+    /// Returns the options of an invalid command line that affect error output.
     pub(crate) fn of_mistyped(args: &[OsString]) -> Self {
         let mut options = Self::default();
         let mut before = "";

@@ -1,5 +1,5 @@
-//! The `petstore` command line as a library: [`run`] is the whole program, with its arguments,
-//! variables and streams handed in as an [`Env`], so that it can be tested in process.
+//! The `petstore` command line as a library. [`run`] is the whole program. It gets arguments,
+//! variables and streams as an [`Env`], so that it can be tested in process.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -56,14 +56,14 @@ use crate::context::Context;
 use crate::error::{CliError, Kind};
 use crate::global::GlobalArgs;
 
-/// Runs the program to its end, and returns its exit code.
+/// Runs the program, and returns its exit code.
 pub async fn run(env: Env) -> u8 {
     if env.var(help::COMPLETE).is_some() {
-        // An error would disturb the line that is being typed.
+        // An error message would disturb the line being typed.
         let _ = help::complete(env, args::tree());
         return 0;
     }
-    // The crypto provider of every client below. Where there is one already, that serves as well.
+    // The crypto provider of all clients. An installed provider is used as well.
     #[cfg(feature = "rustls")]
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (global, command) = match args::parse(&env) {
@@ -89,20 +89,20 @@ async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError
         std::mem::swap(&mut signals, &mut context.env.signals);
     }
     let signal = tokio::select! {
-        // In this order, so that signals are listened for before the work begins.
+        // In this order, so that signals are received before the work starts.
         biased;
         Some(signal) = signals.next() => signal,
         result = command.run(context) => return result,
     };
     let error = explain::stopped(signal, "");
     if context.facts.purpose.changes {
-        let hint = "a request that was in flight may have been carried out all the same";
+        let hint = "a request in flight may still be processed";
         return Err(error.hint(hint));
     }
     Err(error)
 }
 
-/// Prints help and versions where results go, and mistakes where errors go.
+/// Prints help and versions to standard output, and errors to standard error.
 fn explain_usage(mistake: &clap::Error, context: &mut Context) -> Result<(), CliError> {
     use clap::error::ErrorKind::{
         DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand,

@@ -1,4 +1,4 @@
-//! The process: gathers arguments, variables, streams and signals, and hands them to the library.
+//! The process: passes arguments, variables, streams and signals to the library.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -10,14 +10,14 @@ use petstore_cli::{Dirs, Env, Prompt, Signal, Stream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-/// A signal that the program does not take within this time finds it blocked in a read or a write.
+/// If the program does not handle a signal within this time, it is blocked in a read or write.
 const SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The modes of the terminal before a question hid what is typed.
+/// The modes of the terminal before a prompt disabled the echo.
 #[cfg(unix)]
 static TERMINAL_MODES: std::sync::OnceLock<rustix::termios::Termios> = std::sync::OnceLock::new();
 
-#[expect(clippy::disallowed_methods, reason = "the edge where the process is met")]
+#[expect(clippy::disallowed_methods, reason = "the entry point reads the process environment")]
 fn main() -> ExitCode {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         })),
     };
     let code = runtime.block_on(petstore_cli::run(env));
-    // A name look-up that still hangs must not keep the process.
+    // A hanging name look-up must not keep the process alive.
     runtime.shutdown_background();
     restore_terminal();
     ExitCode::from(code)
@@ -63,7 +63,7 @@ fn ask_for_secret(question: &str) -> std::io::Result<String> {
     rpassword::prompt_password(question)
 }
 
-/// Puts the terminal back as it was: a signal may have come in place of an answer.
+/// Restores the terminal, in case a signal interrupted a prompt.
 fn restore_terminal() {
     #[cfg(unix)]
     if let Some(modes) = TERMINAL_MODES.get() {
@@ -73,8 +73,8 @@ fn restore_terminal() {
     }
 }
 
-/// Listens for signals on another thread, and ends the process where the program does not take
-/// them: it is blocked then, such as by a full pipe.
+/// Receives signals on another thread, and ends the process if the program does not handle them,
+/// for example because a full pipe blocks it.
 fn watch_signals() -> mpsc::Receiver<Signal> {
     let (sender, receiver) = mpsc::channel(2);
     std::thread::spawn(move || {

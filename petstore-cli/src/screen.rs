@@ -1,4 +1,4 @@
-//! The width, colours and symbols of a terminal, and text laid out for it.
+//! The width, colours and symbols of a terminal, and text layout.
 
 use std::fmt::Display;
 
@@ -18,7 +18,7 @@ pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
-/// When colour is used.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR or TERM=dumb says otherwise
@@ -31,8 +31,8 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// Returns whether a stream gets colour: the choice over `NO_COLOR` over `CLICOLOR_FORCE`
-    /// over `CLICOLOR=0` and `TERM=dumb` over whether it is a terminal.
+    /// Returns whether a stream gets colour. In order of precedence: the choice, `NO_COLOR`,
+    /// `CLICOLOR_FORCE`, `CLICOLOR=0` and `TERM=dumb`, whether it is a terminal.
     fn applies(self, env: &Env, is_terminal: bool) -> bool {
         match self {
             Self::Always => true,
@@ -47,11 +47,11 @@ impl Color {
     }
 }
 
-/// How a stream is shown.
+/// The display of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Screen {
     pub(crate) is_terminal: bool,
-    /// The columns of the terminal; a file has no limit.
+    /// The width of the terminal. A file has no limit.
     pub(crate) width: Option<usize>,
     pub(crate) color: bool,
     pub(crate) unicode: bool,
@@ -69,17 +69,17 @@ impl Screen {
         }
     }
 
-    /// Returns text in a style, or plain.
+    /// Returns text with a style, if enabled.
     pub(crate) fn paint(&self, style: Style, text: impl Display) -> String {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
 
-    /// Returns a text of clap, with its styles or without.
+    /// Returns clap's text, with its styles if enabled.
     pub(crate) fn styled(&self, text: &StyledStr) -> String {
         if self.color { text.ansi().to_string() } else { text.to_string() }
     }
 
-    /// Returns a symbol, or its replacement where the locale is not UTF-8.
+    /// Returns a symbol, or its replacement if the locale is not UTF-8.
     pub(crate) fn symbol(&self, symbol: &'static str) -> &'static str {
         match symbol {
             symbol if self.unicode => symbol,
@@ -94,8 +94,7 @@ impl Screen {
         }
     }
 
-    /// Draws how much of a whole there is: a full bar only where all is, an empty one only where
-    /// nothing is.
+    /// Draws a bar. It is full only at 100 %, and empty only at 0 %.
     pub(crate) fn bar(&self, part: u64, whole: u64) -> String {
         const LENGTH: usize = 20;
         let full = u128::from(part) * 20 / u128::from(whole.max(1));
@@ -105,7 +104,7 @@ impl Screen {
         draw("█", full) + &draw("░", LENGTH - full)
     }
 
-    /// Breaks text at words to fit the width; lines after the first are indented.
+    /// Wraps text at words. Indents lines after the first.
     pub(crate) fn wrap(&self, text: &str, indent: usize) -> String {
         let Some(width) = self.width else { return text.to_owned() };
         let room = width.saturating_sub(indent).max(20);
@@ -130,7 +129,7 @@ impl Screen {
         out
     }
 
-    /// Returns as much of a text as has room; `…` stands for the rest.
+    /// Truncates text to a width, with `…`.
     pub(crate) fn cut(&self, text: &str, room: usize) -> String {
         if text.width() <= room {
             return text.to_owned();
@@ -148,7 +147,7 @@ impl Screen {
         kept + rest
     }
 
-    /// Lays out names and values, one pair on a line.
+    /// Formats names and values, one pair per line.
     pub(crate) fn pairs(&self, pairs: &[(&str, String)]) -> String {
         let width = pairs.iter().map(|(name, _)| name.width()).max().unwrap_or(0) + 2;
         let line = |(name, value): &(&str, String)| {

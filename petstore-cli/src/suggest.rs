@@ -1,11 +1,11 @@
-//! Suggestions for mistyped names, and messages for lines that cannot be parsed.
+//! Suggestions for mistyped names, and messages for invalid command lines.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::{CliError, Invalid, either};
 
-/// Returns the candidate that is most like a name, if any is like it.
+/// Returns the candidate most similar to a name, if any is similar.
 pub(crate) fn similar<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -15,7 +15,7 @@ pub(crate) fn similar<'c>(
     (likeness > 0.7).then_some(meant)
 }
 
-/// Asks whether the candidate that is most like a name was meant.
+/// Returns the question whether the most similar candidate was meant.
 pub(crate) fn did_you_mean<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -44,7 +44,7 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
             (problem, meant_command(tree, command, &path, &word).or_else(help))
         }
         ErrorKind::UnknownArgument if name.contains("key") || name.contains("token") => {
-            let problem = "there is no option for the key; others could read it".to_owned();
+            let problem = "no option takes the key, because others could read it".to_owned();
             (problem, Some("set PETSTORE_API_KEY, or run `petstore auth login`".to_owned()))
         }
         ErrorKind::UnknownArgument if name.starts_with('-') => {
@@ -55,7 +55,7 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
             let words = args.iter().take_while(|arg| **arg != name).last();
             let words = words.filter(|word| !word.starts_with('-') && !path.ends_with(*word));
             let quote = words
-                .map(|word| format!("put what belongs together in quotes: `\"{word} {name}\"`"));
+                .map(|word| format!("quote arguments that contain spaces: `\"{word} {name}\"`"));
             (format!("`{short}` does not take `{name}`"), quote.or_else(help))
         }
         ErrorKind::InvalidValue if value.is_empty() => (format!("`{name}` needs a value"), help()),
@@ -85,7 +85,7 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
     CliError::usage(problem).hint_if(hint)
 }
 
-/// Returns the command that the arguments before an argument name, and its whole name.
+/// Returns the command before an argument, and its full name.
 fn command_of<'t>(tree: &'t Command, args: &[String], until: &str) -> (&'t Command, String) {
     let (mut command, mut path) = (tree, "petstore".to_owned());
     for arg in args.iter().skip(1).take_while(|arg| option_name(arg) != until) {
@@ -97,7 +97,7 @@ fn command_of<'t>(tree: &'t Command, args: &[String], until: &str) -> (&'t Comma
     (command, path)
 }
 
-/// Returns an option as it is typed, without its value.
+/// Returns an option as typed, without its value.
 fn option_name(shown: &str) -> String {
     let name = shown.split([' ', '=', '[']).next().unwrap_or_default();
     name.trim_matches(['<', '>', '.']).to_owned()

@@ -1,16 +1,16 @@
-//! Instants and lengths of time as people and programs read them. A server chooses them, so any
-//! value must do.
+//! Formats times and durations for people and programs. Servers control the values, so any value
+//! must work.
 
 use std::time::{Duration, SystemTime};
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// The time now, and how instants are written: for people in the local time zone, else in UTC.
+/// The current time, and the format of times: the local time zone for people, else UTC.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     pub(crate) now: fn() -> SystemTime,
-    /// The local time zone, where a person reads.
+    /// The local time zone, for people.
     pub(crate) zone: Option<TimeZone>,
 }
 
@@ -19,8 +19,7 @@ impl Clock {
         (self.now)()
     }
 
-    /// Returns a wait and its end, such as `in 41 s (07:45:00)`; what is a week away or more is a
-    /// day alone.
+    /// Returns a wait and its end, such as `in 41 s (07:45:00)`. For a week or more, only the day.
     pub(crate) fn until(&self, at: SystemTime, remaining: Duration) -> String {
         if self.zone.is_some() && remaining >= Duration::from_secs(7 * 86_400) {
             return format!("on {}", day(at));
@@ -28,7 +27,7 @@ impl Clock {
         format!("in {} ({})", duration(remaining), self.instant(at))
     }
 
-    /// Returns an instant: `07:45:00` today, `Mon 01:00` this week, `5 December 2030` else.
+    /// Formats a time: `07:45:00` today, `Mon 01:00` this week, `5 December 2030` otherwise.
     pub(crate) fn instant(&self, at: SystemTime) -> String {
         let (Some(then), Some(now)) = (self.local(at), self.local(self.now())) else {
             return instant(at);
@@ -44,7 +43,7 @@ impl Clock {
         }
     }
 
-    /// Returns the day and the minute of an instant, for a forecast.
+    /// Formats the day and minute of a time, for an estimate.
     pub(crate) fn minute(&self, at: SystemTime) -> String {
         let (Some(then), Some(now)) = (self.local(at), self.local(self.now())) else {
             return instant(at);
@@ -58,7 +57,7 @@ impl Clock {
     }
 }
 
-/// Returns an instant as RFC 3339 writes it, to the second.
+/// Formats a time as in RFC 3339, with seconds.
 pub(crate) fn instant(at: SystemTime) -> String {
     match Timestamp::try_from(at) {
         Ok(at) if at.as_second() >= 0 => at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -66,12 +65,12 @@ pub(crate) fn instant(at: SystemTime) -> String {
     }
 }
 
-/// Returns the day of an instant in UTC, as a person writes it.
+/// Formats the day of a time in UTC, for people.
 pub(crate) fn day(at: SystemTime) -> String {
     Timestamp::try_from(at).map_or_else(|_| instant(at), |at| at.strftime("%-d %B %Y").to_string())
 }
 
-/// Returns a length of time in two units at most, rounded up.
+/// Formats a duration with at most two units, rounded up.
 pub(crate) fn duration(length: Duration) -> String {
     let seconds = seconds(length);
     let two = |one: u64, unit, rest: u64, smaller| match rest {
@@ -90,12 +89,12 @@ pub(crate) fn duration(length: Duration) -> String {
     }
 }
 
-/// Returns a length of time in seconds, rounded up.
+/// Formats a duration in seconds, rounded up.
 pub(crate) fn seconds(length: Duration) -> u64 {
     length.as_secs() + u64::from(length.subsec_nanos() > 0)
 }
 
-/// Returns a number with a comma after each thousand.
+/// Formats a number with thousands separators.
 pub(crate) fn count(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();
     let mut out = String::new();

@@ -1,5 +1,5 @@
-//! Reports requests on standard error: waits and retries on the status line, with `-v` a line for
-//! each attempt, with `-vv` headers, with `-vvv` bodies.
+//! Reports requests on standard error: waits and retries on the status line; with `-v` each
+//! attempt, with `-vv` headers, with `-vvv` bodies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,16 +16,16 @@ use crate::explain::{exhausted, limit_name, quota_left};
 use crate::time;
 use crate::ui::{Activity, Ui};
 
-/// The value of a header whose name holds one of these words may be a secret.
+/// A header whose name contains one of these words may have a secret value.
 const SECRET_WORDS: [&str; 8] =
     ["auth", "cookie", "credential", "key", "password", "secret", "session", "token"];
 
-/// Follows the requests of a client.
+/// Reports the requests of a client.
 pub(crate) struct Tracer {
     ui: Ui,
-    /// Host and port of the service.
+    /// The host and port of the service.
     host: String,
-    /// How often a request may be sent.
+    /// The maximum number of attempts.
     attempts: u32,
     /// Whether a deprecated operation was used.
     deprecated: Arc<AtomicBool>,
@@ -135,11 +135,11 @@ pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
     ui.waits(&text, limit_name(blocked.reason), blocked.remaining, blocked.until);
 }
 
-/// Warns of a store of rate limits that cannot be used, once.
+/// Warns once of an unusable store of rate limits.
 pub(crate) fn shared_store(ui: &Ui, store: &SharedStatus) {
     if let Some(problem) = &store.problem {
         let text = format!("rate limits are not shared: {}: {problem}", store.location);
-        ui.warning(&text, Some("`petstore doctor` shows when they are"));
+        ui.warning(&text, Some("`petstore doctor` checks the store"));
     }
 }
 

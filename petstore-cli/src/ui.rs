@@ -1,5 +1,5 @@
-//! Standard error: notes, warnings, errors and hints, as text for people or as a JSON object on
-//! each line, and the status line of a terminal.
+//! Standard error: notes, warnings, errors and hints, as text or as JSON lines, and the status line
+//! of a terminal.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -18,14 +18,14 @@ use crate::time::{self, Clock};
 
 /// Shorter waits are not shown.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
-/// How often the status line is drawn.
+/// The interval at which the status line is drawn.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
-/// Where there is no terminal, waits are noted no more often than this.
+/// The minimum interval of notes about waits without a terminal.
 const NOTE_INTERVAL: Duration = Duration::from_secs(55);
-/// Takes the cursor to the beginning of the line, and clears it.
+/// Moves the cursor to the start of the line, and clears it.
 const CLEAR: &str = "\r\u{1b}[K";
 
-/// How errors and notes are written.
+/// The format of errors and notes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ErrorFormat {
     /// Lines for people
@@ -35,11 +35,11 @@ pub(crate) enum ErrorFormat {
     Json,
 }
 
-/// How much standard error shows, and in which form.
+/// The verbosity and format of standard error.
 #[derive(Debug, Clone)]
 pub(crate) struct UiOptions {
     pub(crate) format: ErrorFormat,
-    /// Whether errors alone are shown.
+    /// Whether only errors are shown.
     pub(crate) quiet: bool,
     /// 1: a line for each attempt; 2: headers too; 3: bodies too.
     pub(crate) verbose: u8,
@@ -54,12 +54,12 @@ pub(crate) struct Activity {
     pub(crate) text: String,
     /// The same beside a bar: `minute quota`.
     pub(crate) short: String,
-    /// When it ends, if that is known, and that instant in words.
+    /// The end of the wait, if known, and its text.
     pub(crate) end: Option<(Instant, Option<String>)>,
 }
 
 impl Activity {
-    /// Returns the remaining time after some text, longest form first; without an end, the elapsed
+    /// Returns a text with the remaining time, longest form first; without an end, the elapsed
     /// time.
     fn forms(&self, before: &str, since: Instant) -> Vec<String> {
         let now = Instant::now();
@@ -73,16 +73,16 @@ impl Activity {
     }
 }
 
-/// How far a long piece of work is.
+/// The progress of a long operation.
 #[derive(Debug, Clone)]
 pub(crate) enum Progress {
-    /// The number of finished pieces, of all pieces, and a forecast.
+    /// The number of finished items, of all items, and an estimate.
     Bar { done: usize, all: usize, forecast: String },
-    /// Work whose size is not known.
+    /// An operation of unknown size.
     Text(String),
 }
 
-/// A handle to standard error; clones write to the same stream.
+/// A handle to standard error. Clones write to the same stream.
 #[derive(Clone)]
 pub(crate) struct Ui {
     pub(crate) options: Arc<UiOptions>,
@@ -93,19 +93,19 @@ struct UiState {
     stream: Box<dyn Write + Send>,
     /// The key, which must never be shown.
     secret: Option<String>,
-    /// Notes and warnings that are shown after the result.
+    /// Notes and warnings to show after the result.
     pending: String,
     said: HashSet<String>,
     progress: Option<Progress>,
     activity: Option<(Activity, Instant)>,
-    /// Whether a status line stands on the screen.
+    /// Whether a status line is visible.
     is_drawn: bool,
     frame: usize,
     last_note: Option<Instant>,
 }
 
 impl UiState {
-    /// Writes escaped text in place of the status line.
+    /// Replaces the status line with escaped text.
     fn write(&mut self, text: &str) {
         let clear = if std::mem::take(&mut self.is_drawn) { CLEAR } else { "" };
         let hidden = self.secret.as_deref().map(|secret| text.replace(secret, "[redacted]"));
@@ -136,7 +136,8 @@ impl UiState {
 
         let activity = self.activity.as_ref().filter(|(_, since)| since.elapsed() >= SHOWN_AFTER);
         if let Some(Progress::Bar { done, all, forecast }) = &self.progress {
-            // Requests of an import follow one another: that one is in flight is not worth a word.
+            // An import sends requests continuously, so the status line does not mention a single
+            // one.
             let waits = activity.filter(|(activity, _)| activity.end.is_some());
             let tails = match waits {
                 Some((wait, since)) => wait.forms(&format!("{}:", wait.short), *since),
@@ -158,7 +159,7 @@ impl UiState {
     }
 }
 
-/// Returns the forms of a bar, longest first.
+/// Returns the forms of a progress bar, longest first.
 fn bar(screen: &Screen, done: usize, all: usize, tails: &[String]) -> Vec<String> {
     let bar = screen.bar(done as u64, all as u64);
     let percent = done * 100 / all.max(1);
@@ -190,13 +191,13 @@ impl Ui {
         Self { options: Arc::new(options), state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Keeps a key out of everything that is written from now on. A key so short that it occurs in
-    /// ordinary words is not kept out.
+    /// Removes a key from everything that is written from now on, unless it is so short that it
+    /// occurs in ordinary words.
     pub(crate) fn hide(&self, key: &str) {
         self.lock().secret = (key.len() >= 4).then(|| key.to_owned());
     }
 
-    /// Writes a note; on a terminal after the result.
+    /// Writes a note; on a terminal, after the result.
     pub(crate) fn note(&self, text: &str) {
         self.note_with_hint(text, None);
     }
@@ -205,12 +206,12 @@ impl Ui {
         self.message("note", CYAN, text, hint);
     }
 
-    /// Warns that the result may surprise; on a terminal after the result.
+    /// Writes a warning about the result; on a terminal, after the result.
     pub(crate) fn warning(&self, text: &str, hint: Option<&str>) {
         self.message("warning", YELLOW, text, hint);
     }
 
-    /// Writes a note at once.
+    /// Writes a note immediately.
     pub(crate) fn note_now(&self, text: &str) {
         if !self.options.quiet {
             self.text(&self.rendered("note", CYAN, text, None));
@@ -224,7 +225,7 @@ impl Ui {
         }
     }
 
-    /// Confirms that something is done, on a terminal only.
+    /// Confirms an action, only on a terminal.
     pub(crate) fn done(&self, text: &str) {
         if self.is_live() {
             let screen = &self.options.screen;
@@ -262,7 +263,7 @@ impl Ui {
         line(level, style, text) + &hint.unwrap_or_default()
     }
 
-    /// Writes an error with its findings and its hint, after all that was kept back.
+    /// Writes an error with its details and hint, after all delayed notes.
     pub(crate) fn error(&self, failure: &Failure) {
         self.finish();
         let Failure { kind, message, list, hint, fields } = failure;
@@ -286,12 +287,12 @@ impl Ui {
         }
     }
 
-    /// Writes text that is laid out already.
+    /// Writes formatted text.
     pub(crate) fn text(&self, text: &str) {
         self.lock().write(text);
     }
 
-    /// Clears the status line, and writes the notes that were kept back.
+    /// Clears the status line, and writes delayed notes.
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
         state.activity = None;
@@ -306,7 +307,7 @@ impl Ui {
         *format == ErrorFormat::Text && !quiet && screen.is_terminal
     }
 
-    /// Draws the status line from now on, as long as this handle exists.
+    /// Draws the status line while the returned handle exists.
     pub(crate) fn start_status_line(&self) {
         if !self.is_live() {
             return;
@@ -323,7 +324,7 @@ impl Ui {
         });
     }
 
-    /// Sets the reason of the wait that the status line shows.
+    /// Sets the reason for waiting on the status line.
     pub(crate) fn set_activity(&self, activity: Option<Activity>) {
         let mut state = self.lock();
         let since = match (&state.activity, &activity) {
@@ -333,12 +334,12 @@ impl Ui {
         state.activity = activity.map(|activity| (activity, since));
     }
 
-    /// Sets how far the work is.
+    /// Sets the progress.
     pub(crate) fn set_progress(&self, progress: Option<Progress>) {
         self.lock().progress = progress;
     }
 
-    /// Says that a wait begins: on the status line, or as a note now and then.
+    /// Reports the start of a wait: on the status line, or as an occasional note.
     pub(crate) fn waits(&self, text: &str, short: &str, length: Duration, until: SystemTime) {
         let clock = &self.options.clock;
         let end = Some((Instant::now() + length, Some(clock.instant(until))));
@@ -366,7 +367,7 @@ impl Ui {
     }
 }
 
-/// For parts of the program that write their own messages.
+/// For code that writes its own messages.
 impl Write for Ui {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text(&String::from_utf8_lossy(bytes));

@@ -1,7 +1,7 @@
-//! The completions in the shells themselves, as far as these are installed.
+//! Tests of the completions in real shells, if they are installed.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;
 use std::process::Command;
@@ -25,7 +25,7 @@ fn shell(name: &str, flags: &[&str], home: &Path) -> Option<Command> {
 fn completes(load: &str, typed: &str, becomes: &str) {
     let home = tempfile::tempdir().unwrap();
     let Some(command) = shell("zsh", &["-f", "-i"], home.path()) else { return };
-    // So long that only a hang takes it.
+    // Long enough that only a hang exceeds it.
     let mut terminal = spawn_command(command, Some(120_000)).unwrap();
     terminal.exp_string("ask> ").unwrap();
     terminal
@@ -53,7 +53,7 @@ fn bash_completes_commands_values_profiles_and_files() {
         (&["petstore", "config", "use", "st"], "staging\n"),
         (&["petstore", "pets", "import", "pe"], "pets.csv\n"),
     ] {
-        // As bash itself calls what `complete -F` names.
+        // Calls the function of `complete -F` like bash.
         let [.., before, word] = words else { panic!("{words:?}") };
         let (line, last) = (words.join(" "), words.len() - 1);
         let script = format!(

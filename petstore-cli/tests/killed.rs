@@ -1,7 +1,7 @@
-//! An import that is killed again and again, against a mock that counts.
+//! Tests of an import that is killed repeatedly, against a mock that counts requests.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use petstore_mock::{MockServer, Operation, Plan, Seed};
 
 const ROWS: usize = 120;
 
-/// Starts the import, or goes on with it.
+/// Starts or continues the import.
 fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_petstore"));
     command.env_clear().env("PETSTORE_BASE_URL", server.url()).env("PETSTORE_API_KEY", "k");
@@ -64,7 +64,7 @@ async fn killed_and_resumed(seed: usize, kills: usize) {
 
     // Only rows in flight at a kill are missing: at most four each time.
     assert!(before.len() >= ROWS - 4 * kills, "{} of {ROWS}", before.len());
-    // Which rows were created is found out, and only the others are sent.
+    // The import finds out which rows were created, and sends only the others.
     let checked = import(&server, &file, &["--unknown", "check", "--timeout", "1"]);
     assert_eq!(checked.wait_with_output().unwrap().status.code(), Some(0));
     assert_eq!(server.pets().len(), ROWS, "no pet is missing, and none exists twice");

@@ -1,7 +1,7 @@
-//! `petstore` as a process: what only real pipes, signals and exit codes can show.
+//! Tests of `petstore` as a process, with real pipes, signals and exit codes.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -49,7 +49,7 @@ fn a_full_disk_is_an_error() {
 
 #[test]
 fn ctrl_c_stops_a_call_in_flight() {
-    // A server that takes a request and never answers.
+    // A server that accepts a request and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     let child = petstore()
@@ -68,7 +68,7 @@ fn ctrl_c_stops_a_call_in_flight() {
 
 #[test]
 fn signals_stop_a_command_whose_reader_does_not_read() {
-    // More than a pipe holds, and nobody reads it.
+    // More than the size of a pipe that nobody reads.
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let mut command = petstore();
         command.args(["--mock", "pets", "list", "--all", "-o", "json", "--jq", "range(200000)"]);

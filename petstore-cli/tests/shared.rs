@@ -1,7 +1,7 @@
-//! Real processes that share a key's limits through the file that `petstore` uses by itself.
+//! Tests of real processes that share a key's limits through the default file.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write as _;
 use std::fs::{Permissions, set_permissions};
@@ -153,7 +153,7 @@ fn run_unprivileged(mut command: Command, home: &Path) -> Output {
     command.output().unwrap()
 }
 
-/// Each way in which the folder of shared limits may be unusable.
+/// The ways in which the folder of shared limits can be unusable.
 #[derive(Debug, Clone, Copy)]
 enum Unusable {
     FileInItsPlace,
@@ -226,7 +226,7 @@ async fn what_is_known_can_be_forgotten() {
     for forget in ["limits --forget", "limits --forget --all"] {
         let before = server.requests(..).len();
         assert_eq!(run(&server, home.path(), forget), Some(0));
-        // Now it asks, and is refused.
+        // Now it sends a request, and is refused.
         assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
         assert_eq!(server.requests(..).len(), before + 1, "{forget}");
     }

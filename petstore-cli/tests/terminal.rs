@@ -1,8 +1,7 @@
-//! `petstore` at a real pseudo-terminal: what is asked, what is shown while it waits, and how it is
-//! left with Ctrl-C.
+//! Tests of `petstore` at a real pseudo-terminal: prompts, the status line, and Ctrl-C.
 
 #![cfg(all(unix, feature = "mock"))]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -53,7 +52,7 @@ fn typed(line: &str, home: &Path, url: &str) -> PtySession {
     shell.args(["-c", &script, PETSTORE]).env_clear().env("HOME", home);
     shell.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
     shell.env("PETSTORE_BASE_URL", url).current_dir(home);
-    // So long that only a hang takes it.
+    // Long enough that only a hang exceeds it.
     spawn_command(shell, Some(30_000)).unwrap()
 }
 

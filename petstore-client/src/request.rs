@@ -95,6 +95,6 @@ pub(crate) fn additional_header<V: TryInto<HeaderValue>>(
     }
     match value.try_into() {
         Ok(value) => Ok((name, value)),
-        Err(_) => Err(format!("the header `{name}` cannot hold its value")),
+        Err(_) => Err(format!("the value of the header `{name}` is invalid")),
     }
 }

@@ -4,7 +4,7 @@
 //! `cargo bench -p petstore-mock`; with `-- --test` everything runs once, briefly; with `-- --million`
 //! memory is read before and after a million requests.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark may panic")]
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 #![allow(clippy::print_stdout, reason = "it prints what it measures")]
 

@@ -1,10 +1,10 @@
-//! The `petstore-mock` binary: hands its arguments, streams and variables to the library.
+//! The `petstore-mock` binary: passes arguments, streams and variables to the library.
 
 use std::process::ExitCode;
 
 use petstore_mock::cli::{self, Io};
 
-#[expect(clippy::disallowed_methods, reason = "the edge where the process is met")]
+#[expect(clippy::disallowed_methods, reason = "the entry point reads the process environment")]
 fn main() -> ExitCode {
     let io = Io {
         out: &mut std::io::stdout(),

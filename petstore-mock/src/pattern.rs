@@ -294,7 +294,9 @@ fn compare(place: &str, wanted: &Value, found: &Value, all: bool, out: &mut Vec<
                 }
             }
             let extra = found.iter().filter(|(name, _)| all && !wanted.contains_key(*name));
-            out.extend(extra.map(|(name, value)| format!("{place}/{name} is {value}, unasked")));
+            out.extend(
+                extra.map(|(name, value)| format!("{place}/{name} is {value}, but not expected")),
+            );
         }
         (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
             for (at, (wanted, found)) in wanted.iter().zip(found).enumerate() {
@@ -325,7 +327,7 @@ mod tests {
                 "/categoryId is missing",
                 "/name is \"Tom\", not \"Rex\"",
                 "/tags/1/a is 3, not 2",
-                "/status is \"sold\", unasked"
+                "/status is \"sold\", but not expected"
             ]
         );
         assert_eq!(differences(&json!([1]), &json!([1, 2]), true), ["all of it is [1,2], not [1]"]);

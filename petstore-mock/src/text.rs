@@ -1,12 +1,12 @@
-//! Texts of clients: quoted safely in messages, compared with what was probably meant, read as JSON.
+//! Text from clients: safe quotes in messages, suggestions, and JSON parsing.
 
 use serde::de::DeserializeOwned;
 use strsim::osa_distance;
 
-/// How many characters of a client's text a message quotes.
+/// The maximum number of quoted characters in a message.
 const MAX_QUOTED: usize = 60;
 
-/// Returns `text`, cut to 60 characters, with control characters and the like escaped.
+/// Returns `text`, truncated to 60 characters, with control characters escaped.
 pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(MAX_QUOTED) + 4);
     let mut characters = text.chars();
@@ -23,15 +23,15 @@ pub(crate) fn printable(text: &str) -> String {
     out
 }
 
-/// Returns the candidate that `text` most likely means, if it has at most so many typing errors (wrong,
-/// missing, surplus or swapped letters); `spelled` is how a candidate is to be compared.
+/// Returns the candidate most similar to `text`, if it has at most `max_typos` typing errors
+/// (wrong, missing, surplus or swapped letters). `spelled` returns the text of a candidate.
 pub(crate) fn nearest<T>(
     text: &str,
     max_typos: usize,
     candidates: impl Iterator<Item = T>,
     spelled: impl Fn(&T) -> String,
 ) -> Option<T> {
-    // To compare takes time that grows with the square of the length.
+    // Comparing takes quadratic time.
     if text.len() > 100 {
         return None;
     }
@@ -40,7 +40,7 @@ pub(crate) fn nearest<T>(
     near.min_by_key(|(typos, _)| *typos).map(|(_, candidate)| candidate)
 }
 
-/// Reads JSON; the error says where it is wrong: by path, line and column.
+/// Parses JSON. The error contains the path, line and column.
 pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let read = serde_path_to_error::deserialize(&mut deserializer);

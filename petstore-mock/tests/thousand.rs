@@ -1,7 +1,7 @@
-//! A thousand servers in one process: started, used and dropped, they leave no socket, no thread and no
-//! task behind. A test binary of its own, because it counts what the whole process has.
+//! Tests that a thousand servers in one process leave no socket, thread or task behind. A separate
+//! test binary, because it counts resources of the whole process.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can't go on has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! A browser that looks at the inspector of a mock, and the mock itself.
+//! A browser that shows the inspector of a mock.
 
 use std::{
     io::{BufRead, BufReader},
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 /// 2026-01-01T00:00:10Z: 50 seconds before the minute ends.
 pub(crate) const NOW: u64 = 1_767_225_610;
 
-/// How often it is looked whether the page shows something.
+/// The interval of checks of the page.
 const STEP: Duration = Duration::from_millis(20);
 
-/// A mock, and a page that shows it.
+/// A mock and its inspector page.
 pub(crate) struct Browser {
     server: Option<MockServer>,
     pub(crate) page: Client,
@@ -24,23 +24,23 @@ pub(crate) struct Browser {
     driver: Driver,
 }
 
-/// The process that drives the browser; it takes the browser along when it is killed.
+/// The driver process. Killing it also ends the browser.
 struct Driver(Child);
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Either may fail only because it is gone.
+        // Fails only if the process is already gone.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Opens the inspector of a mock whose clock stands still.
+/// Opens the inspector of a mock with a frozen clock.
 pub(crate) async fn open() -> Browser {
     open_with(|builder| builder, &[]).await
 }
 
-/// Opens the inspector of a mock that differs from the default, in a browser that does.
+/// Opens the inspector with other settings of the mock and the browser.
 pub(crate) async fn open_with(set: impl FnOnce(Builder) -> Builder, flags: &[&str]) -> Browser {
     let clock = Clock::frozen(std::time::UNIX_EPOCH + Duration::from_secs(NOW));
     let server = set(MockServer::builder().clock(clock)).start().await.unwrap();
@@ -102,12 +102,12 @@ impl Browser {
         self.server.as_ref().expect("it has not been stopped")
     }
 
-    /// Takes the mock away from under the page.
+    /// Stops the mock while the page is open.
     pub(crate) fn stop_server(&mut self) {
         self.server = None;
     }
 
-    /// Sends a request to the service, as the client under test would.
+    /// Sends a request to the service, like a client under test.
     pub(crate) async fn request(&self, method: &str, path: &str, body: Option<Value>) -> u16 {
         let url = format!("{}{path}", self.server().url());
         let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
@@ -118,8 +118,8 @@ impl Browser {
         }
         let answer = request.send().await.unwrap();
         let status = answer.status().as_u16();
-        // Only who has read an answer sends again on the same connection; on another, the mock takes
-        // a request for one that may have been on its way before a refusal.
+        // Reuses the connection after reading a response. On another connection, the mock would
+        // assume that the request was sent before the refusal.
         answer.bytes().await.unwrap();
         status
     }
@@ -136,9 +136,9 @@ impl Browser {
         self.find(css).await.click().await.unwrap();
     }
 
-    /// Returns what a part of the page shows.
+    /// Returns the text of a part of the page.
     pub(crate) async fn text(&self, css: &str) -> String {
-        // It may be drawn anew just now.
+        // It may be redrawn at the moment.
         match self.page.find(Locator::Css(css)).await {
             Ok(element) => element.text().await.unwrap_or_default(),
             Err(_) => String::new(),
@@ -150,14 +150,14 @@ impl Browser {
         self.until(css, |shown| shown.contains(text), text).await;
     }
 
-    /// Waits until a part of the page does not show a text any more.
+    /// Waits until a part of the page no longer shows a text.
     pub(crate) async fn sees_no(&self, css: &str, text: &str) {
         self.until(css, |shown| !shown.contains(text), &format!("no {text}")).await;
     }
 
     async fn until(&self, css: &str, is_there: impl Fn(&str) -> bool, wanted: &str) {
         let mut shown = String::new();
-        // No limit that a slow machine would miss: two minutes, for what takes a moment.
+        // Two minutes, which even a slow machine does not need.
         for _ in 0..6_000 {
             shown = self.text(css).await;
             if is_there(&shown) {

@@ -1,4 +1,4 @@
-//! What the inspector shows of the mock, and what it changes there.
+//! Tests of what the inspector shows and changes.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -74,7 +74,7 @@ async fn moves_freezes_and_resumes_the_clock() {
     browser.click("#advance button").await;
     browser.sees("#now", "2026-01-01 00:01:30 UTC").await;
     assert_eq!(browser.server().clock().now(), at(80));
-    // What others do to the clock is shown too.
+    // The page also shows changes of the clock by others.
     browser.server().clock().advance(Duration::from_secs(10));
     assert_eq!(browser.get("/pets").await, 200);
     browser.click("#freeze").await;

@@ -1,4 +1,4 @@
-//! How the inspector looks: on a phone, in the dark, and to who can't use a mouse.
+//! Tests of the inspector on a phone, in dark mode, and with only a keyboard.
 
 use super::driver::{open, open_with};
 
@@ -11,7 +11,7 @@ async fn fits_a_phone() {
     let too_wide =
         "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
     assert_eq!(browser.script(too_wide).await, 0);
-    // The browser's window can be no smaller; a phone is.
+    // Phones are narrower than the browser's minimum window.
     let wider_than_a_phone = "document.body.style.width = '360px';
         return [...document.querySelectorAll('section > *, section label, section select')]
             .filter((one) => !one.closest('.scroll') && one.getBoundingClientRect().right > 360)

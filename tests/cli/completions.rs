@@ -1,4 +1,4 @@
-//! The completions of a line that is being typed.
+//! Completions of an incomplete line.
 
 use petstore_mock::{MockServer, Plan};
 
@@ -14,7 +14,7 @@ async fn each_shell_gets_a_script_and_the_place_to_put_it() {
     }
 }
 
-/// Asks what can follow, as fish does: a word on each line, with what it means.
+/// Requests completions like fish: a word with its description on each line.
 async fn follow(petstore: Petstore, words: &[&str]) -> Vec<String> {
     let asked = petstore.var("PETSTORE_COMPLETE", "fish");
     let Ran { stdout, stderr, code } =

@@ -1,4 +1,4 @@
-//! What is seen of a wait for a rate limit.
+//! Tests of the display of a rate-limit wait.
 
 use petstore_mock::{Clock, MockServer, Plan};
 
@@ -18,7 +18,7 @@ async fn a_terminal_sees_the_seconds_counted_down_and_then_nothing_of_it() {
     let ran = Petstore::at(&server, "k").stderr_terminal().run("pets list --limit 9 --all").await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let shown: Vec<_> = ran.stderr.split("\r\u{1b}[K").collect();
-    // Ten times a second, once it has lasted a moment.
+    // Ten times a second, after the first moment.
     assert!(shown.len() > 500, "{}", ran.stderr);
     let waiting = "minute quota used up; continues in 1 min (10:01:00)";
     assert!(shown[1].ends_with(waiting), "{}", shown[1]);

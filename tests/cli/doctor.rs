@@ -33,13 +33,13 @@ async fn says_what_is_missing_and_what_to_do() {
     let ran = Petstore::bare().run("doctor").await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
-    ! config    no folder for it
+    ! config    no configuration folder
                 hint: set HOME or XDG_CONFIG_HOME to keep profiles and keys
     ✗ base URL  no base URL
-                hint: `petstore auth login --base-url https://HOST/v1` keeps one
+                hint: `petstore auth login --base-url https://HOST/v1` sets one
     ✗ API key   no base URL
-                hint: `petstore auth login --base-url https://HOST/v1` keeps one
-    – service   not asked
+                hint: `petstore auth login --base-url https://HOST/v1` sets one
+    – service   not checked
     2 problems; first: base URL
     --- exit 3
     ");
@@ -53,7 +53,7 @@ async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     let ran = Petstore::at(&server, "bad").run("doctor -o ndjson").await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stdout
-    {"check":"config","result":"warning","found":"no folder for it","hint":"set HOME or XDG_CONFIG_HOME to keep profiles and keys"}
+    {"check":"config","result":"warning","found":"no configuration folder","hint":"set HOME or XDG_CONFIG_HOME to keep profiles and keys"}
     {"check":"base URL","result":"ok","found":"http://127.0.0.1:PORT/v1 (from PETSTORE_BASE_URL)"}
     {"check":"API key","result":"ok","found":"PETSTORE_API_KEY"}
     {"check":"service","result":"failed","found":"the service refused the key (401 unauthorized; from PETSTORE_API_KEY)","hint":"set PETSTORE_API_KEY to a valid key"}
@@ -61,7 +61,7 @@ async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     {"check":"rate limits","result":"ok","found":"60 of 60 left this minute, resets in 1 min (2026-11-21T09:01:00Z)"}
     --- exit 3
     "#);
-    // Another program uses the quota up.
+    // Another program exhausts the quota.
     let orders = format!("{}/store/orders", server.url());
     assert!(reqwest::Client::new().get(orders).bearer_auth("k").send().await.is_ok());
     let line = "doctor -o tsv --fields check,result";
@@ -72,7 +72,7 @@ async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
         ran.stdout
     );
     assert_eq!(ran.code, 0);
-    // Now it is known, and nothing is sent.
+    // Now the limit is known, so nothing is sent.
     let ran = Petstore::at(&server, "k").run(line).await;
     assert!(ran.stdout.contains("service\twarning\nrate limits\twarning\n"), "{}", ran.stdout);
     assert_eq!((ran.code, server.requests(..).len()), (0, 3));

@@ -1,4 +1,4 @@
-//! `--dry-run`: what would be sent is shown, and nothing is sent.
+//! `--dry-run` shows the request and sends nothing.
 
 use std::process::Command;
 

@@ -95,7 +95,7 @@ async fn a_retry_after_that_is_too_long_ends_the_command() {
     assert_eq!(busy.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: the service failed (503 service_unavailable): a fault that was set in this mock answers instead of the service
+    error: the service failed (503 service_unavailable): a fault of this mock answers instead of the service
     hint: try again in a few minutes
     --- exit 5
     ");
@@ -148,7 +148,7 @@ async fn ctrl_c_exits_with_130_and_says_what_may_have_happened() {
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     error: interrupted
-    hint: a request that was in flight may have been carried out all the same
+    hint: a request in flight may still be processed
     --- exit 130
     ");
 }

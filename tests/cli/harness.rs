@@ -1,4 +1,4 @@
-//! Runs `petstore` in process, and writes down what came out.
+//! Runs `petstore` in process, and records its output.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ pub(super) struct Petstore {
     stdout: Option<Box<dyn Write + Send>>,
 }
 
-/// What a command did.
+/// The result of a command.
 pub(super) struct Ran {
     pub(super) stdout: String,
     pub(super) stderr: String,
@@ -36,7 +36,7 @@ pub(super) struct Ran {
 }
 
 impl Petstore {
-    /// A command with nothing configured, its streams piped.
+    /// A command without configuration, with piped streams.
     pub(super) fn bare() -> Self {
         Self {
             vars: [("LANG", "C.UTF-8"), ("TZ", "UTC")]
@@ -63,7 +63,7 @@ impl Petstore {
         self
     }
 
-    /// Sets a variable to what is not UTF-8.
+    /// Sets a variable to invalid UTF-8.
     #[cfg(unix)]
     pub(super) fn garbled(mut self, name: &str) -> Self {
         use std::os::unix::ffi::OsStringExt as _;
@@ -78,13 +78,13 @@ impl Petstore {
         self
     }
 
-    /// Answers the question for a secret.
+    /// Answers the prompt for a secret.
     pub(super) fn answer(mut self, secret: &str) -> Self {
         self.answer = Some(Ok(secret.to_owned()));
         self
     }
 
-    /// Presses Ctrl-C at the question for a secret.
+    /// Presses Ctrl-C at the prompt for a secret.
     pub(super) fn ctrl_c_at_the_question(mut self) -> Self {
         self.answer = Some(Err(io::ErrorKind::Interrupted.into()));
         self
@@ -166,13 +166,13 @@ impl Petstore {
 }
 
 impl Ran {
-    /// Of an import in a pipe: all rows, and how many are created, rejected, unknown and left.
+    /// The summary of an import in a pipe: all, created, rejected, unknown and remaining rows.
     pub(super) fn summary(&self) -> [usize; 5] {
         let mut cells = self.stdout.split('\t').map(|cell| cell.trim().parse().unwrap_or(0));
         std::array::from_fn(|_| cells.next().unwrap_or(usize::MAX))
     }
 
-    /// Everything in one block; ports are made the same in every run, and escapes visible.
+    /// The transcript, with masked ports and visible escapes.
     pub(super) fn transcript(&self) -> String {
         let mut text = String::new();
         for (name, stream) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
@@ -185,7 +185,7 @@ impl Ran {
     }
 }
 
-/// Types lines one after the other, and returns what a terminal would show of them.
+/// Types several lines, and returns what a terminal would show.
 pub(super) async fn session(start: impl Fn() -> Petstore, lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -205,7 +205,7 @@ fn port_hidden(text: &str) -> String {
     out + rest
 }
 
-/// A stream that keeps what is written to it.
+/// A stream that records what is written.
 #[derive(Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
 

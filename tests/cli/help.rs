@@ -1,4 +1,4 @@
-//! Help in all its forms: of commands, on topics, and as pages.
+//! Tests of the help of commands, topics and man pages.
 
 use insta::assert_snapshot;
 
@@ -62,8 +62,8 @@ async fn petstore_alone_says_how_to_start_and_exits_with_2() {
 
     Start with:
       petstore --mock pets list    try any command on a built-in server
-      petstore auth login          keep the base URL and an API key
-      petstore doctor              find out what is wrong
+      petstore auth login          store the base URL and an API key
+      petstore doctor              check the configuration and the service
 
     `petstore --help` lists all commands.
     --- exit 2

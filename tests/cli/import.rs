@@ -1,4 +1,4 @@
-//! Importing and exporting pets: each row once, whatever happens in between.
+//! Tests of imports and exports: each row is created once, whatever happens.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -59,12 +59,12 @@ impl Scene {
         ran
     }
 
-    /// How many requests to add a pet the server had.
+    /// Returns the number of `POST` requests that the server received.
     pub(super) fn sent(&self) -> usize {
         self.server.requests(Operation::CreatePet).len()
     }
 
-    /// The names of the pets that the server has.
+    /// Returns the names of the server's pets.
     async fn names(&self) -> Vec<String> {
         let ran = self.run("pets export --fields name -o csv").await;
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -79,7 +79,7 @@ pub(super) fn rows(count: usize) -> String {
     (1..=count).map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n")).collect()
 }
 
-/// What `names` returns once these rows are there.
+/// Returns the names after these rows were imported.
 fn all(count: usize) -> Vec<String> {
     let mut names: Vec<_> = (1..=count).map(|row| format!("pet {row}")).collect();
     names.sort();
@@ -112,7 +112,7 @@ async fn what_was_exported_can_be_imported_in_every_format() {
     }
 }
 
-/// A line of JSON without the comma that depends on its place.
+/// A line of JSON without its trailing comma.
 fn sortable(line: &str) -> String {
     line.trim_end_matches(',').to_owned()
 }
@@ -188,7 +188,7 @@ async fn writes_rejected_rows_with_the_reason() {
     assert_snapshot!(scene.read("no.csv"), @r#"
     name,categoryId,reason
     "b
-    b",2,400 bad_request: a fault that was set in this mock answers instead of the service
+    b",2,400 bad_request: a fault of this mock answers instead of the service
     "#);
     // It can be imported.
     scene.expect("pets import DIR/no.csv", [1, 1, 0, 0, 0], 0).await;
@@ -206,7 +206,7 @@ async fn an_unknown_row_is_sent_again_only_on_request() {
     4	3	0	1	0	3	0	0	1	false
     --- stderr
     error: 1 row is unknown
-    hint: `petstore pets import HOME/pets.ndjson --unknown check` finds out about the 1
+    hint: `petstore pets import HOME/pets.ndjson --unknown check` checks the unknown rows
     --- exit 8
     ");
     drop(losing);
@@ -242,7 +242,7 @@ async fn stops_where_the_service_is_gone_and_goes_on_when_it_is_back() {
     let journal = "--journal DIR/j --concurrency 2";
     let line = format!("pets import DIR/pets.ndjson {journal} --base-url {down}");
     scene.expect(&line, [30, 0, 0, 0, 30], 6).await;
-    // It is another service as far as the journal knows.
+    // The journal considers it another service.
     let ran = scene.run(&format!("pets import DIR/pets.ndjson {journal}")).await;
     assert!(ran.stderr.contains(" was imported to http://"), "{}", ran.stderr);
     assert_eq!((ran.code, scene.sent()), (2, 0));
@@ -285,7 +285,7 @@ async fn appended_rows_go_on_and_a_changed_row_is_named() {
     assert_snapshot!(scene.run("pets import DIR/pets.ndjson").await.transcript(), @"
     --- stderr
     error: HOME/pets.ndjson is not the file of its journal: none of its rows match
-    hint: import the new file under a name of its own
+    hint: import the new file under another name
     --- exit 2
     ");
     assert_eq!(scene.sent(), 5);
@@ -326,7 +326,7 @@ async fn an_input_without_a_place_counts_each_run_by_itself() {
 #[tokio::test]
 async fn finds_out_which_rows_without_a_response_were_created() {
     let scene = Scene::new().await;
-    // Two equal rows, one of which is created, and one that is lost before it arrives.
+    // Two equal rows: one is created, and one is lost before it arrives.
     let twins = "{\"name\":\"twin\",\"categoryId\":1}\n";
     scene.write("pets.ndjson", &(rows(2) + twins + twins + &rows(6)));
     let import = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");

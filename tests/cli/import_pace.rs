@@ -1,4 +1,4 @@
-//! How fast an import is, how it gets over an outage, and what it leaves behind.
+//! Tests of the speed of an import, its behaviour in an outage, and its messages.
 
 use petstore_mock::{Clock, MockServer, Operation, Plan, Seed};
 use tempfile::TempDir;
@@ -43,7 +43,7 @@ async fn goes_on_at_the_same_address_after_an_outage() {
         let petstore = Petstore::bare().var("PETSTORE_BASE_URL", &url).var("PETSTORE_API_KEY", "k");
         petstore.run(&format!("pets import {} --concurrency 2", file.display())).await
     };
-    // It takes ten rows, fails, and is gone.
+    // The service accepts ten rows, fails, and stops.
     let failing = server.faults().on(Operation::CreatePet).after(10).status(503);
     let ran = import().await;
     assert_eq!(ran.code, 5, "{}", ran.stderr);

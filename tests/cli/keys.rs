@@ -1,4 +1,4 @@
-//! The API key: where it may come from, where it is kept, and where it must not go.
+//! Tests of the API key: its sources, its storage, and where it must not appear.
 
 use std::path::PathBuf;
 
@@ -90,7 +90,7 @@ async fn a_key_that_the_service_accepts_is_kept_and_used() {
 #[tokio::test]
 async fn a_base_url_that_was_typed_is_kept_too() {
     let (server, home) = (server().await, tempfile::tempdir().unwrap());
-    // As an option beside a key from standard input, and as the answer to a question.
+    // As an option with a key from standard input, and as the answer to a prompt.
     for (profile, option) in [("ci", format!("--base-url {}", server.url())), ("me", String::new())]
     {
         let petstore = Petstore::bare().home(home.path());
@@ -101,7 +101,7 @@ async fn a_base_url_that_was_typed_is_kept_too() {
         let ran = petstore.run(&format!("auth login {option} --profile {profile}")).await;
         let asked = if option.is_empty() { "Base URL: " } else { "" };
         let said =
-            format!("{asked}note: accepted by the service; kept in HOME/config/keys/{profile}\n");
+            format!("{asked}note: accepted by the service; stored in HOME/config/keys/{profile}\n");
         assert_eq!((ran.stderr, ran.code), (said, 0));
         let later = Petstore::bare().home(home.path());
         let later = later.run(&format!("pets list --profile {profile}")).await;

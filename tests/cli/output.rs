@@ -1,4 +1,4 @@
-//! `--jq`, colour, narrow tables, and what standard error shows.
+//! Tests of `--jq`, colour, narrow tables and standard error.
 
 use insta::assert_snapshot;
 use petstore_mock::{MockServer, Plan, Seed, SeedPet};
@@ -61,7 +61,7 @@ async fn a_bad_jq_expression_is_refused_with_its_place_before_anything_is_sent()
     error: `--jq`: there is no filter `nope` at character 6
     --- exit 2
     ");
-    // The one request of this minute is still there.
+    // The only request of this minute is still available.
     assert_eq!(Petstore::at(&server, "k").run("pets list --max-wait 0").await.code, 0);
 }
 

@@ -1,4 +1,4 @@
-//! The configuration file: profiles, where values come from, and what is wrong with it.
+//! Tests of the configuration file: profiles, sources of values, and errors.
 
 use std::path::Path;
 
@@ -170,7 +170,7 @@ async fn help_version_and_the_mock_ignore_a_broken_file() {
     for line in ["--help", "--version", "pets --help", "config path", "--mock pets list"] {
         assert_eq!(run(&home, line).await.code, 0, "{line}");
     }
-    // Nor is a file that makes no sense overwritten.
+    // An invalid file is not overwritten either.
     assert_eq!(run(&home, "config set max_wait 1").await.code, 3);
     assert_eq!(config(&home), "this is not TOML");
 }
@@ -179,7 +179,7 @@ async fn help_version_and_the_mock_ignore_a_broken_file() {
 #[cfg(unix)]
 async fn a_read_only_home_is_an_error_only_where_a_file_is_written() {
     let server = MockServer::builder().key("k", Plan::Free).start().await.unwrap();
-    // A file in the place of the folder stops the system's administrator too.
+    // A file instead of the folder fails even for root.
     let home = tempfile::tempdir().unwrap();
     for name in ["config", "state"] {
         std::fs::write(home.path().join(name), "").unwrap();

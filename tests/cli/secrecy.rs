@@ -1,4 +1,4 @@
-//! The key is in nothing that any command writes.
+//! Tests that no command writes the key.
 
 use petstore_mock::{MockServer, Plan};
 use wiremock::matchers::any;
@@ -73,7 +73,7 @@ async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
                 .var("PETSTORE_BASE_URL", &server.uri())
                 .var("PETSTORE_API_KEY", KEY);
             let ran = petstore.run(line).await;
-            // What a raw request returns with success is data, and shown as it is.
+            // The successful response of a raw request is data, and shown unchanged.
             let shown = if ran.code == 0 { ran.stderr } else { ran.stdout + &ran.stderr };
             assert!(!shown.contains(KEY), "{line}: {shown}");
         }

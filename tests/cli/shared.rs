@@ -1,4 +1,4 @@
-//! Runs that follow one another, as in a shell's loop, keep within the limits together.
+//! Tests that consecutive runs keep within the limits together.
 
 use petstore_mock::{Clock, MockServer, Plan};
 use tempfile::TempDir;

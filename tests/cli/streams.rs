@@ -1,10 +1,10 @@
-//! Standard output that closes, or fills up.
+//! Tests of a standard output that closes or is full.
 
 use std::io::{self, Write};
 
 use super::harness::Petstore;
 
-/// A stream that fails as soon as it is written to.
+/// A stream that fails at the first write.
 struct Broken(io::ErrorKind);
 
 impl Write for Broken {

@@ -1,4 +1,4 @@
-//! Text from the service is made harmless before it is shown, in every format.
+//! Tests that text from the service is escaped in every format.
 
 use insta::assert_snapshot;
 use petstore_mock::{MockServer, Plan, Seed, SeedPet};

@@ -1,4 +1,5 @@
-//! A 429 blocks all calls with the key, also those of later clients, and no block lasts for ever.
+//! Tests that a 429 blocks all calls with the key, also of later clients, and that every block
+//! ends.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,11 +15,11 @@ use super::wire::{Act, Seen, Wire};
 
 const LIMIT: Duration = secs(10);
 const HOUR: Duration = secs(3_600);
-/// A block that is longer is asked about again after this.
+/// After this time, a longer block is probed.
 const LONGEST_BLOCK: Duration = secs(25 * 3_600);
 const FOR_YEARS: (&str, &str) = ("Retry-After", "99999999");
 
-/// Starts a service that asks for a wait of 30 s until that has passed.
+/// Starts a service that answers 429 with `Retry-After` until 30 s have passed.
 fn blocked() -> Wire {
     let start = Instant::now();
     let refuse = move |_: &Seen| {
@@ -31,7 +32,7 @@ fn blocked() -> Wire {
     Wire::reading(refuse)
 }
 
-/// Makes that many calls at once, whatever comes of them.
+/// Sends this many concurrent calls, and ignores their results.
 async fn calls(client: &Client, tasks: usize) {
     timeout(LIMIT, join_all((0..tasks).map(|_| get(client)))).await.unwrap();
 }
@@ -53,7 +54,7 @@ async fn a_client_built_for_each_request_obeys_the_429_of_an_earlier_one() {
     }
 }
 
-/// Hands out two keys in turn.
+/// Returns two keys alternately.
 #[derive(Default)]
 struct Alternating {
     asked: AtomicUsize,
@@ -79,7 +80,7 @@ async fn two_keys_in_turn_are_each_sent_once_while_both_are_blocked() {
         let sent = server.seen();
         let keys: Vec<_> = sent.iter().map(|seen| seen.header("authorization").unwrap()).collect();
         let of = |end: &str| keys.iter().filter(|key| key.ends_with(end)).count();
-        // With one task, the calls of each second use one key and the next ones the other.
+        // With one task, the calls of each second use one key, and the next ones the other.
         assert!(of("-0") <= 1 && of("-1") <= 1, "{tasks} tasks sent {} and {}", of("-0"), of("-1"));
     }
 }
@@ -101,7 +102,7 @@ async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
         }
         assert_eq!(server.count(), 1, "nothing is sent within a day");
         sleep(LONGEST_BLOCK + secs(60) - start.elapsed()).await;
-        // These may wait for one another.
+        // These may wait for each other.
         let client = patient(&server.base()).build().unwrap();
         let calls = join_all((0..tasks).map(|_| get(&client)));
         within(&client, LIMIT, calls).await.into_iter().for_each(|call| call.unwrap());
@@ -117,7 +118,7 @@ async fn a_429_that_is_repeated_after_25_hours_blocks_for_as_long_again() {
     let client = impatient(&server.base()).build().unwrap();
     timeout(LIMIT, get(&client)).await.unwrap().unwrap_err();
     for requests in 2..=4 {
-        // What is added to a block after a 429 that follows another is 15 minutes at most.
+        // The extra wait after a 429 that follows another is at most 15 minutes.
         sleep(LONGEST_BLOCK + HOUR / 2).await;
         calls(&client, 16).await;
         assert_eq!(server.count(), requests);
@@ -181,7 +182,7 @@ async fn another_operation_and_a_post_are_held_back_as_well() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
-    // After a refusal one request goes ahead and asks; it is refused again, for longer.
+    // After a refusal, a probe is sent; it is refused again, for longer.
     let server = Wire::of(vec![
         answer(429, &[("Retry-After", "10")], ""),
         Act::Later(secs(5), http(429, &[("Retry-After", "40")], "")),

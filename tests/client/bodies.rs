@@ -247,7 +247,7 @@ async fn a_post_after_the_server_closed_an_idle_connection_takes_a_new_one() {
     let server = Wire::of(vec![Act::Cut(http(200, &[], "[]")), answer(201, &[], REX)]);
     let client = client(&server.base());
     listed(&client).await;
-    // The end of the connection is there to be read before the next request is made.
+    // The client can read the end of the connection before the next request.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! Events of waits and 429s, and what the snapshot of the limits shows.
+//! Tests of events of waits and 429s, and of the snapshot of the limits.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::kit::{answer, builder, http, millis, no_pets, once, secs};
 use super::wire::{Act, Wire};
 
-/// What a hook has heard.
+/// The events that a hook received.
 type Heard<T> = Arc<Mutex<Vec<T>>>;
 
 type Said = (String, BlockReason, u64, u32);
@@ -39,7 +39,7 @@ fn listening(server: &Wire) -> (Client, Heard<Said>, Heard<u64>) {
     (client.build().unwrap(), refusals, waits)
 }
 
-/// Answers after a second, with so many requests left of the minute's.
+/// Answers after a second, with this many requests left in the minute.
 fn slowly(left: &str, limit: &str) -> Act {
     let quota = [
         ("X-RateLimit-Limit", limit),
@@ -80,7 +80,7 @@ async fn hears_of_a_refusal_that_ends_the_call() {
     let (client, refusals, waits) = listening(&server);
     client.pets().list().options(&once()).await.unwrap_err();
     assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
-    // A call that is held back for longer than it may wait is not refused: it is not sent.
+    // A call that would wait too long is not refused by the service: it is not sent.
     client.pets().list().max_wait(Duration::ZERO).await.unwrap_err();
     assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
 }
@@ -114,7 +114,7 @@ fn call(client: &Client) -> JoinHandle<Duration> {
     tokio::spawn(async move { client.pets().list().await.unwrap().meta().waited() })
 }
 
-/// Looks at a client half a second after two calls; returns that and how long the second waited.
+/// Returns a snapshot half a second after two calls, and how long the second call waited.
 async fn second_of_two(client: &Client) -> (RateLimits, Duration) {
     let first = call(client);
     tokio::time::sleep(millis(100)).await;

@@ -1,5 +1,4 @@
-//! The client against a service on which things go wrong: every fault of the mock, and what becomes of
-//! a GET and of a POST.
+//! Tests of a GET and a POST with every fault of the mock.
 
 use std::time::SystemTime;
 
@@ -12,7 +11,7 @@ use tokio::time::Instant;
 
 use super::kit::{builder, key, secs};
 
-/// A mock with one pet, whose time follows the runtime's.
+/// A mock with one pet that follows the runtime's time.
 async fn mock() -> MockServer {
     let start = SystemTime::UNIX_EPOCH + secs(1_800_000_000);
     let builder = MockServer::builder().clock(Clock::runtime(start));
@@ -28,7 +27,7 @@ fn on(server: &MockServer, operation: Operation, effect: Effect) -> FaultGuard {
     server.faults().on(operation).first(1).apply(effect)
 }
 
-/// What loses an answer, or makes it one that passes.
+/// Faults that lose a response, or that are temporary.
 fn losses() -> Vec<Effect> {
     vec![
         Effect::reset(),

@@ -1,4 +1,4 @@
-//! Futures, streams and types that can be moved, shared and dropped.
+//! Tests that futures, streams and types can be moved, shared and dropped.
 
 use std::fmt::Debug;
 

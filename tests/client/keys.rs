@@ -1,4 +1,4 @@
-//! Keys from a provider: requested before each request, and once more after a 401.
+//! Tests of key providers: called before each request, and once more after a 401.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use super::kit::{REX, answer, builder, http, key, millis, no_pets, secs};
 use super::service::{get, patient};
 use super::wire::{Act, Seen, Wire};
 
-/// Hands out these keys in turn, the last one for ever, and records what it is asked.
+/// Returns these keys in turn, and then always the last one. Records its arguments.
 #[derive(Clone, Default)]
 struct Keys {
     hand_out: &'static [&'static str],
@@ -169,7 +169,7 @@ async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
     assert_eq!(sent(&server), ["waits", "fresh"]);
 }
 
-/// Counts how often it is asked, and takes a while.
+/// Counts its calls, and takes some time.
 fn slow(asked: &Arc<AtomicUsize>) -> impl ApiKeyProvider + use<> {
     let asked = Arc::clone(asked);
     provider_fn(move |rejected: Option<ApiKey>| {
@@ -224,7 +224,7 @@ async fn a_key_alone_is_a_provider_too() {
 
 const TASKS: usize = 50;
 
-/// Hands out the key in force, and takes some time to fetch the next one.
+/// Returns the current key, and takes some time to fetch the next one.
 #[derive(Clone)]
 struct Vault {
     issued: Arc<Mutex<ApiKey>>,
@@ -237,7 +237,7 @@ impl ApiKeyProvider for Vault {
         if rejected.is_some() {
             let number = self.refreshes.fetch_add(1, Ordering::Relaxed) + 1;
             tokio::time::sleep(self.delay).await;
-            // A vault may issue another key each time it is asked.
+            // A vault may return another key at each call.
             *self.issued.lock().unwrap() = ApiKey::new(format!("new-{number}"));
         }
         Ok(self.issued.lock().unwrap().clone())
@@ -285,7 +285,7 @@ async fn rotate(delay: Duration) {
     let (refreshes, old) =
         (vault.refreshes.load(Ordering::Relaxed), sent_with_the_old_key(&server));
     assert_eq!(refreshes, 1, "with {old} requests of the old key");
-    // Those in flight, no more: a task that learns of the new key does not try the old one again.
+    // Only those in flight: a task that knows the new key does not use the old one again.
     assert!(old <= 100 + TASKS, "{old} requests with the old key");
 }
 

@@ -1,4 +1,4 @@
-//! What these tests build on: clients for a test server, answers and pets as they travel.
+//! Helpers: clients for a test server, responses, and pets as JSON.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ pub(super) const fn millis(milliseconds: u64) -> Duration {
 
 pub(super) const KEY: &str = "k3y-of-these-tests";
 pub(super) const REX: &str = r#"{"id":1,"name":"Rex","categoryId":7,"status":"available"}"#;
-/// `Date` of the answers that carry one: months away from this machine's clock.
+/// The `Date` of responses: months away from this machine's clock.
 pub(super) const DATE: &str = "Fri, 15 Jan 2027 08:00:00 GMT";
 
-/// Returns the key of the test that runs: ports are used again, and with one key for all, a client
-/// could share the rate limiter of another test.
+/// Returns a key for the current test. Ports are reused, so with a common key, a client could share
+/// the rate limiter of another test.
 pub(super) fn key() -> String {
     format!("{KEY}-{}", std::thread::current().name().unwrap_or_default())
 }
 
-/// Starts a client that does not wait between attempts.
+/// Starts a client that retries without delay.
 pub(super) fn builder(base: &str) -> ClientBuilder {
     Client::builder(base).api_key(key()).backoff(Backoff::new().max(Duration::ZERO))
 }
@@ -40,7 +40,7 @@ pub(super) fn once() -> RequestOptions {
     RequestOptions::new().max_attempts(1)
 }
 
-/// Writes an HTTP/1.1 response whose length is right.
+/// Writes an HTTP/1.1 response with the correct length.
 pub(super) fn http(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Vec<u8> {
     use std::fmt::Write as _;
 

@@ -8,11 +8,11 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 thread_local! {
-    /// What this thread has logged, while a test captures it. A test's runtime has one thread.
+    /// The log of this thread, while a test captures it. A test's runtime has one thread.
     static CAPTURED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// All that this thread logs through `tracing` while this lives.
+/// Captures what this thread logs through `tracing`.
 pub(super) struct Logs;
 
 impl Logs {

@@ -1,4 +1,4 @@
-//! What people read: the message of each kind of error, on one page.
+//! A snapshot of the message of each kind of error.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -78,7 +78,7 @@ async fn what_the_service_answers() {
 
     listPets failed: the service answered 599; try again later
 
-    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s); call again then, or allow more attempts
+    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s); retry then, or allow more attempts
 
     listPets failed: the service answered 503 Service Unavailable; try again later
     "#);
@@ -107,11 +107,11 @@ async fn what_holds_a_call_back() {
         .await,
     ];
     insta::assert_snapshot!(page(errors), @r#"
-    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s), which is longer than this call may still wait (20 s); call again then, or allow a longer `max_wait` and `timeout`
+    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s), which is longer than this call may still wait (20 s); retry then, or allow a longer `max_wait` and `timeout`
 
     listPets failed: the service answered 503 Service Unavailable; try again later
 
-    listPets failed: the day's quota blocks requests until Sat, 16 Jan 2027 00:00:00 GMT (another 57600 s), which is longer than this call may still wait (20 s); call again then, or allow a longer `max_wait` and `timeout`
+    listPets failed: the day's quota blocks requests until Sat, 16 Jan 2027 00:00:00 GMT (another 57600 s), which is longer than this call may still wait (20 s); retry then, or allow a longer `max_wait` and `timeout`
     "#);
 }
 
@@ -186,7 +186,7 @@ async fn what_the_caller_can_correct() {
     insta::assert_snapshot!(page(errors), @r#"
     the base URL cannot be used: it does not begin with `https://`
 
-    the API key cannot be used: its character 2 is a space, a line break or outside printable ASCII; trim what was read with the key
+    the API key cannot be used: its character 2 is a space, a line break or not printable ASCII; remove it
 
     the API key cannot be used: none was given; set `api_key` or `api_key_provider`
 

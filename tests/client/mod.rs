@@ -1,4 +1,4 @@
-//! The client across real sockets: what it sends, and what it makes of what comes back.
+//! Tests of the client over real sockets.
 
 mod kit;
 mod logs;

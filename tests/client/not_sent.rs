@@ -1,5 +1,5 @@
-//! What was not sent cannot have been processed, whichever time limit says so. (On Linux a full backlog
-//! ignores new connections; other systems refuse them.)
+//! Tests that an unsent request cannot have been processed, for every time limit. (On Linux, a full
+//! backlog ignores new connections; other systems refuse them.)
 
 #![cfg(target_os = "linux")]
 
@@ -108,7 +108,7 @@ async fn a_post_to_a_server_that_accepts_and_never_responds_may_have_been_proces
     assert_eq!((error.attempts(), server.count()), (1, 1));
 }
 
-/// The machine's network accepts on behalf of a listener whose program does not.
+/// The system accepts connections for a listener that does not.
 #[tokio::test]
 async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,5 +1,5 @@
-//! How fast calls go where a service is odd: after a refusal that nothing predicted, with a quota
-//! that is hidden, with a clock that is off, with a plan for a thousand calls at once.
+//! Tests of the speed with unusual services: after an unforeseen refusal, with a hidden quota, with
+//! a wrong clock, and with a plan for a thousand concurrent calls.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::service::{
     Clock, Counts, Fault, MINUTE, Rules, Service, Shown, get, keep_busy, patient, work,
 };
 
-/// Runs so many tasks against a service for some windows.
+/// Runs several tasks against a service for some windows.
 async fn busy(rules: Rules, tasks: usize, windows: u32) -> Counts {
     let service = Service::start(rules);
     let client = patient(&service.base()).build().unwrap();

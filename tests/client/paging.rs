@@ -1,4 +1,4 @@
-//! Pages: `Link: …; rel="next"` followed wherever it is well meant.
+//! Tests of pages: the client follows every valid `Link: …; rel="next"`.
 
 use futures_util::TryStreamExt as _;
 use petstore_client::{Client, Error, ErrorKind, More, PetStatus};
@@ -140,7 +140,7 @@ async fn a_list_goes_on_later_from_a_page_that_was_named_as_next() {
     let rest: Vec<_> = rest.map_ok(|pet| pet.id).try_collect().await.unwrap();
     assert_eq!(rest, [3, 4, 5]);
     assert_eq!(server.targets()[1..], ["/v1/pets?cursor=x", "/v1/pets?cursor=y"]);
-    // Wherever an address comes from, the key goes home only.
+    // Wherever a URL comes from, the key goes only to its origin.
     let elsewhere = "http://127.0.0.1:9/v1/pets".parse().unwrap();
     let error = client.pets().list().from_page(elsewhere).send().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");

@@ -1,4 +1,4 @@
-//! Pages that lead astray: to another origin, round in circles, or nowhere without end.
+//! Tests of invalid links between pages: other origins, circles and endless lists.
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use petstore_client::{Error, ErrorKind, More};
@@ -9,7 +9,7 @@ use super::wire::{Act, Wire};
 
 const FULL: &str = r#"[{"id":1,"name":"a","categoryId":1}]"#;
 
-/// Returns how many pages came, and the error after them.
+/// Returns the number of pages, and the error after them.
 async fn pages(server: &Wire) -> (usize, Option<Error>) {
     let client = client(&server.base());
     let mut stream = client.pets().list().limit(1).pages();
@@ -87,12 +87,12 @@ async fn pages_that_lead_nowhere_end_the_stream() {
         linked(&format!("?limit=1&side={}", number % 2), &pet)
     }
     let scripts: [(Script, usize, usize); 6] = [
-        // The address was asked before.
+        // The URL was requested before.
         (|_| linked("?limit=1", FULL), 1, 1),
         (|_| linked("", FULL), 1, 1),
         (|_| linked("#x", FULL), 1, 1),
         (two_pages_that_name_each_other, 3, 3),
-        // The same content under ever new addresses, and empty pages without end.
+        // The same content under different URLs, and endless empty pages.
         (|number| linked(&format!("?c={number}"), FULL), 1, 2),
         (|number| linked(&format!("?c={number}"), "[]"), 100, 101),
     ];

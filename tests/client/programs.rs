@@ -1,4 +1,4 @@
-//! Programs that start calls and poll them late, once or never again: other calls are not affected.
+//! Tests that calls which are polled late, once or never again do not affect other calls.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use super::wire::{Act, Wire};
 
 const TASKS: [usize; 4] = [1, 16, 64, 256];
 
-/// What calls need beyond the windows that the quota asks for.
+/// Slack beyond the windows that the quota requires.
 const SLACK: Duration = secs(10);
 
-/// Returns how long so many requests take at least, slack included.
+/// Returns the time that this many requests may take, with slack.
 fn windows_for(requests: usize, per_minute: u64) -> Duration {
     let windows = (requests as u64 - 1) / per_minute;
     MINUTE * u32::try_from(windows).unwrap() + SLACK
@@ -118,7 +118,7 @@ async fn unordered_futures_may_await_calls_in_between() {
     }
 }
 
-/// What a program keeps for later.
+/// Calls that a program stores for later.
 struct Shelf {
     call: OwnedCall,
 }
@@ -144,7 +144,7 @@ async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others(
     }
 }
 
-/// Returns numbers that are the same in each run (xorshift).
+/// Returns pseudo-random numbers, the same in each run (xorshift).
 fn numbers(mut seed: u64) -> impl FnMut(u64) -> u64 {
     move |below| {
         seed ^= seed << 13;

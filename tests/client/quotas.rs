@@ -28,8 +28,8 @@ fn patient(server: &MockServer) -> ClientBuilder {
     Client::builder(server.url()).api_key("key").options(&options)
 }
 
-/// Has tasks make requests between them, each with one of the clients; returns how many minutes
-/// of the service's time are over then.
+/// Sends requests from several tasks, each with one of the clients. Returns the elapsed minutes of
+/// the service's time.
 async fn work(server: &MockServer, clients: &[Client], tasks: usize, requests: usize) -> u64 {
     let left = Arc::new(AtomicUsize::new(requests));
     let tasks: Vec<_> = (0..tasks)
@@ -54,7 +54,7 @@ async fn work(server: &MockServer, clients: &[Client], tasks: usize, requests: u
 #[tokio::test(start_paused = true)]
 async fn many_tasks_on_a_cold_key_are_never_refused_and_use_each_window() {
     type Case = (fn() -> Builder, bool, usize, RangeInclusive<u64>);
-    // 290 requests are five minutes' 60.
+    // 290 requests take five minutes at 60 a minute.
     let cases: [Case; 5] = [
         (|| mock(Plan::Free), false, 290, 4..=4),
         (|| mock(Plan::Free).window(Window::Sliding), false, 290, 4..=5),

@@ -1,4 +1,4 @@
-//! Every operation, and raw requests, as they are sent.
+//! Tests of the requests of every operation, and of raw requests.
 
 use petstore_client::{
     Bytes, Client, ErrorKind, HeaderName, HeaderValue, Method, NewPet, Pet, PetStatus,

@@ -1,4 +1,4 @@
-//! Responses that are an error, or are not what the contract says.
+//! Tests of error responses and of invalid responses.
 
 use petstore_client::{Error, ErrorKind, NewPet, Pet, PetStatus};
 
@@ -105,7 +105,7 @@ async fn only_a_4xx_is_proof_that_a_post_did_nothing() {
     for status in [400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 425] {
         assert!(!creating(status).await.may_have_been_processed(), "{status}");
     }
-    // 303 is how some services say "done, look there".
+    // Some services answer 303 after a completed action.
     for status in [302, 303, 408, 500, 501, 502, 503, 504, 600] {
         assert!(creating(status).await.may_have_been_processed(), "{status}");
     }

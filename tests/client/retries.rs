@@ -1,4 +1,4 @@
-//! Which requests are repeated, how often, and after which wait.
+//! Tests of retries: which requests, how often, and after which wait.
 
 use std::time::Duration;
 
@@ -130,9 +130,9 @@ async fn backs_off_with_full_jitter_over_a_doubling_interval() {
 
 const LIMIT: Duration = secs(120);
 
-/// Makes that many GETs at once, whose connections are all reset once.
+/// Sends this many concurrent GETs whose connections are all reset once.
 async fn restart(calls: u64) {
-    // The first request shows that there is room for all.
+    // The first request shows that the quota allows all.
     let fault = Some(Fault::Reset(1..1 + calls));
     let service = Service::start(Rules { fault, ..Rules::per_minute(1_000_000) });
     let client = patient(&service.base()).build().unwrap();

@@ -1,4 +1,4 @@
-//! `Retry-After`: read in every form, reckoned on the service's clock, and never shortened.
+//! Tests of `Retry-After` in every form, on the service's clock, and never shortened.
 
 use std::time::{Duration, SystemTime};
 
@@ -151,7 +151,7 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
     assert_eq!((error.attempts(), error.status().unwrap().as_u16()), (1, 429));
     assert_eq!(error.body().unwrap(), "not now");
 
-    // While it lasts nothing more is sent, and each call fails with the same error.
+    // During the block, nothing is sent, and each call fails with the same error.
     let error = client.store().orders().await.unwrap_err();
     assert_eq!(
         (error.retry_at(), reason(&error)),

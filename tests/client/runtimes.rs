@@ -1,4 +1,4 @@
-//! Several runtimes with one key: one that is left alone or blocked does not stop the others.
+//! Tests of several runtimes with one key: an idle or blocked runtime does not stop the others.
 
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};

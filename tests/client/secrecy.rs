@@ -1,4 +1,4 @@
-//! The key is in the `Authorization` header, and nowhere else that anyone could look.
+//! Tests that the key appears only in the `Authorization` header.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Mutex, OnceLock};
@@ -12,7 +12,7 @@ use super::wire::{Act, Wire};
 
 const SENTINEL: &str = "S3NTINEL-qzxvkw";
 
-/// Writes an error in every form it can be printed in, and those below it.
+/// Formats an error and its sources in every way.
 fn everything(error: &Error) -> String {
     let mut text = format!("{error}\n{error:?}\n{error:#?}\n");
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);

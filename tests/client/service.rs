@@ -1,7 +1,7 @@
-//! A service with its own quota windows, for what the mock does not do: it hides a quota, sends
-//! no `Date`, has a clock that is off, or fails one request. It runs on tokio's time.
+//! A service with behaviour that the mock does not have: it hides a quota, sends no `Date`, has a
+//! wrong clock, or fails one request. It uses tokio's time.
 //!
-//! Also the clients and calls of the tests that use it.
+//! Also clients and calls for the tests that use it.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -45,7 +45,7 @@ pub(super) enum Clock {
     Undated(i64),
 }
 
-/// What goes wrong, by the 0-based numbers of requests.
+/// Faults, by the 0-based numbers of requests.
 #[derive(Debug, Clone)]
 pub(super) enum Fault {
     /// The request gets this status, with `Retry-After: 1`.
@@ -79,7 +79,7 @@ impl Rules {
     }
 }
 
-/// What the service has counted.
+/// The counts of the service.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub(super) requests: u64,
@@ -167,7 +167,7 @@ impl State {
         Act::Later(self.rules.latency, response)
     }
 
-    /// Judges a request against ban and quotas; returns the wait that its 429 asks for.
+    /// Checks a request against ban and quotas. Returns the `Retry-After` of a 429.
     fn refusal(&mut self, now: Instant) -> Option<Duration> {
         let until = |end: Option<Instant>| end.filter(|end| *end > now).map(|end| end - now);
         if let Some(left) = until(self.banned_until) {
@@ -239,7 +239,7 @@ fn wall() -> i64 {
     i64::try_from(now.as_secs()).unwrap()
 }
 
-/// A call that can be kept, moved and dropped anywhere.
+/// A call that can be stored, moved and dropped anywhere.
 pub(super) type OwnedCall = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 /// Prepares a GET; nothing is sent before the first poll.
@@ -256,13 +256,13 @@ pub(super) async fn poll_once(call: &mut (impl Future + Unpin)) -> bool {
     .await
 }
 
-/// Starts a client whose calls wait for as long as the limits ask.
+/// Starts a client whose calls wait as long as the limits require.
 pub(super) fn patient(base: &str) -> ClientBuilder {
     let days = secs(30 * 24 * 3600);
     builder(base).options(&RequestOptions::new().max_wait(days).timeout(days))
 }
 
-/// Starts a client whose calls fail at once where a limit asks them to wait.
+/// Starts a client whose calls fail instead of waiting for a limit.
 pub(super) fn impatient(base: &str) -> ClientBuilder {
     builder(base).options(&RequestOptions::new().max_wait(Duration::ZERO))
 }

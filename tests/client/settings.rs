@@ -1,4 +1,4 @@
-//! What is checked before the first request, through the public builder.
+//! Tests of the checks of the builder.
 
 use petstore_client::transport::Proxy;
 use petstore_client::{Client, Error, ErrorKind, Method};

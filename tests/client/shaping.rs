@@ -1,4 +1,4 @@
-//! How a quota is used: in part, by how many at a time, and by whom first.
+//! Tests of the use of a quota: share, concurrency and priority.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::kit::{builder, http, millis, secs};
 use super::wire::{Act, Wire};
 
-/// A service whose minute begins now.
+/// A service whose minute starts now.
 async fn free() -> MockServer {
     let start = SystemTime::UNIX_EPOCH + secs(1_800_000_000);
     let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(start));
@@ -23,7 +23,7 @@ fn patient(base: &str) -> ClientBuilder {
     Client::builder(base).api_key("key").options(&options)
 }
 
-/// Makes so many calls at once; returns when each was answered, in order, as seconds.
+/// Sends concurrent calls. Returns the seconds at which they were answered, in order.
 async fn at_once(client: &Client, count: usize) -> Vec<f64> {
     let start = Instant::now();
     let call = async || {

@@ -1,5 +1,5 @@
-//! Limits that processes share through files: several clients that know the folder by different
-//! names stand for several processes, since those of one process share a limiter anyhow.
+//! Tests of limits that processes share through files. Clients that use different names of the
+//! folder simulate processes, because clients of one process share a limiter anyway.
 
 use std::borrow::Cow;
 use std::fs;
@@ -35,7 +35,7 @@ fn another_name(folder: &Path, number: usize) -> PathBuf {
     (0..number).fold(folder.to_owned(), |path, _| path.join(&back))
 }
 
-/// A client that stands for another process.
+/// A client that simulates another process.
 fn process(base: &str, folder: &TempDir, number: usize) -> ClientBuilder {
     let patient = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
     let folder = another_name(folder.path(), number);
@@ -125,7 +125,7 @@ async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowe
         let calls = (0..64).map(|_| clients[0].pets().list().options(&options).send());
         let results = join_all(calls).await;
         let (done, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
-        // Half of the quota is the other process's until the minute nears its end.
+        // Half of the quota is reserved for the other process until near the end of the minute.
         assert!((25..45).contains(&done.len()), "{max_wait}: {} done", done.len());
         let minute = SystemTime::UNIX_EPOCH + secs(START + 60);
         for error in failed.into_iter().filter_map(Result::err) {
@@ -318,7 +318,7 @@ async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
     assert!(tasks < 80, "{tasks} tasks");
 }
 
-/// A store whose every update takes longer than a call may wait for it.
+/// A store whose updates take longer than a call may wait.
 struct SlowStore(AtomicU32);
 
 impl LimitStore for SlowStore {

@@ -1,4 +1,4 @@
-//! The test kit, as a program's own tests use it.
+//! Tests of the module `test_util`.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! The limits on time: for connecting, an attempt and a call, and for one call only.
+//! Tests of time limits: for connecting, an attempt, a call, and a single call.
 
 use std::time::Duration;
 

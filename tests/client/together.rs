@@ -1,4 +1,4 @@
-//! Calls of several clients, slow providers and refreshes, which could hold each other up.
+//! Tests that several clients, slow providers and refreshes do not block each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

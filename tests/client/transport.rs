@@ -1,4 +1,4 @@
-//! A transport of the program's own, in place of sockets.
+//! Tests of custom transports.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
-//! A server on bare TCP, for what a well-behaved HTTP server cannot be made to do: cut, reset,
-//! stall, or speak something else.
+//! A server on plain TCP, for behaviour that an HTTP server does not support: truncation, resets,
+//! stalls and other protocols.
 //!
-//! It runs on the test's own runtime, so that paused time does not run ahead of it.
+//! It runs on the test's runtime, so that paused time does not run ahead of it.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ pub(super) enum Act {
     Flood(Vec<u8>, Vec<u8>),
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     /// Method, target and version.
@@ -114,7 +114,7 @@ impl Wire {
         self.seen.lock().unwrap().len()
     }
 
-    /// Returns the targets that were asked for.
+    /// Returns the requested targets.
     pub(super) fn targets(&self) -> Vec<String> {
         let target = |seen: Seen| seen.line.split(' ').nth(1).unwrap_or_default().to_owned();
         self.seen().into_iter().map(target).collect()

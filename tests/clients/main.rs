@@ -2,10 +2,9 @@
 //! needs curl, wget, Python with the packages of `clients.py` and Node with those of `clients.mjs`.
 //! `PETSTORE_TEST_PYTHON` names the interpreter, `PETSTORE_TEST_MODULES` the folder with `node_modules`.
 //!
-//! Each client meets three troubles, each at a server of its own. What is expected of it follows from
-//! its settings.
+//! Each client runs against three failing servers. The expected findings follow from its settings.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use std::{collections::BTreeSet, path::Path, process::Stdio, time::Duration};
 
@@ -24,7 +23,7 @@ const KEY: &str = "a-key-of-a-real-client";
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
 const REX: &str = r#"{"name":"Rex","categoryId":7}"#;
 
-/// What a client meets.
+/// The behaviour of a server.
 #[derive(Clone, Copy, Debug)]
 enum Trouble {
     /// `GET` is answered 503.
@@ -58,7 +57,7 @@ impl Trouble {
     }
 }
 
-/// How a client is run.
+/// How to run a client.
 #[derive(Clone, Copy, Debug)]
 enum Run {
     Python,
@@ -69,7 +68,7 @@ enum Run {
     Ours,
 }
 
-/// The clients, with the rules that each breaks in the three troubles.
+/// The clients, with the rules that each breaks with the three servers.
 const CLIENTS: [(&str, Run, [&[Rule]; 3]); 15] = [
     ("urllib3-backoff", Run::Python, [&[], &[], &[]]),
     ("urllib3-no-backoff", Run::Python, [&[BackOff], &[], &[]]),
@@ -93,7 +92,7 @@ fn program(variable: &str, default: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| default.to_owned())
 }
 
-/// Runs a client until it has an answer or gives up.
+/// Runs a client until it gets a response or gives up.
 async fn run(name: &str, how: Run, method: &'static str, server: &MockServer) {
     let url = format!("{}/pets", server.url());
     let script = |file: &str| Path::new(HERE).join(file);
@@ -160,7 +159,7 @@ async fn ours(method: &str, server: &MockServer) {
     }
 }
 
-/// Lets a client meet a trouble; returns the rules it broke and the report.
+/// Runs a client against a server. Returns the rules that it broke, and the report.
 async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, String) {
     let server = MockServer::builder().key(KEY, Plan::Pro).start().await.unwrap();
     let fault = trouble.begin(&server);

@@ -1,4 +1,4 @@
-//! Our own client, driven hard, breaks no rule: neither at the quota, nor where the service fails.
+//! Tests that this project's client breaks no rule, at the quota or when the service fails.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ async fn one_call_after_another_where_the_service_fails() {
     let (server, client) = service(Plan::Pro).await;
     let busy = server.faults().on(Operation::ListPets).chance(0.7).seed(9).status(500);
     for _ in 0..40 {
-        // Some of them fail in the end. Whoever calls again then is to wait, too.
+        // Some of them fail in the end. A program that calls again should wait too.
         let _ = client.pets().list().await;
         tokio::time::sleep(Duration::from_secs(30)).await;
     }

@@ -1,4 +1,4 @@
-//! The end of `getPet` (specification, sections 4.3 and 9), announced and come.
+//! Tests of the removal of `getPet` (specification, sections 4.3 and 9).
 #![expect(deprecated, reason = "what is tested here")]
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Quotas, refusals and bans (specification, section 8), as the client lives through them.
+//! Tests of quotas, refusals and bans with the client (specification, section 8).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use petstore_mock::{MockServer, Plan};
 
 use super::{START, at, frozen, watched};
 
-/// A client that knows nothing but refusals, and never waits.
+/// A client that ignores quotas and never waits.
 fn ungated(server: &MockServer) -> Client {
     let options = RequestOptions::new().max_wait(Duration::ZERO);
     let builder = Client::builder(server.url()).api_key("key").options(&options);
@@ -86,7 +86,7 @@ async fn the_day_quota_differs_from_the_minute_quota() {
 #[tokio::test]
 async fn a_ban_differs_from_a_quota() {
     let server = watched(frozen(Plan::enterprise(1, 100))).await;
-    // Another program keeps asking while told to wait.
+    // Another program keeps sending during a `Retry-After`.
     let other = reqwest::Client::new();
     for _ in 0..12 {
         let orders = format!("{}/store/orders", server.url());

@@ -1,5 +1,5 @@
-//! Where client and mock meet: every operation, status and header of the specification, over real
-//! sockets. Neither side knows the other's types, so that a mistake of one is no rule for both.
+//! Tests of client and mock together: every operation, status and header of the specification, over
+//! real sockets. They share no types, so that neither hides a mistake of the other.
 
 mod compliance;
 mod deprecation;
@@ -22,12 +22,12 @@ fn at(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-/// A server whose clock stands still at [`START`], with the key `key`.
+/// A server with a clock frozen at [`START`], and the key `key`.
 fn frozen(plan: Plan) -> Builder {
     MockServer::builder().key("key", plan).clock(Clock::frozen(at(START)))
 }
 
-/// Starts a server whose answers are all held against the contract.
+/// Starts a server whose responses are all checked against the contract.
 async fn watched(builder: Builder) -> Watched {
     Watched::start(builder).await
 }

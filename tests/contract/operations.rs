@@ -14,7 +14,7 @@ async fn server() -> Watched {
     watched(frozen(Plan::Pro).seed(seed)).await
 }
 
-/// The whole of an Error body agrees with what the client tells of it.
+/// The body of an error matches the client's accessors.
 fn assert_error(error: &Error, status: u16, code: &str) {
     assert_eq!(error.status().map(|s| s.as_u16()), Some(status), "{error}");
     assert_eq!(error.code(), Some(code), "{error}");

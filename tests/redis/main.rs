@@ -1,10 +1,10 @@
 //! Limits that members share through a real Redis server, on a port and in a folder of its own:
 //! `cargo test --features redis-server --test redis`, which needs `redis-server`.
 //!
-//! The server listens on several loopback addresses: clients that use different ones stand for
-//! different processes, since those with one address share a limiter.
+//! The server listens on several loopback addresses. Clients with different addresses simulate
+//! processes, because those with the same address share a limiter.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 const KEY: &str = "a-key-of-the-fleet";
 
-/// A server of its own, which ends with the test.
+/// A separate server, which ends with the test.
 struct Redis {
     child: Child,
     port: u16,
@@ -40,7 +40,7 @@ enum Security {
 
 impl Redis {
     async fn start(security: Security) -> Self {
-        // Another program may take the port in between: then another one is tried.
+        // Another program may take the port in between. Then another port is tried.
         for _ in 0..10 {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
@@ -66,7 +66,7 @@ impl Redis {
         false
     }
 
-    /// Starts the server again, without what it knew.
+    /// Starts the server again, without its data.
     async fn restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -160,7 +160,7 @@ async fn mock(per_minute: u32) -> MockServer {
     builder.clock(Clock::scaled(minute, 1.0)).start().await.unwrap()
 }
 
-/// Asks as long as nothing has to be waited for; returns how often.
+/// Sends requests until one would have to wait. Returns their number.
 async fn greedy(client: &Client, tasks: usize) -> u64 {
     let task = async || {
         let mut done = 0;
@@ -172,7 +172,7 @@ async fn greedy(client: &Client, tasks: usize) -> u64 {
     join_all((0..tasks).map(|_| task())).await.into_iter().sum()
 }
 
-/// Members that each ask as often as they may, on a thread and a runtime of their own.
+/// Members that each send as fast as allowed, on separate threads and runtimes.
 async fn together(count: u8, tasks: usize, per_minute: u32) {
     let (redis, server) = (Redis::start(Security::Nothing).await, mock(per_minute).await);
     let start = std::sync::Barrier::new(count.into());
@@ -294,7 +294,7 @@ async fn tls_is_used_where_the_address_asks_for_it_and_the_certificate_is_checke
     let shared = client.rate_limits().shared.unwrap();
     assert_eq!((shared.members, shared.problem), (1, None));
     assert!(problems.lock().unwrap().is_empty());
-    // Nobody vouches for the certificate: the call goes on alone.
+    // The certificate is not trusted, so the call continues alone.
     let (client, problems) = member_on(&server, RedisStore::new(&format!("{url}/1")).unwrap());
     client.pets().list().await.unwrap();
     let problem = problems.lock().unwrap()[0].clone().unwrap();

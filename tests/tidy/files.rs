@@ -1,4 +1,5 @@
-//! Each file says what it is for; each test file is compiled; the changelog is kept.
+//! Checks that each file has a header, that each test file is compiled, and that the changelog
+//! exists.
 
 use super::{CRATES, read, root, rust_files};
 

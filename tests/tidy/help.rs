@@ -1,4 +1,4 @@
-//! What the help tells to type is typed here, against a test server.
+//! Runs the examples of the help against a test server.
 
 #![cfg(unix)]
 
@@ -24,7 +24,7 @@ fn every_example_of_the_help_runs() {
     run("petstore config set base_url https://petstore.example/v1 --profile staging");
     let lines = examples();
     assert!(lines.len() > 40, "{lines:?}");
-    // A server that runs until it is stopped is the mock's to test.
+    // The mock's own tests cover a server that runs until it is stopped.
     for line in lines.iter().filter(|line| !line.contains("mock --port")) {
         run(line);
     }

@@ -1,12 +1,12 @@
-//! `lib.rs` is the diagram of its crate: a module uses only the groups of `mod` lines above its
-//! own. In a crate that is settled there are at most seven groups, no circle of modules, `super::`
-//! included, and no name of a type twice.
+//! Checks the layers of each crate: `lib.rs` groups its `mod` lines, and a module uses only the
+//! groups above its own. A crate has at most seven groups, no circular imports (including
+//! `super::`), and no type name twice.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{CRATES, read, rust_files};
 
-/// The crates that hold to all of it.
+/// The crates with all checks.
 const SETTLED: [&str; 3] = ["petstore-cli", "petstore-client", "petstore-mock"];
 
 /// The group of each module: the groups are the blocks of `mod` lines between blank lines.

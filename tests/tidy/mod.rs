@@ -1,5 +1,5 @@
-//! What no compiler checks: the layers, the file headers, forgotten tests, the changelog, and
-//! that what the README tells to type is run.
+//! Checks that the compiler does not make: layers, file headers, forgotten tests, the changelog,
+//! and the commands of the READMEs.
 
 mod files;
 mod help;
@@ -10,7 +10,7 @@ mod surface;
 
 use std::path::{Path, PathBuf};
 
-/// The crates with source of their own.
+/// The crates.
 const CRATES: [&str; 3] = ["petstore-client", "petstore-cli", "petstore-mock"];
 
 fn root() -> &'static Path {

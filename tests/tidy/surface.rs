@@ -1,11 +1,11 @@
-//! The client's public surface, as a snapshot: whoever changes it sees what programs will see. Every
-//! `pub` item is reachable, since `unreachable_pub` is a warning.
+//! A snapshot of the client's public API, which shows every change of it. Every `pub` item is
+//! reachable, because `unreachable_pub` is a warning.
 
 use std::fmt::Write as _;
 
 use super::{read, rust_files};
 
-/// Crates whose types stand in no signature.
+/// Crates whose types appear in no signature.
 const FOREIGN: [&str; 6] = ["reqwest", "hyper", "rustls", "tokio", "tower", "redis::"];
 
 /// The public items of a file, one a line, without documentation and bodies.

@@ -16,7 +16,7 @@ use crate::output::{ANY, Output, OutputFormat};
 /// Send any request.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Api {
-    /// the path, relative to the base URL; it may hold a query
+    /// the path, relative to the base URL; may include a query
     path: String,
 
     /// [default: GET, or POST with fields or an input]
@@ -40,15 +40,15 @@ pub(crate) struct Api {
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
 
-    /// show the status and the headers of the response too
+    /// also show the status and headers of the response
     #[arg(short, long)]
     include: bool,
 
-    /// follow the links to the next page, and make one list of all
+    /// follow the links to further pages, and merge all into one list
     #[arg(long, conflicts_with_all = ["include", "input"])]
     paginate: bool,
 
-    /// show the request and send nothing
+    /// show the request without sending it
     #[arg(long)]
     dry_run: bool,
 }
@@ -109,7 +109,7 @@ impl Api {
         write_body(context, output, &response)
     }
 
-    /// Puts the request together; `-f` and `-F` are the query of a `GET`.
+    /// Builds the request. `-f` and `-F` become the query of a `GET`.
     fn request(self, client: &Client, method: Method, body: Body) -> RawRequest {
         let reads = method == Method::GET || method == Method::HEAD;
         let mut request = client.request(method, &self.path);
@@ -151,14 +151,14 @@ impl Api {
     }
 }
 
-/// The body or the query of a request.
+/// The body or query of a request.
 enum Body {
     None,
     Bytes(Vec<u8>),
     Fields(Map<String, Value>),
 }
 
-/// Makes one list of all pages.
+/// Merges all pages into one list.
 async fn all_pages(
     context: &Context,
     mut output: Output,
@@ -175,7 +175,7 @@ async fn all_pages(
     context.finish(output)
 }
 
-/// Returns the value that a text looks like: a whole number, a truth value, `null`, or text.
+/// Parses a value: a whole number, `true`, `false`, `null`, or else text.
 fn typed(text: &str) -> Value {
     match text {
         "true" => Value::Bool(true),

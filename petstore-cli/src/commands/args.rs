@@ -1,4 +1,4 @@
-//! The command line: its grammar, and the command that it starts.
+//! The arguments, and the command that they start.
 
 use clap::{ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -9,7 +9,7 @@ use crate::env::Env;
 use crate::error::CliError;
 use crate::global::GlobalArgs;
 
-/// The columns of the help.
+/// The width of the help in columns.
 const WIDTH: usize = 80;
 
 #[derive(Debug, Parser)]
@@ -40,7 +40,7 @@ pub(crate) enum Cmd {
     /// Show and change settings and profiles.
     #[command(subcommand)]
     Config(config::Config),
-    /// Find out what is wrong: configuration, key, service, clock and rate limits.
+    /// Check configuration, key, service, clock and rate limits.
     Doctor,
     #[cfg(feature = "mock")]
     Mock(Box<crate::commands::mock::Mock>),
@@ -74,7 +74,7 @@ pub(crate) enum Store {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
     Login(auth::Login),
-    /// Show which key is used, and whether the service accepts it.
+    /// Show the key in use, and whether the service accepts it.
     Status,
     /// Remove the stored API key of the profile.
     Logout,
@@ -92,8 +92,7 @@ pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
     Args::from_arg_matches(&matches)
 }
 
-/// Gives a command and those below it the layout of the help: examples first, then the options, then
-/// notes.
+/// Sets the layout of the help of a command and its subcommands: examples, options, notes.
 fn lay_out(command: Command, path: &str) -> Command {
     let help = clap::Arg::new("help").short('h').long("help");
     let help = help.action(ArgAction::Help).help("print this help");
@@ -149,7 +148,7 @@ impl Cmd {
         }
     }
 
-    /// Returns whether the command needs the configuration; others work with a broken one too.
+    /// Returns whether the command needs the configuration. Others work even if it is invalid.
     pub(crate) fn needs_settings(&self) -> bool {
         match self {
             Self::Config(config) => !matches!(config, config::Config::Path),

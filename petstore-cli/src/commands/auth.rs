@@ -20,7 +20,7 @@ use crate::settings::precedence::Source;
 /// Store an API key for the service, in a file that only you can read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Login {
-    /// store the key without asking the service
+    /// store the key without checking it with the service
     #[arg(long)]
     no_check: bool,
 }
@@ -34,7 +34,7 @@ impl Login {
         let base_url = context.settings.base_url()?;
         let path = credentials::path(&context.env.dirs, &context.settings.profile)?;
         let key = ask_key(context).await?;
-        // This finds out whether it can be a key at all.
+        // This checks that the key is valid in a header.
         let client = context.build_client(&base_url, key.clone(), &RequestOptions::new())?;
         if !self.no_check {
             check(context, &client).await.map_err(|error| not_stored(context, &error))?;
@@ -43,17 +43,17 @@ impl Login {
         store_base_url(context, &base_url)?;
         let place = context.env.shown(&path);
         context.ui.note_now(&match self.no_check {
-            true => format!("kept in {place}; not checked"),
-            false => format!("accepted by the service; kept in {place}"),
+            true => format!("stored in {place}; not checked"),
+            false => format!("accepted by the service; stored in {place}"),
         });
         if context.env.var("PETSTORE_API_KEY").is_some() {
-            context.ui.warning("PETSTORE_API_KEY is set, and goes before the stored key", None);
+            context.ui.warning("PETSTORE_API_KEY is set and overrides the stored key", None);
         }
         Ok(())
     }
 }
 
-/// Asks a person for the base URL where none is set.
+/// Asks the user for the base URL if none is set.
 fn ask_base_url(context: &mut Context) -> Result<(), CliError> {
     if context.settings.shown("base_url").is_some() || context.env.prompt.is_none() {
         return Ok(());
@@ -68,7 +68,7 @@ fn ask_base_url(context: &mut Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Asks the service whether it accepts the key.
+/// Checks whether the service accepts the key.
 async fn check(context: &Context, client: &Client) -> Result<(), ClientError> {
     let max_wait = RequestOptions::new().max_wait(context.facts.max_wait);
     client.pets().list().limit(1).options(&max_wait).send().await.map(drop)
@@ -76,14 +76,14 @@ async fn check(context: &Context, client: &Client) -> Result<(), ClientError> {
 
 fn not_stored(context: &Context, error: &ClientError) -> CliError {
     let mut failure = context.facts.client(error);
-    failure.message += "; nothing was kept";
+    failure.message += "; nothing was stored";
     CliError::Failure(Box::new(failure)).hint(match error.is_unauthorized() {
         true => "check it for typing errors and log in again",
-        false => "`petstore auth login --no-check` keeps a key without asking",
+        false => "`petstore auth login --no-check` stores a key without a check",
     })
 }
 
-/// Stores a base URL that was typed, where the profile has none: the key is of no use without it.
+/// Stores a typed base URL if the profile has none, because the key is useless without it.
 fn store_base_url(context: &Context, base_url: &Url) -> Result<(), CliError> {
     let profile = &context.settings.profile;
     let is_typed = matches!(context.settings.shown("base_url"), Some((_, Source::Flag)));
@@ -101,10 +101,10 @@ fn store_base_url(context: &Context, base_url: &Url) -> Result<(), CliError> {
 async fn ask_key(context: &mut Context) -> Result<String, CliError> {
     let typed = match context.env.prompt.take() {
         Some(prompt) => {
-            // On another thread, so that Ctrl-C does not wait for an answer.
+            // On another thread, so that Ctrl-C does not wait for input.
             let answer = tokio::task::spawn_blocking(move || prompt("API key (not shown): ")).await;
             answer.map_err(CliError::internal)?.map_err(|problem| match problem.kind() {
-                // Ctrl-C reaches the prompt as a character, before the signal that it stands for.
+                // Ctrl-C reaches the prompt as a character, before its signal.
                 ErrorKind::Interrupted => stopped(Signal::Interrupt, ""),
                 _ => CliError::usage(format!("cannot read a key: {problem}")),
             })?
@@ -117,7 +117,7 @@ async fn ask_key(context: &mut Context) -> Result<String, CliError> {
     let key = typed.trim_end_matches(['\r', '\n']);
     if key.is_empty() {
         return Err(CliError::usage("no key was given")
-            .hint("type it at the prompt, or send it: `petstore auth login < FILE`"));
+            .hint("type it at the prompt, or pipe it: `petstore auth login < FILE`"));
     }
     Ok(key.to_owned())
 }

@@ -14,16 +14,16 @@ use crate::settings::{Values, credentials, parse, variable};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Show the settings in force, and where each value comes from.
+    /// Show the settings in force, with the source of each value.
     #[command(visible_alias = "ls")]
     List,
-    /// Show the value of a setting, wherever it comes from.
+    /// Show the value of a setting.
     Get {
         /// the setting
         #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
         setting: String,
     },
-    /// Set a value in the profile, which is made where there is none.
+    /// Set a value in the profile, which is created if missing.
     Set {
         /// the setting
         #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
@@ -37,7 +37,7 @@ pub(crate) enum Config {
         #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
         setting: String,
     },
-    /// Choose the profile that is used where none is named.
+    /// Choose the default profile.
     Use {
         /// the profile
         #[arg(value_parser = parse::<Profile>)]
@@ -45,7 +45,7 @@ pub(crate) enum Config {
     },
     /// List the profiles.
     Profiles,
-    /// Show where the configuration file is, or would be.
+    /// Show the path of the configuration file.
     Path,
 }
 
@@ -56,7 +56,7 @@ const PROFILES: Shape = Shape {
     fields: &["profile", "baseUrl", "key", "inUse"],
     dropped: &["inUse", "key"],
 };
-/// For people: a star marks the profile in use.
+/// The form for people: a star marks the profile in use.
 const MARKED_PROFILES: Shape =
     Shape { noun: "profiles", fields: &["", "profile", "baseUrl", "key"], dropped: &["key"] };
 
@@ -113,7 +113,7 @@ fn list(context: &Context) -> Result<(), CliError> {
         let source = source.unwrap_or(Source::Default);
         rows.push(row(setting, value, settings.source_name(setting, source)));
     }
-    // A key that can't be used is a matter for `doctor`; here it is missing.
+    // `doctor` reports an invalid key; here it counts as missing.
     let key = credentials::find(settings, &context.env).ok().flatten();
     let value = key.as_ref().map(|_| "set".to_owned());
     let from = key.map_or_else(|| "default".to_owned(), |key| key.source);
@@ -139,7 +139,7 @@ fn set(context: &Context, setting: &str, text: &str) -> Result<(), CliError> {
     })?;
     let variable = variable(setting);
     if context.env.var(&variable).is_some() {
-        context.ui.warning(&format!("{variable} is set, and goes before the profile"), None);
+        context.ui.warning(&format!("{variable} is set and overrides the profile"), None);
     }
     Ok(())
 }
@@ -167,7 +167,7 @@ fn profiles(context: &Context) -> Result<(), CliError> {
     output.rows(&rows)?;
     context.finish(output)?;
     if rows.is_empty() {
-        let hint = "`petstore auth login --profile NAME` makes one";
+        let hint = "`petstore auth login --profile NAME` creates one";
         context.ui.note_with_hint("no profiles", Some(hint));
     }
     Ok(())

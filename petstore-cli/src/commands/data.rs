@@ -13,7 +13,7 @@ use crate::error::{CliError, Invalid, Kind};
 use crate::output::{ANY, OutputFormat, Shape};
 use crate::settings::parse;
 
-/// The most pets that a page may have.
+/// The maximum number of pets in a page.
 const MAX_PAGE: u32 = 100;
 
 pub(crate) const PETS: Shape = Shape {
@@ -22,7 +22,7 @@ pub(crate) const PETS: Shape = Shape {
     dropped: &["categoryId", "status"],
 };
 
-/// Parses a status: the service's three.
+/// Parses one of the service's three statuses.
 fn status() -> impl TypedValueParser<Value = PetStatus> {
     PossibleValuesParser::new(["available", "pending", "sold"]).map(PetStatus::from)
 }
@@ -48,11 +48,11 @@ fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> Lis
 /// List pets: the first page, unless --max or --all is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// only available, pending or sold pets
+    /// only pets with this status: available, pending or sold
     #[arg(long, value_parser = status(), hide_possible_values = true)]
     status: Option<PetStatus>,
 
-    /// at most N pets, over as many pages as needed
+    /// at most N pets, over several pages
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<NonZeroUsize>)]
     max: Option<NonZeroUsize>,
 
@@ -116,7 +116,7 @@ impl Get {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let output = context.output(PETS)?;
         let client = context.client(READS).await?;
-        #[expect(deprecated, reason = "offered as long as the service offers it")]
+        #[expect(deprecated, reason = "available until the service removes it")]
         let pet = client.pets().get(self.id).await;
         let pet = pet.map_err(|error| match error.kind() {
             ErrorKind::Gone => {
@@ -127,7 +127,7 @@ impl Get {
             }
             _ if error.is_not_found() && error.code() != Some("route_not_found") => {
                 CliError::new(Kind::NotFound, format!("no pet {}", self.id))
-                    .hint("`petstore pets list` shows the pets there are")
+                    .hint("`petstore pets list --all` lists all pets")
             }
             _ => error.into(),
         })?;
@@ -145,7 +145,7 @@ pub(crate) struct Create {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<i64>)]
     category_id: Option<i64>,
 
-    /// available, pending or sold; the service decides without one
+    /// available, pending or sold [default: chosen by the service]
     #[arg(long, value_parser = status(), hide_possible_values = true)]
     status: Option<PetStatus>,
 
@@ -154,7 +154,7 @@ pub(crate) struct Create {
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
 
-    /// show the request and send nothing
+    /// show the request without sending it
     #[arg(long)]
     dry_run: bool,
 }
@@ -178,7 +178,7 @@ impl Create {
         if let Some(file) = self.file {
             let bytes = context.read(&file, "a pet")?;
             let invalid = |problem: serde_json::Error| {
-                let problem = format!("{} holds no pet: {problem}", input_name(&file));
+                let problem = format!("{} does not contain a pet: {problem}", input_name(&file));
                 CliError::new(Kind::Input, problem)
                     .hint(r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#)
             };
@@ -196,7 +196,7 @@ impl Create {
 /// Write all pets.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// only available, pending or sold pets
+    /// only pets with this status: available, pending or sold
     #[arg(long, value_parser = status(), hide_possible_values = true)]
     status: Option<PetStatus>,
 }
@@ -215,8 +215,8 @@ impl Export {
             output.rows(&page)?;
         }
         context.finish(output)?;
-        // The last page is full, and the service offers no next one. That is the end where the
-        // service does offer next pages: it did before, or does for a page of one.
+        // The last page is full, and has no link to a next page. It is the end if the service sends
+        // such links at all: for an earlier page, or for a page of one pet.
         if more == More::No || count > 1 || first.send().await?.more() == More::Yes {
             return Ok(());
         }

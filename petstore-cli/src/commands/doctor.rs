@@ -16,7 +16,7 @@ use crate::settings::config_file::ConfigFile;
 use crate::settings::credentials;
 use crate::time;
 
-/// A `Date` is cut to the second, and takes its time.
+/// `Date` is truncated to seconds, and the response takes time.
 const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
 
 const CHECKS: Shape =
@@ -28,7 +28,7 @@ enum Outcome {
     Ok,
     Warning,
     Failed,
-    /// It could not be checked.
+    /// The check was not possible.
     Skipped,
 }
 
@@ -39,7 +39,7 @@ struct Check {
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// Why it failed, which decides the exit code.
+    /// The kind of failure, which determines the exit code.
     #[serde(skip)]
     kind: Option<Kind>,
 }
@@ -53,7 +53,7 @@ impl Check {
         Self { result: Outcome::Warning, hint: Some(hint.to_owned()), ..Self::ok(check, found) }
     }
 
-    /// A check that succeeded with what was found, or failed. A rate limit is not a failure.
+    /// Creates a check from its result. A rate limit is not a failure.
     fn of(check: &'static str, found: Result<String, CliError>, context: &Context) -> Self {
         match found.map_err(|error| context.facts.explain(error)) {
             Ok(found) => Self::ok(check, found),
@@ -97,7 +97,7 @@ async fn checks(context: &mut Context) -> Vec<Check> {
         Ok(client) => service(context, &client, &mut checks).await,
         // A failed check above prevents the request.
         Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
-            checks.push(Check { result: Outcome::Skipped, ..Check::ok("service", "not asked") });
+            checks.push(Check { result: Outcome::Skipped, ..Check::ok("service", "not checked") });
         }
         Err(error) => checks.push(Check::of("service", Err(error), context)),
     }
@@ -116,7 +116,7 @@ fn config(context: &mut Context) -> Check {
     }
     let Some(path) = ConfigFile::path(&context.env.dirs) else {
         let hint = "set HOME or XDG_CONFIG_HOME to keep profiles and keys";
-        return Check::warning(NAME, "no folder for it", hint);
+        return Check::warning(NAME, "no configuration folder", hint);
     };
     let shown = context.env.shown(&path);
     match path.exists() {
@@ -125,7 +125,7 @@ fn config(context: &mut Context) -> Check {
     }
 }
 
-/// Asks for one pet, and checks the response: a refusal shows the clock and the limit too.
+/// Requests one pet, and checks the response. A refusal also shows the clock and the limit.
 async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
     let options = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
     let started = tokio::time::Instant::now();
@@ -155,7 +155,7 @@ async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
     }
     if let Some(store) = limits.shared {
         let place = context.env.shown(Path::new(&*store.location));
-        let hint = "make it usable, or set `--limits-store off`";
+        let hint = "fix it, or set `--limits-store off`";
         checks.push(match (store.problem, store.members) {
             (Some(problem), _) => {
                 let found = format!("{place}: {problem}; limits are not shared");

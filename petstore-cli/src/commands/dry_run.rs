@@ -1,5 +1,5 @@
-//! `--dry-run`: a request as it would be sent, and the `curl` command that would send it. The key
-//! stays a variable, and so does a base URL that is not set.
+//! `--dry-run`: shows the request and the equivalent `curl` command. The key stays a variable, and
+//! so does a missing base URL.
 
 use http::Request;
 use petstore_client::{Bytes, Client};
@@ -10,7 +10,7 @@ use crate::error::{CliError, Kind};
 use crate::escape;
 use crate::output::Output;
 
-/// Stands for a base URL that is not set.
+/// A placeholder for a missing base URL.
 const NOWHERE: &str = "https://base.invalid";
 const BASE_URL: &str = "$PETSTORE_BASE_URL";
 
@@ -23,7 +23,7 @@ pub(crate) fn client(context: &Context) -> Result<Client, CliError> {
     Ok(builder.allow_insecure_http(true).build()?)
 }
 
-/// Writes a request: for people, or as a document where a format was asked for.
+/// Writes a request for people, or as a document if `-o` is set.
 pub(crate) fn show(
     context: &mut Context,
     output: Output,
@@ -51,7 +51,7 @@ pub(crate) fn show(
     let mut curl = format!("curl {option}{quoted}");
     for (name, value) in &headers {
         let header = format!("{name}: {value}");
-        // The shell replaces the variable in double quotes.
+        // In double quotes, the shell expands the variable.
         let is_key = name == "Authorization";
         let word = if is_key { format!("\"{header}\"") } else { escape::shell(&header) };
         curl += &format!(" \\\n  -H {word}");

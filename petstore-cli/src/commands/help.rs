@@ -18,16 +18,16 @@ use crate::settings::config_file::ConfigFile;
 use crate::settings::value_names;
 use crate::suggest::did_you_mean;
 
-/// Is set by the completion scripts to the shell that asks.
+/// The completion scripts set this variable to the name of the shell.
 pub(crate) const COMPLETE: &str = "PETSTORE_COMPLETE";
 
 /// The output of `petstore` without arguments.
 pub(crate) const START: &str = include_str!("../help/start.txt");
 
-/// The help of each command below its usage, after a line `=== COMMAND`.
+/// The help of each command after its usage, below a line `=== COMMAND`.
 const COMMANDS: &str = include_str!("../help/commands.txt");
 
-/// The topics of `petstore help`, likewise.
+/// The topics of `petstore help`, in the same format.
 const TOPICS: &str = include_str!("../help/topics.txt");
 
 /// Returns the names and the texts of a file.
@@ -35,7 +35,7 @@ fn sections(file: &'static str) -> impl Iterator<Item = (&'static str, &'static 
     file.split("=== ").filter_map(|section| section.split_once('\n'))
 }
 
-/// Returns the help of a command below its usage.
+/// Returns the help of a command after its usage.
 pub(crate) fn text(command: &str) -> Option<&'static str> {
     sections(COMMANDS).find(|(name, _)| *name == command).map(|(_, text)| text)
 }
@@ -97,12 +97,12 @@ impl Completions {
     }
 }
 
-/// Writes the completions of a line that is being typed. Reads the names of profiles, and sends
-/// nothing.
+/// Writes the completions of an incomplete line. Reads the names of profiles, and sends no
+/// requests.
 pub(crate) fn complete(mut env: Env, tree: Command) -> Result<(), CliError> {
     let shells = Shells::builtins();
     let shell = env.var(COMPLETE).and_then(|name| shells.completer(name));
-    // The line stands after `--`.
+    // The line follows `--`.
     let line: Vec<_> = env.args.iter().skip_while(|arg| *arg != "--").skip(1).cloned().collect();
     if let (Some(shell), false) = (shell, line.is_empty()) {
         let mut tree = with_values(tree, &env);
@@ -113,7 +113,8 @@ pub(crate) fn complete(mut env: Env, tree: Command) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Adds values that are not in the tree itself: profiles, fields, topics; and shows all options.
+/// Adds values that the command tree does not have (profiles, fields, topics), and shows all
+/// options.
 fn with_values(tree: Command, env: &Env) -> Command {
     let profiles = ConfigFile::load(env).unwrap_or_default().profiles;
     let profiles = one_of(profiles.into_keys().collect());
@@ -175,7 +176,7 @@ impl Man {
     }
 }
 
-/// Gives each command its examples and notes as the end of its page.
+/// Appends the examples and notes of each command to its page.
 fn with_notes(command: Command, path: &str) -> Command {
     let notes = text(path).filter(|_| path != "petstore").unwrap_or_default();
     let notes = notes.replace("{all-args}", "").replace("{after-help}", "");

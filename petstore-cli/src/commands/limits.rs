@@ -17,11 +17,11 @@ use crate::trace;
 /// Show what is left of the rate limits, without a request.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Limits {
-    /// send one request first, even while told to wait
+    /// send one request first, even during a block
     #[arg(long, conflicts_with = "forget")]
     refresh: bool,
 
-    /// forget what is known about this key, waits included
+    /// forget the limits of this key, including blocks
     #[arg(long)]
     forget: bool,
 
@@ -30,7 +30,7 @@ pub(crate) struct Limits {
     all: bool,
 }
 
-/// A narrower terminal shows when a limit resets without the time of day.
+/// Narrower terminals show resets without the time of day.
 const MIN_WIDE: usize = 56;
 
 const LIMITS: Shape = Shape {
@@ -47,7 +47,7 @@ impl Limits {
             context.ui.note("forgot what was known about all keys");
             return Ok(());
         }
-        // One request, which neither waits for a limit nor is repeated.
+        // One request, without waits and retries.
         let once = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
         let client = context.client_with(READS, &once).await?;
         if self.forget {
@@ -57,11 +57,11 @@ impl Limits {
         }
         let mut limits = client.synchronize_rate_limits().await;
         let mut throttled = None;
-        // A server that has just started has answered nothing yet.
+        // A new server has not answered anything yet.
         if self.refresh || context.args.wants_mock() {
             throttled = match client.refresh_rate_limits().await {
                 Err(error) if !error.is_rate_limited() => return Err(error.into()),
-                // A 429 shows the limits as a success does.
+                // A 429 shows the limits too.
                 refreshed => refreshed.err(),
             };
             limits = client.rate_limits();
@@ -107,7 +107,7 @@ fn row(window: &QuotaWindow, now: SystemTime) -> Value {
     })
 }
 
-/// Lays the limits out for people.
+/// Formats the limits for people.
 fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
     let screen = &context.options.screen;
     let clock = Clock { zone: Some(context.env.time_zone()), ..context.facts.clock.clone() };
@@ -160,7 +160,7 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
     }
 }
 
-/// Returns the limit that requests wait for.
+/// Returns the limit for which requests wait.
 fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
     let blocked = limits.blocked.as_ref()?;
     let until = clock.until(blocked.until, blocked.remaining);

@@ -5,7 +5,7 @@ use petstore_mock::cli::{Io, MockArgs};
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Run a mock server, as the program `petstore-mock` does.
+/// Run a mock server, like `petstore-mock`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Mock {
     #[command(flatten)]
@@ -20,7 +20,7 @@ impl Mock {
         let io = Io { out: context.stdout(), err: &mut err, admin_token, trusted };
         match self.args.run(io).await {
             0 => Ok(()),
-            // The mock has printed the reason.
+            // The mock has already printed the reason.
             code => Err(CliError::Silent(code)),
         }
     }

@@ -1,4 +1,4 @@
-//! The commands: the arguments of each, whose documentation is its help, and its run.
+//! The commands. The doc comments of their arguments are the help texts.
 
 pub(crate) mod api;
 pub(crate) mod args;

@@ -1,4 +1,4 @@
-//! Which fields of a record are shown, by name or by path (`owner.name`), and their text.
+//! The shown fields of records, by name or path (`owner.name`), and their text.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use super::table::{Cell, Head, Table};
 use crate::escape::{self, to_text};
 use crate::screen::{DIM, GREEN, PLAIN, Screen, YELLOW};
 
-/// The width to which a long text may be cut.
+/// The minimum width of a truncated text.
 const MIN_WIDTH: usize = 12;
 
-/// Returns a field of a record. A name that holds dots itself goes before a path.
+/// Returns a field of a record. A name that contains dots takes precedence over a path.
 pub(super) fn field<'v>(record: &'v Value, path: &str) -> Option<&'v Value> {
     record.get(path).or_else(|| {
         path.split('.').try_fold(record, |inside, name| match inside {
@@ -22,7 +22,7 @@ pub(super) fn field<'v>(record: &'v Value, path: &str) -> Option<&'v Value> {
     })
 }
 
-/// Adds each field that records have to the columns.
+/// Adds all fields of the records to the columns.
 pub(super) fn add_found(columns: &mut Vec<String>, records: &[Value]) {
     for name in records.iter().filter_map(Value::as_object).flat_map(Map::keys) {
         if !columns.contains(name) {
@@ -31,7 +31,7 @@ pub(super) fn add_found(columns: &mut Vec<String>, records: &[Value]) {
     }
 }
 
-/// Returns a record with some columns only, in their order; paths stay nested.
+/// Returns a record with only these columns, in order. Paths stay nested.
 pub(super) fn project(record: &Value, columns: &[String]) -> Value {
     if !record.is_object() {
         return record.clone();
@@ -53,8 +53,8 @@ pub(super) fn project(record: &Value, columns: &[String]) -> Value {
     projected
 }
 
-/// Returns the cells of a record as plain text; an absent one is empty. An array is a row of
-/// cells, and anything else than an object is one cell.
+/// Returns the cells of a record as plain text. Missing cells are empty. An array is a row of
+/// cells, and any other value than an object is one cell.
 pub(super) fn cells<'v>(record: &'v Value, columns: &[String]) -> Vec<Cow<'v, str>> {
     match record {
         Value::Object(_) => columns.iter().map(|column| cell(field(record, column))).collect(),
@@ -71,7 +71,7 @@ pub(super) fn cell(value: Option<&Value>) -> Cow<'_, str> {
     }
 }
 
-/// Returns a field for people: escaped, and styled by its meaning.
+/// Returns a field for people, escaped and styled.
 fn styled(column: &str, value: Option<&Value>) -> Cell {
     if value.is_none_or(Value::is_null) {
         return Cell::none();
@@ -86,7 +86,7 @@ fn styled(column: &str, value: Option<&Value>) -> Cell {
     Cell::new(escape::line(&text)).styled(style)
 }
 
-/// Lays records out as a table. Where it is too wide, unknown fields go first, from the right.
+/// Formats records as a table. If it is too wide, hides unknown fields first, from the right.
 pub(super) fn table(columns: &[String], rows: &[Value], shape: Shape) -> Table {
     let head = columns.iter().enumerate().map(|(at, column)| {
         let head = Head::new(title(column));
@@ -118,7 +118,7 @@ fn title(name: &str) -> String {
     escape::line(&title).into_owned()
 }
 
-/// Lays one record out as names and values.
+/// Formats one record as names and values.
 pub(super) fn pairs(columns: &[String], record: &Value, screen: &Screen) -> String {
     let value = |name: &String| styled(name, field(record, name)).paint(screen);
     let pairs: Vec<_> = columns.iter().map(|name| (escape::line(name), value(name))).collect();

@@ -1,5 +1,5 @@
-//! The formats by name, and how each writes a record. Everything that could act on a terminal is
-//! escaped: in JSON and tab-separated values in a way that reads back as what was there.
+//! The output formats. All text is escaped for terminals. In JSON and tab-separated values, the
+//! escapes preserve the text.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::error::{CliError, Kind};
 use crate::escape::{self, to_text};
 use crate::screen::{BLUE, DIM, GREEN, MAGENTA, PLAIN, Screen, YELLOW};
 
-/// How results are written.
+/// The format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// Aligned columns for people
@@ -26,11 +26,11 @@ pub(crate) enum OutputFormat {
     Csv,
     /// Tab-separated values without a header
     Tsv,
-    /// The identifiers alone, one on each line
+    /// Only the ids, one on each line
     Id,
 }
 
-/// Writes a document: on one line, or laid out at a depth.
+/// Writes a document, on one line, or indented at a depth.
 pub(super) fn json(
     value: &Value,
     depth: Option<usize>,
@@ -76,7 +76,7 @@ fn style(value: &Value) -> Style {
     }
 }
 
-/// Writes values as `jq --raw-output` does: text as it is, all else as JSON.
+/// Writes values like `jq --raw-output`: strings without quotes, other values as JSON.
 pub(super) fn raw(values: &[Value], screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
     for value in values {
         match value {
@@ -88,7 +88,7 @@ pub(super) fn raw(values: &[Value], screen: &Screen, out: &mut dyn Write) -> io:
     Ok(())
 }
 
-/// Returns text as it is for a file, and escaped for a terminal.
+/// Returns text unchanged for a file, and escaped for a terminal.
 fn on<'t>(screen: &Screen, text: &'t str) -> Cow<'t, str> {
     if screen.is_terminal { escape::lines(text) } else { Cow::Borrowed(text) }
 }
@@ -103,13 +103,13 @@ pub(super) fn id(record: &Value, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(writeln!(out, "{}", escape::line(&cell(id)))?)
 }
 
-/// Writes a record as tab-separated values: a tab, a line break and a backslash are escaped too.
+/// Writes a record as tab-separated values. Also escapes tabs, line breaks and backslashes.
 pub(super) fn tsv(cells: &[Cow<'_, str>], out: &mut dyn Write) -> io::Result<()> {
     let cells: Vec<_> = cells.iter().map(|cell| escape::line(cell)).collect();
     writeln!(out, "{}", cells.join("\t"))
 }
 
-/// Writes a record as comma-separated values, quoted where they must be.
+/// Writes a record as comma-separated values, with quotes if needed.
 pub(super) fn csv<'c>(
     cells: impl IntoIterator<Item = Cow<'c, str>>,
     screen: &Screen,

@@ -1,4 +1,4 @@
-//! `--jq`: an embedded jq. The expression is checked before anything is sent, and run over the
+//! `--jq`: an embedded jq. Checks the expression before anything is sent, and runs it over the
 //! whole result.
 
 use jaq_core::load::{self, Arena, File, Loader, lex};
@@ -11,20 +11,20 @@ use crate::error::{CliError, Kind};
 type Lut = data::JustLut<Val>;
 type Filter = jaq_core::compile::Filter<Native<Lut>>;
 
-/// Definitions that the library lacks, or that differ from jq's.
+/// Definitions that the library lacks, or that differ in jq.
 const PRELUDE: &str = include_str!("prelude.jq");
 
-/// How much of a message is shown: the library repeats values of any size.
+/// The maximum length of a message, because the library includes values of any size.
 const MAX_MESSAGE: usize = 120;
 
-/// An expression that was understood.
+/// A valid expression.
 pub(super) struct Jq {
     code: String,
     variables: Map<String, Value>,
 }
 
 impl Jq {
-    /// Compiles an expression; the variables are what `env` and `$ENV` return.
+    /// Compiles an expression. `env` and `$ENV` return the variables.
     pub(super) fn parse(code: &str, variables: &[(String, String)]) -> Result<Self, CliError> {
         let code = if code.trim().is_empty() { "." } else { code };
         compile(code)?;
@@ -32,7 +32,7 @@ impl Jq {
         Ok(Self { code: code.to_owned(), variables: pairs.collect() })
     }
 
-    /// Returns all that the expression makes of a value.
+    /// Returns all outputs of the expression for a value.
     pub(super) fn run(&self, input: &Value) -> Result<Vec<Value>, CliError> {
         let failed = |problem: String| {
             let short: String = problem.chars().take(MAX_MESSAGE).collect();
@@ -40,7 +40,7 @@ impl Jq {
             CliError::new(Kind::Usage, format!("`--jq`: {short}{rest}"))
                 .hint("`-o json` without `--jq` shows the data")
         };
-        // Compiled anew, since a filter cannot be kept where it may move to another thread.
+        // Compiled here, because a filter is not `Send`.
         let filter = compile(&self.code)?;
         let variables = read(&Value::Object(self.variables.clone()))?;
         let context = Ctx::<Lut>::new(&filter.lut, Vars::new([variables]));
@@ -76,7 +76,7 @@ fn compile(code: &str) -> Result<Filter, CliError> {
     let modules = Loader::new(defs).load(&arena, File { code, path: () });
     let modules = modules.map_err(|errors| misread(code, errors.into_iter().map(|(_, e)| e)))?;
     let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
-    // The process's own variables hold the key, and standard error is not jq's to write to.
+    // Without access to the process's variables, which contain the key, and to standard error.
     let funs = funs.filter(|(name, ..)| !matches!(*name, "env" | "stderr_empty"));
     let silent = ("stderr_empty", [].into(), Native::<Lut>::new(|_| Box::new(std::iter::empty())));
     let compiler = Compiler::default().with_funs(funs.chain([silent]));
@@ -90,7 +90,7 @@ fn compile(code: &str) -> Result<Filter, CliError> {
 fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>) -> CliError {
     let mut found = errors.filter_map(|error| match error {
         load::Error::Lex(errors) => errors.first().map(|(expected, at)| match expected {
-            // A missing delimiter is reported where it was opened.
+            // A missing delimiter is reported at its opening.
             lex::Expect::Delim(open) => (*at, format!("`{open}` is never closed")),
             other => (*at, format!("expected {}", other.as_str())),
         }),
@@ -98,14 +98,14 @@ fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>
             errors.first().map(|(expected, at)| (*at, format!("expected {}", expected.as_str())))
         }
         load::Error::Io(errors) => {
-            errors.first().map(|(at, _)| (*at, "there are no modules here".to_owned()))
+            errors.first().map(|(at, _)| (*at, "modules are not supported".to_owned()))
         }
     });
     let (at, problem) = found.next().unwrap_or((code, "expected an expression".to_owned()));
     misplaced(code, at, &problem).hint("put the expression in single quotes")
 }
 
-/// Returns the error of a part of the expression, with its place.
+/// Returns the error for a part of the expression, with its position.
 fn misplaced(code: &str, part: &str, problem: &str) -> CliError {
     let offset = (part.as_ptr() as usize).checked_sub(code.as_ptr() as usize);
     let before = offset.and_then(|offset| code.get(..offset)).unwrap_or("");

@@ -1,5 +1,4 @@
-//! Results, from the values that commands hand over to bytes on standard output: fields chosen,
-//! `--jq` applied, written in a format.
+//! Writes results: selects fields, applies `--jq`, and formats them.
 
 mod column;
 mod format;
@@ -21,20 +20,21 @@ use crate::suggest::did_you_mean;
 pub(crate) use self::format::OutputFormat;
 pub(crate) use self::table::{Cell, Head, Table};
 
-/// How results are written.
+/// The options of the output.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputOptions {
-    /// The format that was asked for.
+    /// The requested format.
     pub(crate) format: Option<OutputFormat>,
     pub(crate) fields: Option<Vec<String>>,
     pub(crate) jq: Option<String>,
-    /// The variables that `env` shows to `--jq`.
+    /// The variables that `env` returns in `--jq`.
     pub(crate) variables: Vec<(String, String)>,
     pub(crate) screen: Screen,
 }
 
 impl OutputOptions {
-    /// Returns the format that was asked for, or fits: a table for people, tabs for programs.
+    /// Returns the requested format. The default is a table for terminals, and tab-separated values
+    /// otherwise.
     pub(crate) fn format(&self) -> OutputFormat {
         self.format.unwrap_or(match self.screen.is_terminal {
             true => OutputFormat::Table,
@@ -42,13 +42,13 @@ impl OutputOptions {
         })
     }
 
-    /// Returns whether a command may lay its result out for people.
+    /// Returns whether a command may format its result for people.
     pub(crate) fn is_table(&self) -> bool {
         self.jq.is_none() && self.fields.is_none() && self.format() == OutputFormat::Table
     }
 }
 
-/// Standard output, buffered; handles share it.
+/// Buffered standard output, shared by handles.
 #[derive(Clone)]
 pub(crate) struct Stdout(Arc<Mutex<BufWriter<Box<dyn Write + Send>>>>);
 
@@ -75,40 +75,40 @@ impl Write for Stdout {
 /// The records of a result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    /// How messages call the records.
+    /// The name of the records in messages.
     pub(crate) noun: &'static str,
-    /// The fields that come first.
+    /// The first fields.
     pub(crate) fields: &'static [&'static str],
-    /// Those that a narrow table drops, in this order.
+    /// The fields that a narrow table hides, in this order.
     pub(crate) dropped: &'static [&'static str],
 }
 
 /// A result of any shape.
 pub(crate) const ANY: Shape = Shape { noun: "the result", fields: &[], dropped: &[] };
 
-/// A result that is being written.
+/// A result in progress.
 pub(crate) struct Output {
     out: Stdout,
     options: OutputOptions,
     format: OutputFormat,
     shape: Shape,
     jq: Option<Jq>,
-    /// The columns; the known ones until the first records come.
+    /// The columns; the known ones until the first records arrive.
     columns: Vec<String>,
     has_columns: bool,
-    /// The records of a result that is written when it is whole.
+    /// The records of a result that is written when it is complete.
     held: Vec<Value>,
     is_empty: bool,
-    /// A field that appeared after the columns were set.
+    /// A field that appeared after the columns were fixed.
     late: Option<String>,
 }
 
 impl Output {
-    /// Begins a result; nothing is written yet.
+    /// Starts a result, without writing anything.
     ///
     /// # Errors
     ///
-    /// Where `--jq` cannot be understood.
+    /// Fails if `--jq` is invalid.
     pub(crate) fn new(
         out: Stdout,
         options: &OutputOptions,
@@ -129,7 +129,7 @@ impl Output {
         })
     }
 
-    /// Adds records to a list. Formats of records write them at once.
+    /// Adds records to a list. Streamed formats write them immediately.
     pub(crate) fn rows<T: Serialize>(&mut self, records: &[T]) -> Result<(), CliError> {
         let rows: Result<Vec<_>, _> = records.iter().map(serde_json::to_value).collect();
         let rows = rows.map_err(CliError::internal)?;
@@ -142,7 +142,7 @@ impl Output {
         Ok(self.out.flush()?)
     }
 
-    /// Ends a list, and returns a field that the columns lack since it appeared too late.
+    /// Ends a list, and returns a field that appeared too late for the columns.
     pub(crate) fn finish(mut self) -> Result<Option<String>, CliError> {
         let held = std::mem::take(&mut self.held);
         if let Some(jq) = self.jq.take() {
@@ -163,7 +163,7 @@ impl Output {
         Ok(self.late)
     }
 
-    /// Writes one value as the whole result; an array is a list.
+    /// Writes one value as the whole result. An array is a list.
     pub(crate) fn document(mut self, value: &impl Serialize) -> Result<(), CliError> {
         let value = serde_json::to_value(value).map_err(CliError::internal)?;
         if let Value::Array(rows) = value {
@@ -188,8 +188,8 @@ impl Output {
         }
     }
 
-    /// Writes the output of a filter: text raw and other values as JSON, or in the format that was
-    /// asked for.
+    /// Writes the output of a filter: strings without quotes and other values as JSON, or in the
+    /// requested format.
     fn filter(mut self, jq: &Jq, input: Value) -> Result<(), CliError> {
         let input = match input {
             Value::Array(rows) => rows.iter().map(|row| self.projected(row).into_owned()).collect(),
@@ -210,7 +210,7 @@ impl Output {
         }
     }
 
-    /// Returns a record with the fields that were chosen.
+    /// Returns a record with the selected fields.
     fn projected<'v>(&self, record: &'v Value) -> Cow<'v, Value> {
         match self.options.fields {
             Some(_) => Cow::Owned(column::project(record, &self.columns)),
@@ -218,7 +218,7 @@ impl Output {
         }
     }
 
-    /// Settles which columns there are, by the first records; later ones may not add any.
+    /// Fixes the columns by the first records. Later records cannot add columns.
     fn set_columns(&mut self, rows: &[Value]) -> Result<(), CliError> {
         let mut found = self.columns.clone();
         column::add_found(&mut found, rows);
@@ -260,7 +260,7 @@ impl Output {
         format::csv(names, &self.options.screen, &mut self.out)
     }
 
-    /// Writes a record in a format that writes each as it comes.
+    /// Writes a record in a streamed format.
     fn write(&mut self, record: &Value) -> Result<(), CliError> {
         let is_first = std::mem::replace(&mut self.is_empty, false);
         if is_first && self.format == OutputFormat::Csv {

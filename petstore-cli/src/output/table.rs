@@ -1,22 +1,22 @@
-//! Aligned columns with a header, for people. On a terminal the table fits its width: cells take a
-//! shorter form first, then whole columns go.
+//! Aligned columns with a header, for people. On a terminal, the table fits the width: it shortens
+//! cells first, and then hides columns.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::screen::{BOLD, DIM, Screen};
 
-/// Between two columns.
+/// The separator of columns.
 const GAP: usize = 2;
 
-/// A column's header, and what happens to the column when the table is too wide.
+/// A column's header, and how it shrinks if the table is too wide.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Head {
     title: String,
     is_amount: bool,
-    /// The width to which cells may be cut.
+    /// The width to which cells may be truncated.
     least: Option<usize>,
-    /// The column with the highest number goes first; one with 0 never goes.
+    /// The column with the highest number is hidden first. One with 0 is never hidden.
     dropped: usize,
 }
 
@@ -30,12 +30,12 @@ impl Head {
         Self { is_amount: true, ..self }
     }
 
-    /// Lets cells be cut to a width.
+    /// Allows truncating cells to a width.
     pub(crate) fn shrinks(self, least: usize) -> Self {
         Self { least: Some(least), ..self }
     }
 
-    /// Lets the column be dropped; a higher number goes first.
+    /// Allows hiding the column. Higher numbers go first.
     pub(crate) fn dropped(self, order: usize) -> Self {
         Self { dropped: order, ..self }
     }
@@ -44,7 +44,7 @@ impl Head {
 /// A cell: its text and its style.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cell {
-    /// `None` is shown as a dash.
+    /// `None` appears as a dash.
     text: Option<String>,
     style: Style,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
-/// A column that is shown.
+/// A shown column.
 #[derive(Clone)]
 struct Column {
     at: usize,
@@ -143,7 +143,7 @@ fn line(cells: &[Cell], columns: &[Column], screen: &Screen) -> String {
     line.trim_end().to_owned()
 }
 
-/// Cuts the widest cells that may be cut until the columns fit; returns whether they do.
+/// Truncates the widest cells until the columns fit. Returns whether they do.
 fn shrink(columns: &mut [Column], room: usize) -> bool {
     while total(columns) > room {
         let may_be_cut = columns

@@ -1,5 +1,5 @@
-//! `config.toml`: profiles and their settings. An unknown name is an error with its line, since a
-//! setting that is silently ignored is worse than none.
+//! `config.toml`: profiles and their settings. An unknown name is an error with its line, because a
+//! silently ignored setting would mislead.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::error::{CliError, Invalid, Kind};
 use crate::files;
 use crate::suggest::did_you_mean;
 
-/// The name of a profile, which names a file too.
+/// The name of a profile, which is also part of a file name.
 #[derive(Debug, Clone)]
 pub(crate) struct Profile(pub(crate) String);
 
@@ -31,7 +31,7 @@ impl FromStr for Profile {
     }
 }
 
-/// The content of the file; empty where there is none.
+/// The content of the file; empty if there is no file.
 #[derive(Debug, Default)]
 pub(crate) struct ConfigFile {
     /// The profile in use.
@@ -40,7 +40,7 @@ pub(crate) struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// Returns where the file is, or would be.
+    /// Returns the path of the file, which may not exist.
     pub(crate) fn path(dirs: &Dirs) -> Option<PathBuf> {
         dirs.config.as_ref().map(|folder| folder.join("config.toml"))
     }
@@ -63,7 +63,7 @@ impl ConfigFile {
         })
     }
 
-    /// Changes the file, and leaves comments, order and layout as they are.
+    /// Changes the file. Keeps comments, order and layout.
     pub(crate) fn edit(env: &Env, change: impl FnOnce(&mut DocumentMut)) -> Result<(), CliError> {
         Self::load(env)?;
         let path = Self::path(&env.dirs).ok_or_else(no_folder)?;
@@ -83,7 +83,7 @@ pub(crate) fn no_folder() -> CliError {
         .hint("set HOME or XDG_CONFIG_HOME; variables such as PETSTORE_BASE_URL need no folder")
 }
 
-/// Puts a value where another may stand, whose comments stay.
+/// Sets a value. Keeps the comments of the previous one.
 pub(crate) fn put(table: &mut dyn TableLike, name: &str, text: &str) {
     let number = text.parse::<i64>().map(Value::from);
     let value = number.or_else(|_| text.parse::<bool>().map(Value::from));
@@ -97,7 +97,7 @@ pub(crate) fn put(table: &mut dyn TableLike, name: &str, text: &str) {
     }
 }
 
-/// Returns a profile's table, and makes it where there is none.
+/// Returns a profile's table. Creates it if it is missing.
 pub(crate) fn profile_table<'d>(
     document: &'d mut DocumentMut,
     name: &str,
@@ -109,7 +109,7 @@ pub(crate) fn profile_table<'d>(
     profiles.entry(name).or_insert(Item::Table(Table::new())).as_table_like_mut()
 }
 
-/// A problem, and its place in the text.
+/// A problem and its position in the text.
 type Diagnostic = (Option<Range<usize>>, Invalid);
 
 fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
@@ -137,7 +137,7 @@ fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
     Ok(config)
 }
 
-/// Returns what a table holds, if all of its names are known.
+/// Returns the content of a table, if all its names are known.
 fn entries<'i>(
     name: impl std::fmt::Display,
     item: &'i Item,

@@ -1,7 +1,7 @@
-//! Where the API key comes from: `PETSTORE_API_KEY` over the file that `PETSTORE_API_KEY_FILE`
-//! names over the one that `auth login` stored. There is no option: others can read arguments.
+//! The source of the API key: `PETSTORE_API_KEY`, else the file in `PETSTORE_API_KEY_FILE`, else
+//! the key that `auth login` stored. No option takes it, because other users can read arguments.
 //!
-//! A stored key goes only to the service that it was stored for.
+//! A stored key is sent only to the service for which it was stored.
 
 use std::path::{Path, PathBuf};
 
@@ -20,13 +20,13 @@ const KEY_FILE: &str = "PETSTORE_API_KEY_FILE";
 /// An API key.
 pub(crate) struct Credential {
     pub(crate) key: String,
-    /// Where it comes from: a variable or a file.
+    /// The source: a variable or a file.
     pub(crate) source: String,
-    /// The hint where the service refuses it.
+    /// The hint if the service refuses it.
     pub(crate) fix: String,
 }
 
-/// Finds the key for the service that the settings name; `None` where there is none.
+/// Returns the key for the service in the settings, if any.
 pub(crate) fn find(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError> {
     if let Some(key) = unicode(KEY, env)? {
         let fix = format!("set {KEY} to a valid key");
@@ -45,7 +45,7 @@ pub(crate) fn find(settings: &Settings, env: &Env) -> Result<Option<Credential>,
     stored(settings, env)
 }
 
-/// The same, where there must be one.
+/// Returns the key, or an error if there is none.
 pub(crate) fn require(settings: &Settings, env: &Env) -> Result<Credential, CliError> {
     if let Some(credential) = find(settings, env)? {
         return Ok(credential);
@@ -56,7 +56,7 @@ pub(crate) fn require(settings: &Settings, env: &Env) -> Result<Credential, CliE
         .hint(format!("`petstore auth login{option}`")))
 }
 
-/// Returns where the key of a profile is stored.
+/// Returns the path of a profile's key.
 pub(crate) fn path(dirs: &Dirs, profile: &str) -> Result<PathBuf, CliError> {
     let folder = dirs.config.as_ref().ok_or_else(|| {
         CliError::new(Kind::Config, "there is no folder to store a key in")
@@ -76,7 +76,7 @@ pub(crate) fn store(path: &Path, base_url: &Url, key: &str, env: &Env) -> Result
     })
 }
 
-/// Returns the key that `auth login` stored for the profile, if it is for this service.
+/// Returns the key that `auth login` stored for the profile, if it belongs to this service.
 fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError> {
     let Ok(path) = path(&env.dirs, &settings.profile) else { return Ok(None) };
     let Some(text) = read_private(&path, env)? else { return Ok(None) };
@@ -85,23 +85,23 @@ fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError
         let field = |name: &str| document.get(name)?.as_str().map(str::to_owned);
         Some((Url::parse(&field("base_url")?).ok()?.origin(), field("key")?))
     });
-    // The content is not repeated: it may be the key.
+    // The message omits the content, which may be the key.
     let (origin, key) = fields.ok_or_else(|| {
-        CliError::new(Kind::Key, format!("{source} holds no key"))
-            .hint(format!("`petstore auth login{option}` writes it anew"))
+        CliError::new(Kind::Key, format!("{source} contains no key"))
+            .hint(format!("`petstore auth login{option}` replaces it"))
     })?;
     let base_url = settings.base_url()?;
     if origin != base_url.origin() {
         let [home, other] = [origin, base_url.origin()].map(|origin| origin.ascii_serialization());
-        let problem = format!("the key was kept for {home}, not for {other}");
+        let problem = format!("the key was stored for {home}, not for {other}");
         return Err(CliError::new(Kind::Key, problem)
             .hint(format!("`petstore auth login{option} --base-url {base_url}`")));
     }
-    let fix = format!("`petstore auth login{option}` stores another");
+    let fix = format!("`petstore auth login{option}` stores another key");
     Ok(Some(Credential { key, source, fix }))
 }
 
-/// Reads a file that nobody else may be able to read; `None` where there is none.
+/// Reads a private file; `None` if it does not exist. Fails if others can read it.
 fn read_private(path: &Path, env: &Env) -> Result<Option<String>, CliError> {
     let shown = env.shown(path);
     let failed =

@@ -1,5 +1,5 @@
-//! The settings: one row each, with its name in three spellings (`--max-wait`, `PETSTORE_MAX_WAIT`
-//! and `max_wait`), its type and its default.
+//! The settings, one row each, with the name (`--max-wait`, `PETSTORE_MAX_WAIT` and `max_wait`),
+//! type and default.
 
 pub(crate) mod config_file;
 pub(crate) mod credentials;
@@ -21,7 +21,7 @@ use crate::screen::Color;
 /// Defines the settings: the help, the name, the type and the default of each.
 macro_rules! settings {
     ($($(#[$meta:meta])* $name:ident: $kind:ty = $default:expr;)*) => {
-        /// Settings from one place: flags, variables, a profile or the defaults.
+        /// Settings from one source: flags, variables, a profile or the defaults.
         #[derive(Debug, Clone, Default, clap::Args)]
         pub(crate) struct Values {
             $($(#[$meta])*
@@ -36,7 +36,7 @@ macro_rules! settings {
                 Self { $($name: $default,)* }
             }
 
-            /// Reads a value.
+            /// Parses a value.
             pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), Invalid> {
                 match name {
                     $(stringify!($name) => self.$name = Some(parse(text)?),)*
@@ -45,7 +45,7 @@ macro_rules! settings {
                 Ok(())
             }
 
-            /// Returns a value as text that may be shown.
+            /// Returns a value as text, without secrets.
             pub(crate) fn text(&self, name: &str) -> Option<String> {
                 match name {
                     $(stringify!($name) => self.$name.as_ref().map(ToString::to_string),)*
@@ -72,19 +72,19 @@ settings! {
     /// When colour is used
     #[arg(value_name = "WHEN")]
     color: Choice<Color> = Some(Choice(Color::Auto));
-    /// How long a request and its retries may take, waits for rate limits not counted
+    /// Time for a request and its retries, without waits for rate limits
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
     timeout: Seconds = Some(Seconds(30));
-    /// How often a request that failed is sent again
+    /// Number of retries of a failed request
     #[arg(value_name = "N", allow_negative_numbers = true)]
     retries: u32 = Some(3);
-    /// How long one wait for rate limits may take; 0 never waits
+    /// Maximum time of one rate-limit wait; 0 never waits
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
     max_wait: Seconds = Some(Seconds(120));
-    /// The largest response that is read
+    /// Maximum size of a response
     #[arg(value_name = "SIZE")]
     max_response_size: Size = Some(Size(10 << 20));
-    /// Where rate limits are shared: file, redis://HOST or off
+    /// Store of shared rate limits: file, redis://HOST or off
     #[arg(value_name = "STORE")]
     limits_store: StoreAddress = Some(StoreAddress::File);
 }
@@ -99,7 +99,7 @@ pub(crate) fn variable(name: &str) -> String {
     format!("PETSTORE_{}", name.to_uppercase())
 }
 
-/// Reads a value, and says what is wrong with it.
+/// Parses a value, or returns its problem.
 pub(crate) fn parse<T: FromStr>(text: &str) -> Result<T, Invalid>
 where
     Invalid: From<T::Err>,
@@ -154,7 +154,7 @@ pub(crate) fn value_names<T: ValueEnum>() -> Vec<String> {
     values.map(|value| value.get_name().to_owned()).collect()
 }
 
-/// A length of time: `90`, `90s`, `10m` or `24h`.
+/// A duration: `90`, `90s`, `10m` or `24h`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seconds(pub(crate) u32);
 
@@ -182,7 +182,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A number of bytes: `500KiB`, `16MiB`, or a number alone.
+/// A number of bytes: `500KiB`, `16MiB` or `500`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size(pub(crate) usize);
 
@@ -206,21 +206,21 @@ impl fmt::Display for Size {
     }
 }
 
-/// Reads a number that may end in a unit.
+/// Parses a number with an optional unit.
 fn read_units(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let in_unit = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
     let (number, size) = in_unit.unwrap_or((text, 1));
     number.parse::<u64>().ok()?.checked_mul(size)
 }
 
-/// Writes a number in the largest unit that divides it; the last unit is 1.
+/// Formats a number in the largest unit that divides it. The last unit is 1.
 fn with_unit(number: u64, units: &[(&str, u64)]) -> String {
     let fits = |size: u64| size == 1 || number > 0 && number.is_multiple_of(size);
     let unit = units.iter().find(|(_, size)| fits(*size));
     unit.map_or_else(String::new, |(unit, size)| format!("{}{unit}", number / size))
 }
 
-/// Where processes share rate limits.
+/// The store of shared rate limits.
 #[derive(Debug, Clone)]
 pub(crate) enum StoreAddress {
     File,
@@ -247,7 +247,7 @@ impl FromStr for StoreAddress {
     }
 }
 
-/// Leaves out the password, which stands before the host.
+/// Omits the password, which is before the host.
 impl fmt::Display for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! The settings in force: a flag goes before a variable, a variable before the profile, the profile
-//! before the default.
+//! The settings in force: a flag overrides a variable, a variable overrides the profile, and the
+//! profile overrides the default.
 
 use std::net::IpAddr;
 
@@ -11,18 +11,18 @@ use crate::env::Env;
 use crate::error::{CliError, Kind};
 use crate::suggest::did_you_mean;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     Flag,
     Variable,
     Profile,
-    /// The configuration file, outside of a profile.
+    /// The configuration file, outside profiles.
     ConfigFile,
     Default,
 }
 
-/// The sources of a setting, in the order in which they count.
+/// The sources of a setting, in order of precedence.
 const LAYERS: [Source; 4] = [Source::Flag, Source::Variable, Source::Profile, Source::Default];
 
 /// The settings in force.
@@ -31,13 +31,13 @@ pub(crate) struct Settings {
     pub(crate) profile: String,
     pub(crate) profile_source: Source,
     pub(crate) config: ConfigFile,
-    /// The problem of the configuration. Only flags and variables are in force then.
+    /// The problem of the configuration file, if any. Then only flags and variables apply.
     pub(crate) problem: Option<CliError>,
     layers: [Values; LAYERS.len()],
 }
 
 impl Settings {
-    /// Puts flags, variables and the configuration file together.
+    /// Combines flags, variables and the configuration file.
     pub(crate) fn resolve(
         profile: Option<&Profile>,
         flags: &Values,
@@ -84,7 +84,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes a base URL that was typed, as if it were the value of the flag.
+    /// Sets a typed base URL, like the flag.
     pub(crate) fn set_base_url(&mut self, text: &str) {
         self.layers[0].base_url = Some(text.to_owned());
     }
@@ -94,13 +94,13 @@ impl Settings {
         self.layers.iter().find_map(|values| field(values).clone())
     }
 
-    /// Returns a value as text that may be shown, and where it comes from.
+    /// Returns a value as text without secrets, and its source.
     pub(crate) fn shown(&self, name: &str) -> Option<(String, Source)> {
         let mut layers = self.layers.iter().zip(LAYERS);
         layers.find_map(|(values, source)| Some((values.text(name)?, source)))
     }
 
-    /// Returns a source of a setting as people know it.
+    /// Returns the name of a source for people.
     pub(crate) fn source_name(&self, name: &str, source: Source) -> String {
         match source {
             Source::Flag => flag(name),
@@ -120,7 +120,7 @@ impl Settings {
         }
     }
 
-    /// Returns the profile as an option to repeat, where one was chosen for this command.
+    /// Returns the option that selects the profile, if this command selected one.
     pub(crate) fn profile_option(&self) -> String {
         match self.profile_source {
             Source::Flag | Source::Variable => format!(" --profile {}", self.profile),
@@ -132,8 +132,7 @@ impl Settings {
     pub(crate) fn base_url(&self) -> Result<Url, CliError> {
         let Some((text, source)) = self.shown("base_url") else {
             let option = self.profile_option();
-            let hint =
-                format!("`petstore auth login{option} --base-url https://HOST/v1` keeps one");
+            let hint = format!("`petstore auth login{option} --base-url https://HOST/v1` sets one");
             return Err(CliError::new(Kind::Config, "no base URL").hint(hint));
         };
         let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -157,7 +156,7 @@ impl Settings {
         Ok(url)
     }
 
-    /// Checks that the profile that was asked for exists.
+    /// Checks that the requested profile exists.
     pub(crate) fn require_profile(&self) -> Result<(), CliError> {
         let exists = self.config.profiles.contains_key(&self.profile);
         if exists || self.profile_source == Source::Default {
@@ -166,14 +165,14 @@ impl Settings {
         Err(self.no_profile(&self.profile, Kind::Config))
     }
 
-    /// Returns the error of a profile that does not exist.
+    /// Returns the error for a missing profile.
     pub(crate) fn no_profile(&self, name: &str, kind: Kind) -> CliError {
         let profiles = &self.config.profiles;
         let hint = did_you_mean(name, profiles.keys().map(String::as_str));
         let hint = hint.unwrap_or_else(|| match profiles.is_empty() {
             true => {
                 format!(
-                    "`petstore auth login --profile {name} --base-url https://HOST/v1` makes it"
+                    "`petstore auth login --profile {name} --base-url https://HOST/v1` creates it"
                 )
             }
             false => "`petstore config profiles` lists them".to_owned(),
@@ -188,7 +187,7 @@ fn is_local(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns a variable, and refuses one that is not Unicode instead of ignoring it.
+/// Returns a variable. Fails if it is not Unicode, instead of ignoring it.
 pub(crate) fn unicode<'e>(name: &str, env: &'e Env) -> Result<Option<&'e str>, CliError> {
     match env.vars.get(name) {
         Some(value) if value.to_str().is_none() => {

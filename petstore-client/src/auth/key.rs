@@ -38,8 +38,7 @@ impl ApiKey {
         }
         if let Some(position) = self.0.chars().position(|c| !c.is_ascii_graphic()) {
             let problem = format!(
-                "its character {} is a space, a line break or outside printable ASCII; \
-                 trim what was read with the key",
+                "its character {} is a space, a line break or not printable ASCII; remove it",
                 position + 1
             );
             return Err(Error::config("API key", problem));

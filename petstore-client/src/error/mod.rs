@@ -113,7 +113,7 @@ impl Error {
     }
 
     pub(crate) fn rate_limited(blocked: Blocked) -> Self {
-        let message = format!("{blocked}; call again then, or allow more attempts");
+        let message = format!("{blocked}; retry then, or allow more attempts");
         let mut error = Self::new(ErrorKind::RateLimited, message);
         error.0.blocked = Some(blocked);
         error
@@ -141,7 +141,7 @@ impl Error {
             let seconds = (allowed.as_secs_f64() * 10.0).round() / 10.0;
             let message = format!(
                 "{blocked}, which is longer than this call may still wait ({seconds} s); \
-                 call again then, or allow a longer `max_wait` and `timeout`"
+                 retry then, or allow a longer `max_wait` and `timeout`"
             );
             self.0.message = message.into();
         }

@@ -53,7 +53,7 @@ impl<P: 'static> Walk<P> {
         let operation = request.operation.clone();
         let failed = |problem: &str| Error::paging(problem).with_operation(operation.clone());
         if !self.seen.insert(digest(request.url.as_str())) {
-            return Err(failed("the service names a page as next that it has given before"));
+            return Err(failed("the service sends the same next page again"));
         }
         let page = CallFuture::new(self.client.clone(), Ok(request.clone()), self.decode).await?;
         match (self.digest)(&page) {
@@ -62,7 +62,7 @@ impl<P: 'static> Walk<P> {
             }
             None => self.empty += 1,
             Some(content) if !self.seen.insert(content) => {
-                return Err(failed("the service sends the same page again under another address"));
+                return Err(failed("the service sends the same page again under another URL"));
             }
             Some(_) => self.empty = 0,
         }

@@ -1,9 +1,9 @@
-//! The limiter under a model checker: calls that come by in many orders (depth first up to a limit
-//! for two of them, at random and by priorities for more) and are dropped at several points. A lost
-//! wake-up shows as a deadlock, a lost permit as a count that is not zero at rest.
+//! Tests of the limiter under a model checker. Calls run in many orders (depth first up to a limit
+//! for two calls, randomly and by priority for more), and are dropped at several points. A lost
+//! wake-up appears as a deadlock, and a lost permit as a count that is not zero at rest.
 //!
-//! Timers are left to `waiting`, in paused time: the checker has no clock for them. So are files
-//! that processes share, which no other task can hold while this one runs.
+//! The checker has no clock, so `waiting` tests timers. Shared files are tested elsewhere, because
+//! no other task can hold them while one runs.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p petstore-client --lib rate_limit::model`
 
@@ -23,15 +23,14 @@ use crate::clock;
 
 const LEASE: Duration = Duration::from_secs(30);
 
-/// A service whose quota is never used up here, but tight: in flight requests have to wait for
-/// each other.
+/// A service whose quota is tight but never exhausted here: requests have to wait for each other.
 struct Service {
     left: AtomicU64,
 }
 
 impl Service {
     fn answer(&self) -> HeaderMap {
-        let left = self.left.fetch_sub(1, Ordering::SeqCst).checked_sub(1).expect("never refused");
+        let left = self.left.fetch_sub(1, Ordering::SeqCst).checked_sub(1).expect("enough quota");
         let mut headers = HeaderMap::new();
         for (name, value) in [("limit", 100), ("remaining", left), ("reset", 3_000)] {
             let name = format!("x-ratelimit-{name}");
@@ -41,7 +40,7 @@ impl Service {
     }
 }
 
-/// What a call asks for. A retry brings along its place, before all others.
+/// The request of a call. A retry has a place before all others.
 fn request(kind: Kind) -> Acquire {
     let policy = Policy { max_in_flight: Some(1), ..Policy::default() };
     let latest = clock::now() + Duration::from_secs(3_600);
@@ -60,11 +59,11 @@ enum Kind {
     Retry,
 }
 
-/// Where a call is given up.
+/// Where a call is dropped.
 #[derive(Clone, Copy)]
 enum GivenUp {
     Never,
-    /// While it waits, after so many turns.
+    /// While it waits, after this many polls.
     Waiting(u32),
     /// With a permit in hand.
     Permitted,
@@ -102,7 +101,7 @@ async fn permit(limiter: &Limiter, kind: Kind, given_up: GivenUp) -> Option<Perm
 }
 
 fn run(calls: &[(Kind, GivenUp)]) {
-    // Timers need a runtime; this one is never driven.
+    // Timers need a runtime. This one never runs.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let _entered = runtime.enter();
     let limiter = Limiter::new(None);

@@ -206,7 +206,7 @@ impl LimitStore for RedisStore {
                 tokio::time::sleep(jitter(pause.min(MAX_CONFLICT_PAUSE))).await;
             }
         }
-        Err(StoreError::new("other members come first all the time"))
+        Err(StoreError::new("other members always update first"))
     }
 
     async fn forget(&self, key: Option<&RecordKey>) -> Result<(), StoreError> {

@@ -1,4 +1,4 @@
-//! Each mechanism of the ledger by itself: taken out, its test here fails.
+//! Tests of single mechanisms of the ledger. Each fails without its mechanism.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn at(seconds: i64) -> LocalTime {
     LocalTime(seconds * SECOND)
 }
 
-/// The service's clock shows so many seconds more than the local one, from the first response on.
+/// The service's time at a number of seconds on the local clock, from the first response.
 fn service(seconds: i64) -> ServiceTime {
     ServiceTime((1_800_000_000 + seconds) * SECOND)
 }
@@ -309,7 +309,7 @@ fn a_request_that_asks_for_one_quota_keeps_within_the_other() {
     answer(&mut member, first, 0, figure(3, 2, 10));
     let second = send(&mut member, 1);
     answer(&mut member, second, 1, figure(2, 1, 40_000));
-    // Sent in the minute that is over when the next one comes; but the day has room for this only.
+    // The next minute has begun, but the day has room only for this request.
     let _last = send(&mut member, 9);
     assert_eq!(decide(&member, 11), Decision::WaitForResponse(WaitReason::Reserved));
 }
@@ -326,7 +326,7 @@ fn a_window_that_opens_late_is_waited_for_longer_the_next_time() {
     assert_eq!(until(&member, 12), Some(21));
 }
 
-/// Fills what may be in flight; returns how many that were.
+/// Sends as many requests as may be in flight, and returns their number.
 fn fill(member: &mut Member, now: i64) -> usize {
     let mut count = 0;
     while count < 10_000 && matches!(decide(member, now), Decision::Send { .. }) {

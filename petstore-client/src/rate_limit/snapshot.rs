@@ -172,9 +172,9 @@ impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Blocked => "a rate limit",
-            Self::Probe => "a first response that tells how many requests may follow",
+            Self::Probe => "a first response that says how many requests may follow",
             Self::Reserved => "requests in flight that may use up what is left",
-            Self::Concurrency => "the most requests that may be in flight at once",
+            Self::Concurrency => "the maximum number of requests in flight",
             Self::Members => "other processes that share the key",
         })
     }

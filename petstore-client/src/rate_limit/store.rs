@@ -244,12 +244,12 @@ pub(crate) fn update_record(
     let mut ledger = known.or_else(copy).unwrap_or_else(|| Ledger::new(now, wall));
     ledger.expire_members(now, |other| other == me || is_alive(other));
     if !ledger.admits(me, now) {
-        return Err("it has as many members as there may be");
+        return Err("it has the maximum number of members");
     }
     let granted = ledger.update(me, report, policy, now);
     let record = encode(&ledger, at, wall);
     if record.len() > MAX_RECORD {
-        return Err("what is known does not fit into a record");
+        return Err("the limits do not fit into a record");
     }
     Ok((record, ledger, granted))
 }

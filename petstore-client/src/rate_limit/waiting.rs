@@ -1,4 +1,4 @@
-//! Waiting in line, in paused time.
+//! Tests of waiting calls, in paused time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::clock;
 
 const LEASE: Duration = Duration::from_secs(30);
 
-/// What a call asks for that waits for an hour at most.
+/// The request of a call that waits for an hour at most.
 pub(super) fn acquire() -> Acquire {
     let latest = clock::now() + Duration::from_secs(3_600);
     let (priority, policy) = (Priority::Normal, Policy::default());
@@ -34,7 +34,7 @@ fn answer(permit: Permit<'_>, status: u16, lines: &[(&'static str, &str)]) {
     permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
 }
 
-/// A limiter whose quota is used up for ten seconds.
+/// A limiter whose quota is exhausted for ten seconds.
 async fn used_up() -> Arc<Limiter> {
     let limiter = Limiter::new(None);
     let permit = limiter.acquire(acquire(), ignore).await.unwrap();
@@ -48,14 +48,14 @@ async fn used_up() -> Arc<Limiter> {
 async fn the_first_in_line_sets_its_timer_anew_where_another_went_first() {
     let limiter = used_up().await;
     let start = clock::now();
-    // A task of its own: only its own waker brings it back.
+    // A separate task: only its own waker can wake it.
     let behind = Arc::clone(&limiter);
     let waiting = tokio::spawn(async move {
         drop(behind.acquire(low(), ignore).await.unwrap());
         clock::now() - start
     });
-    // Another comes just as the window opens, goes ahead to ask, and is refused for thirty seconds
-    // after the timer of the one that waits has rung.
+    // Another call arrives just as the window opens, sends the probe, and is refused for thirty
+    // seconds after the waiting call's timer has fired.
     tokio::time::sleep(Duration::from_secs(10)).await;
     let permit = limiter.acquire(acquire(), ignore).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -84,12 +84,13 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
     let start = clock::now();
     let patient = limiter.acquire(acquire(), ignore);
     let short = || Acquire { latest: clock::now() + Duration::from_secs(60), ..acquire() };
-    // One that waits for as long as it takes stands before them.
+    // A call with an unlimited wait is before them.
     let calm = Acquire { latest: start + Duration::from_secs(100_000), ..acquire() };
     let calm = limiter.acquire(calm, ignore);
     let hasty: Vec<_> = (0..400).map(|_| limiter.acquire(short(), ignore)).collect();
     let asking = async {
-        // The first in line asks after the reset, and learns that the day is used up.
+        // The first call sends a probe after the reset, and learns that the quota per day is
+        // exhausted.
         let permit = patient.await.unwrap();
         tokio::time::sleep(Duration::from_millis(200)).await;
         let day = [
@@ -168,7 +169,7 @@ async fn what_was_not_sent_is_not_lost() {
     assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
 }
 
-/// Polls once: the call is started, and then not run.
+/// Polls once: starts the call, and then does not run it.
 fn start<F: Future>(call: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
     call.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }
@@ -183,7 +184,7 @@ async fn a_waiter_that_is_not_run_loses_its_grant_after_a_second() {
     let waited = clock::now() - began;
     assert!((10..=13).contains(&waited.as_secs()), "{waited:?}");
     answer(behind, 200, &[]);
-    // Its grant has lapsed: it stands in line again.
+    // Its grant has lapsed, so it is in the queue again.
     answer(stopped.await.unwrap(), 200, &[]);
     assert_eq!(limiter.snapshot(&Policy::default()).in_flight, 0);
 }

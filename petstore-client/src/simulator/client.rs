@@ -1,5 +1,5 @@
-//! What decides when a request may be sent: the ledger, an oracle that knows the service's state,
-//! and the simple policies that programs have.
+//! The clients of the simulation: the ledger, an oracle that knows the service's state, and common
+//! simple policies.
 
 use std::time::Duration;
 

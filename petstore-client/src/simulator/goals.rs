@@ -1,4 +1,4 @@
-//! The goals of the design, at a size that fits each test run.
+//! Tests of the goals of the design, at a size for each test run.
 
 use std::ops::Range;
 

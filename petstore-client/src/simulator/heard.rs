@@ -1,4 +1,4 @@
-//! What clients have heard of limits: some refusals nobody could have foreseen.
+//! Records what clients know about limits, to tell avoidable refusals from others.
 
 use std::collections::HashMap;
 

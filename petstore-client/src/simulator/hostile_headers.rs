@@ -1,5 +1,4 @@
-//! Headers that a service could send to harm: the limiter neither panics nor makes a call wait
-//! longer than it may.
+//! Tests of hostile headers: the limiter neither panics nor makes a call wait too long.
 
 use std::time::Duration;
 

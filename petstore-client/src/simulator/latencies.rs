@@ -1,5 +1,4 @@
-//! Round trips of a millisecond to five seconds, with few tasks and many: what is used of the quota
-//! beside what an oracle uses, in the same time.
+//! Tests of round trips from a millisecond to five seconds: the used quota compared with an oracle.
 
 use super::client::Contender;
 use super::network::Network;

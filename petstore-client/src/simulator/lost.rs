@@ -1,4 +1,4 @@
-//! Requests that are given up while they are under way, and may still arrive, overtaken by others.
+//! Tests of requests that are dropped in flight, and may still arrive after others.
 
 use super::client::Contender;
 use super::network::Network;

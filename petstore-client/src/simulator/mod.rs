@@ -1,7 +1,7 @@
 //! The ledger against a simulated service, in virtual time.
 //!
-//! Everything is drawn from a seed: the same seed is the same run. The real ledger decides what may
-//! be sent; the service, the network, the tasks and their line are models.
+//! A seed determines each run. The real ledger decides which requests may be sent. The service, the
+//! network, the tasks and their queue are models.
 
 #![allow(
     clippy::cast_possible_truncation,

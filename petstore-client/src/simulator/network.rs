@@ -1,4 +1,4 @@
-//! What becomes of each request on its way: by chance, or from a list, which can be shrunk.
+//! The network: random, or from a list, which proptest can shrink.
 
 use super::rng::Rng;
 

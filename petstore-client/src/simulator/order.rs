@@ -1,5 +1,4 @@
-//! The order in which responses come back, and the one in which calls stand in line, on the real
-//! ledger and the real limiter.
+//! Tests of the order of responses and of queued calls, with the real ledger and limiter.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The picture in the README: the same work by this client and by the usual policies.
+//! Draws the picture in the README: the same requests with this client and with common policies.
 
 use std::fmt::Write as _;
 

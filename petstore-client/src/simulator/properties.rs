@@ -1,4 +1,4 @@
-//! What must hold for each scenario.
+//! Properties of all scenarios.
 
 use std::cell::Cell;
 
@@ -40,7 +40,7 @@ fn among_members(setup: &Setup) -> Result<usize, TestCaseError> {
 
 fn obeys(setup: &Setup) -> Result<usize, TestCaseError> {
     let out = run(setup);
-    prop_assert_eq!(out.defied, 0, "requests sent while told to wait");
+    prop_assert_eq!(out.defied, 0, "requests sent before Retry-After elapsed");
     if out.undone == 0 {
         prop_assert_eq!(out.left_over, 0, "reservations at rest");
     }
@@ -93,6 +93,6 @@ fn a_million_requests_and_nothing_refused_or_sent_too_early() {
     });
     println!("{} requests of members that share a key, 0 refused", shared.get());
     println!("{} requests to services that conform, 0 refused", kept.get());
-    println!("{} to services that do not, 0 sent while told to wait", obeyed.get());
+    println!("{} to services that do not, 0 sent before Retry-After elapsed", obeyed.get());
     assert!(kept.get() + obeyed.get() > 1_000_000);
 }

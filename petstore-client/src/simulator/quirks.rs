@@ -1,5 +1,4 @@
-//! The oddities that the design lists: each is survived without a ban, and nothing is sent while
-//! told to wait.
+//! Tests of unusual services: no ban, and no request before `Retry-After` has elapsed.
 
 use std::iter;
 

@@ -1,4 +1,4 @@
-//! Chance, from a seed (splitmix64).
+//! Seeded random numbers (splitmix64).
 
 pub(super) struct Rng(u64);
 

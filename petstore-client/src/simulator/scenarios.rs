@@ -1,5 +1,4 @@
-//! Scenarios drawn by proptest, which shrinks those that fail: fewer tasks and jobs, a shorter
-//! list of trips, shorter ways, no oddities.
+//! Random scenarios from proptest, which shrinks failing ones.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! What is run, and what came of it.
+//! The setup of a run, and its results.
 
 use std::ops::Range;
 

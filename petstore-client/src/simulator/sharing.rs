@@ -1,4 +1,4 @@
-//! Members that share a key through a store: refusals, use of the quota, and fairness.
+//! Tests of members that share a key through a store: refusals, used quota and fairness.
 
 use super::client::Contender;
 use super::service::{Model, Shows};

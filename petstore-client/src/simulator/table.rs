@@ -1,4 +1,5 @@
-//! The table: `cargo test --release -p petstore-client simulator -- --ignored --nocapture`.
+//! Prints the table of the guide: `cargo test --release -p petstore-client simulator -- --ignored
+//! --nocapture`.
 
 use super::client::Contender;
 use super::service::Model;

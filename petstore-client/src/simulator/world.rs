@@ -1,4 +1,4 @@
-//! The run itself: tasks, their line, the network and virtual time in microseconds.
+//! Runs a simulation: tasks, their queue, the network, and virtual time in microseconds.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -92,9 +92,7 @@ async fn secure(
     trusted: Option<&Path>,
 ) -> io::Result<impl AsyncRead + AsyncWrite + Unpin> {
     let trusted = trusted.ok_or_else(|| {
-        io::Error::other(
-            "https needs --tls-ca-file, with the file that the mock's flag has written",
-        )
+        io::Error::other("https needs --tls-ca-file FILE, the file that the mock wrote")
     })?;
     crate::server::connect_tls(stream, host, &std::fs::read(trusted)?).await
 }

@@ -1,5 +1,5 @@
-//! Who sends a request and whether it is let in: the API key, as the specification's section 5 wants it
-//! (one `Authorization: Bearer KEY`), its quotas and its ban.
+//! Authentication and admission: the API key (one `Authorization: Bearer KEY`; specification,
+//! section 5), its quotas and its ban.
 
 use std::{
     borrow::Cow,
@@ -26,18 +26,18 @@ use crate::{
     state::{AppState, Verdict},
 };
 
-/// The challenge of RFC 6750, section 3, to a request without a key.
+/// The challenge for a request without a key (RFC 6750, section 3).
 const CHALLENGE: &str = "Bearer realm=\"petstore\"";
-/// The same to a request with a bad key.
+/// The challenge for a request with an invalid key.
 const INVALID_TOKEN: &str = "Bearer realm=\"petstore\", error=\"invalid_token\"";
 
-/// What handlers are told of a request.
+/// The context of a request, for handlers.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestContext {
     /// The time of the arrival, on the mock's clock.
     pub(crate) now: Duration,
     pub(crate) peer: IpAddr,
-    /// Why its key does not let it in. Nothing outside the service, where no key is needed.
+    /// The error of its key, if any. `None` outside the service, where no key is needed.
     key_error: Option<ApiError>,
 }
 
@@ -45,12 +45,12 @@ pub(crate) struct RequestContext {
 pub(crate) struct AdmissionResult {
     pub(crate) context: RequestContext,
     pub(crate) arrival: Arrival,
-    /// The error that comes before routing: a 429, or a malformed request. A 401 comes after it.
+    /// The error before routing: a 429, or a malformed request. A 401 comes after routing.
     pub(crate) refusal: Option<ApiError>,
 }
 
-/// Finds out who sends a request and counts it against the quota of its key, whatever happens to it
-/// next. Only this function decides the operation of a request.
+/// Authenticates a request, and counts it in the quotas of its key, whatever happens next. Only
+/// this function determines the operation of a request.
 pub(crate) fn admit(
     app: &AppState,
     caller: &Caller,
@@ -113,9 +113,9 @@ fn is_of_the_service(path: &str) -> bool {
     path.strip_prefix("/v1").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns why a request is refused before anything else: one connection too many, or what RFC 9112
-/// does not allow and hyper lets pass. HTTP/2 has no `Host` and no transfer codings; of its fields hyper
-/// limits only the length.
+/// Returns why a request is refused before anything else: too many connections, or a violation of
+/// RFC 9112 that hyper accepts. HTTP/2 has no `Host` and no transfer codings, and hyper limits only
+/// the length of its fields.
 fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
     if caller.is_over_limit {
         return Some(ApiError::overloaded().and_close());
@@ -144,7 +144,7 @@ fn is_too_large(headers: &HeaderMap) -> bool {
     headers.len() > MAX_HEADER_FIELDS || lengths.sum::<usize>() > MAX_HEAD_BYTES as usize
 }
 
-/// Whether a host and a port can be written like this (RFC 3986, section 3.2.2).
+/// Whether this is a valid host with an optional port (RFC 3986, section 3.2.2).
 fn is_host(value: &HeaderValue) -> bool {
     let is_part = |byte: &u8| {
         byte.is_ascii_graphic()
@@ -153,7 +153,7 @@ fn is_host(value: &HeaderValue) -> bool {
     value.as_bytes().iter().all(is_part)
 }
 
-/// A valid key. Every handler of the service asks for it, so that 404 and 405 come before 401.
+/// A valid key. Every handler of the service extracts it, so that 404 and 405 come before 401.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ApiKey;
 
@@ -167,7 +167,7 @@ impl<S: Sync> FromRequestParts<S> for ApiKey {
     }
 }
 
-/// What is wrong with the key of a request. No message repeats what was sent: it may be a key after all.
+/// The error of a request's key. Messages omit the credentials, which may contain a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CredentialError {
     #[error("the API key is missing: send it as `Authorization: Bearer KEY`")]
@@ -197,7 +197,7 @@ impl From<CredentialError> for ApiError {
     }
 }
 
-/// Returns the key that a request was sent with.
+/// Returns the key of a request.
 pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(CredentialError::Missing)?.as_bytes();
@@ -221,10 +221,10 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
         .ok_or(CredentialError::Malformed)
 }
 
-/// Query parameters that hold keys, whatever their value.
+/// Query parameters that always count as keys.
 const KEY_PARAMETERS: [&str; 4] = ["api_key", "apikey", "api-key", "access_token"];
 
-/// Finds a key in a query parameter, or in the path.
+/// Finds a key in a query parameter or in the path.
 fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
     let parameter = uri.query().unwrap_or_default().split('&').find_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -233,7 +233,7 @@ fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
         let is_found = !value.is_empty() && (is_named || app.holds_key(&decoded(value)));
         is_found.then(|| name.into())
     });
-    // A key may be called like a segment of the service's own paths.
+    // A key may equal a segment of the service's paths.
     let is_key = |segment: &str| {
         !matches!(segment, "" | "v1" | "pets" | "store" | "orders")
             && app.holds_key(&decoded(segment))
@@ -246,7 +246,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
 
-/// Whether a valid key was sent otherwise than as a bearer token: with another scheme or none, or in
+/// Whether a valid key was sent with another scheme than `Bearer`, without a scheme, or in
 /// `X-Api-Key`.
 fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
@@ -257,7 +257,7 @@ fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
     parts.any(|part| app.number(part).is_some())
 }
 
-/// Returns a number that differs where unknown credentials do.
+/// Returns a number that identifies unknown credentials.
 fn credentials(headers: &HeaderMap) -> u64 {
     let mut hasher = DefaultHasher::new();
     headers.get_all(AUTHORIZATION).iter().for_each(|value| value.as_bytes().hash(&mut hasher));

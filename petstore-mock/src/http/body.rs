@@ -1,4 +1,4 @@
-//! Bodies: reading a request's in bounded length, and writing JSON.
+//! Reads the bodies of requests with a size limit, and writes JSON.
 
 use std::{error::Error, iter::successors};
 
@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use super::error::{ApiError, ErrorCode, JSON};
 
-/// The longest body that the service takes: 1 MiB.
+/// The maximum size of a body for the service: 1 MiB.
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// As many fields as most responses have, so that they are not moved when more are added.
+/// The usual number of fields of a response, to avoid reallocation.
 const HEADER_FIELDS: usize = 6;
 
 #[derive(Debug, thiserror::Error)]
@@ -30,11 +30,10 @@ where
     B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
 {
     let too_large = || {
-        let message =
-            format!("the body is longer than the {limit} bytes that are taken: send less");
+        let message = format!("the body exceeds {limit} bytes: send less");
         ApiError::new(ErrorCode::PayloadTooLarge, message)
     };
-    // A length that was announced is refused without reading any of it.
+    // Refuses an announced length without reading the body.
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large());
     }
@@ -56,7 +55,7 @@ fn is_timeout(error: &(dyn Error + 'static)) -> bool {
     successors(Some(error), |&error| error.source()).any(<dyn Error>::is::<BodyTimeout>)
 }
 
-/// Refuses a body that is not said to be JSON.
+/// Refuses a body whose content type is not JSON.
 pub(crate) fn check_is_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let unsupported = |message| Err(ApiError::new(ErrorCode::UnsupportedMediaType, message));
     if headers.contains_key(CONTENT_ENCODING) {
@@ -68,7 +67,9 @@ pub(crate) fn check_is_json(headers: &HeaderMap) -> Result<(), ApiError> {
         (None, _) => {
             unsupported("the body has no media type: send `Content-Type: application/json`")
         }
-        _ => unsupported("the body is not said to be JSON: send `Content-Type: application/json`"),
+        _ => unsupported(
+            "the content type of the body is not JSON: send `Content-Type: application/json`",
+        ),
     }
 }
 
@@ -77,8 +78,8 @@ fn is_json(media_type: &[u8]) -> bool {
     essence.is_some_and(|it| it.trim_ascii().eq_ignore_ascii_case(b"application/json"))
 }
 
-/// JSON is UTF-8 (RFC 8259, section 8.1), of which US-ASCII is a part; parameters other than `charset`
-/// mean nothing.
+/// JSON is UTF-8 (RFC 8259, section 8.1), which includes US-ASCII. Ignores parameters other than
+/// `charset`.
 fn check_charset(media_type: &[u8]) -> Result<(), ApiError> {
     let text = String::from_utf8_lossy(media_type).to_ascii_lowercase();
     let parameters = text.split(';').skip(1).filter_map(|parameter| parameter.split_once('='));

@@ -1,5 +1,5 @@
-//! What every response has: the mock's own time, under `/v1` the quota, and on `GET /pets/{petId}` the
-//! announcement of its removal.
+//! The headers of every response: `Date`, the quota under `/v1`, and the announced removal on `GET
+//! /pets/{petId}`.
 
 use std::{
     cell::RefCell,
@@ -18,17 +18,17 @@ const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// RFC 9745; 5 December 2025 is an assumption, since the specification does not say when the deprecation
-/// began.
+/// RFC 9745. 5 December 2025 is an assumption, because the specification does not say when the
+/// deprecation began.
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1764892800");
-/// RFC 8594, and the specification's section 9.
+/// RFC 8594; specification, section 9.
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
 const REMOVED_ON: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:00 GMT");
 /// RFC 5829.
 const SUCCESSOR: HeaderValue = HeaderValue::from_static("</v1/pets>; rel=\"successor-version\"");
 
-/// Adds them to a response.
+/// Adds the headers to a response.
 pub(crate) fn add(
     headers: &mut HeaderMap,
     now: Duration,
@@ -36,7 +36,7 @@ pub(crate) fn add(
     operation: Option<Operation>,
 ) {
     if operation == Some(Operation::GetPet) {
-        // Also for those that follow, so that they are moved once.
+        // Reserves space for further headers too, to reallocate only once.
         headers.reserve(8);
         headers.insert(DEPRECATION, DEPRECATED_SINCE);
         headers.insert(SUNSET, REMOVED_ON);
@@ -54,12 +54,12 @@ pub(crate) fn add(
 
 fn date(second: u64) -> HeaderValue {
     let date = HttpDate::from(UNIX_EPOCH + Duration::from_secs(second)).to_string();
-    // Letters, digits, commas and colons: a date is a valid header.
+    // A date is always a valid header value.
     HeaderValue::try_from(date).unwrap_or(HeaderValue::from_static(""))
 }
 
 thread_local! {
-    /// The values of the last response of this thread: most likely the next one has the same.
+    /// The values of this thread's last response, which the next one probably shares.
     static LATEST: RefCell<Latest> = RefCell::default();
 }
 

@@ -145,7 +145,7 @@ impl ApiError {
     /// The path does not exist.
     pub(crate) fn route_not_found(method: &Method, path: &str) -> Self {
         let slash = if path.len() > 1 && path.ends_with('/') {
-            " (paths take no slash at the end)"
+            " (paths have no trailing slash)"
         } else {
             ""
         };

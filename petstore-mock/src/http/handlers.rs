@@ -1,4 +1,4 @@
-//! The four operations of the service (specification, section 4), and the paths that it does not have.
+//! The handlers of the four operations (specification, section 4) and of unknown paths.
 
 use std::{cell::RefCell, fmt::Write as _, sync::Arc};
 
@@ -27,7 +27,7 @@ use crate::{
 
 type Outcome = Result<Response, ApiError>;
 
-/// `GET /pets`: a page of pets and, where more follow, a link to the next one.
+/// `GET /pets`: a page of pets with a link to the next page, if any.
 pub(crate) async fn list_pets(_: ApiKey, State(app): State<Arc<AppState>>, uri: Uri) -> Outcome {
     let paging = app.settings.paging;
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
@@ -47,14 +47,14 @@ pub(crate) async fn list_pets(_: ApiKey, State(app): State<Arc<AppState>>, uri: 
 }
 
 thread_local! {
-    /// The last page of this thread: most likely it is asked for again.
+    /// The last page of this thread, which is probably requested again.
     static LATEST: RefCell<Option<CachedPage>> = const { RefCell::new(None) };
 }
 
-/// A longer page is not cached.
+/// Longer pages are not cached.
 const MAX_CACHED_BYTES: usize = 64 * 1024;
 
-/// A page as it is sent.
+/// A serialized page.
 #[derive(Clone)]
 struct CachedPage {
     version: u64,
@@ -81,7 +81,7 @@ impl CachedPage {
     }
 }
 
-/// Joins pets, each of which is JSON already.
+/// Joins pets that are already serialized.
 fn array(pets: &[&StoredPet]) -> Bytes {
     let length = pets.iter().map(|pet| pet.json().len() + 1).sum::<usize>();
     let mut json = Vec::with_capacity(length + 2);
@@ -96,18 +96,18 @@ fn array(pets: &[&StoredPet]) -> Bytes {
     json.into()
 }
 
-/// The target is relative to the origin, so it is right behind any proxy that keeps the path.
+/// The target is relative to the origin, so that it works behind any proxy that keeps the path.
 fn next_link(query: &ListQuery, last: i64) -> String {
     let mut link = format!("</v1/pets?limit={}", query.limit);
     if let Some(status) = query.status {
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = write!(link, "&status={status}");
     }
     let _ = write!(link, "&cursor={}>; rel=\"next\"", cursor::encode(last));
     link
 }
 
-/// `POST /pets`: adds a pet, and answers it with its id and its location.
+/// `POST /pets`: creates a pet, and returns it with its id and `Location`.
 pub(crate) async fn create_pet(
     _: ApiKey,
     State(app): State<Arc<AppState>>,
@@ -133,7 +133,7 @@ pub(crate) async fn get_pet(
     Extension(context): Extension<RequestContext>,
     uri: Uri,
 ) -> Outcome {
-    // Before the id is read: an operation that is removed finds nothing wrong with it.
+    // Before parsing the id: a removed operation does not validate it.
     if context.now >= REMOVAL {
         return Err(ApiError::new(
             ErrorCode::OperationRemoved,
@@ -146,13 +146,13 @@ pub(crate) async fn get_pet(
     found.ok_or_else(|| pet_not_found(&id.to_string()))
 }
 
-/// `GET /store/orders`: stated to exist, but not shown (specification, section 4.4). So it is an array
-/// of whatever objects were seeded.
+/// `GET /store/orders`: the specification only names it (section 4.4), so it returns the seeded
+/// objects.
 pub(crate) async fn list_orders(_: ApiKey, State(app): State<Arc<AppState>>) -> Outcome {
     app.read(|store| json(StatusCode::OK, &store.orders()))
 }
 
-/// The service has nothing at the path.
+/// Unknown paths.
 pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
     ApiError::route_not_found(&method, uri.path())
 }

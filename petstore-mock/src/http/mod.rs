@@ -1,4 +1,4 @@
-//! The HTTP side of the mock: the routes, what every request runs through, and the administration.
+//! The HTTP layer of the mock: routes, the pipeline of requests, and the administration.
 
 pub(crate) mod admin;
 mod auth;

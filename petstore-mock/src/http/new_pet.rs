@@ -1,5 +1,5 @@
-//! The body of `POST /pets` (specification, section 2: NewPet). Everything wrong with its fields is
-//! said at once, each by its name.
+//! Parses the body of `POST /pets` (specification, section 2: NewPet). Reports all invalid fields
+//! together.
 
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
@@ -11,7 +11,7 @@ use crate::{
 
 const EXAMPLE: &str = "{\"name\": \"Rex\", \"categoryId\": 7}";
 
-/// Reads a pet that is to be added, or says what is wrong with it.
+/// Parses a pet to create, or returns what is wrong.
 pub(super) fn read(body: &[u8]) -> Result<SeedPet, String> {
     let text = std::str::from_utf8(body)
         .map_err(|error| format!("the body is not UTF-8, as JSON must be: {error}"))?;
@@ -23,7 +23,7 @@ pub(super) fn read(body: &[u8]) -> Result<SeedPet, String> {
             if error.is_data() { "the body is not a pet" } else { "the body is not valid JSON" };
         format!("{what}: {error}")
     };
-    // A derived struct would be read from an array, too.
+    // A derived struct would also accept an array.
     if !text.trim_ascii_start().starts_with('{') {
         serde_json::from_str::<IgnoredAny>(text).map_err(wrong)?;
         return Err(format!("the body is not a pet: send one JSON object such as {EXAMPLE}"));
@@ -37,14 +37,14 @@ pub(super) fn read(body: &[u8]) -> Result<SeedPet, String> {
 struct Draft<'t> {
     #[serde(default, deserialize_with = "present")]
     name: Option<Value>,
-    /// As it was sent: a float would lose digits.
+    /// As sent, because a float would lose digits.
     #[serde(borrow, default, deserialize_with = "present")]
     category_id: Option<&'t RawValue>,
     #[serde(default, deserialize_with = "present")]
     status: Option<Value>,
 }
 
-/// Reads a field that is there, `null` included.
+/// Reads an existing field, including `null`.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
@@ -94,8 +94,8 @@ impl Draft<'_> {
     }
 }
 
-/// Reads a number that is exactly an int64, be it written as `7`, `7.0` or `70e-1`: to JSON Schema, and
-/// so to an OpenAPI document, these are one integer.
+/// Parses a number that is exactly an int64, such as `7`, `7.0` or `70e-1`. In JSON Schema and
+/// OpenAPI, these are the same integer.
 fn int64(json: &str) -> Option<i64> {
     if let Ok(number) = json.parse() {
         return Some(number);
@@ -111,18 +111,18 @@ fn int64(json: &str) -> Option<i64> {
     if significant.is_empty() {
         return Some(0);
     }
-    // The zeros that follow the significant digits, or precede the point after them if negative.
+    // The number of zeros after the significant digits; negative for decimals.
     let trailing = digits.len() - digits.trim_end_matches('0').len();
     let zeros = exponent.parse::<i64>().ok()?.checked_add(i64::try_from(trailing).ok()?)?;
     let zeros = usize::try_from(zeros.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
-    // No int64 is as long as that.
+    // Longer than any int64.
     if significant.len().saturating_add(zeros) > 19 {
         return None;
     }
     format!("{sign}{significant}{}", "0".repeat(zeros)).parse().ok()
 }
 
-/// Says what a JSON value is, and shows it where it is short by nature.
+/// Describes a JSON value, and includes short values.
 fn shown(json: &str) -> String {
     match json.as_bytes().first() {
         Some(b'"') => {

@@ -1,5 +1,5 @@
-//! What a request names in its target: the path in its plain form, the id of a pet, and the parameters
-//! of the query, each at most once and decoded without guessing.
+//! Parses the target of a request: the normalized path, the id of a pet, and the query parameters,
+//! each at most once.
 
 use std::{borrow::Cow, str::FromStr};
 
@@ -12,8 +12,8 @@ use crate::{model::PetStatus, text::printable};
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
 
-/// Decodes in a path what never needed encoding, so that `/v1/%70ets` is `/v1/pets` (RFC 3986, section
-/// 6.2.2.2). What does need it stays: an encoded slash separates nothing.
+/// Decodes unreserved characters in a path, so that `/v1/%70ets` is `/v1/pets` (RFC 3986, section
+/// 6.2.2.2). Keeps other encodings: an encoded slash is not a separator.
 pub(crate) fn normalize_path(target: &mut Uri) {
     if !target.path().contains('%') {
         return;
@@ -24,7 +24,7 @@ pub(crate) fn normalize_path(target: &mut Uri) {
         plain.push_str(query);
     }
     let mut parts = target.clone().into_parts();
-    // Decoding makes no target invalid; if it did, the target would stay as it was sent.
+    // Decoding can't make a target invalid. If it did, the target would not change.
     if let Ok(plain) = PathAndQuery::try_from(plain) {
         parts.path_and_query = Some(plain);
         *target = Uri::from_parts(parts).unwrap_or_else(|_| target.clone());
@@ -35,7 +35,7 @@ fn normalized(path: &str) -> String {
     let mut pieces = path.split('%');
     let mut out = pieces.next().unwrap_or("").to_owned();
     for piece in pieces {
-        // The parser takes a plus sign too, so the digits are looked at first.
+        // The parser accepts a plus sign, so check the digits first.
         let digits = piece.get(..2).filter(|it| it.bytes().all(|digit| digit.is_ascii_hexdigit()));
         let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).map(char::from);
         // RFC 3986, section 2.3.
@@ -54,17 +54,17 @@ fn normalized(path: &str) -> String {
     out
 }
 
-/// Which pets a list asks for (specification, section 4.1), and the cursor, which is the mock's own.
+/// The parameters of a list (specification, section 4.1), and the mock's cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ListQuery {
     pub(crate) limit: usize,
     pub(crate) status: Option<PetStatus>,
-    /// The id of the pet after which to begin.
+    /// The id of the pet after which the page starts.
     pub(crate) after: Option<i64>,
 }
 
 impl ListQuery {
-    /// Reads a query string; without paging a cursor is ignored.
+    /// Parses a query string. Without paging, ignores a cursor.
     pub(crate) fn read(query: &str, paging: bool) -> Result<Self, ApiError> {
         let query = Query(query);
         let limit = query.get_with("limit", "a whole number from 1 to 100", |text| {
@@ -98,7 +98,7 @@ impl<'q> Query<'q> {
         }
     }
 
-    /// Returns a parameter, if it is there; `expected` says what it must be.
+    /// Returns a parameter, if present. `expected` describes valid values.
     pub(crate) fn get<T: FromStr>(self, name: &str, expected: &str) -> Result<Option<T>, ApiError> {
         self.get_with(name, expected, |text| text.parse().ok())
     }
@@ -120,8 +120,7 @@ impl<'q> Query<'q> {
         self.single(name)?.map(read).transpose()
     }
 
-    /// Returns the decoded value of a parameter. Parameters that nobody asks for are ignored, broken
-    /// or not.
+    /// Returns the decoded value of a parameter. Ignores other parameters, even invalid ones.
     fn single(self, name: &str) -> Result<Option<Cow<'q, str>>, ApiError> {
         let mut values = self.pairs().filter(|(key, _)| decode(key).as_deref() == Some(name));
         let found = values.next().map(|(_, value)| value);
@@ -149,8 +148,8 @@ fn invalid(message: String) -> ApiError {
     ApiError::new(ErrorCode::InvalidParameter, message)
 }
 
-/// Decodes `%XX` and `+`; returns nothing where a `%` is not followed by two hexadecimal digits, or
-/// where the outcome is not UTF-8.
+/// Decodes `%XX` and `+`; `None` if a `%` is not followed by two hexadecimal digits, or if the
+/// result is not UTF-8.
 fn decode(raw: &str) -> Option<Cow<'_, str>> {
     if !raw.contains(['%', '+']) {
         return Some(Cow::Borrowed(raw));
@@ -167,11 +166,12 @@ fn decode(raw: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(text.into_owned()))
 }
 
-/// Reads the id of `GET /pets/{petId}` (specification, section 4.3) from the last segment of a path.
+/// Parses the id of `GET /pets/{petId}` (specification, section 4.3) from the last segment of a
+/// path.
 pub(crate) fn pet_id(path: &str) -> Result<i64, ApiError> {
     let sent = path.rsplit('/').next().unwrap_or("");
     int64(sent).ok_or_else(|| {
-        // What is not percent-encoded UTF-8 is shown as it was sent.
+        // Shows invalid percent-encoding as sent.
         let text = percent_decode_str(sent).decode_utf8().unwrap_or(sent.into());
         let text = printable(&text);
         pet_not_found(&format!("\"{text}\": an id is a whole number that fits into 64 bits"))
@@ -180,30 +180,30 @@ pub(crate) fn pet_id(path: &str) -> Result<i64, ApiError> {
 
 /// No pet has this id.
 pub(crate) fn pet_not_found(id: &str) -> ApiError {
-    let message = format!("no pet has the id {id}; GET /v1/pets lists those there are");
+    let message = format!("no pet has the id {id}; GET /v1/pets lists all pets");
     ApiError::new(ErrorCode::PetNotFound, message)
 }
 
-/// Reads an optional minus sign and digits; nothing else, such as the plus sign that Rust takes.
+/// Parses an optional minus sign and digits, but not a plus sign, which Rust would accept.
 fn int64(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
-/// The place in a list where the next page begins. It names the last pet of a page, so it stays right
-/// while pets are added. It is scrambled and carries a check, not to hide anything, but so that no
-/// client builds one: a real service's cursor can't be built either.
+/// The position in a list where the next page starts. It identifies the last pet of a page, so it
+/// stays valid while pets are added. It is scrambled and has a check, so that clients don't
+/// construct cursors, which would fail with a real service.
 pub(crate) mod cursor {
-    /// Any odd number far from a pattern will do.
+    /// Any odd number without a pattern.
     const MASK: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// Returns the cursor of the page that begins after the pet `id`.
+    /// Returns the cursor of the page after the pet `id`.
     pub(crate) fn encode(id: i64) -> String {
         let scrambled = id.cast_unsigned() ^ MASK;
         format!("{scrambled:016x}{:04x}", (!scrambled).wrapping_mul(MASK) >> 48)
     }
 
-    /// Returns the id of the pet a cursor names, or nothing if it was not made here.
+    /// Returns the pet's id in a cursor; `None` for an invalid cursor.
     pub(crate) fn decode(cursor: &str) -> Option<i64> {
         let scrambled = u64::from_str_radix(cursor.get(..16)?, 16).ok()?;
         let id = (scrambled ^ MASK).cast_signed();

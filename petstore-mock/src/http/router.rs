@@ -1,4 +1,4 @@
-//! The routes of the service, and the one function that every request runs through.
+//! The routes of the service, and the function that every request passes through.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -35,13 +35,13 @@ use crate::{
     state::AppState,
 };
 
-/// How much is read of a request that a fault keeps from the service: more than the service takes.
+/// The maximum read of an unprocessed request: more than the service accepts.
 const MAX_SKIPPED_BYTES: usize = 2 * 1024 * 1024;
 
-/// What the journal says of a delay that can't pass by itself.
+/// The journal's note about a delay on a frozen clock.
 const FROZEN_NOTE: &str = "its delay waited for the clock, which was frozen";
 
-/// Answers requests; its clones share one state.
+/// Answers requests. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     app: Arc<AppState>,
@@ -65,8 +65,7 @@ impl Service {
         &self.app
     }
 
-    /// Runs a request through everything that concerns all requests, in this order; each step says
-    /// why it stands where it does.
+    /// Handles a request. Comments give the reason for the order of the steps.
     pub(crate) async fn pass(
         &self,
         caller: Caller,
@@ -75,7 +74,7 @@ impl Service {
         let app = &self.app;
         let target = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
         normalize_path(request.uri_mut());
-        // Counts the request against its quota, whatever happens to it next.
+        // Counts the request in its quota, whatever happens next.
         let AdmissionResult { context, arrival, refusal } = admit(app, &caller, target, &request);
         let Arrival { now: arrived, operation, admission, rate, .. } = arrival;
         request.extensions_mut().insert(context);
@@ -87,12 +86,11 @@ impl Service {
         let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
         let mut faults = if is_preflight { None } else { self.faults(&arrival, &request) };
         let method = request.method().clone();
-        // A client that waits for `100 Continue` has not sent its body yet.
+        // A client that waits for `100 Continue` has not sent its body.
         let expects_continue = request.headers().contains_key(EXPECT);
         let (journal, clock) = (Arc::clone(&app.journal), app.clock.clone());
         let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
-        // A refused request gets its error before there is a 404; a fault that skips the service does
-        // not ask it.
+        // A refusal comes before a 404. Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
             None if is_preflight => cors.preflight(),
@@ -114,14 +112,14 @@ impl Service {
                 }
                 app.clock.sleep(delay).await;
             }
-            // The time at which the response leaves: after the delay.
+            // The time of the response, after the delay.
             now = app.clock.since_epoch();
         }
         common_headers::add(response.headers_mut(), now, rate, operation);
         if is_from_a_page {
             cors.open(response.headers_mut());
         }
-        // Faults may change every header, so they follow all that add one.
+        // After all headers, because faults can change them.
         if let Some(faults) = &mut faults {
             let names = faults.change(&mut response, now, method == Method::HEAD);
             names.into_iter().for_each(|name| recording.hit_by(name));
@@ -129,11 +127,11 @@ impl Service {
                 recording.lose();
             }
         }
-        // Sees what the client sees: last.
+        // Last, to record what the client receives.
         recording.end(response)
     }
 
-    /// Refuses bytes that never became a request, and records that; `head` is how they began.
+    /// Refuses and records bytes that are not a valid request; `head` is their start.
     pub(crate) fn refuse(
         &self,
         caller: Caller,
@@ -149,14 +147,14 @@ impl Service {
         response
     }
 
-    /// Answers the mock's own paths, which are neither counted nor recorded.
+    /// Answers the administration, which is neither counted nor recorded.
     async fn administer(&self, now: Duration, request: Request) -> http::Response<Observed> {
         let mut response = call(&self.administration, request).await;
         common_headers::add(response.headers_mut(), now, None, None);
         response.map(Observed::from)
     }
 
-    /// Chooses the faults of a request to the service. This is the order of arrival.
+    /// Selects the faults of a request to the service. This defines the order of arrival.
     fn faults(&self, arrival: &Arrival, request: &Request) -> Option<ActiveFaults> {
         if matches!(arrival.admission, Admission::Outside | Admission::Rejected) {
             return None;
@@ -166,17 +164,16 @@ impl Service {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "without it, a test that hangs gives no hint")]
+#[expect(clippy::print_stderr, reason = "explains a hanging test")]
 fn warn_of_frozen_clock() {
     eprintln!(
         "petstore-mock: a delay waits for the clock, which is frozen: advance it, or let it run"
     );
 }
 
-/// Calls a handler. A panic there is a 500, and not the end of the connection; axum's 405 gets the Error
-/// shape.
+/// Calls a handler. Turns a panic into a 500, and axum's 405 into an Error object.
 async fn call(routes: &Router, request: Request) -> Response {
-    // After a panic only the state is used again, whose locks tolerate it.
+    // After a panic, only the state is reused, whose locks tolerate it.
     let called = AssertUnwindSafe(routes.clone().call(request)).catch_unwind().await;
     let Ok(Ok(response)) = called else { return ApiError::panicked().into_response() };
     match response.headers().get(ALLOW) {
@@ -187,7 +184,7 @@ async fn call(routes: &Router, request: Request) -> Response {
     }
 }
 
-/// Takes the body out of a response. The service's own bodies are single frames.
+/// Extracts the body of a response. The service's bodies are single frames.
 async fn whole(response: Response) -> http::Response<Bytes> {
     let (parts, mut body) = response.into_parts();
     let mut whole = Bytes::new();
@@ -199,8 +196,8 @@ async fn whole(response: Response) -> http::Response<Bytes> {
     http::Response::from_parts(parts, whole)
 }
 
-/// Answers a request that a fault keeps from the service. Its body is read all the same, as the service
-/// would: or the client might lose the response while it is still sending.
+/// Answers an unprocessed request. Reads its body like the service, because the client might
+/// otherwise lose the response while it is still sending.
 async fn skip(request: Request) -> http::Response<Bytes> {
     let mut body: Body = request.into_body();
     let mut read = 0;

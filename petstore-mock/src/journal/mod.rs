@@ -1,5 +1,4 @@
-//! The journal: the last requests and their answers, in bounded memory, each of which is passed to the
-//! report.
+//! The journal: the last exchanges, in bounded memory. It passes each exchange to the report.
 
 mod recording;
 mod ring;

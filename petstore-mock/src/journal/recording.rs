@@ -1,5 +1,5 @@
-//! Records an exchange while it happens, at little cost: nothing is formatted, and everything is copied
-//! once. It ends with the answer, or without one if the client leaves before.
+//! Records an exchange cheaply while it happens: formats nothing, and copies everything once. It
+//! ends with the response, or when the client leaves.
 
 use std::{
     borrow::Cow,
@@ -21,24 +21,24 @@ use crate::{
     quota::Rate,
 };
 
-/// The id of the pet that an answer of the service is about, if it was added by this request.
+/// The id of the pet that this request created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AddedPet(pub(crate) i64);
 
-/// An exchange in flight. It is kept when it is answered, or when it is dropped because the client has
-/// left or the server ends.
+/// An exchange in flight. It is stored when it is answered, or when it is dropped because the
+/// client left or the server stopped.
 #[derive(Debug)]
 pub(crate) struct Recording {
     journal: Arc<Journal>,
     clock: Clock,
     /// The body of the request, if it has one.
     body: Option<Tee>,
-    /// Nothing once it is kept.
+    /// `None` when it is stored.
     record: Option<Record>,
 }
 
 impl Recording {
-    /// Begins to record a request, whose body is to be read from what comes with it.
+    /// Starts the recording of a request. Its body must be read from the returned request.
     pub(crate) fn begin(
         journal: Arc<Journal>,
         clock: Clock,
@@ -66,7 +66,7 @@ impl Recording {
             faults: Vec::new(),
             lost: AtomicBool::new(false),
         };
-        // The rules judge requests that were read.
+        // The rules judge only valid requests.
         if record.arrival.admission != Admission::Rejected {
             record.in_flight = journal.arrived(&record);
         }
@@ -77,7 +77,7 @@ impl Recording {
         (Self { journal, clock, body: tee, record: Some(record) }, request)
     }
 
-    /// Begins to record bytes that are not a valid request; `head` is their beginning.
+    /// Starts the recording of bytes that are not a valid request; `head` is their start.
     pub(crate) fn refusal(
         journal: Arc<Journal>,
         clock: Clock,
@@ -125,35 +125,35 @@ impl Recording {
         }
     }
 
-    /// Reads the rest of a body that the service did not need.
+    /// Reads the rest of an unused body.
     pub(crate) async fn discard_body(&self) {
         if let Some(body) = &self.body {
             body.clone().discard().await;
         }
     }
 
-    /// Records the pet that the service added for this request, if its answer names one.
+    /// Records the pet that the service created for this request, if any.
     pub(crate) fn note_added<B>(&mut self, answer: &Response<B>) {
         if let Some(record) = &mut self.record {
             record.added = answer.extensions().get().map(|AddedPet(id)| *id);
         }
     }
 
-    /// Records that a fault keeps some of the answer from the client.
+    /// Records that a fault withholds a part of the response.
     pub(crate) fn lose(&mut self) {
         if let Some(record) = &mut self.record {
             *record.lost.get_mut() = true;
         }
     }
 
-    /// Keeps the exchange with its answer, and returns the answer, to be sent instead.
+    /// Stores the exchange with its response, and returns the response to send.
     pub(crate) fn end(mut self, response: Response<Bytes>) -> Response<Observed> {
         let Some(mut record) = self.take() else {
             return response.map(Observed::from);
         };
         record.status = Some(response.status().as_u16());
         record.reply_fields = Fields::of(response.headers());
-        // The body of an answer to HEAD is never read.
+        // The body of a response to HEAD is never read.
         let is_read = record.method != Method::HEAD && !response.body().is_empty();
         if is_read {
             record.reply_body = Captured::whole(response.body());
@@ -167,7 +167,7 @@ impl Recording {
         response.map(|body| Observed::new(body, Arc::clone(&self.journal), record))
     }
 
-    /// Takes the record out, with its end and its body.
+    /// Takes the record, and completes it with its end and body.
     fn take(&mut self) -> Option<Record> {
         let mut record = self.record.take()?;
         record.ended = self.journal.moment(self.clock.since_epoch());

@@ -1,4 +1,4 @@
-//! The last exchanges, in a ring that is bounded in number and in bytes. Listeners are woken by new ones.
+//! The last exchanges, in a ring that is bounded in number and bytes. New exchanges wake listeners.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -21,13 +21,13 @@ use crate::{
     report::{Audit, JudgedRequest, Report, Severities},
 };
 
-/// How many exchanges are kept by default.
+/// The default number of exchanges.
 pub(crate) const DEFAULT: usize = 1_000;
 
-/// How much memory they may take together: 4 MiB.
+/// The maximum memory of all exchanges: 4 MiB.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many exchanges there were of each operation and status.
+/// The number of exchanges by operation and status.
 pub(crate) type Tally = BTreeMap<(Option<Operation>, Option<u16>), u64>;
 
 /// The last exchanges.
@@ -42,7 +42,7 @@ pub(crate) struct Journal {
     audit: Mutex<Audit>,
     clock: Clock,
     changes: Changes,
-    /// How many exchanges were ever kept.
+    /// The number of exchanges ever stored.
     kept: watch::Sender<u64>,
     closed: AtomicBool,
 }
@@ -53,12 +53,12 @@ struct Ring {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     kept: u64,
-    /// The highest number of the exchanges that were dropped for lack of room.
+    /// The highest number of a dropped exchange.
     dropped: u64,
 }
 
 impl Journal {
-    /// Returns a journal of the last `capacity` exchanges; 0 keeps none.
+    /// Creates a journal of the last `capacity` exchanges; 0 keeps none.
     pub(crate) fn new(
         capacity: usize,
         severities: Severities,
@@ -79,32 +79,31 @@ impl Journal {
         }
     }
 
-    /// Registers a key, so that its requests are found; if it is a secret it is never shown, wherever a
-    /// client sends it.
+    /// Registers a key, so that its requests can be found, and it is masked if it is secret.
     pub(crate) fn know(&self, key: &str, label: &Arc<KeyLabel>, is_public: bool) {
         lock(&self.keys).add(key, Arc::clone(label), is_public);
     }
 
-    /// Returns the number of the request that arrived last.
+    /// Returns the number of the last request.
     pub(crate) fn last_number(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of a request that arrives.
+    /// Returns the number of a new request.
     pub(super) fn next_number(&self) -> u64 {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns the current moment; the mock's clock reads `at`.
+    /// Returns the current moment, at which the mock's clock shows `at`.
     pub(crate) fn moment(&self, at: Duration) -> Moment {
         let order = self.order.fetch_add(1, Ordering::Relaxed);
         Moment { order, at, real: real_time::now() }
     }
 
-    /// Records an exchange that has ended, and drops the oldest ones if there is no room.
+    /// Stores a completed exchange, and drops the oldest ones if the journal is full.
     pub(super) fn keep(&self, record: Arc<Record>) {
         let weight = record.weight();
-        // Freed after the lock is released.
+        // Dropped after the lock is released.
         let mut dropped = Vec::new();
         let kept = {
             let mut ring = lock(&self.ring);
@@ -121,17 +120,17 @@ impl Journal {
             ring.kept
         };
         if self.kept.receiver_count() > 0 {
-            // If two came at once, the higher count stays.
+            // If two come at once, the higher count stays.
             self.kept.send_if_modified(|sent| kept > std::mem::replace(sent, kept.max(*sent)));
         }
     }
 
-    /// Records the arrival of a request; returns its client, and how that sends.
+    /// Records the arrival of a request. Returns its client and its other requests in flight.
     pub(super) fn arrived(&self, record: &Record) -> InFlight {
         lock(&self.audit).arrived(record)
     }
 
-    /// Lets the rules judge an exchange, once its answer is taken or lost.
+    /// Lets the rules judge an exchange when its response is read or lost.
     pub(super) fn finished(&self, record: &Record) {
         if record.arrival.admission == Admission::Rejected {
             return;
@@ -147,12 +146,12 @@ impl Journal {
         lock(&self.audit).report(|text| keys.target(text))
     }
 
-    /// Forgets what the rules found.
+    /// Clears the findings.
     pub(crate) fn forget_report(&self) {
         lock(&self.audit).forget();
     }
 
-    /// Opens a scope, to which findings belong; it is closed by the text that is returned.
+    /// Opens a scope for findings. Returns the text that closes it.
     pub(crate) fn open_scope(&self, name: &str) -> Arc<str> {
         self.changes.mark_boundary();
         lock(&self.audit).open_scope(name)
@@ -168,7 +167,7 @@ impl Journal {
         self.latest(pattern, usize::MAX, |_| true)
     }
 
-    /// Returns the last `limit` exchanges that match and are meant, by number. Only these are copied.
+    /// Returns the last `limit` matching exchanges, by number. Copies only these.
     pub(crate) fn latest(
         &self,
         pattern: &Pattern,
@@ -183,8 +182,8 @@ impl Journal {
         })
     }
 
-    /// Passes on the exchanges that are kept, by number; the last argument is the highest number among
-    /// those that were dropped.
+    /// Calls `look` with the stored exchanges, by number. Its last argument is the highest dropped
+    /// number.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Masker, u64) -> T) -> T {
         let (mut records, dropped) = {
             let ring = lock(&self.ring);
@@ -194,10 +193,10 @@ impl Journal {
         look(&records, &lock(&self.keys), dropped)
     }
 
-    /// Returns the exchanges that were kept after the first `seen` ones, in the order they ended, and
-    /// how many have been kept by now: what to ask with the next time.
+    /// Returns the exchanges after the first `seen` ones, in order of completion, and the current
+    /// count, to be passed the next time.
     ///
-    /// Exchanges that were dropped meanwhile are missing.
+    /// Dropped exchanges are missing.
     pub(crate) fn since(&self, seen: u64) -> (Vec<Exchange>, u64) {
         let (records, kept) = {
             let ring = lock(&self.ring);
@@ -209,17 +208,17 @@ impl Journal {
         (records.iter().map(|record| Exchange::new(record, &keys)).collect(), kept)
     }
 
-    /// Returns a receiver that changes whenever an exchange is kept.
+    /// Returns a receiver that changes with each stored exchange.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.kept.subscribe()
     }
 
-    /// Returns how many exchanges there were since the start, dropped ones included.
+    /// Returns the number of exchanges since the start, including dropped ones.
     pub(crate) fn tally(&self) -> Tally {
         lock(&self.ring).tally.clone()
     }
 
-    /// Wakes the listeners, which find that the server stops.
+    /// Wakes the listeners, because the server stops.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         self.kept.send_modify(|_| {});
@@ -229,7 +228,7 @@ impl Journal {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Forgets every exchange; numbers go on, and so does the report.
+    /// Drops all exchanges. Numbers and the report continue.
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
         (ring.bytes, ring.dropped) = (0, 0);
@@ -239,7 +238,7 @@ impl Journal {
     }
 }
 
-/// The data behind these locks is whole after every step, so that a panic does no harm.
+/// The data behind these locks is consistent after every step, so a panic does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

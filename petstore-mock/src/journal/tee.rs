@@ -1,5 +1,5 @@
-//! Bodies that are observed while they pass: the request's to record it, the response's to record
-//! whether all of it was sent.
+//! Observed bodies: the request's body is recorded, and the response's body records whether it was
+//! sent completely.
 
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -20,13 +20,13 @@ use crate::{
     exchange::{Captured, Record},
 };
 
-/// How many bytes are read of a body that the service does not need.
+/// The maximum read of an unused body.
 const MAX_DISCARDED: u64 = 2 * 1024 * 1024;
 
-/// How long to wait for more of such a body, in real time.
+/// How long to wait for more of an unused body, in real time.
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A request's body, whose beginning is kept as it is read. Its clones read the same body.
+/// A request's body. Keeps its start while it is read. Clones read the same body.
 #[derive(Clone, Debug)]
 pub(super) struct Tee(Arc<Mutex<Reading>>);
 
@@ -36,7 +36,7 @@ struct Reading {
     start: Vec<u8>,
     length: u64,
     hasher: DefaultHasher,
-    /// Whether it was read to its end.
+    /// Whether it was read completely.
     is_whole: bool,
     has_failed: bool,
 }
@@ -53,7 +53,7 @@ impl Tee {
         })))
     }
 
-    /// Takes out the part that was read.
+    /// Takes the part that was read.
     pub(super) fn captured(&self) -> Captured {
         let mut reading = self.lock();
         let digest = reading.is_whole.then(|| reading.hasher.finish());
@@ -61,8 +61,8 @@ impl Tee {
         Captured { start, length: reading.length, digest }
     }
 
-    /// Reads the rest of a body that the service did not need, as long as it keeps arriving: the
-    /// report compares requests by their bodies.
+    /// Reads the rest of an unused body while it keeps arriving, because the report compares
+    /// bodies.
     pub(super) async fn discard(mut self) {
         let is_over = |reading: &Reading| reading.is_whole || reading.has_failed;
         while !is_over(&self.lock()) && self.lock().length <= MAX_DISCARDED {
@@ -113,11 +113,11 @@ impl Body for Tee {
     }
 }
 
-/// A response's body: bytes, or a stream of the administration's. The exchange is judged as soon as the
-/// body is taken, or dropped before that.
+/// A response's body: bytes, or a stream of the administration. The exchange is judged when the
+/// body is read or dropped.
 #[derive(Debug)]
 pub(crate) struct Observed {
-    /// Empty once it was read.
+    /// Empty after it was read.
     whole: Bytes,
     stream: Option<AxumBody>,
     /// The exchange, until it is judged.
@@ -154,7 +154,7 @@ impl Body for Observed {
             return Pin::new(stream).poll_frame(context);
         }
         let whole = std::mem::take(&mut self.whole);
-        // Before the bytes go: the client may ask for the report as soon as it has them.
+        // Before the bytes are sent, because the client may then request the report.
         if let Some((journal, record)) = self.open.take() {
             journal.finished(&record);
         }

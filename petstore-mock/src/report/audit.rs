@@ -1,5 +1,4 @@
-//! Judges each exchange as it ends, and keeps the findings until they are forgotten on demand, whatever
-//! is reset meanwhile.
+//! Judges each exchange at its end, and keeps the findings until they are cleared explicitly.
 
 use std::{
     borrow::Cow,
@@ -17,32 +16,32 @@ use super::{
 };
 use crate::exchange::{InFlight, Record};
 
-/// How many clients and scopes are remembered.
+/// The maximum number of clients and scopes.
 const MAX_CLIENTS: usize = 1_024;
 const MAX_SCOPES: usize = 4_096;
-/// The length of a scope's or a client's name, in bytes.
+/// The maximum length of a scope's or client's name, in bytes.
 const MAX_NAME: usize = 200;
-/// How many findings are kept. Further breaches are counted.
+/// The maximum number of kept findings. Further breaches are only counted.
 const MAX_FINDINGS: usize = 2_000;
 
 const DEFAULT_SCOPE: &str = "default";
 const OTHER_SCOPES: &str = "other scopes";
 
-/// The clients, what is remembered of each, and all findings.
+/// The clients with their state, and all findings.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     severities: Severities,
     clients: HashMap<u64, Client>,
-    /// The scopes that are open in this process, the innermost last.
+    /// The open scopes of this process, the innermost last.
     open_scopes: Vec<Arc<str>>,
-    /// The scopes, in the order of their first requests, with the number of these.
+    /// The scopes in order of their first requests, with their numbers of requests.
     scopes: Vec<(Arc<str>, u64)>,
     requests: u64,
-    /// The findings about clients that were forgotten.
+    /// The findings of dropped clients.
     past_findings: Vec<Finding>,
-    /// How many findings there are, those of the clients included.
+    /// The number of all findings.
     findings: usize,
-    /// Breaches beyond the findings that are kept, by severity.
+    /// Breaches beyond the kept findings, by severity.
     unlisted: [u64; 3],
 }
 
@@ -51,7 +50,7 @@ impl Audit {
         Self { severities, ..Self::default() }
     }
 
-    /// Opens a scope for the requests that name none; it is closed by the text that is returned.
+    /// Opens a scope for requests that name none. Returns the text that closes it.
     pub(crate) fn open_scope(&mut self, name: &str) -> Arc<str> {
         let scope: Arc<str> = shortened(name).into();
         self.open_scopes.push(Arc::clone(&scope));
@@ -62,7 +61,7 @@ impl Audit {
         self.open_scopes.retain(|open| !Arc::ptr_eq(open, scope));
     }
 
-    /// Records the arrival of a request; returns its client, and how that sends.
+    /// Records the arrival of a request. Returns its client and its other requests in flight.
     pub(crate) fn arrived(&mut self, record: &Record) -> InFlight {
         let key = record.arrival.key.as_ref();
         let user_agent = record.fields.get("user-agent");
@@ -87,8 +86,8 @@ impl Audit {
         InFlight { client: id, width, is_parallel }
     }
 
-    /// Judges an exchange that ended. A `boundary` is the number of resets, changes of faults and the
-    /// like so far: what a client did before the last one is not held against it.
+    /// Judges a completed exchange. `boundary` is the number of boundaries so far. Requests before
+    /// the last one do not count against a client.
     pub(crate) fn ended(&mut self, record: &Record, request: JudgedRequest, boundary: u64) {
         self.requests += 1;
         let Some(client) = self.clients.get_mut(&record.in_flight.client) else { return };
@@ -114,7 +113,7 @@ impl Audit {
         client.ended(request);
     }
 
-    /// Returns the report; `mask` masks the keys in a text.
+    /// Returns the report. `mask` masks the keys in a text.
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
         let of_clients = self.clients.values().flat_map(|client| client.findings.values());
         let found = self.past_findings.iter().chain(of_clients).filter(|finding| finding.count > 0);
@@ -140,7 +139,7 @@ impl Audit {
         }
     }
 
-    /// Forgets all findings, and what is remembered of the clients.
+    /// Clears all findings and the state of the clients.
     pub(crate) fn forget(&mut self) {
         self.past_findings.clear();
         (self.requests, self.findings, self.unlisted) = (0, 0, [0; 3]);
@@ -148,7 +147,7 @@ impl Audit {
         self.clients.values_mut().for_each(Client::forget);
     }
 
-    /// Forgets the client that was seen least recently, if there are too many.
+    /// Drops the least recently seen client, if there are too many.
     fn make_room(&mut self) {
         if self.clients.len() < MAX_CLIENTS {
             return;
@@ -161,7 +160,7 @@ impl Audit {
     }
 }
 
-/// Returns the index of a scope, which is added if there is room.
+/// Returns the index of a scope. Adds it if there is room.
 fn place_of_scope(scopes: &mut Vec<(Arc<str>, u64)>, name: &str) -> usize {
     let name = if scopes.len() < MAX_SCOPES { name } else { OTHER_SCOPES };
     scopes.iter().position(|(scope, _)| **scope == *name).unwrap_or_else(|| {
@@ -184,7 +183,7 @@ fn reported(record: &Record) -> ReportedClient {
     }
 }
 
-/// Returns the beginning of a name that is too long.
+/// Truncates a name that is too long.
 fn shortened(name: &str) -> &str {
     let mut end = name.len().min(MAX_NAME);
     while !name.is_char_boundary(end) {

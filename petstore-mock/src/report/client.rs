@@ -1,4 +1,4 @@
-//! What is remembered of one client: how it sends, what it sent last, and the state of the rules.
+//! The state of a client: its concurrency, its last requests, and the state of the rules.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -14,15 +14,15 @@ use super::{
 };
 use crate::exchange::{Moment, Record};
 
-/// For how long the number of requests in flight at once counts.
+/// The period for the maximum number of requests in flight.
 const WIDTH_MEMORY: Duration = Duration::from_secs(60);
-/// For how long a client counts as parallel after two of its requests were in flight at once.
+/// How long a client counts as parallel after two of its requests were in flight.
 const PARALLEL_MEMORY: Duration = Duration::from_secs(1);
-/// A connection opened longer ago than this was not opened for its first request.
+/// A connection that was opened earlier than this was not opened for its first request.
 const OPENING: Duration = Duration::from_secs(1);
-/// How many ends of requests are remembered.
+/// The number of remembered ends of requests.
 const MAX_ENDS: usize = 64;
-/// How many requests are shown before and after those concerned.
+/// The number of context requests before and after those concerned.
 const SHOWN_BEFORE: usize = 3;
 const SHOWN_AFTER: u32 = 2;
 
@@ -33,12 +33,12 @@ pub(super) struct Client {
     /// The index of its scope.
     pub(super) scope: usize,
     pub(super) findings: BTreeMap<Rule, Finding>,
-    /// The last requests, to be shown before a breach.
+    /// The last requests, as context before a breach.
     recent: VecDeque<JudgedRequest>,
-    /// The breaches to which the next requests are added, and how many of these.
+    /// The breaches that get the next requests as context, with the number of these.
     open_evidence: Vec<(Rule, u64, u32)>,
     in_flight: u32,
-    /// How many requests were in flight at once, and when: the highest first.
+    /// The numbers of requests in flight, with times, the highest first.
     widths: VecDeque<(Moment, u32)>,
     ends: VecDeque<u64>,
     last_overlap: Option<Moment>,
@@ -47,7 +47,7 @@ pub(super) struct Client {
     rules: ClientRules,
 }
 
-/// What the rules remember of one client since the last boundary.
+/// The state of the rules for one client since the last boundary.
 #[derive(Debug, Default)]
 struct ClientRules {
     limits: KnownLimits,
@@ -61,15 +61,15 @@ impl Client {
         Self { reported, scope, ..Self::default() }
     }
 
-    /// Records an arrival; returns the most requests in flight at once in the last minute, and whether
-    /// any were lately.
+    /// Records an arrival. Returns the maximum number of requests in flight in the last minute, and
+    /// whether the client was parallel recently.
     pub(super) fn arrived(&mut self, record: &Record) -> (u32, bool) {
         let (arrived, opened) = (&record.arrived, &record.caller.opened);
         self.in_flight += 1;
         self.last_arrival = arrived.order;
         let mut width = self.in_flight;
         if record.caller.nth == 1 && arrived.gap_since(opened) < OPENING {
-            // A client that opens another connection while requests are in flight sends in parallel.
+            // A client is parallel if it opens another connection while requests are in flight.
             let since = self.ends.iter().rev().take_while(|end| **end > opened.order).count();
             width = width.saturating_add(u32::try_from(since).unwrap_or(u32::MAX));
         }
@@ -88,7 +88,7 @@ impl Client {
         (self.widths.front().map_or(width, |(_, width)| *width), is_parallel)
     }
 
-    /// Lets the rules judge an exchange that ended. What came before a boundary does not count.
+    /// Lets the rules judge a completed exchange. Earlier boundaries reset their state.
     pub(super) fn judge(
         &mut self,
         record: &Record,
@@ -107,7 +107,7 @@ impl Client {
         found
     }
 
-    /// Shows a request as one that came after the last breaches.
+    /// Adds a request as context after the last breaches.
     pub(super) fn show_after(&mut self, request: &JudgedRequest) {
         let findings = &mut self.findings;
         self.open_evidence.retain_mut(|(rule, breach, left)| {
@@ -120,7 +120,7 @@ impl Client {
         });
     }
 
-    /// Adds a breach of a rule, or a request to a known breach.
+    /// Adds a breach of a rule, or adds a request to a known breach.
     pub(super) fn add(
         &mut self,
         rule: Rule,
@@ -137,7 +137,7 @@ impl Client {
         finding.add(evidence);
     }
 
-    /// Records the end of an exchange, once it is judged.
+    /// Records the end of a judged exchange.
     pub(super) fn ended(&mut self, mut request: JudgedRequest) {
         if self.in_flight > 1 {
             self.last_overlap = Some(request.ended);
@@ -148,7 +148,7 @@ impl Client {
         push_bounded(&mut self.recent, request, SHOWN_BEFORE);
     }
 
-    /// Forgets everything but the requests in flight.
+    /// Clears everything except the requests in flight.
     pub(super) fn forget(&mut self) {
         self.findings.clear();
         self.recent.clear();

@@ -1,6 +1,6 @@
-//! The compliance report. Each exchange is reduced to its facts (`request`) and judged by pure `rules`
-//! in bounded memory, so that the report is right after a million of them, though the journal keeps
-//! only the last ones.
+//! The compliance report. Each exchange is reduced to its facts (`request`) and judged by pure
+//! `rules` in bounded memory. The report covers all exchanges, even if the journal keeps only the
+//! last ones.
 
 mod rule;
 

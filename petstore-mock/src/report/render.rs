@@ -197,7 +197,7 @@ impl fmt::Display for JudgedRequest {
             (None, cause) => {
                 let after = seconds(self.ended.gap_since(&self.arrived));
                 let cause = cause.as_deref().unwrap_or("the client left");
-                write!(f, "no answer ({cause} after {after})")?;
+                write!(f, "no response ({cause} after {after})")?;
             }
         }
         if let Some(wait) = &self.retry_after {
@@ -206,7 +206,7 @@ impl fmt::Display for JudgedRequest {
         if self.banned {
             f.write_str(", the key is banned")?;
         }
-        self.added.map_or(Ok(()), |id| write!(f, ", animal {id} was added"))
+        self.added.map_or(Ok(()), |id| write!(f, ", pet {id} was created"))
     }
 }
 

@@ -229,7 +229,7 @@ fn json(body: &Captured) -> Option<Value> {
 }
 
 /// Turns floats such as 7.0 into integers, if this is exact.
-#[expect(clippy::cast_possible_truncation, reason = "it is checked to be an exact integer")]
+#[expect(clippy::cast_possible_truncation, reason = "checked to be an exact integer")]
 fn unify_numbers(json: &mut Value) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match json {

@@ -159,11 +159,11 @@ impl Default for Severities {
 /// The descriptions, in the order of [`Rule`].
 static ABOUT: [About; Rule::VARIANTS.len()] = [
     About {
-        title: "sent while told to wait",
+        title: "sent before Retry-After elapsed",
         severity: Severity::Violation,
         source: "specification, section 8, rules 3 and 4",
-        reason: "After a 429 the client is to wait for the time given in Retry-After; repeated requests \
-                 may lead to a ban of the key, which stops every program that uses it.",
+        reason: "After a 429, the client must wait for the time in Retry-After. Repeated requests may \
+                 lead to a ban of the key, which stops every program that uses it.",
         advice: "After a 429, send nothing with that key until Retry-After has elapsed.",
     },
     About {
@@ -178,8 +178,8 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
         severity: Severity::Violation,
         source: "RFC 9110, section 9.2.2",
         reason: "The first POST may have been applied. The specification has no idempotency key, and no \
-                 way to remove an animal that was added twice.",
-        advice: "Look with GET /pets whether the animal was added, or don't repeat the POST.",
+                 way to remove a duplicate pet.",
+        advice: "Check with GET /pets whether the pet was created, or don't repeat the POST.",
     },
     About {
         title: "a key in the URL",
@@ -206,7 +206,7 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
         title: "a refused request sent again unchanged",
         severity: Severity::Warning,
         source: "RFC 9110, section 15.5",
-        reason: "A 4xx says that the client seems to have erred: the same request is refused again.",
+        reason: "A 4xx means that the request is wrong, so the same request fails again.",
         advice: "Don't retry a 4xx other than 408, 425 and 429; report it.",
     },
     About {
@@ -221,7 +221,7 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
         severity: Severity::Notice,
         source: "specification, section 8, rules 1 and 2",
         reason: "After X-RateLimit-Remaining: 0 the next request is refused until X-RateLimit-Reset.",
-        advice: "Hold requests back once Remaining is 0, and send at most as many at once as are left.",
+        advice: "Send no more requests at once than Remaining, and none when it is 0.",
     },
     About {
         title: "the deprecated operation",
@@ -234,15 +234,15 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
         title: "a new connection for every request",
         severity: Severity::Notice,
         source: "RFC 9112, section 9.3",
-        reason: "Opening a connection costs more time than most requests. Counted are 10 requests in a \
-                 row, at most 5 s apart, each on a new connection.",
-        advice: "Make one client and use it for all requests.",
+        reason: "Opening a connection costs more time than most requests. The rule counts 10 \
+                 consecutive requests on new connections, at most 5 s apart.",
+        advice: "Create one client and use it for all requests.",
     },
     About {
         title: "no User-Agent",
         severity: Severity::Notice,
         source: "RFC 9110, section 10.1.5",
-        reason: "Operators need it to find the author of a client that does harm. It is not required.",
+        reason: "Operators need it to find the author of a harmful client. It is not required.",
         advice: "Send a User-Agent that names the program and its version.",
     },
 ];

@@ -39,7 +39,7 @@ impl MockServer {
         Self::builder()
             .start()
             .await
-            .expect("the defaults are valid, and a machine has a free port on 127.0.0.1")
+            .expect("the defaults are valid, and 127.0.0.1 has a free port")
     }
 
     /// Starts a server like [`MockServer::start`], but on its own thread. For tests without a
@@ -65,7 +65,7 @@ impl MockServer {
     pub fn start_blocking() -> Self {
         Self::builder()
             .start_blocking()
-            .expect("the defaults are valid, and a machine has a free port on 127.0.0.1")
+            .expect("the defaults are valid, and 127.0.0.1 has a free port")
     }
 
     /// Returns a builder with the settings of [`MockServer::start`].
@@ -384,7 +384,7 @@ pub enum StartError {
     #[error("{0}")]
     Key(KeyError),
     /// The admin token is empty, or contains a space or a non-ASCII character.
-    #[error("the admin token is empty, or holds a space or a character beyond ASCII")]
+    #[error("the admin token is empty, or contains a space or a non-ASCII character")]
     AdminToken,
     /// The data file can't be used.
     #[error("can't use the data file {path}: {source}", path = path.display())]
@@ -396,7 +396,7 @@ pub enum StartError {
     },
     /// The certificates can't be created.
     #[cfg(feature = "tls")]
-    #[error("can't make the certificates for TLS: {0}")]
+    #[error("can't create the certificates for TLS: {0}")]
     Tls(io::Error),
     /// The thread can't be started.
     #[error("can't start a thread for the server: {0}")]

@@ -1,5 +1,4 @@
-//! One connection: HTTP/1.1 or, where the client begins so, HTTP/2 (RFC 9113, section 3.3), until the
-//! client, the server, a limit or a fault ends it.
+//! One connection: HTTP/1.1, or HTTP/2 if the client starts with it (RFC 9113, section 3.3).
 
 use std::{
     future::{pending, poll_fn},
@@ -45,32 +44,32 @@ use crate::{
     journal::Caller,
 };
 
-/// hyper refuses longer header lists of HTTP/2 by itself, without a body.
+/// hyper refuses longer HTTP/2 header lists, without a body.
 const MAX_HTTP2_HEADER_BYTES: u32 = 4 * MAX_HEAD_BYTES;
 
-/// A body as short as this has arrived when the request is answered: the connection need not close.
+/// A short body has arrived when the request is answered, so the connection can stay open.
 const MAX_SHORT_BODY: u64 = 8 * 1024;
 
-/// How much of an unread request is discarded before the connection is cut after all.
+/// How much of an unread request is discarded before the connection is closed.
 const MAX_DRAINED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The parts of the server that its connections share.
 pub(super) struct ServeContext {
     pub(super) service: Service,
     pub(super) limits: Limits,
-    /// Nothing for plain HTTP.
+    /// `None` for plain HTTP.
     pub(super) tls: Option<Tls>,
 }
 
-/// Serves a connection to its end; once `stop` says so, it ends after the request in flight.
+/// Serves a connection until its end, or after `stop`, until the end of the request in flight.
 pub(super) async fn serve(
     stream: TcpStream,
     caller: Caller,
     server: Arc<ServeContext>,
     mut stop: watch::Receiver<bool>,
 ) {
-    // Responses are written whole, so waiting for more bytes gains nothing. Where it can't be set, the
-    // connection is slower, but works.
+    // Responses are written completely, so waiting for more bytes is useless. Without this option,
+    // the connection is slower, but works.
     let _ = stream.set_nodelay(true);
     let state = Shared::new();
     let Some(stream) = secured(stream, caller, &server, &mut stop).await else { return };
@@ -82,8 +81,8 @@ pub(super) async fn serve(
     };
     let Some(stream) = stream else { return };
     if end == Some(How::Reset) || is_blocked {
-        // For a client that does not read, so that the bytes are not kept. Where it can't be set, they
-        // are, and a fault's reset is a close.
+        // So that the bytes for a client that does not read are dropped. Without this option, they
+        // are kept, and a fault's reset is a close.
         let _ = stream.socket().set_zero_linger();
     } else if let Some(code) = refused {
         refuse(stream, caller, &server, &head, &ApiError::unreadable(code)).await;
@@ -96,12 +95,11 @@ pub(super) async fn serve(
 
 /// Waits until the server stops.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // Where the sender is gone, so is the server.
+    // Without a sender, the server is gone.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Returns the stream that HTTP is spoken on, over TLS where the server has it; nothing where the client
-/// does not get as far as that.
+/// Returns the stream for HTTP, with TLS if enabled; `None` if the handshake fails.
 async fn secured(
     stream: TcpStream,
     caller: Caller,
@@ -125,7 +123,7 @@ async fn secured(
     }
 }
 
-/// Speaks HTTP until the client, the server, a limit or a fault ends it.
+/// Serves HTTP until the client, the server, a limit or a fault ends the connection.
 async fn speak(
     io: ConnectionIo,
     caller: Caller,
@@ -144,16 +142,17 @@ async fn speak(
         .auto_date_header(false)
         .max_headers(MAX_HEADER_FIELDS)
         .max_buf_size(MAX_HEAD_BYTES as usize)
-        // Its timer would belong to the caller's runtime, where paused time lets it ring at once.
+        // Its timer would belong to the caller's runtime, where paused time would trigger it
+        // immediately.
         .header_read_timeout(None)
-        // Responses are short: to copy one is cheaper than to gather it.
+        // Responses are short, so copying is cheaper than vectored writes.
         .writev(false);
     protocols.http2().auto_date_header(false).max_header_list_size(MAX_HTTP2_HEADER_BYTES);
     let mut connection = pin!(protocols.serve_connection(TokioIo::new(io), service));
     let mut overdue = pin!(state.overdue(server.limits));
     let mut ended = pin!(state.ended());
     let mut is_stopping = false;
-    // The client may break off at any time, so no failure is reported.
+    // The client may disconnect at any time, so errors are ignored.
     loop {
         tokio::select! {
             biased;
@@ -183,11 +182,11 @@ async fn answer(
     server: Arc<ServeContext>,
     state: Shared,
 ) -> Result<Response<ResponseBody>, EndedByFault> {
-    // Dropped with the request where the client leaves.
+    // Dropped with the request if the client leaves.
     let in_flight = ResponseBody::in_flight(state.clone());
     let is_http1 = request.version() != Version::HTTP_2;
     if is_http1 {
-        // A client that sent `Expect` may send the body or not, once it is answered.
+        // After the response, a client that sent `Expect` may or may not send the body.
         let is_long = request.headers().contains_key(EXPECT)
             || request.body().size_hint().upper().is_none_or(|length| length > MAX_SHORT_BODY);
         state.lock().has_unread_body = is_long && !request.body().is_end_stream();
@@ -207,7 +206,7 @@ async fn answer(
         let mut state = state.lock();
         state.throttle = plan.pace.map(|pace| Throttle::new(pace, clock()));
         if is_http1 && (closes || state.has_unread_body) {
-            // The rest of the body must not be taken for a request.
+            // The rest of the body must not be read as a request.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             state.must_drain = true;
         }
@@ -226,13 +225,13 @@ async fn answer(
     Ok(response.map(|body| in_flight.with(body, cut)))
 }
 
-/// The body of a request, which fails with [`BodyTimeout`] when it takes too long.
+/// The body of a request. It fails with [`BodyTimeout`] if it takes too long.
 struct RequestBody {
     body: Incoming,
     timeout: Duration,
-    /// Set as soon as the body has to be waited for: most are there with their head.
+    /// Set when the body has to be awaited. Most arrive with their head.
     sleep: Option<Pin<Box<Sleep>>>,
-    /// The state of an HTTP/1 connection, where what is not read is in the way of the next request.
+    /// The state of an HTTP/1 connection, where unread bytes would precede the next request.
     state: Option<Shared>,
 }
 
@@ -272,7 +271,7 @@ impl HttpBody for RequestBody {
     }
 }
 
-/// Writes a whole response to bytes that never became a request, and closes the connection.
+/// Writes a complete response to bytes that are not a valid request, and closes the connection.
 async fn refuse(
     mut stream: Box<dyn Transport>,
     caller: Caller,
@@ -287,7 +286,7 @@ async fn refuse(
     }
     text.extend(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
     text.extend(body);
-    // The client may have left already, or take nothing.
+    // The client may have left, or may not read.
     let limit = server.limits.write;
     let is_written = tokio::select! {
         written = stream.write_all(&text) => written.is_ok(),
@@ -298,10 +297,10 @@ async fn refuse(
     }
 }
 
-/// Reads and discards what the client still sends: closing at once would reset the connection, and
-/// the client might lose the response it has not read yet (RFC 9112, section 9.6).
+/// Reads and discards what the client still sends. Closing immediately would reset the connection,
+/// and the client might lose an unread response (RFC 9112, section 9.6).
 async fn drain(mut stream: Box<dyn Transport>, limit: Duration) {
-    // It may be shut down already.
+    // It may already be shut down.
     let _ = stream.shutdown().await;
     let mut rest = stream.take(MAX_DRAINED_BYTES);
     let mut sink = tokio::io::sink();
@@ -311,9 +310,9 @@ async fn drain(mut stream: Box<dyn Transport>, limit: Duration) {
     }
 }
 
-/// Ends the stream in order, as far as that can be written at once: over TLS, an end without an alert could
-/// be an attack (RFC 8446, section 6.1).
+/// Closes the stream gracefully, if that can be written immediately. Over TLS, a close without an
+/// alert could be an attack (RFC 8446, section 6.1).
 async fn close(mut stream: Box<dyn Transport>) {
-    // hyper may have ended it already.
+    // hyper may already have closed it.
     let _ = poll_fn(|context| Poll::Ready(Pin::new(&mut stream).poll_shutdown(context))).await;
 }

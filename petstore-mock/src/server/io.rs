@@ -1,5 +1,5 @@
-//! The stream as hyper sees it: it records what happens on it, holds bytes back where a fault says so,
-//! and swallows hyper's own refusals, which have no body.
+//! The stream for hyper. It records activity, delays bytes for faults, and removes hyper's own
+//! refusals, which have no body.
 
 use std::{
     io,
@@ -12,9 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::state::{Shared, Transport};
 use crate::{fault::How, http::ErrorCode};
 
-/// A stream on its way through hyper; dropped, it leaves the stream in the state of the connection.
+/// A stream that hyper uses. Dropping it returns the stream to the state of the connection.
 pub(super) struct ConnectionIo {
-    /// Always there: only dropping takes it.
+    /// Always present; only dropping takes it.
     stream: Option<Box<dyn Transport>>,
     state: Shared,
 }
@@ -76,11 +76,11 @@ impl AsyncWrite for ConnectionIo {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = stream(&mut self.stream)?.poll_flush(context);
         let mut state = self.state.lock();
-        // TLS takes what is written into a buffer of its own first.
+        // TLS buffers what is written.
         state.wrote(flushed.is_ready());
         ready!(flushed)?;
         match state.end {
-            // Everything before the end is written.
+            // Everything before the end has been written.
             Some(How::Reset | How::Close) => {
                 Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
             }
@@ -89,7 +89,7 @@ impl AsyncWrite for ConnectionIo {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Not yet where a response is still to be written.
+        // Not while a response still has to be written.
         if self.state.lock().refused.is_some() {
             return Poll::Ready(Ok(()));
         }
@@ -103,8 +103,8 @@ impl Drop for ConnectionIo {
     }
 }
 
-/// Finds hyper's own refusal at the end of what is written: where it begins, and what was refused. It has
-/// no body and, unlike the mock's responses, no `Date`.
+/// Finds hyper's own refusal at the end of the written bytes: its start and its error. It has no
+/// body and, unlike the mock's responses, no `Date`.
 fn refusal_of_hyper(bytes: &[u8]) -> Option<(usize, ErrorCode)> {
     let rest = bytes.strip_suffix(b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")?;
     let begin = b"HTTP/1.1 4";

@@ -1,5 +1,5 @@
-//! The listening socket and the accept loop: it takes connections until it is told to stop, then waits
-//! for those there are. Dropping it cuts them all.
+//! The listening socket and the accept loop. It accepts connections until `stop`, and then waits
+//! for the existing ones. Dropping it closes them all.
 
 use std::{
     future::poll_fn,
@@ -19,14 +19,13 @@ use tokio::{
 use super::connection::{self, ServeContext};
 use crate::{clock::real_time, journal::Caller};
 
-/// How long to wait before accepting again where no connection of the mock's ends meanwhile.
+/// The maximum wait before accepting again after an error.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 
-/// How many connections there may be beyond the limit, to be answered that it is reached.
+/// The number of connections beyond the limit that can exist to be answered 503.
 const MAX_REFUSED: usize = 64;
 
-/// A listening socket, which can be closed from anywhere and at once: after that the port refuses
-/// connections, whether or not the runtime gets to run another task.
+/// A listening socket that can be closed immediately from anywhere, without running another task.
 pub(super) struct Listener(Mutex<Option<TcpListener>>);
 
 impl Listener {
@@ -34,12 +33,12 @@ impl Listener {
         Self(Mutex::new(Some(listener)))
     }
 
-    /// Closes the socket. It does not wake who waits in `accept`: `stop` does.
+    /// Closes the socket. Does not wake `accept`; `stop` does.
     pub(super) fn close(&self) {
         self.lock().take();
     }
 
-    /// Waits for a connection; returns nothing if the socket is closed.
+    /// Waits for a connection; `None` if the socket is closed.
     async fn accept(&self) -> Option<io::Result<(TcpStream, SocketAddr)>> {
         poll_fn(|context| match &*self.lock() {
             Some(listener) => listener.poll_accept(context).map(Some),
@@ -53,7 +52,7 @@ impl Listener {
     }
 }
 
-/// Serves until `stop` says so, and then until the last connection has ended.
+/// Serves until `stop`, and then until the last connection has ended.
 pub(super) async fn serve(
     listener: &Listener,
     server: Arc<ServeContext>,
@@ -65,12 +64,12 @@ pub(super) async fn serve(
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            // Takes the remains of connections away as they end.
+            // Removes ended connections.
             Some(_) = connections.join_next() => continue,
             _ = stop.wait_for(|stop| *stop) => break,
         };
         match accepted {
-            // Closed at once: there must be an end to those that are refused, too.
+            // Closed immediately, because refused connections must be bounded too.
             Some(Ok(_)) if connections.len() >= limit.saturating_add(MAX_REFUSED) => {}
             Some(Ok((stream, peer))) => {
                 count += 1;
@@ -94,14 +93,14 @@ pub(super) async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-/// Whether accepting failed because a connection broke while it waited: that is no reason to pause.
+/// Whether accepting failed because a waiting connection broke, which needs no pause.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
-/// Waits until accepting may succeed again. What it lacks is most likely a file descriptor: one is free
-/// when a connection ends, or when another part of the process gives one back.
+/// Waits until accepting may succeed again. Usually it lacks a file descriptor, which becomes free
+/// when a connection ends or another part of the process closes one.
 async fn room(connections: &mut JoinSet<()>) {
     tokio::select! {
         Some(_) = connections.join_next() => {}

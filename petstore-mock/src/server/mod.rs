@@ -1,5 +1,4 @@
-//! The server: the listener, the connections with their limits and faults, and TLS. The responses come from
-//! `http`.
+//! The server: listener, connections with limits and faults, and TLS. `http` creates the responses.
 
 mod builder;
 mod connection;
@@ -14,7 +13,7 @@ mod throttle;
 #[cfg(feature = "tls")]
 mod tls;
 
-/// Without the feature `tls`, a server can't have TLS.
+/// The replacement without the feature `tls`.
 #[cfg(not(feature = "tls"))]
 mod tls {
     use super::state::Transport;
@@ -25,7 +24,7 @@ mod tls {
     pub(super) enum NoTls {}
 
     impl NoTls {
-        #[expect(clippy::unused_async, reason = "it is async with the feature")]
+        #[expect(clippy::unused_async, reason = "async with the feature")]
         pub(super) async fn accept(
             &self,
             _: tokio::net::TcpStream,

@@ -1,4 +1,4 @@
-//! The body of a response, which a fault may end before the length that was promised.
+//! The body of a response, which a fault may end before its announced length.
 
 use std::{
     pin::Pin,
@@ -15,11 +15,11 @@ type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The end that a fault gives a body.
 pub(super) struct Cut {
-    /// How many bytes are still sent before it.
+    /// The number of bytes before the end.
     left: u64,
-    /// The bytes that follow it.
+    /// The bytes after the end.
     held: Option<Bytes>,
-    /// Nothing once a stall is over.
+    /// `None` after a stall.
     how: Option<How>,
     sleep: Option<Sleep>,
     clock: Clock,
@@ -30,10 +30,10 @@ impl Cut {
         Self { left: after, held: None, how: Some(how), sleep: None, clock }
     }
 
-    /// Ends the body, for ever or for a time.
+    /// Ends the body, permanently or for some time.
     fn poll_end(&mut self, context: &mut Context<'_>, state: &Shared, how: How) -> Poll<()> {
         let How::Stall(Some(time)) = how else {
-            // The socket ends the connection once everything before is flushed.
+            // The socket ends the connection when everything before is flushed.
             state.end(how);
             return Poll::Pending;
         };
@@ -46,7 +46,7 @@ impl Cut {
         Poll::Ready(())
     }
 
-    /// Returns the bytes that are still sent before the end, and holds back the rest.
+    /// Returns the bytes before the end, and keeps the rest.
     fn split(&mut self, mut data: Bytes) -> Bytes {
         let length = u64::try_from(data.len()).unwrap_or(u64::MAX);
         match usize::try_from(self.left) {
@@ -60,8 +60,7 @@ impl Cut {
     }
 }
 
-/// The body of a response. A fault may cut it; when it is dropped, read to its end or not, its request is
-/// no longer in flight.
+/// The body of a response. A fault may truncate it. Dropping it ends the request in flight.
 pub(super) struct ResponseBody {
     body: Option<Observed>,
     cut: Option<Box<Cut>>,
@@ -69,7 +68,7 @@ pub(super) struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Puts a request in flight, whose response has no body yet.
+    /// Marks a request as in flight.
     pub(super) fn in_flight(state: Shared) -> Self {
         state.lock().begin();
         Self { body: None, cut: None, state }
@@ -117,7 +116,7 @@ impl Body for ResponseBody {
         !is_cut && self.body.as_ref().is_none_or(Body::is_end_stream)
     }
 
-    /// Only asked before the first frame: that is what is promised.
+    /// Called before the first frame, for the announced length.
     fn size_hint(&self) -> SizeHint {
         self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
     }

@@ -1,4 +1,4 @@
-//! The state that the parts of one connection share: what it waits for, since when, and how it ends.
+//! The shared state of one connection: what it waits for, since when, and how it ends.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -25,7 +25,7 @@ impl Transport for TcpStream {
     }
 }
 
-/// How much of the beginning of a head is remembered, for the record of a refusal.
+/// The maximum stored start of a head, for the record of a refusal.
 const MAX_REMEMBERED_BYTES: usize = 256;
 
 /// The state of one connection, shared by its clones.
@@ -34,28 +34,29 @@ pub(super) struct Shared(Arc<(Mutex<ConnectionState>, Notify)>);
 
 /// The state of one connection.
 pub(super) struct ConnectionState {
-    /// How many requests are in flight: from their head to the end of their response.
+    /// The number of requests in flight, from their head to the end of their response.
     in_flight: u32,
-    /// While none is: since when, and whether the head of the next one has begun.
+    /// While none is in flight: since when, and whether the head of the next one has started.
     since: Instant,
     in_head: bool,
-    /// The beginning of that head.
+    /// The start of that head.
     pub(super) head: Vec<u8>,
-    /// Since when the client has not read what is written.
+    /// Since when the client has not read.
     blocked_since: Option<Instant>,
-    /// In HTTP/2 bytes need not belong to a request, and requests are tasks of their own.
+    /// Whether it is HTTP/2, where bytes need not belong to a request, and requests are separate
+    /// tasks.
     pub(super) is_http2: bool,
-    /// Whether the body of the request in flight is long and has not been read to its end.
+    /// Whether the body of the request in flight is long and has not been read completely.
     pub(super) has_unread_body: bool,
-    /// Whether a response was sent before all of its request was read.
+    /// Whether a response was sent before its request was read completely.
     pub(super) must_drain: bool,
-    /// The error of a request that hyper refused, or whose head took too long; it is still to be written.
+    /// The unwritten error of a request that hyper refused, or whose head took too long.
     pub(super) refused: Option<ErrorCode>,
-    /// The pace that a fault gives the bytes that are written.
+    /// The speed that a fault sets for written bytes.
     pub(super) throttle: Option<Throttle>,
-    /// How a fault ends the connection, once everything before the end is written.
+    /// How a fault ends the connection when everything before the end is written.
     pub(super) end: Option<How>,
-    /// The stream, once hyper is done with it.
+    /// The stream after hyper has dropped it.
     pub(super) stream: Option<Box<dyn Transport>>,
 }
 
@@ -79,20 +80,20 @@ impl Shared {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
-        // Every change is a few plain assignments.
+        // Every change is a few assignments.
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets a fault end the connection.
     pub(super) fn end(&self, how: How) {
-        // A body that stalls asks again whenever it is polled: to notify each time would never end.
+        // A stalled body calls this at each poll, so notifying each time would loop.
         if self.lock().end.replace(how).is_none() {
             self.0.1.notify_one();
         }
     }
 
-    /// Waits until a fault ends the connection: the requests of HTTP/2 are tasks of their own, so that
-    /// the connection has to be woken.
+    /// Waits until a fault ends the connection. HTTP/2 requests are separate tasks, which have to
+    /// wake the connection.
     pub(super) async fn ended(&self) {
         loop {
             self.0.1.notified().await;
@@ -103,11 +104,11 @@ impl Shared {
         }
     }
 
-    /// Waits until a limit is passed, and sets the error if it was that of the head.
+    /// Waits until a limit is exceeded, and sets the error if it was that of the head.
     pub(super) async fn overdue(&self, limits: Limits) {
         let limits_in_use =
             [limits.head, limits.idle, limits.write].into_iter().filter(|limit| !limit.is_zero());
-        // A wait that begins after a look is not overdue before the next one.
+        // A wait that begins after a check is not overdue before the next one.
         let Some(pause) = limits_in_use.min() else { return std::future::pending().await };
         loop {
             let left = {
@@ -132,7 +133,7 @@ impl ConnectionState {
         if self.in_flight > 0 || self.in_head || self.is_http2 || bytes.is_empty() {
             return;
         }
-        // HTTP/1.1 has no method of this name (RFC 9113, section 3.4).
+        // HTTP/1.1 has no method with this name (RFC 9113, section 3.4).
         if bytes.starts_with(b"PRI ") {
             self.is_http2 = true;
             return;
@@ -155,7 +156,7 @@ impl ConnectionState {
         self.since = real_time::now();
     }
 
-    /// Records whether the client reads what is written.
+    /// Records whether the client reads.
     pub(super) fn wrote(&mut self, is_read: bool) {
         if is_read {
             self.blocked_since = None;
@@ -164,7 +165,7 @@ impl ConnectionState {
         }
     }
 
-    /// Whether the client does not read what is written.
+    /// Whether the client does not read.
     pub(super) fn is_blocked(&self) -> bool {
         self.blocked_since.is_some()
     }
@@ -174,12 +175,12 @@ impl ConnectionState {
         self.in_flight == 0
     }
 
-    /// Whether a server that stops need not wait for the connection.
+    /// Whether a stopping server need not wait for the connection.
     pub(super) fn can_be_cut(&self) -> bool {
         self.in_head || matches!(self.end, Some(How::Stall(_)))
     }
 
-    /// Returns how long the connection may go on like this, if there is a limit.
+    /// Returns the time left until a limit, if any.
     fn time_left(&self, limits: Limits, now: Instant) -> Option<Duration> {
         let is_throttled = self.throttle.as_ref().is_some_and(Throttle::is_waiting);
         let (since, limit) = match self.blocked_since {

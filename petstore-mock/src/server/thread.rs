@@ -1,4 +1,4 @@
-//! A thread with a runtime for a server that is started without one.
+//! A thread with a runtime, for a server that is started without one.
 
 use std::{
     io,
@@ -8,24 +8,24 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// The thread; dropping it ends its runtime, with all that runs there, and waits for that.
+/// The thread. Dropping it stops its runtime with all tasks, and waits for that.
 pub(super) struct ServerThread {
     thread: Option<JoinHandle<()>>,
     stop: Option<oneshot::Sender<()>>,
 }
 
 impl ServerThread {
-    /// Runs `start` to its end on a new thread, and returns what it returns. What it spawned goes on.
+    /// Runs `start` on a new thread, and returns its result. Spawned tasks continue.
     pub(super) fn run<T: Send + 'static>(
         start: impl Future<Output = T> + Send + 'static,
     ) -> io::Result<(T, Self)> {
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = thread::Builder::new().name("petstore-mock".to_owned()).spawn(move || {
-            // Made here: where there is a runtime already, another can't be dropped.
+            // Created here, because a runtime can't be dropped within another.
             match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime.block_on(async {
-                    // Where no one waits for it any more, `stop` was dropped too.
+                    // If nobody waits for the result, `stop` was dropped too.
                     let _ = tell.send(Ok(start.await));
                     let _ = stopped.await;
                 }),
@@ -46,7 +46,7 @@ impl Drop for ServerThread {
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {
-            // It has ended all the same where it panicked.
+            // The thread has ended even if it panicked.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The pace that a fault gives the bytes of a response.
+//! The speed that a fault sets for a response.
 
 use std::{
     pin::Pin,
@@ -10,7 +10,7 @@ use crate::{clock::Clock, fault::Pace};
 
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Bytes that go at a pace, on the mock's clock.
+/// A speed limit on the mock's clock.
 pub(super) struct Throttle {
     pace: Pace,
     clock: Clock,
@@ -24,17 +24,17 @@ impl Throttle {
         Self { pace, began: clock.since_epoch(), clock, sent: 0, sleep: None }
     }
 
-    /// Whether bytes that are to be written wait for their time.
+    /// Whether bytes wait to be written.
     pub(super) fn is_waiting(&self) -> bool {
         self.sleep.is_some()
     }
 
-    /// Counts bytes that were written.
+    /// Counts written bytes.
     pub(super) fn wrote(&mut self, bytes: usize) {
         self.sent = self.sent.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
-    /// Returns how many of so many bytes may be written now.
+    /// Returns how many of `bytes` may be written now.
     pub(super) fn poll_allowance(
         &mut self,
         context: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! HTTPS: a certificate authority, made when the server starts, and the one certificate that it signs. No
-//! key is written anywhere, so to trust the authority is to trust this one server.
+//! TLS: a certificate authority, created when the server starts, and its only certificate. Private
+//! keys are not stored, so trusting the authority means trusting this server.
 
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
@@ -42,7 +42,7 @@ impl Transport for TlsStream<TcpStream> {
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Longer than any test; some clients refuse certificates of more than 398 days.
+/// Longer than any test. Some clients refuse certificates for more than 398 days.
 const VALID: Duration = DAY.saturating_mul(365);
 
 #[derive(Clone)]
@@ -52,27 +52,28 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Makes an authority, and a certificate for localhost, the loopback addresses and this one.
+    /// Creates an authority, and a certificate for localhost, the loopback addresses and this
+    /// address.
     pub(super) fn new(addr: IpAddr) -> io::Result<Self> {
         let (authority, certificate, key) = certificates(addr).map_err(io::Error::other)?;
         let config = config(certificate, key).map_err(io::Error::other)?;
         Ok(Self { authority: authority.into(), acceptor: Arc::new(config).into() })
     }
 
-    /// Returns the certificate of the authority, as PEM.
+    /// Returns the authority's certificate, as PEM.
     pub(super) fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// Secures a stream; returns it as an error where the client does not begin a handshake, and nothing
-    /// where the handshake fails.
+    /// Accepts a TLS connection. Returns the stream as an error if the client does not start a
+    /// handshake, and `None` if the handshake fails.
     pub(super) async fn accept(&self, stream: TcpStream) -> Option<Result<Stream, Stream>> {
         let mut first = [0];
         stream.peek(&mut first).await.ok().filter(|read| *read > 0)?;
         if first[0] != HANDSHAKE {
             return Some(Err(Box::new(stream)));
         }
-        // A client that does not trust the server has been sent an alert, as far as that is possible.
+        // A client that does not trust the server gets an alert, if possible.
         let stream = self.acceptor.accept(stream).await.ok()?;
         Some(Ok(Box::new(stream)))
     }
@@ -100,7 +101,7 @@ fn params(name: &str, names: &[String]) -> Result<CertificateParams, rcgen::Erro
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name.remove(DnType::CommonName);
     params.distinguished_name.push(DnType::CommonName, name);
-    // Clients check it against the real time, whatever the mock's clock shows.
+    // Clients compare it with the real time, not the mock's clock.
     let now = Clock::system().now();
     params.not_before = (now - DAY).into();
     params.not_after = (now + VALID).into();
@@ -119,7 +120,7 @@ fn config(
     Ok(config)
 }
 
-/// Connects to a server whose certificate an authority of a PEM file has signed.
+/// Connects to a server with a certificate of an authority in a PEM file.
 #[cfg(feature = "cli")]
 pub(crate) async fn connect_tls(
     stream: TcpStream,

@@ -1,4 +1,4 @@
-//! The whole service without HTTP: the clock, the keys and the store, each behind one short lock, the
+//! The service without HTTP: the clock, the keys and the store, each behind one short lock, the
 //! faults and the journal.
 
 use std::{
@@ -28,25 +28,25 @@ use crate::{
     quota::{Period, Quota, Rate},
 };
 
-/// To free more pets than these takes longer than any request should wait.
+/// Freeing more pets would delay requests noticeably.
 const MAX_FREED_AT_ONCE: usize = 10_000;
 
-/// The whole service without HTTP.
+/// The service without HTTP.
 pub(crate) struct AppState {
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
     pub(crate) journal: Arc<Journal>,
-    /// All changes that no request to the service has made.
+    /// Changes by tests and the administration.
     pub(crate) changes: Changes,
     pub(crate) faults: Faults,
     accounts: Mutex<Accounts>,
-    /// Shared with the thread that writes it to the data file.
+    /// Shared with the thread that writes the data file.
     store: Arc<Mutex<Store>>,
     data: Option<DataFile>,
     first: FirstState,
 }
 
-/// What a reset goes back to.
+/// The initial state, for a reset.
 struct FirstState {
     keys: Vec<FirstKey>,
     store: Store,
@@ -54,7 +54,7 @@ struct FirstState {
 }
 
 impl AppState {
-    /// Makes the state; the numbers of the keys are their order.
+    /// Creates the state. Keys are numbered in their order.
     pub(crate) fn new(
         clock: Clock,
         settings: Settings,
@@ -81,7 +81,7 @@ impl AppState {
         Ok(app)
     }
 
-    /// Keeps the store in a file; if there is one already, its store replaces the first one.
+    /// Keeps the store in a file. The store of an existing file replaces the initial one.
     pub(crate) async fn with_data(mut self, path: PathBuf) -> Result<Self, DataError> {
         let (data, store) = DataFile::open(path, self.first.store.clone()).await?;
         (self.data, self.store) = (Some(data), store);
@@ -105,31 +105,31 @@ impl AppState {
         }
     }
 
-    /// Lets a request of `key` in or refuses it; returns nothing if no such key exists.
+    /// Admits or refuses a request with `key`; `None` if the key does not exist.
     pub(crate) fn admit(&self, key: &str, now: Duration) -> Option<Admitted> {
         self.accounts().get(key).map(|account| account.admit(now, &self.settings))
     }
 
-    /// Whether a text is a valid key, or has one in it that is too long to be there by chance.
+    /// Whether a text is a valid key, or contains one that is too long to occur by chance.
     pub(crate) fn holds_key(&self, text: &str) -> bool {
         self.accounts().is_in(text)
     }
 
-    /// Returns the rate headers of a request without a valid key: Free's minute, untouched.
+    /// Returns the rate headers of a request without a valid key: Free's unused quota per minute.
     pub(crate) fn anonymous_rate(&self, now: Duration) -> Rate {
         Quota::new(Plan::Free.per_minute(), Period::Minute, self.settings.window).rate(now)
     }
 
-    /// Reads the store, briefly: all other requests wait meanwhile.
+    /// Reads the store. Keep it short, because all other requests wait.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Store) -> T) -> T {
         read(&self.store())
     }
 
-    /// Adds a pet and returns its id and its JSON.
+    /// Adds a pet, and returns its id and JSON.
     pub(crate) async fn add(&self, mut pet: SeedPet) -> Result<(i64, Bytes), ChangeError> {
         pet.status = pet.status.or(self.settings.default_status);
         let id = self.change(Change::Add(pet)).await?;
-        // A test may have removed it in between.
+        // A test may have removed it in the meantime.
         self.pet_json(id).map(|json| (id, json)).ok_or(ChangeError::NoSuchPet(id))
     }
 
@@ -138,7 +138,8 @@ impl AppState {
         self.read(|store| store.get(id).map(|pet| Bytes::copy_from_slice(pet.json().as_bytes())))
     }
 
-    /// Returns whether changes can be made: not while the data file can't be written.
+    /// Returns whether changes are possible, which is not the case while the data file can't be
+    /// written.
     pub(crate) async fn is_ready(&self) -> bool {
         match &self.data {
             Some(data) => data.is_ready().await,
@@ -146,7 +147,7 @@ impl AppState {
         }
     }
 
-    /// Changes the store, and the data file before it; returns the id of a pet that was added.
+    /// Changes the data file, and then the store. Returns the id of an added pet.
     async fn change(&self, mut change: Change) -> Result<i64, ChangeError> {
         match &self.data {
             Some(data) => data.change(change).await,
@@ -154,9 +155,9 @@ impl AppState {
         }
     }
 
-    /// Makes a change that no request to the service has asked for.
+    /// Makes a change for a test or the administration.
     pub(crate) async fn arrange(&self, change: Change) -> Result<i64, ChangeError> {
-        // A copy shares the pets, so that they are freed here, where no request waits for it.
+        // A copy shares the pets, so that they are freed here, where no request waits.
         let old = self.store().clone();
         let changed = self.change(change).await;
         if old.len() > MAX_FREED_AT_ONCE
@@ -168,20 +169,20 @@ impl AppState {
         changed
     }
 
-    /// Stops keeping the store in a file, if it is kept there; from now on it can't be changed.
+    /// Closes the data file, if any. The store can't be changed afterwards.
     pub(crate) fn close(&self) {
         if let Some(data) = &self.data {
             data.close();
         }
     }
 
-    /// Forgets the exchanges.
+    /// Clears the journal.
     pub(crate) fn forget(&self) {
         self.journal.clear();
         self.changes.tell(What::Journal);
     }
 
-    /// Returns the usage of each key, by their numbers.
+    /// Returns the usage of each key, by number.
     pub(crate) fn usage(&self) -> Vec<KeyUsage> {
         let now = self.clock.since_epoch();
         self.accounts().sorted().into_iter().map(|(_, account)| account.usage(now)).collect()
@@ -198,13 +199,13 @@ impl AppState {
         self.accounts().get(key).map(|account| account.label.number())
     }
 
-    /// Returns all keys with their numbers, by these.
+    /// Returns all keys, by number.
     pub(crate) fn keys(&self) -> Vec<(Box<str>, u32)> {
         let number = |(key, account): (&str, &mut Account)| (key.into(), account.label.number());
         self.accounts().sorted().into_iter().map(number).collect()
     }
 
-    /// Adds a key for a test, or a fresh one where none is given; returns it and its number.
+    /// Adds a key for a test, or a new one if `None`. Returns it and its number.
     pub(crate) fn add_key(
         &self,
         key: Option<&str>,
@@ -219,19 +220,19 @@ impl AppState {
         Ok((key, number))
     }
 
-    /// Removes a key; returns whether it was there.
+    /// Removes a key. Returns whether it existed.
     pub(crate) fn remove_key(&self, number: u32) -> bool {
         let was_there = self.accounts().remove(number);
         self.keys_changed(was_there)
     }
 
-    /// Changes a key; returns whether it is there.
+    /// Changes a key. Returns whether it exists.
     pub(crate) fn change_key(&self, number: u32, change: impl FnOnce(&mut Account)) -> bool {
         let is_there = self.accounts().by_number(number).map(change).is_some();
         self.keys_changed(is_there)
     }
 
-    /// Bans a key for this long from now on; returns whether it is there.
+    /// Bans a key from now for this long. Returns whether it exists.
     pub(crate) fn ban(&self, number: u32, length: Duration) -> bool {
         let until = self.clock.since_epoch().saturating_add(length);
         self.change_key(number, |account| account.ban(until))
@@ -245,7 +246,7 @@ impl AppState {
         is_changed
     }
 
-    /// Goes back to the first state, but for the clock.
+    /// Restores the initial state, except for the clock.
     pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
         self.arrange(Change::Replace(self.first.store.clone())).await?;
         // They were valid at the start.
@@ -256,14 +257,15 @@ impl AppState {
         Ok(())
     }
 
-    /// Returns the current pets, orders and usage, to be put back later.
+    /// Returns a snapshot of pets, orders and usage.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        // A copy of the store shares its pets, so that no request waits for it.
+        // A copy of the store shares its pets, so it is fast.
         let store = self.store().clone();
         Snapshot::take(store, &mut self.accounts())
     }
 
-    /// Restores a snapshot, all of it or nothing. Keys that it does not name stay as they are.
+    /// Restores a snapshot completely, or not at all. Does not change keys that it does not
+    /// contain.
     pub(crate) async fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
         let store = snapshot.store()?;
         let restored = snapshot.accounts(&mut self.accounts())?;
@@ -274,8 +276,8 @@ impl AppState {
         Ok(())
     }
 
-    /// A handler that panicked must not take the whole service along: its change is whole, since every
-    /// change is made after all checks.
+    /// A panicking handler must not disable the service. Its changes are consistent, because every
+    /// change comes after all checks.
     fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }

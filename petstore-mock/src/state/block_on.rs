@@ -1,4 +1,4 @@
-//! Waiting for a future outside of async code: in a test without a runtime, or in a `drop`.
+//! Waits for a future outside of async code: in a test without a runtime, or in a `drop`.
 
 use std::{
     pin::pin,
@@ -15,7 +15,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits on this thread. Only for futures that other threads complete.
+/// Blocks this thread. Only for futures that other threads complete.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);

@@ -26,7 +26,7 @@ pub enum KeyError {
     Taken,
     /// The key is empty, or contains a space or a non-ASCII character, so that it is invalid in a
     /// header.
-    #[error("a key is empty, or holds a space or a character beyond ASCII, which no key may")]
+    #[error("a key is empty, or contains a space or a non-ASCII character")]
     Unsendable,
 }
 

@@ -1,5 +1,5 @@
-//! The state of the service: the store and the data file, the keys with their quotas and bans. It contains
-//! no HTTP.
+//! The state of the service: the store, the data file, and the keys with their quotas and bans.
+//! Independent of HTTP.
 
 mod app_state;
 mod block_on;

@@ -28,7 +28,7 @@ use super::store::{Change, ChangeError, Store};
 /// The first line, with the version of the format.
 const FORMAT: &str = "petstore-mock data 1\n";
 
-/// No more changes than these go into one commit, so that the first of them does not wait for ever.
+/// The maximum number of changes per commit, to bound the wait of the first one.
 const MAX_COMMIT: usize = 10_000;
 
 /// The error of a data file. The file stays unchanged.
@@ -42,12 +42,10 @@ pub enum DataError {
     #[error("another petstore-mock is using it: stop that one, or choose another file")]
     InUse,
     /// The file is not a data file.
-    #[error(
-        "it is not a data file of this petstore-mock, and is left as it is: choose another file"
-    )]
+    #[error("it is not a data file of this petstore-mock: choose another file")]
     Foreign,
     /// The file is damaged.
-    #[error("it is damaged, and is left as it is ({0}): restore a copy, or choose another file")]
+    #[error("it is damaged ({0}): restore a copy, or choose another file")]
     Damaged(String),
 }
 
@@ -55,18 +53,18 @@ pub enum DataError {
 #[derive(Debug)]
 struct Log {
     file: File,
-    /// Where the last whole line ends.
+    /// The end of the last complete line.
     end: u64,
-    /// Whether something may follow it, which is cut off before the next commit.
+    /// Whether an incomplete line may follow, which is removed before the next commit.
     is_torn: bool,
-    /// The length of the last line that could not be written.
+    /// The length of the last line that failed to be written.
     needed: usize,
-    /// The file as it was found: it stays locked, for servers that opened it before it was replaced.
+    /// The original file. It stays locked, for servers that opened it before it was replaced.
     _found: File,
 }
 
 impl Log {
-    /// Opens a file, or makes one that holds `first`, and writes it anew if it has more than one commit.
+    /// Opens a file, or creates one with `first`. Compacts it if it has more than one commit.
     fn open(path: &Path, first: Store) -> Result<(Self, Store), DataError> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
@@ -87,7 +85,7 @@ impl Log {
         if commits != 1 {
             match log.replace(path, &store) {
                 Ok(()) => {}
-                // Without room to write it anew, it is used as it is.
+                // If there is no space to compact it, it is used as is.
                 Err(error) if !is_new && error.kind() == io::ErrorKind::StorageFull => {}
                 Err(error) => return Err(error.into()),
             }
@@ -95,14 +93,14 @@ impl Log {
         Ok((log, store))
     }
 
-    /// Puts a file that holds a store in the place of this one, at once.
+    /// Atomically replaces this file with one that contains a store.
     fn replace(&mut self, path: &Path, store: &Store) -> io::Result<()> {
-        // In the same folder, since a rename is atomic only within a file system.
+        // In the same folder, because a rename is atomic only within a file system.
         let mut beside = OsString::from(path);
         beside.push(format!(".{}.{:?}.tmp", std::process::id(), thread::current().id()));
         let all = [FORMAT.as_bytes(), &line(&[Change::Replace(store.clone())])?].concat();
         let written = File::create(&beside).and_then(|mut file| {
-            // Locked before it is there.
+            // Locked before it appears.
             file.lock()?;
             file.write_all(&all)?;
             file.sync_all()?;
@@ -112,14 +110,14 @@ impl Log {
             Ok(file)
         });
         if written.is_err() {
-            // It may not even exist; the first error is the one to report.
+            // It may not exist; the first error is the one to report.
             let _ = fs::remove_file(&beside);
         }
         (self.file, self.end, self.is_torn) = (written?, all.len() as u64, false);
         Ok(())
     }
 
-    /// Appends a commit, or leaves the log as it was.
+    /// Appends a commit, or does not change the log.
     fn append(&mut self, changes: &[Change]) -> io::Result<()> {
         let line = line(changes)?;
         self.write(&line)?;
@@ -127,7 +125,7 @@ impl Log {
         Ok(())
     }
 
-    /// Finds out whether the line that could not be written can be by now.
+    /// Checks whether the line that failed can now be written.
     fn probe(&mut self) -> io::Result<()> {
         self.write(&vec![b' '; self.needed])?;
         self.cut()
@@ -139,7 +137,7 @@ impl Log {
         }
         self.is_torn = true;
         if let Err(error) = self.file.write_all(bytes).and_then(|()| self.file.sync_data()) {
-            // Where this fails too, it is tried again before the next commit.
+            // If this fails too, it is retried before the next commit.
             let _ = self.cut();
             self.needed = bytes.len();
             return Err(error);
@@ -148,7 +146,7 @@ impl Log {
         Ok(())
     }
 
-    /// Cuts off what follows the last whole line.
+    /// Removes what follows the last complete line.
     fn cut(&mut self) -> io::Result<()> {
         self.file.set_len(self.end)?;
         self.file.seek(SeekFrom::Start(self.end))?;
@@ -167,7 +165,7 @@ fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// What a file holds, and where its last whole line ends.
+/// The content of a file, and the end of its last complete line.
 struct LogContent {
     store: Store,
     end: u64,
@@ -179,7 +177,7 @@ impl LogContent {
         Self { store, end: 0, commits: 0 }
     }
 
-    /// Makes the changes of a commit, without the end of its line.
+    /// Applies a commit, given without its line break.
     fn apply(&mut self, line: &[u8]) -> Result<(), String> {
         let (checksum, json) = line.split_at_checked(9).ok_or("it is not a commit")?;
         if checksum != format!("{:08x} ", crc32fast::hash(json)).as_bytes() {
@@ -210,20 +208,20 @@ fn read(bytes: &[u8]) -> Result<LogContent, DataError> {
     }
     // The first commit is written together with the file.
     if content.commits == 0 {
-        return Err(DataError::Damaged("it holds no whole commit".to_owned()));
+        return Err(DataError::Damaged("it has no complete commit".to_owned()));
     }
     Ok(content)
 }
 
 type Outcome = Result<i64, ChangeError>;
 
-/// A change, or nothing to find out whether the file can be written.
+/// A change, or `None` to check whether the file can be written.
 struct Job {
     change: Option<Change>,
     done: oneshot::Sender<Outcome>,
 }
 
-/// A data file that is open, until it is closed.
+/// An open data file.
 #[derive(Debug)]
 pub(crate) struct DataFile {
     open: Mutex<Option<(mpsc::Sender<Job>, JoinHandle<()>)>>,
@@ -232,7 +230,7 @@ pub(crate) struct DataFile {
 }
 
 impl DataFile {
-    /// Opens a file, or makes one that holds `first`; returns what it holds, too.
+    /// Opens a file, or creates one with `first`. Also returns its content.
     pub(crate) async fn open(
         path: PathBuf,
         first: Store,
@@ -250,12 +248,12 @@ impl DataFile {
         Ok((Self { open: Mutex::new(Some((jobs, thread))), is_failing }, store))
     }
 
-    /// Makes a change in the file and in memory, and returns when it is made in both.
+    /// Makes a change in the file and in memory, and waits for both.
     pub(crate) async fn change(&self, change: Change) -> Outcome {
         self.send(Some(change)).await
     }
 
-    /// Returns whether the file can be written; after a failed write, tries it.
+    /// Returns whether the file can be written. After a failed write, tries it.
     pub(crate) async fn is_ready(&self) -> bool {
         !self.is_failing.load(Ordering::Relaxed) || self.send(None).await.is_ok()
     }
@@ -270,12 +268,12 @@ impl DataFile {
         is_done.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Writes the changes that wait, and closes the file: another server can open it when this returns.
+    /// Writes waiting changes, and closes the file. Another server can open it when this returns.
     pub(crate) fn close(&self) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((jobs, thread)) = open {
             drop(jobs);
-            // A thread that panicked has ended, too.
+            // A panicked thread has ended too.
             let _ = thread.join();
         }
     }
@@ -287,11 +285,11 @@ impl Drop for DataFile {
     }
 }
 
-/// Makes changes until the data file is closed.
+/// Applies changes until the data file is closed.
 fn run(mut log: Log, store: &Mutex<Store>, waiting: &mpsc::Receiver<Job>, is_failing: &AtomicBool) {
     let lock = || store.lock().unwrap_or_else(PoisonError::into_inner);
     while let Ok(first) = waiting.recv() {
-        // A copy takes the changes, and the place of the store once they are written.
+        // The changes are applied to a copy, which replaces the store when they are written.
         let mut next = lock().clone();
         let (mut changes, mut answers) = (Vec::new(), Vec::new());
         for Job { change, done } in iter::once(first).chain(waiting.try_iter().take(MAX_COMMIT)) {
@@ -304,7 +302,7 @@ fn run(mut log: Log, store: &Mutex<Store>, waiting: &mpsc::Receiver<Job>, is_fai
                     changes.push(change);
                     answers.push((done, id));
                 }
-                // Where the client has left, nothing waits for the answer.
+                // If the client has left, nobody waits for the result.
                 Err(error) => drop(done.send(Err(error))),
             }
         }
@@ -315,7 +313,7 @@ fn run(mut log: Log, store: &Mutex<Store>, waiting: &mpsc::Receiver<Job>, is_fai
         is_failing.store(written.is_err(), Ordering::Relaxed);
         if written.is_ok() {
             let old = mem::replace(&mut *lock(), next);
-            // Without the lock: to free a million pets takes long.
+            // Without the lock, because freeing a million pets takes long.
             drop(old);
         }
         for (done, id) in answers {
@@ -374,8 +372,8 @@ mod tests {
         for (bytes, wrong) in [
             (&b"notes"[..], "not a data file"),
             (b"petstore-mock data 7\n", "not a data file of this petstore-mock"),
-            (FORMAT.as_bytes(), "it holds no whole commit"),
-            (b"petstore-mock data 1\n0000", "it holds no whole commit"),
+            (FORMAT.as_bytes(), "it has no complete commit"),
+            (b"petstore-mock data 1\n0000", "it has no complete commit"),
             (b"petstore-mock data 1\n00000000 []\n", "line 2: its checksum is wrong"),
             (b"petstore-mock data 1\n[]\n", "line 2: it is not a commit"),
         ] {

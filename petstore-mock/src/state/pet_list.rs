@@ -1,5 +1,5 @@
-//! The pets in order of their ids, in pieces that copies of the list share until one is changed: a copy of
-//! a million pets is as quick as one of a thousand pieces.
+//! The pets sorted by id, in pieces that copies of the list share until one is changed. Copying a
+//! million pets copies only a thousand pieces.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use strum::EnumCount;
 
 use crate::model::{Pet, PetStatus};
 
-/// How many pets a piece has at most before it is split, or a new one begins.
+/// The maximum number of pets in a piece.
 const MAX_PIECE: usize = 1_024;
 
-/// A pet as it is kept: its JSON, written once, and the fields it is found by.
+/// A stored pet: its serialized JSON, and the fields for searches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredPet {
     pub(crate) id: i64,
@@ -27,13 +27,13 @@ impl StoredPet {
     }
 
     pub(crate) fn to_pet(&self) -> Pet {
-        serde_json::from_str(&self.json).expect("a stored pet was written from a pet")
+        serde_json::from_str(&self.json).expect("a stored pet is a serialized pet")
     }
 }
 
 impl From<Pet> for StoredPet {
     fn from(pet: Pet) -> Self {
-        let json = serde_json::to_string(&pet).expect("texts and numbers can be written as JSON");
+        let json = serde_json::to_string(&pet).expect("texts and numbers can be serialized");
         Self { id: pet.id, status: pet.status, json: json.into() }
     }
 }
@@ -45,11 +45,11 @@ impl Serialize for StoredPet {
     }
 }
 
-/// Some pets by ascending id: at least one, so that there is a last one.
+/// Some pets by ascending id, at least one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Piece {
     pets: Vec<StoredPet>,
-    /// How many pets have each status, so that a search for a rare one skips most pieces.
+    /// The number of pets by status, so that a search for a rare status skips most pieces.
     counts: [usize; PetStatus::COUNT],
 }
 
@@ -70,7 +70,7 @@ impl Piece {
         self.pets.last().map_or(i64::MIN, |pet| pet.id)
     }
 
-    /// Returns where the pet with this id is, or would be.
+    /// Returns the position of the pet with this id, or where it would be.
     fn place(&self, id: i64) -> Result<usize, usize> {
         self.pets.binary_search_by_key(&id, |pet| pet.id)
     }
@@ -121,7 +121,7 @@ impl PetList {
         piece.place(id).ok().map(|at| &piece.pets[at])
     }
 
-    /// Adds a pet; false if another one has its id.
+    /// Adds a pet. Returns false if another one has its id.
     pub(crate) fn insert(&mut self, pet: StoredPet) -> bool {
         let place = self.place(pet.id);
         let is_last = place == self.pieces.len();
@@ -145,7 +145,7 @@ impl PetList {
         true
     }
 
-    /// Removes a pet; false if no pet has the id.
+    /// Removes a pet. Returns false if no pet has the id.
     pub(crate) fn remove(&mut self, id: i64) -> bool {
         let place = self.place(id);
         let Some(piece) = self.pieces.get_mut(place) else { return false };
@@ -161,7 +161,7 @@ impl PetList {
         true
     }
 
-    /// Returns the piece that has the pet with this id, if any has.
+    /// Returns the piece for the pet with this id.
     fn place(&self, id: i64) -> usize {
         self.pieces.partition_point(|piece| piece.last_id() < id)
     }

@@ -201,8 +201,11 @@ mod tests {
     fn refuses_a_seed_that_contradicts_itself() {
         let pet = |id| SeedPet::new("twin", 1).with_id(id);
         for (seed, says) in [
-            (Seed::new().pet(pet(3)).pet(pet(3)), "pets[1]: the id 3 belongs to another pet"),
-            (Seed::new().pet(SeedPet::new("a", 1)).pet(pet(i64::MAX)), "pets[0]: no id is left"),
+            (
+                Seed::new().pet(pet(3)).pet(pet(3)),
+                "pets[1]: the id 3 already belongs to another pet",
+            ),
+            (Seed::new().pet(SeedPet::new("a", 1)).pet(pet(i64::MAX)), "pets[0]: all ids are used"),
             (Seed::new().order(Value::Null), "orders[0]: an order must be a JSON object"),
         ] {
             let error = seed.into_store().unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The settings of the service: most of them choose what its specification leaves open.
+//! The settings of the service. Most of them choose what its specification leaves open.
 
 use crate::{
     ban::BanPolicy,
@@ -10,7 +10,7 @@ use crate::{
     report::Severities,
 };
 
-/// The keys that a server has unless others are given, and their plans.
+/// The default keys and their plans.
 pub(crate) const DEFAULT_KEYS: [(&str, Plan); 4] = [
     ("free-key", Plan::Free),
     ("pro-key", Plan::Pro),
@@ -22,20 +22,20 @@ pub(crate) const DEFAULT_KEYS: [(&str, Plan); 4] = [
 pub(crate) struct Settings {
     pub(crate) window: Window,
     pub(crate) rate_headers: RateHeaders,
-    /// Whether a page that more pets follow carries a link to the next.
+    /// Whether a page has a link to the next page.
     pub(crate) paging: bool,
-    /// The status of a pet that is added without one.
+    /// The status of a pet that is created without one.
     pub(crate) default_status: Option<PetStatus>,
     pub(crate) ban: BanPolicy,
-    /// Which pages of other origins may use the service.
+    /// The origins whose web pages may use the service.
     pub(crate) cors: Cors,
-    /// How many exchanges the journal keeps.
+    /// The maximum number of exchanges in the journal.
     pub(crate) journal: usize,
-    /// How severe a breach of each rule is.
+    /// The severity of each rule.
     pub(crate) severities: Severities,
-    /// The token that opens the administration to other machines.
+    /// The token for administration from other machines.
     pub(crate) admin_token: Option<String>,
-    /// The longest body that the administration takes, in bytes.
+    /// The maximum size of a body for the administration, in bytes.
     pub(crate) admin_body: usize,
 }
 

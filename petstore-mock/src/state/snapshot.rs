@@ -98,7 +98,7 @@ impl Snapshot {
             account.set_plan(*plan);
             if !account.allowance.set_used([minute.clone(), day.clone()]) {
                 let message =
-                    "its keys count in another kind of window than this server's, or out of order";
+                    "its keys use another kind of window than this server, or are out of order";
                 return Err(ChangeError::Snapshot(message));
             }
             if !record.is_possible() {

@@ -54,10 +54,10 @@ pub(crate) enum Change {
 #[non_exhaustive]
 pub enum ChangeError {
     /// Another pet already has the id.
-    #[error("the id {0} belongs to another pet already")]
+    #[error("the id {0} already belongs to another pet")]
     IdTaken(i64),
     /// All ids of int64 are used.
-    #[error("no id is left to give: start with pets of lower ids")]
+    #[error("all ids are used: start with pets of lower ids")]
     OutOfIds,
     /// The pet does not exist.
     #[error("there is no pet with the id {0}")]

@@ -1,4 +1,4 @@
-//! Who may administer the mock.
+//! Tests of access to the administration.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
@@ -33,7 +33,7 @@ async fn nor_can_one_whose_name_leads_to_this_machine() {
     }
 }
 
-/// The machine's own address in its network, which stands in for another machine's, if it has one.
+/// The machine's address in its network, if any, which simulates another machine.
 fn outside() -> Option<IpAddr> {
     let probe = UdpSocket::bind("0.0.0.0:0").unwrap();
     probe.connect("192.0.2.1:9").ok()?;

@@ -1,4 +1,4 @@
-//! The mock's own paths.
+//! Tests of the paths of the administration.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What the mock holds, shown and changed under `/_mock`: keys, pets, seed, reset and snapshots.
+//! Tests of keys, pets, seed, reset and snapshots under `/_mock`.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The temporary ban of a key that does not wait.
+//! Tests of the temporary ban of a key.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use petstore_mock::{BanPolicy, Plan};
 
 use super::support::{MINUTE_ENDS, Mock, start, start_with};
 
-/// Uses up the minute of a Free key and hears so once.
+/// Exhausts the quota per minute of a Free key, and gets one 429.
 async fn exhausted() -> Mock {
     let mock = start().await;
     for _ in 0..60 {

@@ -1,4 +1,4 @@
-//! Servers on a thread of their own, for tests without a runtime.
+//! Tests of servers on their own thread, for tests without a runtime.
 
 use std::{
     io::{Read, Write},

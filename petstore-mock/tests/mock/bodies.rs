@@ -1,4 +1,4 @@
-//! Bodies of `POST /pets` that are not what they should be.
+//! Tests of invalid bodies of `POST /pets`.
 
 use reqwest::Method;
 use serde_json::Value;

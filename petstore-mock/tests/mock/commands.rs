@@ -1,4 +1,4 @@
-//! The commands of `petstore-mock` beside `serve`, as processes.
+//! Tests of the commands of `petstore-mock` other than `serve`, as processes.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ fn exec(flags: &[&str], script: &str) -> (i32, String, String) {
     ended(command(&args).env("MOCK", BINARY))
 }
 
-/// What is said at the end where no request came.
+/// The last line if no request came.
 const NOTHING: &str = "petstore-mock: compliance: nothing found in 0 requests\n";
 
 /// Asks for `path` as the command under `exec` would, with what it was told, and prints the answer.
@@ -215,7 +215,7 @@ fn health_ends_with_1_where_none_does() {
     });
     let (status, out, err) = run(&["health", &url]);
     assert_eq!((status, &*out), (1, ""));
-    assert!(err.contains("not that of a mock"), "{err}");
+    assert!(err.contains("not a mock that is ready"), "{err}");
     answering.join().unwrap();
     let (status, _, err) = run(&["health", &url]);
     assert_eq!(status, 1);

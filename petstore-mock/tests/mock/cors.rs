@@ -1,4 +1,4 @@
-//! What a browser is told, so that a page of another origin can use the service.
+//! Tests of CORS.
 
 use petstore_mock::Cors;
 use reqwest::{Method, RequestBuilder};

@@ -1,4 +1,4 @@
-//! The key: on every operation, and never repeated.
+//! Tests of the key: required by every operation, and never repeated.
 
 use petstore_mock::Plan;
 use reqwest::Method;

@@ -1,5 +1,5 @@
-//! The data file, in process: every change is kept, and the file is free as soon as the server is
-//! gone.
+//! Tests of the data file in process: it keeps every change, and is closed when the server is
+//! dropped.
 
 use std::path::PathBuf;
 

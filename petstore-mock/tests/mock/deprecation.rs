@@ -1,4 +1,4 @@
-//! The announced removal of `GET /pets/{petId}`, and the day it happens.
+//! Tests of the announcement and the removal of `GET /pets/{petId}`.
 
 use petstore_mock::Plan;
 use reqwest::Method;

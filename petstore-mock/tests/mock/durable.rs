@@ -1,5 +1,5 @@
-//! The data file, with the binary as a process: what was answered 201 outlives `kill -9`, and a file
-//! that can't be used is named and left as it is.
+//! Tests of the data file with a real process: pets that were answered 201 survive `kill -9`, and
+//! an unusable file is reported and not changed.
 
 use std::{
     collections::BTreeMap,
@@ -128,8 +128,8 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
     let text = b"somebody's notes".to_vec();
     let half = whole[..whole.len() / 2].to_vec();
     let head = whole[..100].to_vec();
-    let foreign = "it is not a data file of this petstore-mock, and is left as it is";
-    let damaged = "it is damaged, and is left as it is";
+    let foreign = "it is not a data file of this petstore-mock";
+    let damaged = "it is damaged";
     for (bytes, says) in [
         (text, foreign),
         (half, damaged),
@@ -174,7 +174,7 @@ fn status(answer: &str) -> &str {
 fn a_full_disk_is_507_and_not_ready_until_there_is_room_again() {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let data = scratch("full");
-    // A limit of the file's size stands for a full disk: the write fails either way.
+    // A limit of the file's size simulates a full disk.
     let script = "trap '' XFSZ; ulimit -S -f 16; exec \"$0\" --port 0 --data \"$1\"";
     let server = Running::spawn(Command::new("sh").args(["-c", script, BINARY]).arg(&data));
     let addr = server.addr();

@@ -1,5 +1,5 @@
-//! Which requests faults hit, what they do to answers, and what becomes of a fault that was never hit.
-//! What they do on the socket is in `socket_faults`.
+//! Tests of the requests that faults hit, their effects on responses, and faults without a hit.
+//! `socket_faults` tests effects on the socket.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

@@ -1,4 +1,4 @@
-//! What a test in the same process can do to a running server without a request.
+//! Tests of the handles on a running server.
 
 use std::time::Duration;
 

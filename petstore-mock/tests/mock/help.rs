@@ -9,7 +9,7 @@ fn the_version_goes_to_stdout() {
     assert_eq!(out, concat!("petstore-mock ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
-/// The help, which goes to stdout, in two parts: before the assumptions, and those.
+/// Returns the help in two parts: before the assumptions, and the assumptions.
 fn help() -> (String, String) {
     let (status, out, err) = run(&["--help"]);
     assert_eq!((status, &*err), (0, ""));
@@ -24,8 +24,8 @@ fn the_help_names_its_commands_and_flags() {
     insta::assert_snapshot!(help().0, @r#"
     A mock server that implements the whole Pet Store service.
 
-    Where the service's specification is silent, the mock takes the plainest reading. Each of these is
-    marked below as an assumption, with the flag that chooses another.
+    Where the service's specification is silent, the mock makes assumptions. The flags below that are
+    marked as assumptions change them.
 
     Without a command, `petstore-mock` serves.
 
@@ -33,11 +33,11 @@ fn the_help_names_its_commands_and_flags() {
            petstore-mock <COMMAND>
 
     Commands:
-      serve        Serves until SIGINT or SIGTERM; so does the mock without a command
-      exec         Serves while another command runs, and ends as that ends
-      health       Asks a mock whether it is ready: exit status 0 if it is
-      openapi      Prints the OpenAPI document of the service
-      completions  Prints a script by which a shell completes the commands and flags of petstore-mock
+      serve        Serve until SIGINT or SIGTERM (default command)
+      exec         Serve while another command runs, and exit with its status
+      health       Check whether a mock is ready: exit status 0 if it is
+      openapi      Print the OpenAPI document of the service
+      completions  Print the completions of a shell
       help         Print this message or the help of the given subcommand(s)
 
     Options:
@@ -54,58 +54,56 @@ fn the_help_names_its_commands_and_flags() {
               [default: 127.0.0.1]
 
           --port <PORT>
-              Port to listen on; 0 takes a free one (default: 4010, and for exec a free one)
+              Port to listen on; 0 for a free port (default: 4010; with exec, a free port)
 
           --port-file <FILE>
-              File to write the port to, before the ready line is printed
+              File to write the port to, before the ready line
 
           --tls
-              Serve over TLS, with a certificate authority that is made anew at each start.
+              Serve over TLS, with a new certificate authority at each start.
 
-              The certificate is for localhost, 127.0.0.1, ::1 and the address listened on.
+              The certificate is for localhost, 127.0.0.1, ::1 and the listening address.
 
           --tls-ca-file <FILE>
-              File to write the authority's certificate to (PEM), before the ready line is printed
+              File to write the authority's certificate to (PEM), before the ready line
 
           --admin-token-file <FILE>
-              File with the token by which the mock can be administered from other machines.
+              File with a token for administration from other machines.
 
-              The variable PETSTORE_MOCK_ADMIN_TOKEN does the same; without either, it can't be.
+              The variable PETSTORE_MOCK_ADMIN_TOKEN also sets it. Without a token, administration is
+              local only.
 
     Service:
           --key <[NAME:]KEY=PLAN>
               Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
 
-              With a name, NAME:KEY=PLAN, reports and the journal show the key by that; write :KEY=PLAN
-              for a key that holds a colon and has no name.
+              NAME:KEY=PLAN gives the key a name for reports and the journal. Write :KEY=PLAN if a key
+              without a name contains a colon.
 
-              The first one replaces the four that are there otherwise: free-key=free, pro-key=pro,
-              business-key=business, enterprise-key=enterprise. Assumption: the specification does not
-              show how a key maps to a plan, nor Enterprise's quotas (here 1000000 a minute and
-              100000000 a day unless set).
+              Replaces the default keys: free-key=free, pro-key=pro, business-key=business,
+              enterprise-key=enterprise. Assumption: the specification shows neither how a key maps to a
+              plan nor the quotas of Enterprise (default: 1000000 per minute and 100000000 per day).
 
           --seed <FILE|none>
-              JSON file with the pets to start with; `none` for an empty store.
+              JSON file with the initial pets; `none` for an empty store.
 
-              An array of pets, or {"pets": [...], "orders": [...]}. A pet without an id gets one.
-              Without this flag there are 25 pets, the same at each start.
+              An array of pets, or {"pets": [...], "orders": [...]}. A pet without an id gets one. The
+              default is 25 pets, the same at each start.
 
           --data <FILE>
-              File that keeps pets, orders and ids; made if it is not there (nothing is kept unless
-              given).
+              File that keeps pets, orders and ids; created if missing (default: keep nothing).
 
-              A pet that was answered 201 is there after the process was killed. The seed is for a new
-              or empty file only. One petstore-mock at a time can use a file.
+              A pet that was answered 201 survives a kill of the process. The seed applies only to a new
+              or empty file. Only one petstore-mock at a time can use a file.
 
           --faults <FILE>
-              JSON file with an array of faults that are there from the start.
+              JSON file with an array of initial faults.
 
-              Each is what POST /_mock/faults takes, such as {"operation": "listPets", "effect":
-              {"status": 503}}.
+              The format of each is that of POST /_mock/faults, such as {"operation": "listPets",
+              "effect": {"status": 503}}.
 
           --start-at <DATE>
-              Date at which the mock's clock starts, such as 2030-12-04 or 2030-12-04T23:59:00Z
-              (default: now)
+              Start of the mock's clock, such as 2030-12-04 or 2030-12-04T23:59:00Z (default: now)
     "#);
 }
 
@@ -114,96 +112,96 @@ fn the_help_marks_what_is_assumed() {
     insta::assert_snapshot!(help().1, @r"
     Assumptions:
           --default-status <STATUS>
-              Status of a pet that is added without one (assumption: it has none)
+              Status of a pet that is created without one (assumption: none)
 
               [possible values: available, pending, sold]
 
           --paging <SWITCH>
-              Whether a page that more pets follow has a Link to the next one (assumption: it has)
+              Whether a page has a Link to the next page (assumption: on)
 
               [default: on]
               [possible values: on, off]
 
           --window <KIND>
-              Kind of window the quotas count in (assumption: fixed).
+              Kind of quota window (assumption: fixed).
 
-              Fixed windows are aligned to the clock's minute and to the UTC day; sliding ones are the
-              last 60 and 86400 seconds.
+              Fixed windows are aligned to the minute and to the UTC day. Sliding windows are the last
+              60 and 86400 seconds.
 
               [default: fixed]
               [possible values: fixed, sliding]
 
           --cors <ORIGIN|*|off>
-              Origin whose pages may use the service from a browser; `off` for none (assumption: all
-              may)
+              Origin whose web pages may use the service; `*` for all, `off` for none (assumption: all)
 
               [default: *]
 
           --rate-headers <QUOTA>
-              Quota the X-RateLimit headers describe (assumption: the one with the fewest requests left)
+              Quota in the X-RateLimit headers (assumption: the one with the fewest requests left)
 
               [default: tightest]
               [possible values: tightest, minute, day]
 
           --ban-after <N>
-              Requests sent during a Retry-After that are forgiven before a ban (assumption: 10)
+              Requests before the end of Retry-After that do not cause a ban (assumption: 10)
 
               [default: 10]
 
           --ban-within <SECONDS>
-              Seconds within which they count together (assumption: 60)
+              Seconds within which those requests are counted (assumption: 60)
 
               [default: 60]
 
           --ban-for <SECONDS>
-              Seconds a ban lasts; 0 switches bans off (assumption: 300)
+              Duration of a ban in seconds; 0 disables bans (assumption: 300)
 
               [default: 300]
 
     Limits:
           --max-connections <N>
-              Connections served at once; those beyond are answered 503
+              Maximum connections at once; others are answered 503
 
               [default: 4096]
 
           --max-admin-body <BYTES>
-              Bytes a body may have that is sent to the mock's administration, then it is answered 413
+              Maximum size in bytes of a body for the administration; larger ones are answered 413
 
               [default: 268435456]
 
           --head-timeout <SECONDS>
-              Seconds the head of a request may take, then it is answered 408; 0 for any time
+              Seconds for the head of a request, then it is answered 408; 0 for no limit
 
               [default: 10]
 
           --body-timeout <SECONDS>
-              Seconds the body of a request may take, then it is answered 408; 0 for any time
+              Seconds for the body of a request, then it is answered 408; 0 for no limit
 
               [default: 30]
 
           --idle-timeout <SECONDS>
-              Seconds a connection may be idle, then it is closed; 0 for any time
+              Seconds that a connection may be idle, then it is closed; 0 for no limit
 
               [default: 120]
 
           --write-timeout <SECONDS>
-              Seconds a client may take nothing of its answer, then it is cut; 0 for any time
+              Seconds that a client may not read its response, then the connection is reset; 0 for no
+              limit
 
               [default: 30]
 
           --grace <SECONDS>
-              Seconds requests at hand may take when the server stops; a second signal ends that wait
+              Seconds for requests in flight when the server stops; a second signal stops it immediately
 
               [default: 5]
 
     Report:
           --report <FILE>
-              File to write the compliance report on the client to, when the server stops.
+              File to write the compliance report to, when the server stops.
 
-              Its name says in which format: .txt, .json, .xml (JUnit) or .md.
+              Its extension sets the format: .txt, .json, .xml (JUnit) or .md.
 
           --report-format <FORMAT>
-              Format of that file, whatever its name
+              Format of that file, regardless of its extension
 
               [possible values: text, json, junit, markdown]
 
@@ -215,7 +213,7 @@ fn the_help_marks_what_is_assumed() {
               keep-alive, user-agent (notices). A notice never fails a run.
 
           --fail-on <SEVERITY>
-              End with 3 if the report has violations; with `warnings`, also if it has warnings
+              Exit with 3 if the report has violations; with `warnings`, also if it has warnings
 
               [possible values: violations, warnings]
     ");

@@ -1,4 +1,4 @@
-//! What the journal keeps of an exchange, how much of it, and that no key is in it.
+//! Tests of the journal: its content, its size, and that it contains no keys.
 
 use std::time::Duration;
 

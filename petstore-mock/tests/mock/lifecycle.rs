@@ -1,4 +1,4 @@
-//! How a server starts and ends.
+//! Tests of the start and end of a server.
 
 use std::{
     io::{Read, Write},

@@ -1,6 +1,7 @@
-//! The mock across sockets and as a process: every operation, status and header of the contract, and every
-//! decision where the contract is silent. It is asked by reqwest and by raw bytes, never by our own client.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can't go on has failed")]
+//! Tests of the mock over sockets and as a process: every operation, status and header of the
+//! contract, and every assumption. Requests come from reqwest and raw bytes, never from this
+//! project's client.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 #[path = "../openapi/mod.rs"]
 mod openapi;

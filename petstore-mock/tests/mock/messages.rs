@@ -1,4 +1,4 @@
-//! Requests that can be read, and that HTTP does not allow; and what becomes of a body that is not read.
+//! Tests of requests that violate HTTP, and of unread bodies.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -1,4 +1,4 @@
-//! The four operations when all is well, and `HEAD` on each.
+//! Tests of the four operations in the normal case, and of `HEAD`.
 
 use petstore_mock::{PetStatus, Seed, SeedPet};
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! Pages and the links between them.
+//! Tests of pages and their links.
 
 use petstore_mock::{PetStatus, Seed, SeedPet};
 

@@ -1,4 +1,4 @@
-//! Runs the binary: to its end, or until a test has seen enough.
+//! Runs the binary until its end, or until a test stops it.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -29,7 +29,7 @@ pub(crate) fn ended(command: &mut Command) -> (i32, String, String) {
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 
-/// A server that is ready; it is killed if the test fails before it was stopped.
+/// A running server. It is killed if the test fails.
 pub(crate) struct Running {
     pub(crate) child: Child,
     stdout: BufReader<ChildStdout>,

@@ -1,4 +1,4 @@
-//! The protocols: HTTP/2 without TLS beside HTTP/1.1, and what is neither.
+//! Tests of protocols: HTTP/2 without TLS, HTTP/1.1, and neither.
 
 use std::{io::Write as _, time::Duration};
 

@@ -1,11 +1,11 @@
-//! The quotas by plan, their headers, and their windows.
+//! Tests of the quotas of plans, their headers and windows.
 
 use petstore_mock::{Plan, RateHeaders, Window};
 use reqwest::Method;
 
 use super::support::{DAY_ENDS, MINUTE_ENDS, Mock, NOW, reply, start, start_with};
 
-/// Sends requests that must all be let in.
+/// Sends requests that must all be admitted.
 async fn use_up(mock: &Mock, key: &str, times: u32) {
     for _ in 0..times {
         assert_eq!(mock.get_as(key, "/v1/store/orders").await.status, 200);
@@ -113,7 +113,7 @@ async fn a_sliding_window_gives_requests_back_one_by_one() {
     refused.expect_error(429, "rate_limit_exceeded");
     assert_eq!(refused.header("retry-after"), "30");
     assert_eq!(refused.rate(), (60, 0, NOW + 60));
-    // The clock's minute ends, and nothing comes back.
+    // The clock's minute ends, but the quota does not reset.
     mock.advance(20);
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 429);
     mock.advance(10);

@@ -1,4 +1,4 @@
-//! What keeps it from serving: one line, and a status.
+//! Tests of start errors: one line and an exit status.
 
 use std::{fs, net::TcpListener};
 
@@ -69,7 +69,7 @@ fn a_key_that_was_typed_wrong_is_not_repeated() {
         ("s3cr3t", "has no `=`"),
         ("s3cr3t=gold", "no known plan"),
         ("a=s3cr3t", "no known plan"),
-        ("s3cr3t s3cr3t=free", "holds a space"),
+        ("s3cr3t s3cr3t=free", "contains a space"),
         ("=free", "is empty"),
     ] {
         let (status, out, err) = run(&["--port", "0", "--key", key]);

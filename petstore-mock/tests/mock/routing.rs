@@ -1,4 +1,4 @@
-//! Paths and methods the service does not have, and the parameters it does.
+//! Tests of unknown paths and methods, and of parameters.
 
 use reqwest::Method;
 
@@ -59,7 +59,7 @@ async fn unknown_paths_are_404_with_and_without_a_key() {
         }
     }
     let slash = mock.get("/v1/pets/").await;
-    assert!(slash.message().contains("no slash at the end"), "{}", slash.message());
+    assert!(slash.message().contains("no trailing slash"), "{}", slash.message());
 }
 
 #[tokio::test]

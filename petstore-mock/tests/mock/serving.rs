@@ -1,4 +1,4 @@
-//! From the line that says it is ready to the end on a signal.
+//! Tests of `serve` from the ready line to the end on a signal.
 
 use std::{
     fs,

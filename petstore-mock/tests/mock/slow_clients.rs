@@ -1,5 +1,4 @@
-//! Clients that take their time, or more connections than there may be: each limit at the socket, in
-//! real time, and what those who keep to them notice of it.
+//! Tests of the limits for slow clients and for connections, in real time.
 
 use std::{future::pending, time::Duration};
 

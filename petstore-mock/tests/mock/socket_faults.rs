@@ -1,4 +1,4 @@
-//! What faults do on the socket, seen from its other end, byte by byte.
+//! Tests of the effects of faults on the socket, byte by byte.
 
 use std::{
     io::ErrorKind::{ConnectionReset, WouldBlock},

@@ -1,4 +1,4 @@
-//! A mock with a clock that stands still, and a plain way to ask it. What is asked is each test's own.
+//! A mock with a frozen clock, and helpers to send requests.
 
 use std::time::{Duration, SystemTime};
 

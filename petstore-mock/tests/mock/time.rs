@@ -1,4 +1,4 @@
-//! The clock that everything hangs on.
+//! Tests of the clock.
 
 use std::time::{Duration, SystemTime};
 

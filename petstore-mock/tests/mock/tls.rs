@@ -1,5 +1,4 @@
-//! HTTPS at the socket: who is trusted, which protocol is chosen, what faults and limits do to an
-//! encrypted connection, and how each kind of end looks from the other side.
+//! Tests of TLS: trust, protocols, faults, limits, and the ends of connections.
 
 use std::{io::ErrorKind, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What a test can assert about the requests that came, and what it is told where they did not.
+//! Tests of assertions about requests, and of their messages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -65,7 +65,7 @@ the nearest:
   request 4, POST /v1/pets -> 201
     its body differs: /categoryId is 7, not 8
   request 5, POST /v1/pets -> 201
-    its body differs: /categoryId is 7, not 8; /name is "Tom", not "Rex"; /status is "sold", unasked
+    its body differs: /categoryId is 7, not 8; /name is "Tom", not "Rex"; /status is "sold", but not expected
   request 1, GET /v1/pets?limit=5&status=sold -> 200
     its operation is listPets
     it has no body

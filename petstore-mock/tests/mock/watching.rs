@@ -1,4 +1,4 @@
-//! What the mock tells of its clients under `/_mock`: requests, events, metrics and the report.
+//! Tests of requests, events, metrics and the report under `/_mock`.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};

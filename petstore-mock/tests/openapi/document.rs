@@ -1,4 +1,4 @@
-//! One document, and what it says of an answer.
+//! An OpenAPI document, and its checks of responses.
 
 use std::sync::LazyLock;
 

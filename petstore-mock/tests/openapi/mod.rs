@@ -1,5 +1,4 @@
-//! Holds answers against the OpenAPI documents the mock carries: status, headers and body. Which
-//! answers are held against them is left to those who ask.
+//! Checks responses against the mock's OpenAPI documents: status, headers and body.
 
 mod document;
 mod shape;

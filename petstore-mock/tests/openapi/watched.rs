@@ -1,5 +1,5 @@
-//! A server whose every answer is held against the contract when the test ends, whoever asked and
-//! however; but for those that a fault has changed.
+//! A server whose responses are all checked against the contract when the test ends, except for
+//! those that a fault has changed.
 
 use std::ops::Deref;
 

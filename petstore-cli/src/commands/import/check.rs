@@ -1,5 +1,5 @@
-//! `--unknown check`: finds out which rows without a response were created, by listing the pets.
-//! Rows of equal content are interchangeable, so counting decides.
+//! `--unknown check`: lists the pets to find out which rows without a response were created. Rows
+//! with equal content are interchangeable, so counts decide.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::{Job, plural};
 use crate::time::count;
 use crate::ui::{Activity, Progress};
 
-/// Unknown rows of one content, and pets of that content that no row has claimed.
+/// Unknown rows with one content, and unclaimed pets with this content.
 #[derive(Debug, Default)]
 struct Group {
     rows: Vec<usize>,
@@ -24,7 +24,7 @@ struct Group {
 struct Matcher {
     groups: HashMap<NewPet, Group>,
     claimed: HashSet<i64>,
-    /// The lowest identifier that a pet of the import can have.
+    /// The lowest possible id of the import's pets.
     first_id: i64,
 }
 
@@ -38,7 +38,7 @@ impl Matcher {
         Self { groups, claimed, first_id: state.first_id.unwrap_or(i64::MIN) }
     }
 
-    /// Takes a listed pet into account.
+    /// Records a listed pet.
     fn add(&mut self, pet: &Pet) {
         if pet.id < self.first_id || self.claimed.contains(&pet.id) {
             return;
@@ -46,7 +46,7 @@ impl Matcher {
         let mut content = NewPet::new(&*pet.name, pet.category_id);
         content.status.clone_from(&pet.status);
         if !self.groups.contains_key(&content) {
-            // A service may set a status where none was sent.
+            // A service may set a status if none was sent.
             content.status = None;
         }
         if let Some(group) = self.groups.get_mut(&content) {
@@ -54,8 +54,8 @@ impl Matcher {
         }
     }
 
-    /// Returns the outcome of each row, and the contents that more pets have than rows, each with the
-    /// number of pets beyond. The lowest identifiers are claimed first.
+    /// Returns the outcome of each row, and the contents with more pets than rows, with the number
+    /// of surplus pets. Rows claim the lowest ids first.
     fn finish(self) -> (Vec<Record>, Vec<(NewPet, usize)>) {
         let (mut found, mut unsent, mut surplus) = (Vec::new(), Vec::new(), Vec::new());
         for (content, Group { rows, mut ids }) in self.groups {
@@ -82,7 +82,7 @@ fn created_ids(state: &State) -> impl Iterator<Item = i64> {
 }
 
 impl Job<'_> {
-    /// Finds out which unknown rows were created; the others may be sent.
+    /// Finds out which unknown rows were created. The others may be sent.
     pub(super) async fn check(&mut self, unknown: usize) -> Result<(), Stop> {
         let ui = self.context.ui.clone();
         let highest = created_ids(&self.journal.state).max();
@@ -104,7 +104,7 @@ impl Job<'_> {
         }
         ui.set_progress(None);
         let (records, surplus) = matcher.finish();
-        // The last record has the rows that were not found.
+        // The last record contains the rows that were not found.
         self.found = records.len() - 1;
         self.journal.write(records)?;
         let (found, all) = (count(self.found), plural(unknown, "row was", "rows were"));

@@ -1,4 +1,4 @@
-//! How long an import takes, by the quotas of the minute and of the day.
+//! Estimates the duration of an import from the quotas per minute and per day.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,7 +21,7 @@ struct Window {
 }
 
 impl Window {
-    /// Returns the wait for the last of a number of requests.
+    /// Returns the wait before the last of a number of requests.
     fn wait(&self, requests: u64) -> Duration {
         let beyond = requests.saturating_sub(self.remaining);
         if beyond == 0 || self.limit == 0 {
@@ -32,7 +32,7 @@ impl Window {
     }
 }
 
-/// The quotas of a key, as far as they are known.
+/// The known quotas of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quotas {
     minute: Option<Window>,
@@ -64,7 +64,7 @@ impl Quotas {
         }
     }
 
-    /// Forecasts a number of requests, if a quota is known.
+    /// Estimates the time of a number of requests, if a quota is known.
     pub(super) fn forecast(self, rows: usize) -> Option<Forecast> {
         let rows = rows as u64;
         let Self { minute, day } = self;
@@ -74,7 +74,7 @@ impl Quotas {
         let today = day.map_or(rows, |window| window.remaining.min(rows));
         let (length, limited_by) = match day {
             Some(day) if !by_day.is_zero() => {
-                // The rows of the last day take their minutes, too.
+                // The rows of the last day also take minutes.
                 let last = (rows - today).saturating_sub(1) % day.limit.max(1);
                 let minutes = last / minute.map_or(u64::MAX, |window| window.limit.max(1));
                 let minutes = u32::try_from(minutes).unwrap_or(0);
@@ -90,27 +90,28 @@ impl Quotas {
     }
 }
 
-/// What the quotas allow.
+/// An estimate from the quotas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Forecast {
     quotas: Quotas,
     rows: u64,
-    /// How long all rows take.
+    /// The time of all rows.
     length: Duration,
-    /// The quota that decides, if one does.
+    /// The quota that limits the import, if any.
     limited_by: Option<Quota>,
-    /// The rows that the day quota allows today, and how long they take.
+    /// The rows that the quota per day allows today, and their time.
     today: (u64, Duration),
 }
 
 impl Forecast {
-    /// Returns when a run ends with the day quota, because it may not wait for the next day.
+    /// Returns when a run ends with the quota per day, because `--max-wait` does not allow waiting
+    /// for the next day.
     pub(super) fn ends_today(&self, clock: &Clock, max_wait: Duration) -> Option<String> {
         let ends = self.limited_by == Some(Quota::Day) && max_wait < Duration::from_secs(3_600);
         ends.then(|| clock.minute(clock.now() + self.today.1))
     }
 
-    /// Returns the forecast of a plan.
+    /// Returns the estimate for a dry run.
     pub(super) fn text(&self, clock: &Clock) -> String {
         let at = |length| clock.minute(clock.now() + length);
         let complete = at(self.length);
@@ -130,7 +131,7 @@ impl Forecast {
         }
     }
 
-    /// Returns the forecast beside a bar.
+    /// Returns the estimate for the progress bar.
     pub(super) fn short(&self, clock: &Clock, max_wait: Duration) -> String {
         let (Some(minute), Some(_)) = (self.quotas.minute, self.limited_by) else {
             return String::new();
@@ -142,7 +143,7 @@ impl Forecast {
         format!("{} a minute, {end}", count(minute.limit))
     }
 
-    /// Returns the forecast for programs.
+    /// Returns the estimate for programs.
     pub(super) fn json(&self, now: SystemTime) -> Value {
         json!({
             "completeAt": instant(now + self.length),

@@ -1,5 +1,5 @@
-//! Reads pets: CSV with a header, or JSON objects, one per line or in an array. All rows are
-//! checked, and all faults are reported at once. Writes chosen rows back with a reason beside each.
+//! Reads pets: CSV with a header, or JSON objects, one per line or in an array. Checks all rows,
+//! and reports all errors together. Writes selected rows with reasons.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -13,40 +13,40 @@ use serde_json::value::RawValue;
 use crate::error::{CliError, Kind};
 use crate::suggest::similar;
 
-/// The number of faults that are listed.
+/// The maximum number of listed errors.
 const MAX_LISTED: usize = 20;
-/// The longest part of a value that a message repeats, in characters.
+/// The maximum length of a value in a message, in characters.
 const MAX_SHOWN: usize = 40;
 
 const NAME: &str = "name";
 const CATEGORY: &str = "categoryId";
 const STATUS: &str = "status";
 const FIELDS: [&str; 3] = [NAME, CATEGORY, STATUS];
-/// Columns of an export or of a file of rejected rows: the service assigns new ids.
+/// Ignored columns of exports and files of rejected rows. The service assigns new ids.
 const IGNORED: [&str; 2] = ["id", "reason"];
 
 /// A pet to create.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    /// The line on which it begins, from 1.
+    /// The line on which it starts, from 1.
     pub(crate) line: usize,
     pub(crate) pet: NewPet,
 }
 
 impl Row {
-    /// Returns a checksum of what is sent, which shows whether the row has changed.
+    /// Returns a checksum of the sent content, which detects changed rows.
     pub(crate) fn digest(&self) -> u32 {
         crc32fast::hash(&serde_json::to_vec(&self.pet).unwrap_or_default())
     }
 }
 
-/// An input without faults.
+/// A valid input.
 #[derive(Debug)]
 pub(crate) struct Input {
-    /// How messages call it.
+    /// The name of the input in messages.
     pub(crate) name: String,
     pub(crate) rows: Vec<Row>,
-    /// Columns or fields that are not sent.
+    /// Columns or fields that are ignored.
     pub(crate) ignored: Vec<String>,
     text: String,
     /// The separator of CSV; `None` for JSON.
@@ -80,8 +80,8 @@ impl Input {
         Ok(Self { name, rows, ignored, text, delimiter })
     }
 
-    /// Returns rows as they stand in the input, each with a reason, so that they can be corrected and
-    /// imported: CSV where the input is CSV, else a JSON object per line.
+    /// Returns rows of the input with reasons, so that they can be corrected and imported: CSV if
+    /// the input is CSV, else one JSON object per line.
     pub(crate) fn with_reasons(
         &self,
         reasons: &BTreeMap<usize, &str>,
@@ -93,7 +93,7 @@ impl Input {
                 let object = values[*row].get();
                 let object = object.strip_suffix('}').unwrap_or(object).trim_end();
                 let reason = serde_json::Value::from(*reason);
-                // A line break between the fields of an object is white space.
+                // A line break between fields is white space.
                 let object = object.replace(['\n', '\r'], " ");
                 format!("{object},\"reason\":{reason}}}\n")
             };
@@ -115,12 +115,12 @@ impl Input {
     }
 }
 
-/// Returns a text without a byte order mark.
+/// Returns the text without a byte order mark.
 fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Splits a text into JSON values: those of an array, or one after another.
+/// Splits text into JSON values: those of an array, or concatenated values.
 fn json_values(text: &str) -> serde_json::Result<Vec<&RawValue>> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text);
@@ -147,10 +147,10 @@ struct Object<'t> {
 struct Checker<'n> {
     name: &'n str,
     is_json: bool,
-    /// Where each line begins.
+    /// The start of each line.
     lines: Vec<usize>,
     rows: Vec<Row>,
-    /// What is wrong on each line.
+    /// The errors, with their lines.
     faults: BTreeMap<usize, Vec<String>>,
     ignored: Vec<String>,
 }
@@ -164,7 +164,7 @@ impl Checker<'_> {
         self.faults.entry(line).or_default().push(format!("line {line}: {problem}"));
     }
 
-    /// Returns the line of a byte, from 1.
+    /// Returns the line of a byte position, from 1.
     fn line(&self, at: usize) -> usize {
         self.lines.partition_point(|start| *start <= at)
     }
@@ -188,7 +188,7 @@ impl Checker<'_> {
         while reader.read_record(&mut record).map_err(unreadable)? {
             let position = record.position().map_or(0, csv::Position::byte);
             let rest = text.get(usize::try_from(position).unwrap_or(0)..).unwrap_or_default();
-            // The position may stand before empty lines, which the reader skipped.
+            // The position may be before empty lines that the reader skipped.
             let raw = rest.trim_start_matches(['\r', '\n']);
             let line = self.line(text.len() - raw.len());
             if record.len() == header.len() {
@@ -286,7 +286,7 @@ impl Checker<'_> {
         self.row(line, fields.map(|value| value.map(RawValue::get)));
     }
 
-    /// Checks the values of a row, as they are written.
+    /// Checks the values of a row.
     fn row(&mut self, line: usize, [name, category, status]: [Option<&str>; 3]) {
         let is_json = self.is_json;
         let text = |raw: &str| match is_json {
@@ -316,7 +316,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the value of a field, or records what is wrong with it.
+    /// Returns the value of a field, or records its error.
     fn field<T>(&mut self, line: usize, field: &str, value: Result<T, String>) -> Option<T> {
         let fault = |problem| {
             let faults = self.faults.entry(line).or_default();
@@ -346,7 +346,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the beginning of a value, for a message.
+/// Returns the start of a value, for a message.
 fn shorten(text: &str) -> String {
     let cut: String = text.chars().take(MAX_SHOWN).collect();
     if cut.len() < text.len() { cut + "…" } else { cut }

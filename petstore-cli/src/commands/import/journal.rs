@@ -1,11 +1,11 @@
-//! The journal: a file beside the input with the outcome of each row, so that no row is sent twice,
-//! however the program ends.
+//! The journal: a file next to the input with the outcome of each row, so that no row is sent
+//! twice, however the program ends.
 //!
-//! Each line is a checksum and a record. Rows are announced in blocks, and a block is made durable
-//! (one `fsync` for many rows) before its first row is sent. Just before a row is sent, a record of it
-//! is written without `fsync`. After a kill all written records are there, so a row without a record
-//! was not sent. After a power cut records may be missing, so every announced row without an outcome
-//! counts as unknown: at most [`BLOCK`] rows, about which `--unknown check` finds out.
+//! Each line is a checksum and a record. Rows are announced in blocks, and each block is synced
+//! (one `fsync` for many rows) before its first row is sent. Just before a row is sent, its record
+//! is written without `fsync`. A kill loses no written records, so a row without a record was not
+//! sent. A power failure may lose records, so announced rows without an outcome count as unknown:
+//! at most [`BLOCK`] rows, which `--unknown check` checks.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
@@ -18,51 +18,51 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::error::{CliError, Kind, os_text};
 
-/// The number of rows that are announced at once.
+/// The number of rows in a block.
 pub(crate) const BLOCK: usize = 512;
 /// The first line.
 const HEADER: &[u8] = b"journal of petstore pets import, version 3\n";
 
-/// What a line says. Rows are numbered from 0.
+/// A record. Rows are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Record {
     Run(Run),
-    /// Rows from this one on may be sent from now on; a digest of each.
+    /// The rows from this number on, with their digests, may be sent from now on.
     Block {
         from: usize,
         digests: Vec<u32>,
     },
     Rows(RowState, Vec<usize>),
-    /// The run ended in order: no record is missing.
+    /// The run ended normally, so no record is missing.
     End,
 }
 
-/// A process that imports.
+/// A run of the import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Run {
     pub(crate) pid: u32,
     pub(crate) started: SystemTime,
-    /// Identifies the start of the machine: what was written since then is there.
+    /// Identifies the boot of the machine. Writes since then are not lost.
     pub(crate) boot: Option<String>,
     pub(crate) base_url: String,
     /// The number of rows of the input.
     pub(crate) rows: usize,
     /// The files of rejected and of unknown rows.
     pub(crate) files: Vec<PathBuf>,
-    /// The damaged lines before this one, which were taken into account.
+    /// The earlier damaged lines that have been handled.
     pub(crate) damaged: Vec<usize>,
 }
 
-/// What is known of a row.
+/// The state of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum RowState {
     Left,
-    /// To be sent in this run.
+    /// Will be sent in this run.
     Announced,
-    /// About to be sent, or sent without a response.
+    /// About to be sent, or sent without a response yet.
     Unknown,
     Created(i64),
     Rejected(String),
@@ -94,27 +94,27 @@ impl Totals {
     }
 }
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) rows: Vec<RowState>,
-    /// The digest of each row that was announced.
+    /// The digest of each announced row.
     pub(crate) digests: Vec<Option<u32>>,
-    /// The lowest identifier of the import's pets, if that is certain.
+    /// The lowest id of the import's pets, if it is certain.
     pub(crate) first_id: Option<i64>,
     pub(crate) last_run: Option<Run>,
-    /// When the last run that created a pet began.
+    /// The start of the last run that created a pet.
     pub(crate) imported: Option<SystemTime>,
-    /// The files that runs of this import wrote.
+    /// The output files of earlier runs of this import.
     pub(crate) files: Vec<PathBuf>,
-    /// The damaged lines that no run has taken into account.
+    /// The damaged lines that no run has handled.
     pub(crate) damaged: Vec<usize>,
-    /// Whether the last line was cut.
+    /// Whether the last line is incomplete.
     pub(crate) is_cut: bool,
-    /// The number of rows that were sent.
+    /// The number of sent rows.
     sent: usize,
     has_ended: bool,
-    /// The number of bytes in whole lines.
+    /// The number of bytes in complete lines.
     whole: usize,
 }
 
@@ -151,7 +151,7 @@ impl State {
         Some(state)
     }
 
-    /// Gives a state to the rows that were announced, but have no outcome.
+    /// Sets the state of announced rows without an outcome.
     fn settle(&mut self, to: &RowState) {
         let announced = self.rows.iter_mut().filter(|row| **row == RowState::Announced);
         announced.for_each(|row| row.clone_from(to));
@@ -184,7 +184,7 @@ impl State {
                 match state {
                     RowState::Unknown => self.sent += rows.len(),
                     RowState::Created(id) => {
-                        // The first row is sent alone, so no other has a lower identifier.
+                        // The first row is sent alone, so no other has a lower id.
                         if self.sent == 1 {
                             self.first_id = self.first_id.or(Some(id));
                         }
@@ -205,7 +205,7 @@ impl State {
         self.rows[row] = state;
     }
 
-    /// Returns the numbers of the rows in a state.
+    /// Returns the numbers of the rows with a state.
     pub(crate) fn rows_where(&self, is: impl Fn(&RowState) -> bool) -> Vec<usize> {
         (0..self.rows.len()).filter(|row| is(&self.rows[*row])).collect()
     }
@@ -233,10 +233,10 @@ fn parse(line: &[u8]) -> Option<Record> {
     serde_json::from_slice(text).ok().filter(|_| is_intact)
 }
 
-/// Makes durable what was written.
+/// Syncs the file.
 type SyncFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
-/// A journal that is open for writing, and what it says.
+/// A journal that is open for writing, with its content.
 pub(crate) struct Journal {
     out: Box<dyn Write>,
     sync: SyncFn,
@@ -250,19 +250,19 @@ impl Journal {
         Self { out: Box::new(out), sync, state, opened_after: None }
     }
 
-    /// Returns a journal that is not kept.
+    /// Returns a journal without a file.
     pub(crate) fn nowhere() -> Self {
         Self::new(io::sink(), Arc::new(|| Ok(())), State::default())
     }
 
-    /// Opens the journal of an input, or begins one. Nothing is changed if it cannot be used.
+    /// Opens the journal of an input, or creates one. Changes nothing if it is unusable.
     pub(crate) fn open(path: &Path, input: &str, context: &Context) -> Result<Self, CliError> {
         if path.exists() && !path.is_file() {
             return Err(foreign(path, context));
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        // It holds what the service said of rows: private.
+        // It contains responses of the service, so it is private.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(path).map_err(unusable)?;
@@ -284,7 +284,7 @@ impl Journal {
         Ok(Self { opened_after, ..Self::new(file, Arc::new(move || synced.sync_data()), state) })
     }
 
-    /// Begins a run.
+    /// Starts a run.
     pub(crate) fn begin(
         &mut self,
         base_url: String,
@@ -300,7 +300,7 @@ impl Journal {
             files,
             damaged: self.state.damaged.clone(),
         };
-        // Rows that count as unknown now stay so, whatever this run announces.
+        // Unknown rows stay unknown, whatever this run announces.
         let unknown = self.state.unknown();
         self.write(vec![Record::Rows(RowState::Unknown, unknown), Record::Run(run)])?;
         (self.sync)().map_err(unusable)
@@ -314,7 +314,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Announces rows: once this returns, they may be sent.
+    /// Announces rows. They may be sent when this returns.
     pub(crate) async fn announce(
         &mut self,
         from: usize,
@@ -326,20 +326,20 @@ impl Journal {
         synced.map_err(io::Error::other).flatten().map_err(unusable)
     }
 
-    /// Ends a run in order.
+    /// Ends a run normally.
     pub(crate) fn end(&mut self) -> Result<(), CliError> {
         self.write(vec![Record::End])?;
         (self.sync)().map_err(unusable)
     }
 }
 
-/// Removes a cut line at the end of a journal, or writes the first line of a new one.
+/// Removes an incomplete last line, or writes the first line of a new journal.
 fn trim(file: &mut File, path: &Path, whole: usize) -> io::Result<()> {
     file.set_len(whole as u64)?;
     file.seek(SeekFrom::End(0))?;
     if whole == 0 {
         file.write_all(HEADER)?;
-        // The name of a new file becomes durable with its folder: only Unix opens folders as files.
+        // A new file name is synced with its folder, which only Unix can open.
         if cfg!(unix) {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
@@ -348,7 +348,7 @@ fn trim(file: &mut File, path: &Path, whole: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Identifies this start of the machine, if the system says it.
+/// Identifies the boot of the machine, if the system provides that.
 fn boot() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned())

@@ -1,5 +1,5 @@
-//! `petstore pets import`: creates the pets of a file, each once. All rows are checked before the
-//! first is sent, and a journal keeps the outcome of each, so that the same command continues.
+//! `petstore pets import`: creates the pets of a file, each once. Checks all rows before it sends
+//! the first. A journal keeps their outcomes, so that the same command continues.
 
 mod check;
 mod forecast;
@@ -24,30 +24,30 @@ use crate::files;
 use crate::output::{ANY, Output, OutputFormat};
 use crate::time::count;
 
-/// The largest input.
+/// The maximum size of an input.
 const MAX_INPUT: u64 = 1 << 30;
 const PETS: Purpose = Purpose { noun: "pet", changes: true };
 
-/// Create the pets of a file. No row is sent twice unless you ask for it.
+/// Create the pets of a file. No row is sent twice, except with --unknown retry.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
     #[arg(default_value = "-", hide_default_value = true, hide = true)]
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
 
-    /// check the rows and forecast the time; send nothing
+    /// check the rows and estimate the time; send nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// write rows that the service refused, with reasons
+    /// write rejected rows, with reasons
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     rejects: Option<PathBuf>,
 
-    /// rows whose response was lost: skip, check (list pets to find out) or retry (may duplicate)
+    /// rows without a response: skip, check (list pets to find them) or retry (may duplicate)
     #[arg(long, value_name = "ACTION", default_value = "skip", hide_possible_values = true)]
     unknown: UnknownAction,
 
-    /// write rows whose response was lost
+    /// write rows without a response
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     unknown_file: Option<PathBuf>,
 
@@ -97,9 +97,9 @@ struct Job<'a> {
     input: Input,
     client: Client,
     journal: Journal,
-    /// What this run did itself.
+    /// The outcomes of this run.
     run: Totals,
-    /// The rows that were found among the pets.
+    /// The rows that were found in the list of pets.
     found: usize,
 }
 
@@ -113,7 +113,7 @@ impl Import {
         for column in &input.ignored {
             context.ui.warning(&format!("ignoring column `{column}`"), None);
         }
-        // Standard input, what a shell hands over (`<(...)`) and a mock server have none by default.
+        // Standard input, a shell's `<(...)` and a mock server have no journal by default.
         if self.journal.is_none() && self.file.is_file() && !context.args.wants_mock() {
             let mut path = self.file.clone().into_os_string();
             path.push(".petstore-journal");
@@ -143,7 +143,7 @@ impl Import {
         context.output_with(&options, ANY)
     }
 
-    /// Opens the journal, checks that it is of this input and this service, and begins a run.
+    /// Opens the journal, checks that it belongs to this input and service, and starts a run.
     fn open_journal(
         &self,
         context: &Context,
@@ -185,7 +185,7 @@ impl Import {
         Ok(journal)
     }
 
-    /// Says what an earlier run left.
+    /// Reports what an earlier run left.
     fn report_journal(
         &self,
         context: &Context,
@@ -201,7 +201,7 @@ impl Import {
         }
         if state.is_cut {
             let rows = plural(unknown, "row is", "rows are");
-            context.ui.note(&format!("the journal ended in half a line; {rows} unknown"));
+            context.ui.note(&format!("the journal ended in an incomplete line; {rows} unknown"));
         }
         let before = state.last_run.as_ref().map(|run| run.rows);
         if let Some(appended @ 1..) = before.and_then(|rows| input.rows.len().checked_sub(rows)) {
@@ -217,7 +217,7 @@ impl Import {
 }
 
 impl Job<'_> {
-    /// Does what the user wants with unknown rows, and sends the rows that are left.
+    /// Handles unknown rows as the user chose, and sends the remaining rows.
     async fn work(&mut self, signals: &mut Signals) -> Result<(), Stop> {
         let ui = self.context.ui.clone();
         let unknown = self.journal.state.unknown();
@@ -277,7 +277,7 @@ impl Job<'_> {
     }
 }
 
-/// Returns the rejected rows that were corrected. Rows that were sent may not have changed.
+/// Returns the rejected rows that were corrected. Fails if sent rows have changed.
 fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
     let Input { name, rows, .. } = input;
     let (mut is_same_file, mut corrected, mut changed) = (false, Vec::new(), None);
@@ -296,7 +296,7 @@ fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
     let Some((row, row_state)) = changed else { return Ok(corrected) };
     if !is_same_file {
         let problem = format!("{name} is not the file of its journal: none of its rows match");
-        return Err(CliError::usage(problem).hint("import the new file under a name of its own"));
+        return Err(CliError::usage(problem).hint("import the new file under another name"));
     }
     let became = match row_state {
         RowState::Created(id) => format!("created as pet {id}"),
@@ -309,12 +309,12 @@ fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
     Err(CliError::usage(problem).hint("undo the change; new pets go at the end of the file"))
 }
 
-/// Returns the command that finds out about unknown rows.
+/// Returns the command that checks unknown rows.
 fn check_command(name: &str) -> String {
     format!("petstore pets import {} --unknown check", escape::shell(name))
 }
 
-/// Returns a number with the word that fits it: `1 row`, `1,204 rows`.
+/// Returns a number with the singular or plural: `1 row`, `1,204 rows`.
 fn plural(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }

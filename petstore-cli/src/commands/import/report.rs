@@ -1,4 +1,4 @@
-//! What an import says: the plan of a dry run, the summary, and how it ended.
+//! The reports of an import: dry run, summary and error.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::output::{Cell, Head, Output, Table};
 use crate::screen::{BOLD, GREEN, RED, YELLOW};
 use crate::time::{Clock, count};
 
-/// The number of rejected rows that are listed.
+/// The maximum number of listed rejected rows.
 const MAX_LISTED: usize = 3;
 
 impl Import {
@@ -46,7 +46,7 @@ impl Import {
         })
     }
 
-    /// Shows what a run would do. It needs no key and no network: the quotas come from earlier
+    /// Shows what a run would do. Needs no key and no network, because the quotas come from earlier
     /// responses.
     pub(super) async fn plan(
         &self,
@@ -129,7 +129,7 @@ impl Job<'_> {
         self.context.print(&text)
     }
 
-    /// Returns how the run ended, and what to do about it.
+    /// Returns the result of the run, with a hint.
     pub(super) fn result(&self, sent: Result<(), Stop>) -> Result<(), CliError> {
         let stop = match sent {
             Ok(()) => return self.leftovers(),
@@ -167,7 +167,7 @@ impl Job<'_> {
         Err(CliError::Failure(Box::new(failure)))
     }
 
-    /// Returns the error of rows that were rejected or are unknown.
+    /// Returns an error if rows were rejected or are unknown.
     fn leftovers(&self) -> Result<(), CliError> {
         let Import { rejects, unknown_file, journal, .. } = self.import;
         let Totals { rejected, unknown, .. } = self.journal.state.totals();
@@ -202,7 +202,7 @@ impl Job<'_> {
         let check = check_command(&self.input.name);
         Err(match (unknown, rejects) {
             (1.., _) if journal.is_some() => {
-                error.hint(format!("`{check}` finds out about the {}", count(unknown)))
+                error.hint(format!("`{check}` checks the unknown rows"))
             }
             (0, None) => error.hint("`--rejects FILE` writes the rejected rows"),
             _ => error,
@@ -210,7 +210,7 @@ impl Job<'_> {
     }
 }
 
-/// Returns the command as it was typed.
+/// Returns the command as typed.
 fn typed(context: &Context) -> String {
     let args = context.env.args.iter().skip(1).map(|arg| escape::shell(&arg.to_string_lossy()));
     std::iter::once("petstore".to_owned()).chain(args).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! Sends rows, several at a time, and records in the journal before and after what becomes of each.
+//! Sends several rows at a time, and records them in the journal before and after.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::ui::Progress;
 
 /// Consecutive failures before giving up.
 const MAX_FAILURES: u32 = 5;
-/// Rows in flight at first and at most, unless `--concurrency` sets their number.
+/// The initial and maximum number of rows in flight, unless `--concurrency` sets it.
 const FIRST_CONCURRENCY: usize = 8;
 const MAX_CONCURRENCY: usize = 128;
 
@@ -38,10 +38,10 @@ impl<E: Into<CliError>> From<E> for Stop {
     }
 }
 
-/// A row, and what became of its request.
+/// A row and its outcome.
 type Outcome = (usize, Result<Response<Pet>, Error>);
 
-/// How many rows may be in flight: one more after each success, half as many after a failure.
+/// The number of rows that may be in flight: one more after each success, half after a failure.
 struct Pace {
     concurrency: usize,
     max: usize,
@@ -69,7 +69,7 @@ impl Pace {
     }
 }
 
-/// Returns whether each further row would fail likewise: because of the key, the address or a limit.
+/// Returns whether all further rows would fail too: because of the key, the URL or a limit.
 fn is_hopeless(error: &Error) -> bool {
     let status = error.status().map_or(0, |status| status.as_u16());
     matches!(error.kind(), ErrorKind::RateLimited | ErrorKind::Config | ErrorKind::InvalidRequest)
@@ -90,25 +90,25 @@ fn state_after(error: &Error) -> RowState {
     }
 }
 
-/// Returns how many more rows may be sent. A row that waits here is certain not to be sent; one that
-/// waits in the client would be unknown after a kill.
+/// Returns how many more rows may be sent. A row that waits here has certainly not been sent. A row
+/// that waits in the client would be unknown after a kill.
 fn room(limits: &RateLimits, in_flight: usize, concurrency: usize) -> usize {
     let free = concurrency.saturating_sub(in_flight);
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let left = limits.windows.iter().map(|window| size(window.remaining)).min();
-    // Requests that the client holds back are not counted as used yet.
+    // Requests that wait in the client do not count as used yet.
     let queued = in_flight.saturating_sub(size(limits.in_flight.into()));
     let room = match limits.wait_reason {
         None => left.map_or(free, |left| left.saturating_sub(queued)),
         Some(_) => 0,
     };
-    // One request at least: its error says why no more can be sent.
+    // At least one request, whose error says why no more can be sent.
     room.max(usize::from(in_flight == 0)).min(free)
 }
 
 impl Job<'_> {
-    /// Sends rows until none is left, sending is hopeless, or a signal comes; then waits for the
-    /// rows in flight.
+    /// Sends rows until none is left, all further rows would fail, or a signal arrives. Then waits
+    /// for the rows in flight.
     pub(super) async fn send(
         &mut self,
         mut todo: VecDeque<usize>,
@@ -117,7 +117,7 @@ impl Job<'_> {
         let mut pace = Pace::new(self.import.concurrency);
         let mut in_flight = FuturesUnordered::new();
         let mut deadline = None;
-        // Rows before this one are announced in the journal.
+        // The first row that is not announced in the journal.
         let mut announced = 0;
         let total = todo.len();
         loop {
@@ -134,7 +134,7 @@ impl Job<'_> {
                 if next >= announced {
                     announced = self.announce(next).await?;
                 }
-                // The first row goes alone: it shows the limits, and has the lowest identifier.
+                // The first row goes alone: it shows the limits, and gets the lowest id.
                 let concurrency = if done == 0 { 1 } else { pace.concurrency };
                 let room =
                     if wait.is_some() { 0 } else { room(&limits, in_flight.len(), concurrency) };
@@ -171,12 +171,12 @@ impl Job<'_> {
                 }
             }
         }
-        // Rows in flight that were given up stay unknown.
+        // Dropped rows stay unknown.
         self.journal.end()?;
         pace.stop.map_or(Ok(()), Err)
     }
 
-    /// Announces the next rows in the journal, and returns the first that is not announced.
+    /// Announces the next rows in the journal, and returns the first unannounced one.
     async fn announce(&mut self, from: usize) -> Result<usize, CliError> {
         let until = self.input.rows.len().min(from + BLOCK);
         let digests = self.input.rows[from..until].iter().map(Row::digest).collect();
@@ -184,8 +184,8 @@ impl Job<'_> {
         Ok(until)
     }
 
-    /// Returns how long a limit blocks all rows. If that is longer than the user allows, the next
-    /// request fails with the reason instead.
+    /// Returns how long a limit blocks all rows. If that exceeds `--max-wait`, the next request
+    /// fails with the reason instead.
     fn wait(&self, limits: &RateLimits) -> Option<Duration> {
         let blocked = limits.blocked.as_ref()?;
         if blocked.remaining.is_zero() || blocked.remaining > self.context.facts.max_wait {

@@ -1,5 +1,5 @@
-//! What is embedded: the inspector at `/_mock/`, one page that shows and moves what the rest of the
-//! administration has, and the OpenAPI documents. Nothing of the mock's state is in these files.
+//! Embedded files: the inspector at `/_mock/` and the OpenAPI documents. They contain nothing of
+//! the mock's state.
 
 use axum::{body::Body, extract::Path, response::Response};
 use http::{
@@ -10,7 +10,7 @@ use http::{
 use super::input::not_found;
 use crate::{http::error::ApiError, openapi::OpenApi};
 
-/// Nothing from elsewhere, nothing inline, and in nobody's frame.
+/// No external resources, no inline scripts, no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -46,7 +46,7 @@ pub(super) async fn inspector_file(Path(name): Path<String>) -> Result<Response,
     let found = FILES.iter().find(|(known, ..)| *known == name);
     let (_, media_type, content) = found.ok_or_else(|| not_found("file", "GET /_mock/"))?;
     let mut response = text(media_type, content);
-    // A newer mock at the same port has newer files.
+    // A newer mock on the same port has newer files.
     set(&mut response, CACHE_CONTROL, "no-cache");
     Ok(response)
 }

@@ -1,4 +1,5 @@
-//! Access to the administration: for this machine and its own pages, or with the admin token.
+//! Access control of the administration: requests from this machine and its own pages, or with the
+//! admin token.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -53,17 +54,17 @@ pub(super) async fn guard(
     })
 }
 
-/// Takes as long whatever is wrong, so that the token can't be found letter by letter.
+/// Constant time, so that the token can't be guessed byte by byte.
 fn token_matches(token: &str, sent: &str) -> bool {
     let differences = token.bytes().zip(sent.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
     token.len() == sent.len() && differences == 0
 }
 
-/// A page of another site can have its own name lead to this machine (DNS rebinding), and then asks
-/// without an `Origin`; but its requests still have that name as `Host`.
+/// A web page can point its own host name to this machine (DNS rebinding). Its requests then have
+/// no `Origin`, but they still have this name as `Host`.
 fn names_this_machine(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(HOST) else {
-        // HTTP/2 has it in the target; no browser speaks that without TLS.
+        // HTTP/2 has it in the target. Browsers use HTTP/2 only with TLS.
         return true;
     };
     host.to_str().unwrap_or("").parse::<Authority>().is_ok_and(|host| {
@@ -73,8 +74,8 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Only browsers send `Origin`; without this check any page could move the clock of a mock on its
-/// reader's machine.
+/// Only browsers send `Origin`. Without this check, any web page could move the clock of a mock on
+/// the visitor's machine.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN).map(HeaderValue::as_bytes) else {
         return true;

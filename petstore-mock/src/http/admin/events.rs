@@ -1,5 +1,5 @@
-//! `GET /_mock/events`: exchanges as they end, and other changes, as server-sent events. A slow reader
-//! delays nothing: it misses what the journal forgets meanwhile.
+//! `GET /_mock/events`: exchanges and changes as server-sent events. A slow reader delays nothing.
+//! It misses what the journal drops in the meantime.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -21,11 +21,11 @@ use crate::{
     state::AppState,
 };
 
-/// How often a comment is sent where there is no event, so that neither the reader nor a proxy takes the
-/// connection for dead. In real time, since it is about the connection.
+/// The interval of comments while there are no events, so that neither the reader nor a proxy
+/// closes the connection. In real time.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Answers a stream that begins with what was missed since `Last-Event-ID`, if that is sent.
+/// Answers a stream that starts with the events since `Last-Event-ID`, if given.
 pub(super) async fn events(
     State(app): State<Arc<AppState>>,
     headers: HeaderMap,
@@ -41,7 +41,7 @@ pub(super) async fn events(
 struct Feed {
     journal: Arc<Journal>,
     kept: watch::Receiver<u64>,
-    /// How many exchanges the journal had kept when it was last read.
+    /// The number of exchanges in the journal when it was last read.
     seen: u64,
     changes: broadcast::Receiver<What>,
     clock: watch::Receiver<ClockState>,
@@ -51,7 +51,7 @@ struct Feed {
 impl Feed {
     fn new(app: &AppState, last: Option<u64>) -> Self {
         let journal = Arc::clone(&app.journal);
-        // Before the journal is read, so that no exchange is missed in between.
+        // Before reading the journal, so that no exchange is missed in between.
         let kept = journal.watch();
         let (missed, seen) = journal.since(last.map_or(u64::MAX, |_| 0));
         let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number > last);
@@ -60,7 +60,7 @@ impl Feed {
         Self { journal, kept, seen, changes, clock, ready }
     }
 
-    /// Returns the next event; nothing once the server stops.
+    /// Returns the next event; `None` when the server stops.
     async fn next(&mut self) -> Option<Event> {
         while self.ready.is_empty() {
             if self.journal.is_closed() {
@@ -75,7 +75,7 @@ impl Feed {
                 }
                 change = self.changes.recv() => match change {
                     Ok(what) => self.ready.push_back(of_change(what)),
-                    // Some were missed: anything may have changed.
+                    // Some changes were missed, so anything may have changed.
                     Err(RecvError::Lagged(_)) => {
                         self.ready.extend(What::VARIANTS.iter().copied().map(of_change));
                     }
@@ -96,7 +96,7 @@ impl Feed {
 
 fn of_exchange(exchange: &Exchange) -> Event {
     let event = Event::default().event("exchange").id(exchange.number.to_string());
-    // Texts and numbers: writing them as JSON can't fail.
+    // Texts and numbers can always be serialized.
     event.data(serde_json::to_string(exchange).unwrap_or_default())
 }
 

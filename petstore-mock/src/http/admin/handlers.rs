@@ -49,7 +49,7 @@ pub(super) async fn ready(State(app): App) -> Outcome {
     if app.is_ready().await {
         return health().await;
     }
-    let message = "the data file can't be written: see that its disk has room";
+    let message = "the data file can't be written: free space on its disk";
     Err(ApiError::new(ErrorCode::InsufficientStorage, message))
 }
 
@@ -143,7 +143,7 @@ struct NewKey {
     plan: Plan,
 }
 
-/// `POST /_mock/keys`: adds a key, or makes one, which is shown to this client only.
+/// `POST /_mock/keys`: adds a key, or creates one, which only this response contains.
 pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
     let NewKey { key, plan } = body.read("{\"plan\": \"free\"}")?;
     let (made, id) = app.add_key(key.as_deref(), plan).map_err(|error| match error {
@@ -170,7 +170,7 @@ fn found_key(id: &str, change: impl FnOnce(u32) -> bool) -> KeyOutcome {
     is_there.then_some(NO_CONTENT).ok_or_else(|| not_found("key", "GET /_mock/keys"))
 }
 
-/// `PATCH /_mock/keys/{id}`: gives a key another plan.
+/// `PATCH /_mock/keys/{id}`: changes the plan of a key.
 pub(super) async fn change_key(
     State(app): App,
     Path(id): Path<String>,
@@ -201,15 +201,15 @@ pub(super) async fn unban_key(State(app): App, Path(id): Path<String>) -> KeyOut
     found_key(&id, |id| app.change_key(id, Account::unban))
 }
 
-/// `GET /_mock/faults`: the faults that are set, in order, and how often each has hit.
+/// `GET /_mock/faults`: the active faults in order, with their hits.
 pub(super) async fn faults(State(app): App) -> Outcome {
     json(StatusCode::OK, &app.faults.list())
 }
 
-/// `POST /_mock/faults`: sets a fault, and answers its number.
+/// `POST /_mock/faults`: sets a fault, and returns its number.
 pub(super) async fn set_fault(State(app): App, body: AdminBody) -> Outcome {
     let fault: Fault = body.read("{\"effect\": {\"status\": 503}}")?;
-    // No guard holds it, so it stays until it is removed.
+    // It has no guard, so it stays until it is removed.
     let id = app.faults.set(fault).detach();
     json(StatusCode::CREATED, &json!({ "id": id }))
 }
@@ -246,25 +246,25 @@ fn limit(query: Query<'_>, default: usize) -> Result<usize, ApiError> {
     Ok(limit.map_or(default, |limit| usize::try_from(limit).unwrap_or(usize::MAX)))
 }
 
-/// Reads a long text on a thread for that, so that no other request waits.
+/// Parses a long text on a separate thread, so that no other request waits.
 async fn aside<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Err(ApiError::panicked()))
 }
 
-/// `POST /_mock/seed`: replaces pets and orders by those of a seed.
+/// `POST /_mock/seed`: replaces pets and orders with a seed.
 pub(super) async fn seed(State(app): App, body: AdminBody) -> Result<StatusCode, ApiError> {
     let wrong = |error: SeedError| match error {
-        SeedError::Json(what) => invalid(format!("the seed is wrong: {what}")),
-        SeedError::Contradiction(what) => conflict(format!("the seed is wrong: {what}")),
+        SeedError::Json(what) => invalid(format!("the seed is invalid: {what}")),
+        SeedError::Contradiction(what) => conflict(format!("the seed is invalid: {what}")),
     };
     let read = move || Seed::from_json(&body.0).and_then(Seed::into_store).map_err(wrong);
     app.arrange(Change::Replace(aside(read).await?)).await?;
     Ok(NO_CONTENT)
 }
 
-/// `POST /_mock/reset`: everything but the clock is as at the start.
+/// `POST /_mock/reset`: restores the initial state, except for the clock.
 pub(super) async fn reset(State(app): App) -> Result<StatusCode, ApiError> {
     app.reset().await?;
     Ok(NO_CONTENT)
@@ -280,12 +280,12 @@ pub(super) async fn snapshot(State(app): App) -> Response {
 
 /// `PUT /_mock/snapshot`.
 pub(super) async fn restore(State(app): App, body: AdminBody) -> Result<StatusCode, ApiError> {
-    let read = move || body.read::<Snapshot>("what GET /_mock/snapshot answered");
+    let read = move || body.read::<Snapshot>("a response of GET /_mock/snapshot");
     app.restore(&aside(read).await?).await?;
     Ok(NO_CONTENT)
 }
 
-/// `GET /_mock/requests`: the latest exchanges that the journal still has, by number.
+/// `GET /_mock/requests`: the latest exchanges in the journal, by number.
 pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outcome {
     let known = ["after", "key", "limit", "method", "operation", "path", "status"];
     let query = Query(query.as_deref().unwrap_or("")).only(&known)?;
@@ -311,16 +311,16 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
     json(StatusCode::OK, &latest)
 }
 
-/// `DELETE /_mock/requests`: forgets all exchanges.
+/// `DELETE /_mock/requests`: clears the journal.
 pub(super) async fn clear_requests(State(app): App) -> StatusCode {
     app.forget();
     NO_CONTENT
 }
 
-/// A format of the report: its own path, its media type, and how it is written.
+/// A format of the report: path, media type and writer.
 type Rendering = (&'static str, &'static str, fn(&Report) -> String);
 
-/// The first one is for clients that take anything.
+/// The first one is the default.
 const REPORT_FORMATS: [Rendering; 4] = [
     ("/_mock/report.json", "application/json", Report::to_json),
     ("/_mock/report.txt", "text/plain; charset=utf-8", Report::to_text),
@@ -334,10 +334,10 @@ pub(super) fn report_routes() -> [(&'static str, MethodRouter<Arc<AppState>>); 4
         .map(|format| (format.0, get(async move |State(app): App| answer_report(&app, &format))))
 }
 
-/// `GET /_mock/report`, in the format that `Accept` names.
+/// `GET /_mock/report`, in the format of `Accept`.
 pub(super) async fn report(State(app): App, headers: HeaderMap) -> Response {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
-    // The order of the list is the order of preference in what browsers and tools send.
+    // Browsers and tools list formats in order of preference.
     let mut wanted = accept.split([',', ';']).map(str::trim);
     let is = |media_type: &str, wanted| media_type.split(';').next() == Some(wanted);
     let format =
@@ -351,7 +351,7 @@ fn answer_report(app: &AppState, (_, media_type, write): &Rendering) -> Response
     response
 }
 
-/// `DELETE /_mock/report`: forgets what was found.
+/// `DELETE /_mock/report`: clears the report.
 pub(super) async fn forget_report(State(app): App) -> StatusCode {
     app.journal.forget_report();
     NO_CONTENT

@@ -1,5 +1,5 @@
-//! The bodies that the administration takes: JSON of whatever media type, so that a plain `curl -d` works.
-//! Pages of other sites are kept out by `auth`.
+//! Bodies for the administration: JSON with any content type, so that a plain `curl -d` works.
+//! `auth` refuses pages of other origins.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     text::read_json,
 };
 
-/// A body of whatever media type.
+/// A body with any content type.
 #[derive(Debug)]
 pub(super) struct AdminBody(pub(super) Bytes);
 
@@ -30,9 +30,9 @@ impl FromRequest<Arc<AppState>> for AdminBody {
 }
 
 impl AdminBody {
-    /// Reads an object; `example` is shown in errors.
+    /// Parses an object. Errors contain `example`.
     pub(super) fn read<T: DeserializeOwned>(&self, example: &str) -> Result<T, ApiError> {
-        // A derived struct would be read from an array of its fields, too.
+        // A derived struct would also accept an array of its fields.
         if !self.0.trim_ascii_start().starts_with(b"{") {
             return Err(invalid(format!("the body must be one JSON object, such as {example}")));
         }
@@ -40,13 +40,13 @@ impl AdminBody {
     }
 }
 
-/// Reads a length of time.
+/// Parses a duration.
 pub(super) fn time(seconds: f64) -> Result<Duration, ApiError> {
     let error = || invalid("`seconds` must be a number from 0 to 253402300799");
     clock::time(seconds).ok_or_else(error)
 }
 
-/// The body can be read, but not be carried out.
+/// The body is valid, but conflicts with the state.
 pub(super) fn conflict(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::Conflict, message.into())
 }
@@ -55,7 +55,7 @@ pub(super) fn invalid(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::InvalidBody, message.into())
 }
 
-/// Nothing has this number or name; `list` shows all that there are.
+/// No item has this number or name. `list` names the path that lists all.
 pub(super) fn not_found(kind: &str, list: &str) -> ApiError {
     ApiError::new(ErrorCode::RouteNotFound, format!("no such {kind}: {list} lists all"))
 }

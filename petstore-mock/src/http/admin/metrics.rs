@@ -59,7 +59,7 @@ fn text(app: &AppState) -> String {
     page.text
 }
 
-/// The page as it grows. Writing to a string does not fail.
+/// The page in progress. Writing to a string can't fail.
 #[derive(Default)]
 struct MetricsText {
     text: String,

@@ -1,5 +1,4 @@
-//! The mock's own paths, under `/_mock`: outside the service, its keys and its quotas. `admin.yaml`
-//! describes them.
+//! The routes of the administration, under `/_mock`. `admin.yaml` describes them.
 
 use std::{future::ready, sync::Arc};
 
@@ -18,12 +17,12 @@ use crate::{
     text::{nearest, printable},
 };
 
-/// How many letters of a path may be wrong, missing, too many or swapped.
+/// The maximum number of typing errors in a path with a suggestion.
 const MAX_TYPOS: usize = 3;
 
 type Route = (&'static str, MethodRouter<Arc<AppState>>);
 
-/// Returns the routes; an unknown path is answered with the most similar one.
+/// Returns the routes. The response to an unknown path suggests the most similar one.
 pub(crate) fn router(app: &Arc<AppState>) -> Router {
     let guard = from_fn_with_state(Arc::clone(app), guard);
     let guarded = guarded_routes().into_iter().chain(handlers::report_routes());
@@ -37,7 +36,7 @@ pub(crate) fn router(app: &Arc<AppState>) -> Router {
     router.route("/_mock/", get(assets::inspector)).fallback(unknown).with_state(Arc::clone(app))
 }
 
-/// The paths that are open to everyone: they show nothing of the mock's state.
+/// The public paths, which show nothing of the mock's state.
 fn open_routes() -> [Route; 8] {
     [
         ("/_mock", get(assets::inspector)),
@@ -87,12 +86,12 @@ fn unknown(method: &Method, path: &str, known: &[&str]) -> ApiError {
     ApiError::new(ErrorCode::RouteNotFound, message)
 }
 
-/// Returns the path that is most similar to this one, if any is.
+/// Returns the most similar path, if any is similar.
 fn nearest_path<'a>(path: &str, known: &[&'a str]) -> Option<&'a str> {
     let path = path.trim_end_matches('/').to_ascii_lowercase();
     let last = path.rsplit('/').next().unwrap_or_default();
     nearest(&path, MAX_TYPOS, known.iter().copied(), |known| {
-        // A parameter may have any value.
+        // Parameters can have any value.
         let stem = known.ends_with('}').then(|| known.rsplit_once('/')).flatten();
         stem.map_or_else(|| (*known).to_owned(), |(stem, _)| format!("{stem}/{last}"))
     })

@@ -1,5 +1,5 @@
-//! `key-in-url`, `key-scheme`, `deprecated`, `keep-alive` and `user-agent`: what single requests and
-//! their connections show.
+//! `key-in-url`, `key-scheme`, `deprecated`, `keep-alive` and `user-agent`: rules about single
+//! requests and connections.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -16,12 +16,12 @@ use crate::{
     },
 };
 
-/// How many requests in a row, each on a new connection, are noted.
+/// The number of consecutive requests on new connections for a notice.
 const NEW_CONNECTIONS: usize = 10;
-/// A client that sends less often than this may let a connection go.
+/// A client that sends less often may close its connection.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// How one client uses its connections.
+/// The use of connections by one client.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Hygiene {
     on_new_connections: Vec<JudgedRequest>,
@@ -40,7 +40,7 @@ impl Hygiene {
                 found.add(Rule::KeyInUrl, key_in_url(parameter, request));
             }
             Some(KeyFlaw::OtherScheme) if request.status == Some(401) => {
-                let text = "a valid key was sent otherwise than as a bearer token";
+                let text = "a valid key was not sent as a bearer token";
                 found.note(Rule::KeyScheme, request, text);
             }
             _ => {}
@@ -77,7 +77,7 @@ impl Hygiene {
     }
 }
 
-/// Whether the server, not the client, ended the connection.
+/// Whether the server closed the connection.
 fn is_cut_off(record: &Record, request: &JudgedRequest) -> bool {
     let asks = record.fields.get("connection").unwrap_or_default();
     let closes = record.reply_fields.get("connection") == Some(b"close");
@@ -86,13 +86,13 @@ fn is_cut_off(record: &Record, request: &JudgedRequest) -> bool {
         || closes && !asks.trim_ascii().eq_ignore_ascii_case(b"close")
 }
 
-/// Returns the evidence of a key in the URL, which counts once a client and parameter.
+/// Returns the evidence of a key in the URL, which counts once per client and parameter.
 fn key_in_url(parameter: &str, request: &JudgedRequest) -> Evidence {
     let mut hasher = DefaultHasher::new();
     parameter.hash(&mut hasher);
     let text = match parameter {
-        "" => "a segment of the path holds a key".to_owned(),
-        name => format!("the query parameter `{name}` holds a key"),
+        "" => "a segment of the path contains a key".to_owned(),
+        name => format!("the query parameter `{name}` contains a key"),
     };
     Evidence::new(hasher.finish(), request, text)
 }
@@ -100,7 +100,7 @@ fn key_in_url(parameter: &str, request: &JudgedRequest) -> Evidence {
 fn days_left(now: Duration) -> String {
     match REMOVAL.saturating_sub(now).as_secs().div_ceil(86_400) {
         0 => "the operation was removed".to_owned(),
-        1 => "1 day is left".to_owned(),
-        days => format!("{days} days are left"),
+        1 => "1 day left".to_owned(),
+        days => format!("{days} days left"),
     }
 }

@@ -1,5 +1,4 @@
-//! `told-to-wait`, `retry-after` and `quota-ignored`: whether a client respects the limits in the answers
-//! that it got.
+//! `told-to-wait`, `retry-after` and `quota-ignored`: rules about limits in responses.
 
 use std::collections::VecDeque;
 
@@ -12,33 +11,34 @@ use crate::{
     },
 };
 
-/// How many answers that tell to wait are remembered.
+/// The maximum number of remembered responses with `Retry-After`.
 const MAX_TOLD: usize = 64;
-/// How many workers may each learn by one request that they are to wait: as many as bring on a ban.
+/// The number of workers that may each send one request before they know of the wait: as many as
+/// cause a ban.
 const MAX_WORKERS: usize = 10;
-/// How many refusals at once are not yet a burst.
+/// The maximum number of simultaneous refusals that are not a burst.
 const MAX_REFUSED_AT_ONCE: usize = 5;
 
-/// The limits that one client knows from its answers.
+/// The limits that a client knows from its responses.
 #[derive(Debug, Default)]
 pub(in crate::report) struct KnownLimits {
-    /// The answers that told it to wait: a 429 speaks of the key, a 503 of one request.
+    /// The responses with `Retry-After`. A 429 applies to the key, a 503 to one request.
     told: VecDeque<JudgedRequest>,
     wait: WaitPeriod,
-    /// The last answer of `Remaining: 0`.
+    /// The last response with `Remaining: 0`.
     used_up: Option<JudgedRequest>,
     /// When the last requests were refused.
     refused: VecDeque<Moment>,
 }
 
-/// The time in which a client is told to wait by 429s, from the first one on.
+/// A period in which a client should wait because of 429s.
 #[derive(Debug, Default)]
 struct WaitPeriod {
-    /// The number of the first request that broke the rule in it.
+    /// The number of the first early request in it.
     first_offence: Option<u64>,
-    /// The connections, opened before, on which one request was forgiven.
+    /// The earlier connections on which one request was excused.
     workers: Vec<u64>,
-    /// Whether a request on a connection opened since was forgiven.
+    /// Whether a request on a newer connection was excused.
     has_second_process: bool,
 }
 
@@ -67,7 +67,7 @@ impl KnownLimits {
         }
     }
 
-    /// Notes that the client went beyond a quota it knew.
+    /// Records that the client exceeded a known quota.
     fn judge_quota(&mut self, request: &JudgedRequest, is_waiting: bool, found: &mut Judgement) {
         if request.status != Some(429) {
             if request.status.is_some() && request.used_up_until.is_some() {
@@ -83,7 +83,8 @@ impl KnownLimits {
         if let Some(answer) = used_up {
             let early = answer.used_up_until.unwrap_or_default().saturating_sub(now.at);
             let early = seconds(early);
-            let text = format!("refused {early} before the reset, after an answer of Remaining: 0");
+            let text =
+                format!("refused {early} before the reset, after a response with Remaining: 0");
             let evidence = Evidence::new(0, request, text).show([answer.clone()]);
             found.add(Rule::QuotaIgnored, evidence);
         } else if self.refused.len() >= MAX_REFUSED_AT_ONCE {
@@ -96,7 +97,7 @@ impl KnownLimits {
 }
 
 impl WaitPeriod {
-    /// Judges a request by the 429s that came before it and whose time has not elapsed.
+    /// Judges a request by earlier 429s whose `Retry-After` has not elapsed.
     fn judge(&mut self, waits: &[&JudgedRequest], request: &JudgedRequest, found: &mut Judgement) {
         let Some(first) = waits.iter().min_by_key(|told| told.ended.order) else {
             *self = Self::default();
@@ -116,8 +117,8 @@ impl WaitPeriod {
         found.add(Rule::ToldToWait, evidence);
     }
 
-    /// Whether a request is forgiven that came later than its sender could react, but may come from a
-    /// worker, or another process, that was not told itself.
+    /// Whether to excuse a request that may come from another worker or process, which did not
+    /// receive the 429.
     fn forgives(&mut self, request: &JudgedRequest, is_new: bool) -> bool {
         if is_new {
             return !std::mem::replace(&mut self.has_second_process, true);
@@ -131,7 +132,7 @@ impl WaitPeriod {
     }
 }
 
-/// Returns the evidence of a request that came before the latest time that answers told its client.
+/// Returns the evidence of a request before the latest end of a wait.
 fn too_early(told: &[&JudgedRequest], request: &JudgedRequest) -> Evidence {
     let end = |answer: &JudgedRequest| answer.told_until.map(|(until, _)| until);
     let now = request.arrived.at;
@@ -147,7 +148,7 @@ fn too_early(told: &[&JudgedRequest], request: &JudgedRequest) -> Evidence {
         retry_after.as_deref().unwrap_or_default(),
     );
     let (at, early_by) = (clock_time(now), seconds(early));
-    let text = format!("{} came at {at}, {early_by} too early", request.name());
+    let text = format!("{} arrived at {at}, {early_by} too early", request.name());
     let evidence = Evidence::new(request.number, request, text).show([latest.clone()]);
     Evidence { told: Some(wait), by: Some(early), ..evidence }
 }

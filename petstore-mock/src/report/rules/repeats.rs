@@ -1,5 +1,4 @@
-//! `repeated-post` and `repeated-error`: requests that are sent again though a repeat does harm, or is
-//! refused again.
+//! `repeated-post` and `repeated-error`: rules about repeats that do harm or fail again.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -16,26 +15,27 @@ use crate::{
     },
 };
 
-/// How many POSTs of unknown outcome are remembered, and for how long.
+/// The maximum number of remembered POSTs with unknown outcome, and for how long.
 const MAX_POSTS: usize = 64;
 const POST_MEMORY: Duration = Duration::from_secs(5 * 60);
-/// How many times in a row the same request is refused before that is found, and how far apart.
+/// The number of consecutive refusals of the same request for a finding, and their maximum
+/// distance.
 const MAX_REFUSALS: usize = 5;
 const REFUSAL_GAP: Duration = Duration::from_secs(30);
 
-/// The requests of one client that must not, or need not, be repeated.
+/// The requests that a client must not or need not repeat.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Repeats {
     posts: VecDeque<UnknownPost>,
     refused: Vec<JudgedRequest>,
 }
 
-/// A POST of which the client can't know whether it was carried out.
+/// A POST with an unknown outcome for the client.
 #[derive(Debug)]
 struct UnknownPost {
     request: JudgedRequest,
     is_repeated: bool,
-    /// When a list was answered that the client asked for since.
+    /// When the client received a list since.
     list_answered: Option<Moment>,
 }
 
@@ -88,7 +88,7 @@ impl Repeats {
         }
     }
 
-    /// Notes that the client listed the pets. A list that held the very animal that was added excuses
+    /// Records that the client listed the pets. A list that contains the created pet excuses
     /// nothing.
     fn note_list(&mut self, list: &[u8], request: &JudgedRequest) {
         if self.posts.is_empty() {
@@ -125,7 +125,7 @@ impl Repeats {
         );
         let evidence = Evidence::new(self.refused[0].number, request, text);
         found.add(Rule::RepeatedError, evidence.show(self.refused.iter().cloned()));
-        // The first one identifies the row, the last one shows whether it goes on.
+        // The first request identifies the series, and the last one shows whether it continues.
         self.refused.drain(1..2);
     }
 }
@@ -135,11 +135,11 @@ fn repeated_post(first: &JudgedRequest, length: u64, request: &JudgedRequest) ->
     let wait = request.arrived.gap_since(&first.ended);
     let added: Vec<i64> = [first.added, request.added].into_iter().flatten().collect();
     let outcome = match added[..] {
-        [first, second] => format!("the animals {first} and {second} are one, added twice"),
-        [id] => format!("animal {id} was added once"),
-        _ => "neither added an animal".to_owned(),
+        [first, second] => format!("the pets {first} and {second} are duplicates"),
+        [id] => format!("pet {id} was created once"),
+        _ => "neither created a pet".to_owned(),
     };
-    let answer = first.status.map_or("no answer".to_owned(), |status| status.to_string());
+    let answer = first.status.map_or("no response".to_owned(), |status| status.to_string());
     let text = format!(
         "the same {} ({length} bytes) was sent again {} after {answer} (#{}), without a GET /pets \
          that was answered in between; {outcome}",
@@ -155,13 +155,13 @@ fn repeated_post(first: &JudgedRequest, length: u64, request: &JudgedRequest) ->
 fn is_unknown(request: &JudgedRequest) -> bool {
     match request.status {
         None | Some(500 | 502 | 504 | 506..) => true,
-        // It says that the request was not carried out: it is judged only if that is wrong.
+        // The status says that the request was not processed. It is judged only if that is wrong.
         Some(503) => request.retry_after.is_none() && request.added.is_some(),
         Some(_) => false,
     }
 }
 
-/// Whether a status refuses the request for good: sent unchanged, it is refused again.
+/// Whether a status means that an unchanged request would be refused again.
 const fn is_final_refusal(status: u16) -> bool {
     matches!(status, 400..=499) && !matches!(status, 404 | 408 | 409 | 425 | 429)
 }

@@ -1,4 +1,4 @@
-//! `back-off` and `steady-retry`: how long a client waits before it repeats a request that failed.
+//! `back-off` and `steady-retry`: rules about waits before retries.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -11,40 +11,41 @@ use crate::{
     },
 };
 
-/// How many different requests of a client are watched.
+/// The maximum number of watched requests per client.
 const MAX_WATCHED: usize = 64;
-/// How many attempts at the same request are remembered.
+/// The maximum number of remembered attempts at a request.
 const MAX_ATTEMPTS: usize = 32;
-/// How many successes show a steady pace, and how many are remembered.
+/// The number of successes that show a steady rate, and the number that is remembered.
 const STEADY_SUCCESSES: usize = 5;
 const MAX_SUCCESSES: usize = 8;
-/// How long these successes must span.
+/// The minimum time that these successes must span.
 const STEADY_SPAN: Duration = Duration::from_secs(5);
-/// How many of the last waits are compared.
+/// The number of compared waits.
 const MAX_WAITS: usize = 5;
-/// A shorter wait is an immediate retry, which shows no pace.
+/// A shorter wait is an immediate retry.
 const MIN_WAIT: Duration = Duration::from_millis(20);
 /// A longer wait is polling.
 const MAX_STEADY_WAIT: Duration = Duration::from_secs(5);
 
-/// The requests of one client that failed or may fail, those not sent for the longest time first.
+/// The watched requests of a client, least recently sent first.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Retries(Vec<Watched>);
 
-/// What is remembered of one request.
+/// The state of a watched request.
 #[derive(Debug, Default)]
 struct Watched {
     fingerprint: u64,
-    /// The last attempts, in the order of their ends.
+    /// The last attempts, in order of their ends.
     attempts: VecDeque<JudgedRequest>,
     /// The arrivals of the last successes.
     successes: VecDeque<Moment>,
     row: Option<Row>,
-    /// A row found to be steady, which is withdrawn if the client keeps its pace after the outage.
+    /// A series with a steady rate, which is withdrawn if the client keeps its rate after the
+    /// outage.
     suspect: Option<Suspect>,
 }
 
-/// A request that failed, and its repeats.
+/// A failed request and its repeats.
 #[derive(Debug)]
 struct Row {
     first: JudgedRequest,
@@ -73,7 +74,8 @@ impl Retries {
     ) {
         let fingerprint = request.fingerprint;
         let place = self.0.iter().position(|watched| watched.fingerprint == fingerprint);
-        // Successes with a body are not watched before the first failure: most bodies come once.
+        // Successes with a body are not watched before the first failure, because most bodies are
+        // unique.
         if place.is_none() && has_body && !request.has_failed() {
             return;
         }
@@ -88,7 +90,7 @@ impl Retries {
         watched.remember(request, has_body);
     }
 
-    /// Begins to watch a request, in the place of one that is not being repeated.
+    /// Starts watching a request. Replaces one that is not being repeated.
     fn watch(&mut self, fingerprint: u64) -> &mut Watched {
         if self.0.len() == MAX_WATCHED {
             let idle = self.0.iter().position(|watched| watched.row.is_none());
@@ -127,7 +129,7 @@ impl Watched {
         let before = row.found.replace(rule);
         let mut evidence = row.evidence(rule, request);
         if before != Some(rule) {
-            // A more severe finding takes the place of the one before.
+            // A more severe finding replaces the previous one.
             found.withdrawn = before.map(|_| began);
             let in_row = |one: &&JudgedRequest| one.number > began && one.has_failed();
             let in_row = self.attempts.iter().filter(in_row).cloned();
@@ -141,7 +143,7 @@ impl Watched {
             push_bounded(&mut self.successes, request.arrived, MAX_SUCCESSES);
         }
         if !request.has_failed() && request.width == 1 {
-            // Nothing else is in flight, so the success ends the row.
+            // Nothing else is in flight, so the success ends the series.
             self.row = None;
             self.attempts.clear();
         } else {
@@ -149,8 +151,8 @@ impl Watched {
         }
     }
 
-    /// Withdraws the finding about a client that goes on at the same pace when the outage is over: it
-    /// polls, whatever the answer.
+    /// Withdraws the finding if the client keeps the same rate after the outage, which means that
+    /// it polls.
     fn judge_suspect(&mut self, request: &JudgedRequest, found: &mut Judgement) {
         let Some(mut suspect) = self.suspect.take() else { return };
         let spacing = request.arrived.gap_since(&suspect.last_arrival);
@@ -167,7 +169,7 @@ impl Watched {
     }
 }
 
-/// Returns the mean time between the last successes, if there are enough to call it a pace.
+/// Returns the mean time between the last successes, if there are enough for a rate.
 fn usual_spacing(successes: &VecDeque<Moment>) -> Option<Duration> {
     let span = successes.back()?.gap_since(successes.front()?);
     let gaps = u32::try_from(successes.len() - 1).ok()?;
@@ -201,7 +203,7 @@ impl Row {
         request.arrived.gap_since(&self.first.arrived) / self.repeats.max(1)
     }
 
-    /// Returns how long the client has waited in this row.
+    /// Returns the total wait of the client in this series.
     fn waited(&self, request: &JudgedRequest) -> Duration {
         match request.width {
             1 => self.waits_together,
@@ -209,7 +211,7 @@ impl Row {
         }
     }
 
-    /// Returns the rule that the row breaks with this request, if it breaks one.
+    /// Returns the rule that the series breaks with this request, if any.
     fn breach(&self, request: &JudgedRequest) -> Option<Rule> {
         let repeats = self.repeats / request.width.max(1);
         let is_too_fast = repeats >= 3 && self.waited(request) < least_wait(repeats);
@@ -235,8 +237,8 @@ impl Row {
         Evidence { by: last_wait, ..Evidence::new(self.first.number, request, text) }
     }
 
-    /// Whether the last waits are about equal, and none before was much shorter: a back-off that has
-    /// reached its limit has grown before.
+    /// Whether the last waits are about equal, and no earlier wait was much shorter. A back-off at
+    /// its limit has grown before.
     fn is_even(&self) -> bool {
         [(4, 1.1, Duration::from_millis(10)), (5, 1.25, Duration::ZERO)].into_iter().any(
             |(count, factor, slack)| {
@@ -253,8 +255,8 @@ impl Row {
     }
 }
 
-/// Returns how long this many retries take at least with any back-off in use: 6 ms, doubled each time,
-/// is far below the quickest defaults.
+/// Returns the minimum time of this many retries with any common back-off: 6 ms, doubled each time,
+/// is far below the fastest defaults.
 fn least_wait(repeats: u32) -> Duration {
     const FIRST: Duration = Duration::from_millis(6);
     let doubled = FIRST * (2_u32.pow(repeats.min(6)) - 1);
