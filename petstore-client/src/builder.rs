@@ -263,8 +263,8 @@ impl ClientBuilder {
     }
 
     /// Adds a function that gets all events: requests, waits, 429s, retries, deprecations. It runs on
-    /// the call's task and should return quickly. Events never hold the API key; they may hold other
-    /// secrets of the requests. The [guide](crate::guide::observability) has an example.
+    /// the call's task and should return quickly. Events hold no API key, unless the service sends it in
+    /// the body of a success; they may hold other secrets of the requests. The [guide](crate::guide::observability) has an example.
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.events.add(hook);
         self
