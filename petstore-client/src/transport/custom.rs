@@ -10,7 +10,8 @@ use http::{Request, Response};
 use crate::error::{BoxError, Error, ErrorKind};
 
 /// Sends one request and returns the whole response: for another HTTP client, or for tests without a
-/// socket. Implement it with an `async fn`, or see [`transport_fn`].
+/// socket. Implement it with an `async fn`, or see [`transport_fn`]. Its types are those of the crate
+/// `http` 1.
 ///
 /// The client adds everything else: the key, rate limits, retries, time limits, decoding. A transport
 /// must send each request once, to its address only, and must not follow redirects: the request
