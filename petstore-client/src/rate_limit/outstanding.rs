@@ -1,4 +1,4 @@
-//! Requests whose response has not come: in flight, or lost.
+//! Requests without a response: in flight, or lost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, SECOND, micros};
 
-/// A reservation that is not used lapses: the task that holds it is not run.
+/// An unused reservation lapses after this time: the task that holds it is not polled.
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
-/// No request lasts longer, whatever its time limit.
+/// The longest lease of a request.
 pub(super) const MAX_LEASE: Duration = Duration::from_secs(600);
-/// How long a request may be on its way to the service.
+/// How long a request may take to reach the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
-/// Lost requests are kept in so many groups at most.
+/// The most groups of lost requests.
 const MAX_LOST_GROUPS: usize = 16;
-/// Requests that are lost within this time are one group.
+/// Requests lost within this time form one group.
 const LOST_GROUP: u64 = SECOND.unsigned_abs() / 4;
 
 /// The right to send one request.
@@ -26,7 +26,7 @@ pub(crate) struct Reservation {
     pub(super) probe: bool,
 }
 
-/// A reserved request. When the lease ends, the task that holds it is taken to be dead.
+/// A reserved request. When the lease ends, its task is taken for dead.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lease {
     pub(super) end: LocalTime,
@@ -34,12 +34,12 @@ pub(super) struct Lease {
     pub(super) probe: bool,
 }
 
-/// This process's requests: reserved, and in flight.
+/// This process's reserved requests and requests in flight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Requests {
     last_id: u64,
     leases: BTreeMap<u64, Lease>,
-    /// No lease ends before.
+    /// When the first lease ends, or earlier.
     first_end: Option<LocalTime>,
 }
 
@@ -65,7 +65,7 @@ impl Requests {
         true
     }
 
-    /// Ends a request. Returns `None` where its lease had ended before.
+    /// Ends a request. Returns `None` if its lease had already ended.
     pub(super) fn end(&mut self, reservation: Reservation) -> Option<Lease> {
         self.leases.remove(&reservation.id)
     }
@@ -102,7 +102,7 @@ impl Requests {
         self.leases.values().map(|lease| lease.end).max().unwrap_or_default()
     }
 
-    /// Moves all to a clock that is so many microseconds ahead.
+    /// Moves all times to a clock that is `by` microseconds ahead.
     pub(super) fn shift(&mut self, by: i64) {
         self.first_end = self.first_end.map(|end| end.moved(by));
         for lease in self.leases.values_mut() {
@@ -121,8 +121,7 @@ struct LostGroup {
     count: u32,
     /// When the last of them was sent.
     sent: LocalTime,
-    /// The response to a request that is sent from then on settles them: none of them is on its way
-    /// any more.
+    /// The response to a request sent from then on settles them: all of them have arrived by then.
     settled_from: LocalTime,
 }
 
@@ -146,13 +145,12 @@ impl LostRequests {
         }
     }
 
-    /// Removes the requests that were not on their way any more when the request was sent that is
-    /// answered now: the service's figure holds them, if it ever will. Returns how many there were,
-    /// in groups, and when they were sent.
+    /// Removes the requests that had arrived when the answered request was sent: the service's figure
+    /// includes them, if it ever will. Returns their number and when they were sent, in groups.
     pub(super) fn settle(&mut self, sent: LocalTime) -> impl Iterator<Item = (u32, LocalTime)> {
         let settled = self.0.extract_if(.., move |lost| {
             let after = sent.0.saturating_sub(lost.settled_from.0);
-            // What lies far in the future was recorded by a clock that was wrong.
+            // A time far in the future comes from a clock that was wrong.
             after >= 0 || after < -micros(MAX_LEASE)
         });
         settled.map(|lost| (lost.count, lost.sent))
@@ -162,12 +160,12 @@ impl LostRequests {
         self.0.iter().map(|lost| u64::from(lost.count)).sum()
     }
 
-    /// Returns how many were sent after an instant.
+    /// Returns the number of requests that were sent after an instant.
     pub(super) fn since(&self, at: LocalTime) -> u64 {
         self.0.iter().filter(|lost| lost.sent >= at).map(|lost| u64::from(lost.count)).sum()
     }
 
-    /// Returns whether one of them may still be on its way.
+    /// Returns whether a request may still be on its way.
     pub(super) fn is_on_the_way(&self, now: LocalTime) -> bool {
         self.0.iter().any(|lost| now < lost.settled_from)
     }
