@@ -13,7 +13,7 @@ use crate::backoff::Schedule;
 use crate::client::{Client, Core};
 use crate::clock;
 use crate::deprecation::Deprecation;
-use crate::error::{CallStats, Error, ErrorKind, ErrorResponse, TimeoutKind};
+use crate::error::{CallStats, Error, ErrorResponse, TimeoutKind};
 use crate::events::{Attempt, Event, Finished, Received, Retrying, Throttled, Waiting};
 use crate::options::{
     DEFAULT_ATTEMPT_TIMEOUT, DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_RESPONSE_BYTES, DEFAULT_MAX_WAIT,
@@ -82,7 +82,7 @@ pub(crate) async fn run(
     Ok(Response::new(body, meta))
 }
 
-/// Completes the call's span.
+/// Records in the call's span what was sent.
 fn record(result: &Result<(http::Response<Bytes>, Redactor), Error>, stats: &CallStats) {
     let span = tracing::Span::current();
     if span.is_disabled() {
@@ -90,10 +90,7 @@ fn record(result: &Result<(http::Response<Bytes>, Redactor), Error>, stats: &Cal
     }
     let status = match result {
         Ok((response, _)) => Some(response.status()),
-        Err(error) => {
-            span.record("error.type", tracing::field::debug(error.kind()));
-            error.status()
-        }
+        Err(error) => error.status(),
     };
     span.record("http.response.status_code", status.map(|status| status.as_u16()));
     span.record("http.request.resend_count", stats.attempts.saturating_sub(1));
@@ -228,16 +225,11 @@ impl CallState<'_> {
         events.notify(|| Event::Sending(request));
         self.may_have_acted.store(false, Ordering::Release);
         let result = self.exchange(headers, credential, permit, sent).await;
-        let (is_counted, may_have_acted) = match &result {
-            Ok((response, _)) => (true, may_have_acted(response.status())),
-            // These errors arise before anything is sent.
-            Err(error) => {
-                let kind = error.kind();
-                (!matches!(kind, ErrorKind::InvalidRequest | ErrorKind::Tls), error.was_sent())
-            }
+        self.stats.attempts = number;
+        self.stats.may_have_acted |= match &result {
+            Ok((response, _)) => may_have_acted(response.status()),
+            Err(error) => error.was_sent(),
         };
-        self.stats.attempts += u32::from(is_counted);
-        self.stats.may_have_acted |= may_have_acted;
         self.may_have_acted.store(self.stats.may_have_acted, Ordering::Release);
         let result = result.map_err(|error| self.complete(error));
         events.notify(|| {
@@ -259,8 +251,8 @@ impl CallState<'_> {
         Err(Error::rate_limited(blocked).with_response(response))
     }
 
-    /// Sends the request and reads the response, and redacts it unless it is a success. Also
-    /// returns the block that the response requests.
+    /// Sends the request and reads the response. Redacts its headers, and its body unless it is a
+    /// success. Also returns the block that the response requests.
     async fn exchange(
         &self,
         mut headers: HeaderMap,
@@ -270,7 +262,7 @@ impl CallState<'_> {
     ) -> Result<(http::Response<Bytes>, Option<Blocked>), Error> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
         let limits = self.attempt_limits(sent);
-        let pending =
+        let mut pending =
             match self.core.network.send(self.request, headers, &limits, self.may_have_acted).await
             {
                 Ok(pending) => pending,
@@ -283,10 +275,10 @@ impl CallState<'_> {
             };
         // Reading the body may take long.
         let blocked = permit.observe(pending.status(), pending.headers());
+        let redactor = Redactor::new(&credential.authorization);
+        redactor.remove(pending.headers_mut());
         let mut response = read(pending, &limits).await?;
         if !response.status().is_success() {
-            let redactor = Redactor::new(&credential.authorization);
-            redactor.remove(response.headers_mut());
             *response.body_mut() = redactor.removed(std::mem::take(response.body_mut()));
         }
         Ok((response, blocked))

@@ -152,7 +152,9 @@ impl Event<'_> {
                         tracing::debug!(target: TARGET, attempt, status, ?elapsed, "answered");
                     }
                     Err(error) => {
-                        tracing::debug!(target: TARGET, attempt, %error, ?elapsed, "attempt failed");
+                        // With its causes, as subscribers show a value of this type.
+                        let error: &(dyn std::error::Error + 'static) = error;
+                        tracing::debug!(target: TARGET, attempt, error, ?elapsed, "attempt failed");
                     }
                 }
             }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
+use memchr::memmem;
 
 /// Shorter keys are not removed, because any word may contain them.
 const MIN_KEY_LENGTH: usize = 8;
@@ -26,14 +27,6 @@ impl Redactor {
         }
     }
 
-    /// Returns the text without the key.
-    pub(crate) fn removed_from_text(&self, text: String) -> String {
-        match self.replaced(text.as_bytes()) {
-            Some(clean) => String::from_utf8_lossy(&clean).into_owned(),
-            None => text,
-        }
-    }
-
     /// Removes the key from the values of headers.
     pub(crate) fn remove(&self, headers: &mut HeaderMap) {
         for value in headers.values_mut() {
@@ -52,11 +45,11 @@ impl Redactor {
 
     fn replaced(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let key = self.key()?;
-        let mut found = memchr::memmem::find_iter(bytes, key).peekable();
-        found.peek()?;
+        // The usual case is quick for short values.
+        memmem::find(bytes, key)?;
         let mut clean = Vec::new();
         let mut from = 0;
-        for at in found {
+        for at in memmem::find_iter(bytes, key) {
             clean.extend_from_slice(&bytes[from..at]);
             clean.extend_from_slice(REPLACEMENT);
             from = at + key.len();

@@ -169,6 +169,33 @@ async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
     assert_eq!(sent(&server), ["waits", "fresh"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn only_calls_whose_key_is_being_replaced_wait_for_that() {
+    let server = Wire::reading(|seen| match seen.header("authorization").unwrap() {
+        "Bearer old" => unauthorized(),
+        _ => no_pets(),
+    });
+    let hand_out = Keys { hand_out: &["old", "new", "other", "old", "new"], ..Keys::default() };
+    let keys = provider_fn(move |rejected: Option<ApiKey>| {
+        let hand_out = hand_out.clone();
+        async move {
+            let key = hand_out.api_key(rejected.as_ref()).await;
+            tokio::time::sleep(if rejected.is_some() { secs(5) } else { Duration::ZERO }).await;
+            key
+        }
+    });
+    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let began = tokio::time::Instant::now();
+    let list_at = async |start| {
+        tokio::time::sleep_until(began + start).await;
+        client.pets().list().await.unwrap();
+        began.elapsed().as_secs()
+    };
+    let ended = tokio::join!(list_at(secs(0)), list_at(secs(1)), list_at(secs(2)));
+    assert_eq!(ended, (5, 1, 5));
+    assert_eq!(sent(&server), ["old", "other", "new", "new"]);
+}
+
 /// Counts its calls, and takes some time.
 fn slow(asked: &Arc<AtomicUsize>) -> impl ApiKeyProvider + use<> {
     let asked = Arc::clone(asked);

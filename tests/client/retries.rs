@@ -1,10 +1,13 @@
 //! Tests of retries: which requests, how often, and after which wait.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::retry::{Backoff, RetryBudget};
-use petstore_client::{Method, NewPet, RequestOptions};
+use petstore_client::retry::{Backoff, RetryAdvice, RetryBudget};
+use petstore_client::test_util::{self, FakeService};
+use petstore_client::transport::TransportError;
+use petstore_client::{ErrorKind, Method, NewPet, RequestOptions};
 use tokio::net::TcpListener;
 
 use super::kit::{answer, builder, client, millis, no_pets, secs};
@@ -54,6 +57,22 @@ async fn other_methods_follow_rfc_9110() {
         client.request(method.clone(), "/x").options(&options).await.unwrap_err();
         assert_eq!(server.count(), sent, "{method}");
     }
+}
+
+/// A failed TLS handshake sends nothing, and counts all the same.
+#[tokio::test(start_paused = true)]
+async fn a_classifier_that_always_retries_ends_at_the_limit_of_attempts() {
+    let numbers = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&numbers);
+    let client = test_util::builder()
+        .transport(FakeService::new(|_| Err(TransportError::tls("untrusted"))))
+        .retry_classifier(move |failed| {
+            seen.lock().unwrap().push(failed.attempt);
+            RetryAdvice::Retry
+        });
+    let error = client.build().unwrap().pets().list().await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Tls, 4));
+    assert_eq!(*numbers.lock().unwrap(), [1, 2, 3, 4]);
 }
 
 #[tokio::test]

@@ -98,9 +98,11 @@ async fn the_key_is_in_no_log_at_any_level() {
 
 #[tokio::test]
 async fn the_key_is_in_no_debug_output() {
-    let server = Wire::start(|_| answer(200, &[], REX));
+    // It sends back what it got.
+    let server = Wire::start(|_| answer(200, &[("X-Echo", SENTINEL)], REX));
     let builder = Client::builder(server.base()).api_key(SENTINEL);
-    let client = client(&server.base());
+    let client = builder.on_event(|event| assert_secret(&format!("{event:?}"))).build().unwrap();
+    let builder = Client::builder(server.base()).api_key(SENTINEL);
     let new = NewPet::new("a", 1);
     let pet = client.pets().create(&new).await.unwrap();
     let raw = client.request(Method::GET, "/x");
@@ -118,6 +120,8 @@ async fn the_key_is_in_no_debug_output() {
     for shown in shown {
         assert_secret(&format!("{shown:?} {shown:#?}"));
     }
+    let error = client.pets().create(&new).max_response_bytes(9).await.unwrap_err();
+    assert_eq!(error.headers().unwrap()["x-echo"], "(the API key)");
 }
 
 #[tokio::test]

@@ -286,7 +286,10 @@ async fn tls_is_used_where_the_address_asks_for_it_and_the_certificate_is_checke
     let (redis, server) = (Redis::start(Security::Tls).await, mock(100).await);
     let url = redis.url(1);
     let certificate = std::fs::read(redis.folder.path().join("cert.pem")).unwrap();
-    let store = RedisStore::with_root_certificates(&url, certificate).unwrap();
+    let store = || RedisStore::new(&url).unwrap();
+    let problem = store().root_certificates("no certificate").err().unwrap().to_string();
+    assert!(problem.contains("no root certificate"), "{problem}");
+    let store = store().root_certificates(certificate).unwrap();
     let (client, problems) = member_on(&server, store);
     for _ in 0..3 {
         client.pets().list().await.unwrap();

@@ -1,7 +1,7 @@
 //! The credential of a request, and one refresh for all calls whose key was rejected.
 
 use std::error::Error as StdError;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -46,6 +46,8 @@ pub(crate) struct ProvidedKeys {
     provider: Box<dyn DynProvider>,
     /// The last refresh. Locked during a refresh.
     last_refresh: Mutex<Option<Refresh>>,
+    /// The key that is being replaced, or was the last to be.
+    rejected: std::sync::Mutex<Option<ApiKey>>,
 }
 
 /// The new credential; `None` if the provider has no other key.
@@ -72,6 +74,7 @@ impl Credentials {
         Self::Provided(ProvidedKeys {
             provider: Box::new(provider),
             last_refresh: Mutex::default(),
+            rejected: std::sync::Mutex::default(),
         })
     }
 
@@ -99,11 +102,17 @@ impl Credentials {
 
 impl ProvidedKeys {
     async fn get(&self) -> Result<Credential, Error> {
-        if self.last_refresh.try_lock().is_err() {
+        let mut key = self.provider.dyn_api_key(None).await.map_err(failed)?;
+        if self.last_refresh.try_lock().is_err() && self.is_rejected(&key) {
             // Another call is replacing the key. The wait for it is limited.
             let _ = timeout(MAX_REFRESH_WAIT, self.last_refresh.lock()).await;
+            key = self.provider.dyn_api_key(None).await.map_err(failed)?;
         }
-        Credential::provided(self.provider.dyn_api_key(None).await.map_err(failed)?)
+        Credential::provided(key)
+    }
+
+    fn is_rejected(&self, key: &ApiKey) -> bool {
+        self.rejected.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(key)
     }
 
     async fn replace(&self, rejected: &ApiKey, sent: Instant) -> RefreshResult {
@@ -116,6 +125,7 @@ impl ProvidedKeys {
         {
             return last.result.clone();
         }
+        *self.rejected.lock().unwrap_or_else(PoisonError::into_inner) = Some(rejected.clone());
         let result = self.ask(rejected).await;
         let (rejected, ended) = (rejected.clone(), clock::now());
         *last = Some(Refresh { rejected, ended, result: result.clone() });

@@ -1,5 +1,7 @@
 //! The kinds of failure.
 
+use std::fmt;
+
 use http::StatusCode;
 
 /// A boxed error, used as a source.
@@ -45,6 +47,13 @@ pub enum ErrorKind {
     Paging,
     /// The call runs outside a Tokio runtime, or its runtime was shut down.
     Runtime,
+}
+
+/// Writes the variant's name, as `error.type` of a call's span has it: a label for metrics.
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
 }
 
 impl ErrorKind {

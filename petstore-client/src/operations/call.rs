@@ -12,10 +12,10 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
-use tracing::Instrument as _;
 use tracing::field::Empty;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
+use tracing::{Instrument as _, Span};
 
 use crate::call::run;
 use crate::client::Client;
@@ -99,16 +99,17 @@ impl<T> IntoFuture for Call<T> {
 /// the caller's task-locals.
 #[must_use = "a call does nothing until it is polled"]
 pub struct CallFuture<T> {
-    call: Work,
+    call: Work<(RawResult, Span)>,
     decode: Decode<T>,
 }
 
 pub(crate) type Decode<T> = fn(Response<Bytes>) -> Result<Response<T>, Error>;
-type Work = Pin<Box<dyn Future<Output = Result<Response<Bytes>, Error>> + Send>>;
+type RawResult = Result<Response<Bytes>, Error>;
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T> CallFuture<T> {
     pub(crate) fn new(client: Client, request: Result<Request, Error>, decode: Decode<T>) -> Self {
-        Self { call: Box::pin(run_on_task(client, request)), decode }
+        Self { call: Box::pin(run_in_span(client, request)), decode }
     }
 }
 
@@ -116,8 +117,13 @@ impl<T> Future for CallFuture<T> {
     type Output = Result<Response<T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let response = ready!(self.call.as_mut().poll(context));
-        Poll::Ready(response.and_then(self.decode))
+        let (response, span) = ready!(self.call.as_mut().poll(context));
+        let result = response.and_then(self.decode);
+        if let Err(error) = &result {
+            span.record("otel.status_code", "ERROR");
+            span.record("error.type", tracing::field::display(error.kind()));
+        }
+        Poll::Ready(result)
     }
 }
 
@@ -127,18 +133,38 @@ impl<T> fmt::Debug for CallFuture<T> {
     }
 }
 
+/// Runs a call. Also returns its span, in which the result of decoding is recorded.
+async fn run_in_span(client: Client, request: Result<Request, Error>) -> (RawResult, Span) {
+    let request = match request {
+        Ok(request) => request,
+        Err(error) => return (Err(error), Span::none()),
+    };
+    let span = tracing::info_span!(
+        target: TARGET,
+        "call",
+        otel.kind = "client",
+        otel.status_code = Empty,
+        operation = &*request.operation,
+        http.request.method = request.method.as_str(),
+        url.template = request.template,
+        server.address = client.base_url().host_str(),
+        http.response.status_code = Empty,
+        error.type = Empty,
+        http.request.resend_count = Empty,
+        petstore.attempts = Empty,
+        petstore.wait_ms = Empty,
+    );
+    (run_on_task(client, request, span.clone()).await, span)
+}
+
 /// Runs a call on a task. Otherwise, a started call that is no longer polled would keep its permit,
 /// and block every other call with the key.
-async fn run_on_task(
-    client: Client,
-    request: Result<Request, Error>,
-) -> Result<Response<Bytes>, Error> {
-    let request = request?;
+async fn run_on_task(client: Client, request: Request, span: Span) -> RawResult {
     let (operation, idempotent) = (request.operation.clone(), request.idempotent);
     check(&client, &request).map_err(|error| error.with_operation(operation.clone()))?;
     let timeout = client.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
     let deadline = clock::after(clock::now(), timeout);
-    let mut task = CallTask::spawn(client, request, deadline);
+    let mut task = CallTask::spawn(client, request, deadline, span);
     let error = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
         Ok(Ok(result)) => return result,
         Ok(Err(error)) => match error.try_into_panic() {
@@ -171,31 +197,17 @@ fn cannot_run(problem: &str) -> Error {
 /// The task that runs a call. Dropping it drops the call's state immediately, even if the runtime
 /// never runs again.
 struct CallTask {
-    handle: JoinHandle<Result<Response<Bytes>, Error>>,
-    work: Arc<Mutex<Option<Work>>>,
+    handle: JoinHandle<RawResult>,
+    work: Arc<Mutex<Option<Work<RawResult>>>>,
     may_have_acted: Arc<AtomicBool>,
 }
 
 impl CallTask {
-    fn spawn(client: Client, request: Request, deadline: Instant) -> Self {
-        let span = tracing::info_span!(
-            target: TARGET,
-            "call",
-            otel.kind = "client",
-            operation = &*request.operation,
-            http.request.method = request.method.as_str(),
-            url.template = request.template,
-            server.address = client.base_url().host_str(),
-            http.response.status_code = Empty,
-            error.type = Empty,
-            http.request.resend_count = Empty,
-            petstore.attempts = Empty,
-            petstore.wait_ms = Empty,
-        );
+    fn spawn(client: Client, request: Request, deadline: Instant, span: Span) -> Self {
         let may_have_acted = Arc::new(AtomicBool::new(false));
         let call = run(client, request, deadline, Arc::clone(&may_have_acted)).instrument(span);
         let subscriber = tracing::dispatcher::get_default(Clone::clone);
-        let work: Work = if subscriber.is::<NoSubscriber>() {
+        let work: Work<RawResult> = if subscriber.is::<NoSubscriber>() {
             Box::pin(call)
         } else {
             Box::pin(call.with_subscriber(subscriber))
@@ -214,10 +226,10 @@ impl Drop for CallTask {
     }
 }
 
-struct Running(Arc<Mutex<Option<Work>>>);
+struct Running(Arc<Mutex<Option<Work<RawResult>>>>);
 
 impl Future for Running {
-    type Output = Result<Response<Bytes>, Error>;
+    type Output = RawResult;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,6 +15,8 @@ use redis::io::tcp::TcpSettings;
 use redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo as _, TlsCertificates,
 };
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use url::Url;
@@ -85,7 +87,18 @@ impl RedisStore {
     ///
     /// Fails if the URL is invalid, or its scheme is neither `redis` nor `rediss`.
     pub fn new(url: &str) -> Result<Self, StoreError> {
-        Self::with_certificates(url, None)
+        let info = url.into_connection_info().map_err(StoreError::new)?;
+        let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+            ensure_provider()?;
+        }
+        Ok(Self {
+            client: Client::open(info).map_err(StoreError::new)?,
+            location: without_credentials(url),
+            prefix: "petstore:".to_owned(),
+            connection: Mutex::default(),
+            records: std::sync::Mutex::default(),
+        })
     }
 
     /// Sets the prefix of all record names (default: `petstore:`).
@@ -95,34 +108,20 @@ impl RedisStore {
         self
     }
 
-    /// Creates a store that trusts these root certificates (PEM) instead of the system's.
+    /// Trusts these root certificates (PEM) instead of the system's. Only for `rediss`.
     ///
     /// # Errors
     ///
-    /// Fails like [`new`](Self::new), and if the PEM contains no certificate.
-    pub fn with_root_certificates(url: &str, pem: impl Into<Vec<u8>>) -> Result<Self, StoreError> {
-        Self::with_certificates(url, Some(pem.into()))
-    }
-
-    fn with_certificates(url: &str, root_cert: Option<Vec<u8>>) -> Result<Self, StoreError> {
-        let info = url.into_connection_info().map_err(StoreError::new)?;
-        let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
-        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-            ensure_provider()?;
+    /// Fails if the PEM contains no certificate, or the scheme is not `rediss`.
+    pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Result<Self, StoreError> {
+        let pem = pem.as_ref();
+        if CertificateDer::pem_slice_iter(pem).next().is_none() {
+            return Err(StoreError::new("no root certificate in PEM was given"));
         }
-        let client = match root_cert {
-            None => Client::open(info),
-            root_cert => {
-                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
-            }
-        };
-        Ok(Self {
-            client: client.map_err(StoreError::new)?,
-            location: without_credentials(url),
-            prefix: "petstore:".to_owned(),
-            connection: Mutex::default(),
-            records: std::sync::Mutex::default(),
-        })
+        let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem.to_vec()) };
+        let info = self.client.get_connection_info().clone();
+        self.client = Client::build_with_tls(info, certificates).map_err(StoreError::new)?;
+        Ok(self)
     }
 
     /// Returns the connection. Connects if there is none.
