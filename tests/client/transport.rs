@@ -57,7 +57,7 @@ async fn its_errors_say_what_may_have_been_processed() {
     type Case = (fn() -> TransportError, ErrorKind, bool, u32);
     let cases: [Case; 4] = [
         (|| TransportError::connect("refused"), ErrorKind::Connect, false, 4),
-        (|| TransportError::tls("expired"), ErrorKind::Tls, false, 0),
+        (|| TransportError::tls("expired"), ErrorKind::Tls, false, 1),
         (|| TransportError::interrupted("reset by peer"), ErrorKind::Interrupted, true, 1),
         (TransportError::body_too_large, ErrorKind::BodyTooLarge, true, 1),
     ];

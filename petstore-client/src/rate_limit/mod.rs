@@ -6,6 +6,8 @@
 //! wait, and a registry keeps one limiter for each key and origin. Processes may share a ledger: then
 //! it is a small record in a [store](LimitStore), and each process is a member that updates it.
 //!
+//! <details><summary>The mechanisms, for those who change them</summary>
+//!
 //! Each mechanism has a test that fails without it. The second column is what that test measured; a
 //! cost without a figure was not measured:
 //!
@@ -44,6 +46,8 @@
 //! | a second try at once after a conflict on Redis | 4 members' updates time out | `tests/redis`: `members_use_a_quota_up…` |
 //! | every change of the ledger grants permits | calls wait for the next check | `order::calls_go_in_the_order…`, `model` |
 //! | a new block wakes all waiters | calls that may not wait so long fail late | `waiting::all_whose_wait_becomes_too_long…` |
+//!
+//! </details>
 
 mod snapshot;
 

@@ -10,7 +10,8 @@ use http::{Request, Response};
 use crate::error::{BoxError, Error, ErrorKind};
 
 /// Sends one request and returns the complete response. Use it for another HTTP client, or for
-/// tests without a socket. Implement it with an `async fn`, or see [`transport_fn`].
+/// tests without a socket. Implement it with an `async fn`, or see [`transport_fn`]. Its types are
+/// those of the crate `http`, version 1.
 ///
 /// The client does everything else: key, rate limits, retries, time limits, decoding. The request
 /// has the API key in `Authorization`, so a transport must send it once, only to its URL, and must
