@@ -1,4 +1,4 @@
-//! Causes five failures, and handles each by its kind.
+//! Causes four failures, and handles each by its kind.
 //!
 //! `cargo run --example errors`
 #![allow(clippy::print_stdout, reason = "an example prints its result")]

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_a_full_bar_for_all_and_an_empty_one_for_nothing() {
+    fn draws_a_full_bar_only_at_100_percent_and_an_empty_one_at_0() {
         let bar = |part, whole| screen(80, false).bar(part, whole);
         assert_eq!([bar(60, 60), bar(59, 60)], ["#".repeat(20), "#".repeat(19) + "."]);
         assert_eq!([bar(1, 1_000), bar(0, 60)], ["#".to_owned() + &".".repeat(19), ".".repeat(20)]);

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suggests_what_is_alike_and_nothing_else() {
+    fn suggests_only_similar_names() {
         let known = ["output", "base_url"];
         assert_eq!(similar("base_ulr", known), Some("base_url"));
         assert_eq!(similar("zzz", known), None);

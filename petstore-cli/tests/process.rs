@@ -23,7 +23,7 @@ fn shell(script: &str) -> Output {
 }
 
 #[test]
-fn lists_pets_from_a_server_of_its_own() {
+fn lists_pets_from_a_built_in_server() {
     let output = petstore().args(["--mock", "pets", "list"]).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert_eq!(stdout.lines().count(), 20);
@@ -32,7 +32,7 @@ fn lists_pets_from_a_server_of_its_own() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_not_an_error() {
+fn a_closed_reader_is_not_an_error() {
     let output = shell(r#"{ "$PETSTORE" --mock pets list --all -o json; echo $? >&2; } | true"#);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(stderr.trim_end(), "0");
@@ -131,7 +131,7 @@ fn a_dry_run_of_the_program_itself_needs_no_key() {
 }
 
 #[test]
-fn what_runs_beside_a_mock_over_tls_trusts_it_by_itself() {
+fn a_command_under_a_mock_with_tls_trusts_it_automatically() {
     let script = "\"$PETSTORE\" pets list --limit 1 -o id && echo \"$PETSTORE_BASE_URL\" && \
                   grep -c BEGIN \"$SSL_CERT_FILE\"";
     let folder = tempfile::tempdir().unwrap();

@@ -194,7 +194,7 @@ impl Unusable {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_cannot_be_used_is_mentioned_once_and_the_command_goes_on() {
+async fn an_unusable_store_is_reported_once_and_the_command_continues() {
     for unusable in [
         Unusable::FileInItsPlace,
         Unusable::ReadOnly,

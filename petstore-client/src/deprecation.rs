@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_true_for_deprecated_without_a_date_and_false_for_nothing() {
+    fn true_means_deprecated_without_a_date_and_false_not_deprecated() {
         assert_eq!(read(&[("deprecation", "true")]).unwrap().since(), None);
         assert_eq!(read(&[("deprecation", "@-5")]).unwrap().since(), None);
         assert_eq!(read(&[("deprecation", "false")]), None);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_whole_days_and_stops_at_none() {
+    fn counts_full_days_down_to_0() {
         let removal = Removal { sunset: 1_922_659_200, replacement: "/pets" };
         let end = Deprecation::of(&HeaderMap::new(), Some(removal)).unwrap();
         let now = |seconds: u64| at(seconds).unwrap();

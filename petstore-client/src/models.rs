@@ -276,14 +276,14 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_no_pet() {
+    fn an_array_is_not_a_pet() {
         let problem = serde_json::from_str::<NewPet>(r#"["Rex",7]"#).unwrap_err();
         assert!(problem.to_string().contains("expected a pet, a JSON object"), "{problem}");
         assert!(serde_json::from_str::<Pet>(r#"[1,"Rex",7,"sold"]"#).is_err());
     }
 
     #[test]
-    fn writes_an_unknown_status_back_as_it_came() {
+    fn writes_an_unknown_status_back_unchanged() {
         let status: PetStatus = serde_json::from_str(r#""on \u0001 loan""#).unwrap();
         assert_eq!(status, PetStatus::Unknown("on \u{1} loan".into()));
         assert_eq!(serde_json::to_string(&status).unwrap(), r#""on \u0001 loan""#);

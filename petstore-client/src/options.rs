@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merging_keeps_what_the_other_does_not_set() {
+    fn merging_keeps_settings_that_the_other_does_not_have() {
         let mut options = RequestOptions::new().max_attempts(2).timeout(Duration::from_secs(9));
         options.merge(&RequestOptions::new().max_attempts(3).priority(Priority::Low));
         let expected = RequestOptions::new()

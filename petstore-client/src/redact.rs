@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_what_could_act_on_a_terminal() {
+    fn escapes_characters_that_control_a_terminal() {
         assert_eq!(printable("a\u{1b}[2Jb\u{202e}c", 99), "a\\u{1b}[2Jb\\u{202e}c");
         assert_eq!(printable("  two\r\nlines ", 99), "two  lines");
     }

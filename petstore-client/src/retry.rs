@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_that_is_no_part_of_traffic_is_refused() {
+    fn an_invalid_ratio_is_refused() {
         for ratio in [-0.1, f64::NAN, 1_000.1] {
             assert!(RetryBudget::new().ratio(ratio).problem().is_some(), "{ratio}");
         }

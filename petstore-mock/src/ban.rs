@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn never_bans_who_waits_until_told() {
+    fn never_bans_a_client_that_waits() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..1_000 {
             assert_eq!(record.arrive(at(60.0), policy()), None);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn forgets_what_lies_further_back_than_the_policy_looks() {
+    fn forgets_requests_before_the_policys_period() {
         let mut record = BanRecord::default();
         for minute in 0..30_u32 {
             record.told(1_000_000);
@@ -174,13 +174,13 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_forgives_nothing_bans_at_once() {
+    fn a_policy_without_tolerance_bans_immediately() {
         let mut record = told_to_wait_a_minute();
         assert!(record.arrive(at(1.0), BanPolicy { after: 0, ..policy() }).is_some());
     }
 
     #[test]
-    fn a_ban_of_no_length_is_no_ban() {
+    fn a_ban_of_length_zero_is_disabled() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..100 {
             let off = BanPolicy { length: Duration::ZERO, ..policy() };

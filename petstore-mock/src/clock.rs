@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_that_is_dropped_leaves_nothing() {
+    async fn a_dropped_wait_leaves_no_state() {
         let clock = Clock::frozen(UNIX_EPOCH);
         for _ in 0..10 {
             assert!(!is_over(pin!(clock.sleep(DAY))));

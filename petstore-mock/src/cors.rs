@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_origins_as_browsers_send_them_and_nothing_else() {
+    fn accepts_only_origins_as_browsers_send_them() {
         for origin in ["http://localhost:3000", "https://example.com", "http://[::1]:8080"] {
             assert_eq!(origin.parse::<Cors>().unwrap().to_string(), origin);
         }

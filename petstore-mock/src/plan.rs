@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_plan() {
+    fn refuses_invalid_plans() {
         for text in [
             "",
             "Free",

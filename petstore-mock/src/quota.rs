@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_of_nothing_refuses_everything() {
+    fn a_quota_of_0_refuses_everything() {
         assert!(Allowance::new(0, 5, Window::Sliding).admit(at(0)).is_err());
     }
 }
@@ -310,7 +310,7 @@ mod window_tests {
     }
 
     #[test]
-    fn a_sliding_window_gives_each_request_back_on_its_own() {
+    fn a_sliding_window_releases_each_request_separately() {
         let mut quota = Quota::new(3, Period::Minute, Window::Sliding);
         used(&mut quota, at(0), 1);
         let rate = used(&mut quota, at(10_500), 2);
@@ -337,7 +337,7 @@ mod window_tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_gives_nothing_back() {
+    fn a_clock_that_goes_back_releases_no_requests() {
         for window in [Window::Fixed, Window::Sliding] {
             let mut quota = Quota::new(3, Period::Minute, window);
             used(&mut quota, at(120_000), 2);

@@ -56,12 +56,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_what_a_terminal_would_obey() {
+    fn escapes_terminal_control_characters() {
         assert_eq!(printable("a\u{1b}[31m\u{202e}\u{0}é\"b"), "a\\u{1b}[31m\\u{202e}\\0é\"b");
     }
 
     #[test]
-    fn cuts_what_is_long() {
+    fn truncates_long_text() {
         let cut = printable(&"ü".repeat(100_000));
         assert_eq!(cut.chars().count(), MAX_QUOTED + 1);
         assert!(cut.ends_with('…'));

@@ -13,7 +13,7 @@ async fn used_up() -> MockServer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminal_sees_the_seconds_counted_down_and_then_nothing_of_it() {
+async fn a_terminal_shows_a_countdown_and_then_clears_it() {
     let server = used_up().await;
     let ran = Petstore::at(&server, "k").stderr_terminal().run("pets list --limit 9 --all").await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);

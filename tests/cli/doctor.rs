@@ -8,7 +8,7 @@ use petstore_mock::{Clock, MockServer, Plan};
 use super::harness::{Petstore, noon};
 
 #[tokio::test]
-async fn finds_nothing_wrong_where_nothing_is() {
+async fn finds_no_problem_in_a_valid_setup() {
     let clock = Clock::frozen(noon());
     let server = MockServer::builder().key("k", Plan::Free).clock(clock).start().await.unwrap();
     let home = tempfile::tempdir().unwrap();

@@ -219,7 +219,7 @@ async fn an_unknown_row_is_sent_again_only_on_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stops_at_a_limit_that_is_too_far_off_and_goes_on_after_it() {
+async fn stops_at_a_distant_limit_and_continues_after_it() {
     let scene = Scene::at(Clock::runtime(noon()), Plan::Free).await;
     scene.write("pets.ndjson", &rows(100));
     let import = "pets import DIR/pets.ndjson --max-wait 0";
@@ -234,7 +234,7 @@ async fn stops_at_a_limit_that_is_too_far_off_and_goes_on_after_it() {
 }
 
 #[tokio::test]
-async fn stops_where_the_service_is_gone_and_goes_on_when_it_is_back() {
+async fn stops_when_the_service_is_down_and_continues_when_it_is_back() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(30));
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -304,7 +304,7 @@ async fn a_rejected_row_may_be_corrected_in_place() {
 }
 
 #[tokio::test]
-async fn an_input_without_a_place_counts_each_run_by_itself() {
+async fn an_input_without_a_path_counts_each_run_separately() {
     let scene = Scene::new().await;
     for _ in 0..2 {
         let ran = scene.run_with(|petstore| petstore.stdin(&rows(3)), "pets import -o json").await;

@@ -25,7 +25,7 @@ fn stored(home: &TempDir) -> PathBuf {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn the_file_is_nobody_elses_and_is_refused_if_it_is() {
+async fn the_key_file_is_private_and_otherwise_refused() {
     use std::os::unix::fs::PermissionsExt;
 
     let (server, home) = (server().await, tempfile::tempdir().unwrap());
@@ -45,7 +45,7 @@ async fn the_file_is_nobody_elses_and_is_refused_if_it_is() {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_variable_can_name_a_file_and_the_key_itself_goes_before_it() {
+async fn a_variable_can_name_a_file_and_the_key_variable_overrides_it() {
     use std::os::unix::fs::PermissionsExt;
 
     let (server, home) = (server().await, tempfile::tempdir().unwrap());

@@ -51,7 +51,7 @@ async fn fields_that_the_service_sends_besides_are_shown() {
 }
 
 #[tokio::test]
-async fn lists_at_most_so_many_pets_over_several_pages() {
+async fn max_limits_a_list_over_several_pages() {
     for (line, count) in [("--max 3", 3), ("--max 30", 25), ("--max 12 --limit 5", 12)] {
         let ran = Petstore::bare().run(&format!("--mock pets list -o id {line}")).await;
         assert_eq!((ran.stdout.lines().count(), ran.code), (count, 0), "{line}");

@@ -98,7 +98,7 @@ async fn says_where_the_file_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_flag_goes_before_a_variable_and_that_before_the_profile() {
+async fn a_flag_overrides_a_variable_which_overrides_the_profile() {
     let home = home(CONFIG);
     let get = async |vars: &[(&str, &str)], line: &str| {
         let petstore = Petstore::bare().home(home.path());
@@ -153,7 +153,7 @@ async fn keeps_comments_and_layout_when_a_value_changes() {
 }
 
 #[tokio::test]
-async fn makes_the_file_where_there_is_none() {
+async fn creates_a_missing_file() {
     let home = tempfile::tempdir().unwrap();
     let ran = run(&home, "config set base_url https://petstore.example/v1").await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);

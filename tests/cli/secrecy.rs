@@ -32,7 +32,7 @@ const COMMANDS: [&str; 20] = [
 ];
 
 #[tokio::test]
-async fn the_key_is_in_nothing_that_is_written() {
+async fn no_output_contains_the_key() {
     let server = MockServer::builder().key(KEY, Plan::Business).start().await.unwrap();
     let refusing = MockServer::builder().key("another", Plan::Free).start().await.unwrap();
     let spent = MockServer::builder().key(KEY, Plan::enterprise(0, 0)).start().await.unwrap();

@@ -126,7 +126,7 @@ async fn a_429_that_is_repeated_after_25_hours_blocks_for_as_long_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_503_with_retry_after_delays_its_own_call_alone() {
+async fn a_503_with_retry_after_delays_only_its_own_call() {
     for tasks in [1, 16, 64] {
         for wait in ["30", FOR_YEARS.1] {
             let server = Wire::of(vec![answer(503, &[("Retry-After", wait)], ""), no_pets()]);
@@ -208,7 +208,7 @@ async fn another_client_is_blocked_with_the_same_key_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_while_held_back_sends_nothing() {
+async fn a_call_that_is_dropped_while_waiting_sends_nothing() {
     let (server, client, _) = refused().await;
     let call = client.pets().list();
     tokio::time::timeout(secs(5), call.send()).await.unwrap_err();

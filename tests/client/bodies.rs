@@ -44,7 +44,7 @@ async fn an_endless_chunked_body_ends_at_the_cap() {
 }
 
 #[tokio::test]
-async fn a_cap_of_ones_own_holds_for_one_call_or_for_all() {
+async fn a_custom_size_limit_applies_to_one_call_or_all() {
     let small = RequestOptions::new().max_response_bytes(10);
     let server = Wire::start(|_| Act::Answer(http(200, &[], "[          ]")));
     let client = super::kit::builder(&server.base()).options(&small).build().unwrap();

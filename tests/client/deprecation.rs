@@ -22,7 +22,7 @@ fn saying(headers: &[(&'static str, &'static str)]) -> Wire {
     Wire::start(move |_| answer(200, &headers, REX))
 }
 
-#[expect(deprecated, reason = "this is what is tested")]
+#[expect(deprecated, reason = "the test covers it")]
 async fn get(client: &Client) -> petstore_client::Response<petstore_client::Pet> {
     client.pets().get(1).await.unwrap()
 }
@@ -139,7 +139,7 @@ async fn a_404_still_carries_the_deprecation() {
         hook.lock().unwrap().push((*operation).to_owned());
     });
     let client = client.build().unwrap();
-    #[expect(deprecated, reason = "it is what is asked about")]
+    #[expect(deprecated, reason = "the test covers it")]
     let error = client.pets().get(7).await.unwrap_err();
     assert!(error.is_not_found());
     assert_eq!(*heard.lock().unwrap(), ["getPet"]);

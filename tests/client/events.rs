@@ -161,7 +161,7 @@ async fn shows_the_limit_that_holds_a_call_back_and_what_was_lost() {
 }
 
 #[tokio::test]
-async fn a_reset_that_is_years_away_cannot_be_right_and_holds_nothing_back() {
+async fn an_implausible_reset_years_away_blocks_nothing() {
     let quota = [
         ("X-RateLimit-Limit", "1"),
         ("X-RateLimit-Remaining", "0"),
@@ -175,7 +175,7 @@ async fn a_reset_that_is_years_away_cannot_be_right_and_holds_nothing_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hears_of_each_attempt_with_all_that_was_sent_and_came_but_the_key() {
+async fn events_contain_each_attempt_completely_except_for_the_key() {
     let server = Wire::of(vec![
         answer(429, &[("Retry-After", "30"), ("X-Seen", "s3cret-key")], "no"),
         Act::Reset(Vec::new()),

@@ -50,7 +50,7 @@ fn losses() -> Vec<Effect> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_get_is_sent_again_whatever_way_its_answer_is_lost() {
+async fn a_get_is_retried_however_its_response_is_lost() {
     for effect in losses() {
         let server = mock().await;
         let fault = on(&server, Operation::ListPets, effect.clone());
@@ -61,7 +61,7 @@ async fn a_get_is_sent_again_whatever_way_its_answer_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_post_whose_answer_is_lost_is_not_sent_again_and_the_error_says_so() {
+async fn a_post_with_a_lost_response_is_not_retried_and_the_error_says_so() {
     for effect in losses() {
         let server = mock().await;
         let fault = server.faults().on(Operation::CreatePet).processed(true).apply(effect.clone());

@@ -34,7 +34,7 @@ impl Logs {
         Self
     }
 
-    #[expect(clippy::unused_self, reason = "only what is being captured can be read")]
+    #[expect(clippy::unused_self, reason = "requires a capture")]
     pub(super) fn text(&self) -> String {
         let bytes = CAPTURED.with_borrow(|captured| captured.clone().unwrap_or_default());
         String::from_utf8(bytes).unwrap()

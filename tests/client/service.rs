@@ -233,7 +233,7 @@ fn left_of(length: Duration, elapsed: Duration) -> Duration {
     length * (windows + 1) - elapsed
 }
 
-#[expect(clippy::disallowed_methods, reason = "without `Date` the client goes by this clock")]
+#[expect(clippy::disallowed_methods, reason = "without `Date`, the client uses this clock")]
 fn wall() -> i64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     i64::try_from(now.as_secs()).unwrap()

@@ -258,7 +258,7 @@ async fn with_a_full_disk_calls_go_on_and_leave_room_for_other_clients() {
 
 #[tokio::test]
 #[ignore = "what the next test kills, as a process of its own"]
-#[expect(clippy::disallowed_methods, reason = "that test can tell it nothing in another way")]
+#[expect(clippy::disallowed_methods, reason = "the test passes its input in a variable")]
 async fn a_process_with_a_request_in_flight() {
     let [Ok(base), Ok(folder)] = ["SHARED_BASE", "SHARED_FOLDER"].map(std::env::var) else {
         return;

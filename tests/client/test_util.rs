@@ -111,7 +111,7 @@ async fn a_minute_of_the_mocks_quota_passes_in_no_time() {
     assert!(began.elapsed() >= secs(59), "{:?}", began.elapsed());
     assert_eq!(client.rate_limits().throttled, 0);
     server.clock().advance(secs(4 * 366 * 86_400));
-    #[expect(deprecated, reason = "it is what is tested")]
+    #[expect(deprecated, reason = "the test covers it")]
     let gone = client.pets().get(1).await.unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::Gone);
     server.report().assert_compliant();

@@ -87,7 +87,7 @@ const CLIENTS: [(&str, Run, [&[Rule]; 3]); 15] = [
     ("petstore-client", Run::Ours, [&[], &[], &[]]),
 ];
 
-#[allow(clippy::disallowed_methods, reason = "what is installed where is up to the environment")]
+#[allow(clippy::disallowed_methods, reason = "the environment names the installed programs")]
 fn program(variable: &str, default: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| default.to_owned())
 }

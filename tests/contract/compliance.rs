@@ -85,7 +85,7 @@ async fn with_a_wrong_key_and_with_the_deprecated_operation() {
     let (server, client) = service(Plan::Free).await;
     let stranger = Client::builder(server.url()).api_key("wrong").build().unwrap();
     assert!(stranger.pets().list().await.unwrap_err().is_unauthorized());
-    #[allow(deprecated, reason = "that is what is looked at")]
+    #[allow(deprecated, reason = "the test covers it")]
     {
         client.pets().get(1).await.unwrap();
         client.pets().get(99).await.unwrap_err();

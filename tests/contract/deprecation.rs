@@ -1,5 +1,5 @@
 //! Tests of the removal of `getPet` (specification, sections 4.3 and 9).
-#![expect(deprecated, reason = "what is tested here")]
+#![expect(deprecated, reason = "the tests cover it")]
 
 use std::time::Duration;
 

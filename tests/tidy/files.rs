@@ -4,7 +4,7 @@
 use super::{CRATES, read, root, rust_files};
 
 #[test]
-fn every_file_opens_with_what_it_is_for() {
+fn every_file_starts_with_a_description() {
     let sources = CRATES.iter().flat_map(|name| rust_files(&format!("{name}/src")));
     let others = ["tests", "examples", "petstore-cli/tests", "petstore-mock/tests"];
     for path in sources.chain(others.iter().flat_map(|folder| rust_files(folder))) {
@@ -39,7 +39,7 @@ fn the_changelog_is_kept() {
 }
 
 #[test]
-fn only_the_agreed_names_stand_at_the_top() {
+fn the_top_level_has_only_agreed_names() {
     let agreed = [
         "CHANGELOG.md",
         "Cargo.lock",
@@ -61,7 +61,7 @@ fn only_the_agreed_names_stand_at_the_top() {
 }
 
 #[test]
-fn what_contributors_are_told_to_touch_exists() {
+fn the_paths_in_the_contributing_guide_exist() {
     let text = read(".github/CONTRIBUTING.md");
     let paths: Vec<_> = text
         .split('`')

@@ -43,7 +43,7 @@ fn of(language: &str) -> Vec<Block> {
 }
 
 #[test]
-fn every_block_of_the_readmes_is_of_a_kind_that_is_tested() {
+fn every_block_of_the_readmes_has_a_tested_kind() {
     for Block { file, language, text } in blocks() {
         let known = match language.as_str() {
             "sh" | "console" | "toml" => true,
@@ -78,7 +78,7 @@ fn every_shell_block_of_the_readmes_runs() {
 /// A command after `$`, and below it what it prints at a terminal. A server is stopped after that.
 #[test]
 #[cfg(unix)]
-fn every_session_of_the_readmes_goes_as_it_is_shown() {
+fn every_session_of_the_readmes_prints_what_it_shows() {
     use std::io::{BufRead as _, BufReader};
 
     let masked = |line: &str| {
@@ -110,7 +110,7 @@ fn every_session_of_the_readmes_goes_as_it_is_shown() {
 
 #[test]
 #[cfg(unix)]
-fn every_configuration_of_the_readmes_is_one() {
+fn every_configuration_of_the_readmes_is_valid() {
     for Block { text, .. } in of("toml") {
         let shell = Shell::open();
         let folder = shell.home.path().join(".config/petstore");
@@ -121,7 +121,7 @@ fn every_configuration_of_the_readmes_is_one() {
 }
 
 #[test]
-fn every_rust_block_of_the_readme_stands_in_an_example() {
+fn every_rust_block_of_the_readme_is_part_of_an_example() {
     let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let examples = ["quickstart", "errors", "paging", "testing"];
     let examples = examples.map(|name| squeeze(&read(format!("examples/{name}.rs"))));

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_a_text_for_what_it_looks_like() {
+    fn parses_numbers_booleans_null_and_text() {
         assert_eq!([typed("7"), typed("-7"), typed("7.5")], [json!(7), json!(-7), json!("7.5")]);
         assert_eq!(
             [typed("true"), typed("null"), typed("Rex")],

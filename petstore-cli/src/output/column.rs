@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_was_nested_nested() {
+    fn keeps_nested_fields_nested() {
         let record = json!({ "a": { "b": 1, "c": 2 }, "d": 3, "e": [4] });
         let columns = ["d", "a.c", "e.0"].map(str::to_owned);
         let projected = json!({ "d": 3, "a": { "c": 2 }, "e": { "0": 4 } });

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_what_json_lets_through_and_stays_the_same_document() {
+    fn escapes_harmful_characters_and_keeps_the_document_equal() {
         let name = "a\u{1b}[2J\u{9b}\u{7f}\u{202e}\u{200b}\u{e0041}\"\\\n é";
         let document = serde_json::json!({ "name": name, "n": [1, 2.5, null, {}, []] });
         for depth in [None, Some(0)] {

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_of_several_waits_stands() {
+    fn the_longest_of_several_waits_counts() {
         let both = map(&[("retry-after", "5"), ("retry-after", "9")]);
         assert_eq!(retry_after(&both, at(NOW)), Some(Duration::from_secs(9)));
     }

@@ -478,7 +478,7 @@ impl Report {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "rounding down is meant, and `as` saturates"
+    reason = "rounds down; `as` saturates"
 )]
 fn whole(number: f64) -> u64 {
     number as u64

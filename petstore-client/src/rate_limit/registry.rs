@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn each_key_and_each_origin_has_a_limiter_of_its_own() {
+    fn each_key_and_origin_has_its_own_limiter() {
         let registry = Registry::new();
         let one = get(&registry, "Bearer one");
         assert!(Arc::ptr_eq(&one, &get(&registry, "Bearer one")));

@@ -209,7 +209,7 @@ fn a_plan_that_is_used_up_blocks_until_the_next_minute_and_counts_lost_requests(
 }
 
 #[test]
-fn without_rate_limiting_a_429_is_obeyed_all_the_same() {
+fn without_rate_limiting_a_429_is_still_obeyed() {
     let off = Policy { rate_limiting: false, ..Policy::default() };
     let mut member = new();
     let first = send(&mut member, 0);
@@ -266,7 +266,7 @@ fn a_lost_request_is_settled_by_one_that_cannot_have_been_overtaken() {
 }
 
 #[test]
-fn a_401_tells_nothing_of_limits() {
+fn a_401_does_not_change_the_limits() {
     let mut member = new();
     let first = send(&mut member, 0);
     respond(&mut member, first, 0, 401, figure(60, 60, 30), None);

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_cut_or_of_another_format_is_none() {
+    fn a_truncated_record_or_one_of_another_format_is_ignored() {
         let record = record();
         let now = at(1, 11);
         for length in 0..record.len() {

@@ -8,7 +8,7 @@
     clippy::cast_possible_wrap,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "figures of a simulation are far from any bound"
+    reason = "the numbers of a simulation are far from any bound"
 )]
 
 mod client;

@@ -35,9 +35,9 @@ fn picture() -> String {
     let mut svg = String::new();
     let policies = [
         (Contender::Limiter, "petstore-client"),
-        (Contender::SharedPause, "one pause for all tasks after a 429"),
-        (Contender::RetryAfter, "Retry-After obeyed by each request"),
-        (Contender::Backoff, "exponential back-off alone"),
+        (Contender::SharedPause, "all tasks pause after a 429"),
+        (Contender::RetryAfter, "each request obeys Retry-After"),
+        (Contender::Backoff, "only exponential back-off"),
     ];
     let row = 1.5 * HEIGHT + 30.0;
     let height = row * policies.len() as f64 + 48.0;
@@ -73,7 +73,7 @@ fn picture() -> String {
         )
         .unwrap();
     }
-    writeln!(svg, r##"<text y="{}" font-size="11">{JOBS} requests at {RATE} a minute, {TASKS} tasks, simulated. <tspan fill="#2a7ab8">Blue: answered</tspan>, <tspan fill="#c8402f">red: refused</tspan>, in each {SECONDS} seconds.</text>"##, height - 8.0).unwrap();
+    writeln!(svg, r##"<text y="{}" font-size="11">Simulation of {JOBS} requests at {RATE} a minute, {TASKS} tasks. <tspan fill="#2a7ab8">Blue: answered</tspan>, <tspan fill="#c8402f">red: refused</tspan>, per {SECONDS} seconds.</text>"##, height - 8.0).unwrap();
     svg.push_str("</svg>\n");
     svg
 }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_what_stands_where_a_credential_is_expected() {
+    fn masks_the_values_of_credential_fields() {
         let keys = keys();
         for (sent, shown) in [
             ("/v1/pets?api_key=unknown&limit=5", "/v1/pets?api_key=***&limit=5"),

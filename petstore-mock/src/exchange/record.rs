@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gives_back_what_it_was_given_but_the_secrets() {
+    fn returns_the_fields_with_masked_secrets() {
         let mut map = HeaderMap::new();
         map.append("accept", HeaderValue::from_static("a: b"));
         map.append("x-a", HeaderValue::from_static(""));

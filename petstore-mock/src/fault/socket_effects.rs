@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_pause_and_none_at_all_do_no_harm() {
+    fn extreme_pauses_do_no_harm() {
         let pace = |every| Pace::trickle(NonZeroU32::MIN, every);
         assert_eq!(pace(Duration::MAX).due(u64::MAX).as_secs(), u64::MAX);
         assert_eq!(pace(Duration::ZERO).allowed(Duration::ZERO), u64::MAX);

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_answers_a_status_keeps_a_request_from_being_carried_out() {
+    fn only_a_status_prevents_the_processing_of_a_request() {
         let fault: Fault = from_str(r#"{"sequence": []}"#).unwrap();
         assert!(fault.is_processed(&Effect::reset()));
         assert!(!fault.is_processed(&Effect::all([Effect::hang(), Effect::status(503)])));

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_what_the_published_generator_does() {
+    fn matches_the_published_generator() {
         let mut random = Random::new(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
         assert_eq!(random.next(), 3_203_168_211_198_807_973);

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_numbers_that_are_no_int64() {
+    fn refuses_numbers_that_are_not_int64() {
         for number in [
             "9223372036854775808",
             "-9223372036854775809",
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_object() {
+    fn refuses_values_other_than_objects() {
         for text in ["[]", "[\"Rex\", 7]", "null", "7", "\"Rex\"", "true"] {
             assert!(fault(text).contains("send one JSON object"), "{text}");
         }

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_20_pets_of_any_status_from_the_beginning_unless_told() {
+    fn defaults_to_the_first_20_pets_of_any_status() {
         let all = ListQuery { limit: 20, status: None, after: None };
         assert_eq!(read(""), Ok(all));
         let some = ListQuery { limit: 100, status: Some(PetStatus::Sold), after: Some(7) };
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_limit_that_is_no_number_from_1_to_100() {
+    fn refuses_a_limit_outside_1_to_100() {
         for limit in [
             "",
             "0",
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_every_int64_and_nothing_else() {
+    fn parses_exactly_the_int64_numbers() {
         for id in [0, 1, -1, i64::MAX, i64::MIN] {
             assert_eq!(int64(&id.to_string()), Some(id));
         }
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn decodes_in_a_path_what_needs_no_encoding_and_nothing_else() {
+    fn decodes_only_unreserved_characters_in_a_path() {
         for (sent, plain) in [
             ("/v1/%70ets", "/v1/pets"),
             ("/%76%31/p%65t%73/%31?a=%70", "/v1/pets/1?a=%70"),

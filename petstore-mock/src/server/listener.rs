@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_for_what_concerns_all_connections_only() {
+    fn pauses_only_for_errors_that_concern_all_connections() {
         assert!(is_of_one_connection(&io::ErrorKind::ConnectionAborted.into()));
         let too_many_open_files = io::Error::from_raw_os_error(24);
         assert!(!is_of_one_connection(&too_many_open_files));

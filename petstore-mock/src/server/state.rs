@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn times_of_zero_are_no_limits() {
+    async fn times_of_zero_mean_no_limit() {
         let zero = Duration::ZERO;
         let limits = Limits { head: zero, idle: zero, write: zero, ..Limits::default() };
         let shared = Shared::new();

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_writes_and_refuses_twins() {
+    fn reads_its_own_json_and_refuses_duplicates() {
         let list: PetList = serde_json::from_str(
             r#"[{"id":9,"name":"a","categoryId":1},{"id":-3,"name":"é","categoryId":2,"status":"sold"}]"#,
         )

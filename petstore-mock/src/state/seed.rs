@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn names_field_line_and_column_and_drops_nothing() {
+    fn errors_name_field_line_and_column() {
         for (text, says) in [
             (
                 "[\n  {\"name\": \"Rex\", \"categoryId\": \"7\"}\n]",

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_the_id_after_the_highest_and_at_least_1_and_none_twice() {
+    fn assigns_ids_above_the_highest_and_never_twice() {
         assert_eq!(add(&mut store([(7, None), (3, None)]), None), Ok(8));
         assert_eq!(add(&mut store([(-7, None)]), None), Ok(1));
         for (text, next) in [

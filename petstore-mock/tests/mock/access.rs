@@ -23,7 +23,7 @@ async fn a_page_of_another_site_can_not_move_the_clock() {
 }
 
 #[tokio::test]
-async fn nor_can_one_whose_name_leads_to_this_machine() {
+async fn a_page_whose_host_name_points_to_this_machine_is_refused() {
     let mock = start().await;
     let port = mock.server.addr().port();
     for (name, status) in [("evil.example", 404), ("127.0.0.1", 200), ("localhost", 200)] {
@@ -48,7 +48,7 @@ async fn on_all_addresses(set: impl FnOnce(Builder) -> Builder) -> Option<(Mock,
 }
 
 #[tokio::test]
-async fn from_another_machine_only_health_and_documents_are_there() {
+async fn other_machines_can_only_read_health_and_documents() {
     let Some((_mock, origin)) = on_all_addresses(|builder| builder).await else { return };
     for path in ["health", "ready", "openapi.yaml", "admin.json"] {
         let reply = reply(client().get(format!("{origin}/_mock/{path}"))).await;
@@ -65,7 +65,7 @@ async fn from_another_machine_only_health_and_documents_are_there() {
 }
 
 #[tokio::test]
-async fn from_another_machine_the_token_opens_what_nothing_else_does() {
+async fn other_machines_need_the_token() {
     let with_token = |builder: Builder| builder.admin_token("t0ken");
     let Some((mock, origin)) = on_all_addresses(with_token).await else { return };
     let url = format!("{origin}/_mock/clock");

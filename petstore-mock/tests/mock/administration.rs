@@ -39,7 +39,7 @@ async fn the_clock_moves_on_request() {
 }
 
 #[tokio::test]
-async fn a_step_that_makes_no_sense_is_400_and_moves_nothing() {
+async fn an_invalid_step_is_400_and_does_not_move_the_clock() {
     let mock = start().await;
     for body in [
         "",
@@ -64,7 +64,7 @@ async fn a_step_that_makes_no_sense_is_400_and_moves_nothing() {
 }
 
 #[tokio::test]
-async fn a_path_of_administration_that_is_mistyped_is_told_the_one_that_was_meant() {
+async fn a_mistyped_administration_path_gets_a_suggestion() {
     let mock = start().await;
     for (path, hint) in [
         ("/_mock/clok", " did you mean /_mock/clock?"),

@@ -17,7 +17,7 @@ async fn key(mock: &Mock, part: &str) -> Value {
 }
 
 #[tokio::test]
-async fn keys_are_listed_with_what_they_have_used() {
+async fn keys_are_listed_with_their_usage() {
     let mock = start().await;
     for _ in 0..62 {
         mock.get_as("free-key", "/v1/pets").await;
@@ -66,7 +66,7 @@ async fn keys_are_added_changed_banned_and_removed() {
 }
 
 #[tokio::test]
-async fn what_no_key_can_be_changes_nothing() {
+async fn an_invalid_key_changes_nothing() {
     let mock = start().await;
     for body in [
         "",

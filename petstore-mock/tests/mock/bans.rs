@@ -67,7 +67,7 @@ async fn between_two_seconds_of_the_clock_no_wait_is_a_second_too_long_or_too_sh
 }
 
 #[tokio::test]
-async fn the_numbers_are_those_it_was_told() {
+async fn the_numbers_of_the_policy_can_be_set() {
     let policy =
         BanPolicy { after: 1, within: Duration::from_secs(5), length: Duration::from_secs(7) };
     let mock = start_with(|builder| builder.key("one", Plan::enterprise(1, 9)).ban(policy)).await;

@@ -36,14 +36,14 @@ fn a_server_needs_no_runtime_of_the_tests() {
 }
 
 #[test]
-fn starting_one_without_a_runtime_says_what_is_wrong_too() {
+fn a_blocking_start_returns_errors_too() {
     let first = MockServer::start_blocking();
     let taken = MockServer::builder().port(first.addr().port()).start_blocking();
     assert!(matches!(taken.unwrap_err(), StartError::Bind { .. }));
 }
 
 #[tokio::test]
-async fn one_with_a_runtime_of_its_own_starts_stops_and_is_dropped_within_another() {
+async fn a_blocking_server_starts_stops_and_is_dropped_within_a_runtime() {
     let (one, other) = (MockServer::start_blocking(), MockServer::start_blocking());
     let addr = other.addr();
     drop(one);
@@ -52,7 +52,7 @@ async fn one_with_a_runtime_of_its_own_starts_stops_and_is_dropped_within_anothe
 }
 
 #[test]
-fn one_with_a_runtime_of_its_own_is_used_from_many_runtimes() {
+fn a_blocking_server_is_used_from_many_runtimes() {
     let server = MockServer::builder().clock(Clock::system()).start_blocking().unwrap();
     for _ in 0..3 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -91,7 +91,7 @@ fn verdict(flags: &[&str], script: &str) -> (i32, String) {
 }
 
 #[test]
-fn exec_ends_with_3_where_the_report_has_what_it_must_not() {
+fn exec_exits_with_3_if_the_report_has_findings_that_fail_on_names() {
     let (status, said) = verdict(&[], RUDE);
     assert!(status == 0 && said.contains("key-in-url 1"), "{said}");
     assert_eq!(verdict(&["--fail-on", "violations"], RUDE).0, 3);
@@ -163,7 +163,7 @@ fn exec_ends_as_the_command_ends() {
 }
 
 #[test]
-fn exec_that_was_typed_wrong_runs_nothing() {
+fn exec_with_invalid_arguments_runs_nothing() {
     let mark = scratch("ran");
     let touch = format!("touch {}", mark.display());
     for flags in [&["--plan", "gold"][..], &["--key", "nothing"], &["--seed", "/nowhere"]] {
@@ -204,7 +204,7 @@ fn health_ends_with_0_where_a_mock_serves() {
 }
 
 #[test]
-fn health_ends_with_1_where_none_does() {
+fn health_exits_with_1_without_a_ready_mock() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", other.local_addr().unwrap());
     let answering = thread::spawn(move || {
@@ -233,7 +233,7 @@ fn health_over_tls_trusts_the_authority_it_is_given() {
 }
 
 #[test]
-fn the_clock_starts_where_it_is_told_and_faults_come_from_a_file() {
+fn the_clock_starts_at_a_date_and_faults_come_from_a_file() {
     let answer = exec_asking(&["--start-at", "2030-12-05"], "ask /v1/pets/1");
     assert!(answer.starts_with("HTTP/1.1 410 "), "{answer}");
     assert!(answer.contains("\r\ndate: Thu, 05 Dec 2030 00:00:0"), "{answer}");
@@ -296,7 +296,7 @@ fn the_admin_token_comes_from_a_file_or_a_variable_and_is_never_shown() {
 }
 
 #[test]
-fn the_help_of_exec_says_what_the_command_is_given() {
+fn the_help_of_exec_names_the_variables_of_the_command() {
     let (status, out, err) = run(&["exec", "--help"]);
     assert_eq!((status, &*err), (0, ""));
     for word in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY", "PETSTORE_MOCK_URL", "127", "--plan"] {

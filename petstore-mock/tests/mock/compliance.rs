@@ -179,7 +179,7 @@ async fn retries_are_judged_by_their_waits_on_the_mocks_clock() {
 }
 
 #[tokio::test]
-async fn the_retry_after_of_a_fault_is_a_wait_that_was_told() {
+async fn the_retry_after_of_a_fault_counts() {
     let (mock, client) = (start().await, client());
     let busy = [Effect::status(503), Effect::retry_after(RetryAfter::Seconds(1))];
     let _busy = mock.server.faults().on(Operation::ListPets).apply(Effect::all(busy));
@@ -242,7 +242,7 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
 }
 
 #[tokio::test]
-async fn a_notice_counts_once_a_client_and_breaks_nothing() {
+async fn a_notice_counts_once_per_client_and_fails_nothing() {
     let mock = start().await;
     for _ in 0..10 {
         let client = Client::builder().no_proxy().build().unwrap();
@@ -276,7 +276,7 @@ async fn findings_survive_the_journal_and_a_reset_until_they_are_deleted() {
 }
 
 #[tokio::test]
-async fn a_boundary_ends_what_can_be_held_against_a_client() {
+async fn requests_before_a_boundary_do_not_count_against_a_client() {
     let (mock, client) = (start().await, client());
     let outage = mock.server.faults().on(Operation::ListPets).status(503);
     for _ in 0..3 {

@@ -66,7 +66,7 @@ async fn one_origin_can_be_let_in_alone() {
 }
 
 #[tokio::test]
-async fn switched_off_nothing_is_said_and_options_is_a_method_like_others() {
+async fn without_cors_there_are_no_headers_and_options_is_405() {
     let mock = start_with(|builder| builder.cors(Cors::off())).await;
     let refused = preflight(&mock, "/v1/pets").await;
     refused.expect_error(405, "method_not_allowed");

@@ -55,7 +55,7 @@ async fn says_what_is_wrong_with_a_key_without_repeating_it() {
 }
 
 #[tokio::test]
-async fn a_key_of_ones_own_replaces_the_default_ones() {
+async fn a_given_key_replaces_the_default_keys() {
     let mock = start_with(|builder| builder.key("a=b/c", Plan::Pro)).await;
     let own = mock.get_as("a=b/c", "/v1/pets").await;
     assert_eq!((own.status, own.rate().0), (200, 300));

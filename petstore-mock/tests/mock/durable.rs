@@ -103,7 +103,7 @@ fn what_was_answered_201_outlives_kill_9_in_the_middle_of_a_thousand_creations()
 }
 
 #[test]
-fn the_second_process_on_a_file_is_told_so_and_the_first_goes_on() {
+fn a_second_process_on_a_file_fails_and_the_first_continues() {
     let data = scratch("shared");
     let first = start(&data, &[]);
     assert_eq!(
@@ -171,7 +171,7 @@ fn status(answer: &str) -> &str {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_507_and_not_ready_until_there_is_room_again() {
+fn a_full_disk_is_507_and_not_ready_until_it_has_space() {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let data = scratch("full");
     // A limit of the file's size simulates a full disk.

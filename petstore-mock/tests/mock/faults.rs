@@ -39,7 +39,7 @@ async fn a_fault_hits_its_operation_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_fault_on_all_hits_what_is_of_the_service_and_nothing_of_the_mock() {
+async fn a_fault_on_all_hits_the_service_but_not_the_administration() {
     let mock = start().await;
     let busy = mock.server.faults().on_all().status(503);
     for path in ["/v1/pets", "/v1/pets/1", "/v1/store/orders", "/v1/nowhere"] {
@@ -105,7 +105,7 @@ async fn chance_is_the_same_for_the_same_seed() {
 }
 
 #[tokio::test]
-async fn a_status_comes_before_the_request_is_carried_out_unless_told_otherwise() {
+async fn a_status_prevents_processing_unless_set_otherwise() {
     let mock = start().await;
     for (processed, pets) in [(None, 25), (Some(true), 26), (Some(false), 26)] {
         let builder = mock.server.faults().on(Operation::CreatePet);
@@ -175,7 +175,7 @@ async fn a_delay_passes_on_the_mocks_clock() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_and_one_that_is_said_to_be_none() {
+async fn invalid_json_and_a_wrong_content_type() {
     let mock = start().await;
     let right = mock.get("/v1/pets?limit=2").await;
     let list = || mock.server.faults().on(Operation::ListPets);
@@ -238,7 +238,7 @@ async fn dates_and_waits_that_are_off() {
 }
 
 #[tokio::test]
-async fn headers_in_general_and_a_status_of_a_pet_that_nobody_knows() {
+async fn any_header_and_an_unknown_pet_status() {
     let mock = start().await;
     let (name, value) = (HeaderName::from_static("x-a"), HeaderValue::from_static("b"));
     let link = HeaderName::from_static("link");
@@ -307,7 +307,7 @@ async fn a_guard_does_not_make_a_failing_test_abort() {
 }
 
 #[tokio::test]
-async fn faults_are_listed_with_what_they_did_and_can_be_removed() {
+async fn faults_are_listed_with_their_hits_and_can_be_removed() {
     let mock = start().await;
     let faults = mock.server.faults().clone();
     let one = faults.on(Operation::ListPets).key("free-key").status(500).detach();
@@ -334,7 +334,7 @@ async fn faults_are_listed_with_what_they_did_and_can_be_removed() {
 }
 
 #[tokio::test]
-async fn a_fault_of_the_builder_is_there_from_the_first_request_on() {
+async fn a_fault_of_the_builder_is_active_from_the_first_request() {
     let text = r#"{"when": {"first": 1}, "effect": {"status": {"status": 418, "code": "tea"}}}"#;
     let fault: Fault = serde_json::from_str(text).unwrap();
     let mock = start_with(|builder| builder.fault(fault)).await;

@@ -49,7 +49,7 @@ async fn orders_that_are_inserted_are_served() {
 }
 
 #[tokio::test]
-async fn each_fresh_key_has_quotas_of_its_own() {
+async fn each_new_key_has_its_own_quotas() {
     let mock = start().await;
     let (one, other) = (mock.server.key(Plan::Free), mock.server.key(Plan::Pro));
     assert_ne!(*one, *other);
@@ -75,7 +75,7 @@ async fn a_key_can_be_added_only_once_and_only_if_it_can_be_sent() {
 }
 
 #[tokio::test]
-async fn usage_says_what_the_headers_say() {
+async fn usage_matches_the_headers() {
     let mock = start().await;
     let key = mock.server.key(Plan::enterprise(2, 10));
     for _ in 0..3 {
@@ -91,7 +91,7 @@ async fn usage_says_what_the_headers_say() {
 }
 
 #[tokio::test]
-async fn a_better_plan_takes_effect_at_once_and_is_no_reason_for_a_ban() {
+async fn a_better_plan_takes_effect_immediately_and_causes_no_ban() {
     let mock = start().await;
     let key = mock.server.key(Plan::enterprise(1, 100));
     mock.get_as(&key, "/v1/pets").await;
@@ -119,7 +119,7 @@ async fn a_key_can_be_banned_and_pardoned() {
 }
 
 #[tokio::test]
-async fn a_reset_goes_back_to_the_start() {
+async fn a_reset_restores_the_initial_state() {
     let mock = start().await;
     let before = mock.server.snapshot();
     let key = mock.server.key(Plan::Free);
@@ -158,7 +158,7 @@ async fn a_snapshot_holds_everything_but_the_keys_and_survives_being_written() {
 }
 
 #[tokio::test]
-async fn a_snapshot_that_can_not_be_is_refused_and_changes_nothing() {
+async fn an_invalid_snapshot_is_refused_and_changes_nothing() {
     let mock = start().await;
     let good = serde_json::to_value(mock.server.snapshot()).unwrap();
     let mut bad = Vec::new();
@@ -186,7 +186,7 @@ async fn a_snapshot_that_can_not_be_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_scope_puts_back_what_happened_within_it() {
+async fn a_scope_restores_the_state() {
     let mock = start().await;
     mock.get_as("free-key", "/v1/pets").await;
     let scope = mock.server.scope("test");
@@ -208,7 +208,7 @@ async fn handles_outlive_the_server_without_harm() {
 }
 
 #[tokio::test]
-async fn a_reset_forgets_what_was_asked_and_sets_the_first_faults_again() {
+async fn a_reset_clears_the_journal_and_restores_the_initial_faults() {
     let down: Fault =
         serde_json::from_value(json!({"effect": {"status": {"status": 503}}})).unwrap();
     let mock = start_with(|builder| builder.fault(down)).await;

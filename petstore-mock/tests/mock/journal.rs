@@ -70,7 +70,7 @@ async fn knows_how_each_request_was_met() {
 }
 
 #[tokio::test]
-async fn finds_what_is_meant() {
+async fn finds_matching_requests() {
     let mock = start().await;
     mock.get("/v1/pets").await;
     mock.get("/v1/pets/1").await;
@@ -139,7 +139,7 @@ async fn keeps_the_beginning_of_long_bodies_and_few_of_them() {
 }
 
 #[tokio::test]
-async fn keeps_what_came_of_a_body_that_breaks_off() {
+async fn keeps_the_received_part_of_an_interrupted_body() {
     let mock = start().await;
     let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\

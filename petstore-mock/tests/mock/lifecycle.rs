@@ -171,7 +171,7 @@ async fn stopping_it_waits_for_the_request_at_hand_under_paused_time_too() {
 }
 
 #[tokio::test]
-async fn starting_it_says_what_is_wrong() {
+async fn starting_returns_errors() {
     let first = MockServer::start().await;
     let taken = MockServer::builder().port(first.addr().port()).start().await;
     let message = taken.unwrap_err().to_string();

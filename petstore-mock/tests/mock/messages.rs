@@ -55,7 +55,7 @@ async fn a_coding_that_can_not_be_undone_is_not_implemented() {
 }
 
 #[tokio::test]
-async fn who_hears_no_100_is_told_that_the_connection_ends() {
+async fn a_client_without_a_100_gets_connection_close() {
     let mock = start().await;
     for (key, status) in [("nobody's", "401"), ("enterprise-key", "100")] {
         let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();

@@ -33,7 +33,7 @@ async fn lists_only_pets_of_the_status_asked_for() {
 }
 
 #[tokio::test]
-async fn leaves_out_the_status_of_a_pet_that_has_none() {
+async fn omits_a_missing_status() {
     let mock = start().await;
     let pet = mock.get("/v1/pets/6").await.json();
     assert_eq!(pet, json!({"id": 6, "name": "Thistle", "categoryId": 4}));
@@ -53,7 +53,7 @@ async fn adds_a_pet_and_finds_it_again() {
 }
 
 #[tokio::test]
-async fn gives_new_pets_the_status_it_was_told_to() {
+async fn new_pets_get_the_default_status() {
     let mock = start_with(|builder| builder.default_status(PetStatus::Pending)).await;
     let added = mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
     assert_eq!(added.json()["status"], "pending");
@@ -64,7 +64,7 @@ async fn gives_new_pets_the_status_it_was_told_to() {
 }
 
 #[tokio::test]
-async fn says_404_for_a_pet_that_is_not_there_and_for_an_id_that_is_none() {
+async fn unknown_and_invalid_ids_are_404() {
     let mock = start().await;
     for id in [
         "26",
@@ -134,7 +134,7 @@ async fn answers_head_as_get_without_the_body() {
 }
 
 #[tokio::test]
-async fn gives_every_pet_an_id_of_its_own_when_many_are_added_at_once() {
+async fn concurrent_creations_get_unique_ids() {
     let mock = start().await;
     let added = (0..100).map(|_| mock.post(r#"{"name": "Rex", "categoryId": 7}"#));
     let added = futures_util::future::join_all(added).await;

@@ -35,7 +35,7 @@ async fn walk(mock: &Mock, first: &str, mut between: impl AsyncFnMut(&Mock)) -> 
 }
 
 #[tokio::test]
-async fn there_is_no_link_where_nothing_follows() {
+async fn the_last_page_has_no_link() {
     let mock = start().await;
     for path in ["/v1/pets?limit=25", "/v1/pets?limit=100", "/v1/pets?status=sold"] {
         assert_eq!(mock.get(path).await.header("link"), "-", "{path}");
@@ -83,7 +83,7 @@ async fn a_walk_in_a_status_meets_every_pet_of_it_beyond_a_page() {
 }
 
 #[tokio::test]
-async fn a_cursor_of_ones_own_making_is_400() {
+async fn an_invalid_cursor_is_400() {
     let mock = start().await;
     let target = next(&mock.get("/v1/pets").await).unwrap();
     let (_, cursor) = target.rsplit_once('=').unwrap();

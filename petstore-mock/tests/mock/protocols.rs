@@ -49,7 +49,7 @@ impl Http2 {
 }
 
 #[tokio::test]
-async fn http_2_is_spoken_to_who_begins_with_it() {
+async fn a_client_that_starts_with_http_2_gets_http_2() {
     let mock = start().await;
     let http2 = Http2::connect(&mock).await;
     let (pets, pet) = tokio::join!(http2.get("/v1/pets?limit=5"), http2.get("/v1/pets/1"));
@@ -144,7 +144,7 @@ async fn a_request_over_http_2_does_not_outlive_the_server() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_in_the_services_own_shape() {
+async fn malformed_requests_are_refused_with_an_error_object() {
     let mock = start().await;
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(501));
     let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(3_000_000));

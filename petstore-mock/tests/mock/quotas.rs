@@ -61,7 +61,7 @@ async fn a_refusal_comes_before_404_405_415_and_400() {
 }
 
 #[tokio::test]
-async fn requests_that_are_let_in_count_whatever_their_status_and_refused_ones_do_not() {
+async fn admitted_requests_count_whatever_their_status_and_refused_ones_do_not() {
     let mock = start_with(|builder| builder.rate_headers(RateHeaders::Day)).await;
     for path in ["/v1/nowhere", "/v1/pets?limit=0", "/v1/pets/99"] {
         mock.get_as("free-key", path).await.error();
@@ -92,7 +92,7 @@ async fn the_days_quota_holds_at_the_same_time_and_bites_until_midnight() {
 }
 
 #[tokio::test]
-async fn the_headers_describe_the_quota_they_are_told_to() {
+async fn the_headers_describe_the_chosen_quota() {
     for (headers, rate) in [
         (RateHeaders::Minute, (60, 59, MINUTE_ENDS)),
         (RateHeaders::Day, (1_000, 999, DAY_ENDS)),

@@ -34,7 +34,7 @@ fn a_bad_seed_is_named_by_file_field_line_and_column() {
 }
 
 #[test]
-fn a_port_file_that_can_not_be_written_is_an_error_and_nothing_is_said_to_be_ready() {
+fn an_unwritable_port_file_is_an_error_before_the_ready_line() {
     let (status, out, err) = run(&["--port", "0", "--port-file", "/nowhere/port"]);
     assert_eq!((status, &*out), (1, ""));
     assert!(err.starts_with("petstore-mock: can't write the port file /nowhere/port: "), "{err}");
@@ -91,7 +91,7 @@ fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn a_certificate_that_can_not_be_written_or_is_not_there_is_an_error() {
+fn a_missing_or_unwritable_certificate_file_is_an_error() {
     let flags = ["--port", "0", "--tls", "--tls-ca-file", "/nowhere/ca.pem"];
     let (status, out, err) = run(&flags);
     assert_eq!((status, &*out), (1, ""));

@@ -77,7 +77,7 @@ async fn a_path_is_the_same_whether_or_not_its_letters_are_percent_encoded() {
 }
 
 #[tokio::test]
-async fn answers_request_targets_that_are_no_path() {
+async fn answers_request_targets_other_than_paths() {
     let mock = start().await;
     let rest = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     for (line, status) in [
@@ -105,7 +105,7 @@ async fn with_fields(mock: &Mock, path: &str, fields: usize) -> Reply {
 }
 
 #[tokio::test]
-async fn too_many_header_fields_are_431_in_the_services_own_shape() {
+async fn too_many_header_fields_are_431_with_an_error_object() {
     let mock = start().await;
     assert_eq!(with_fields(&mock, "/v1/pets", 100).await.status, 200);
     for (fields, path) in [(101, "/v1/pets"), (500, "/v1/pets/1"), (101, "/v1/nowhere")] {
@@ -182,7 +182,7 @@ async fn the_key_comes_before_the_parameters() {
 }
 
 #[tokio::test]
-async fn an_unknown_path_is_told_the_one_that_was_likely_meant() {
+async fn an_unknown_path_gets_a_suggestion() {
     let mock = start().await;
     for (path, hint) in [
         ("/pets", " did you mean GET /v1/pets?"),

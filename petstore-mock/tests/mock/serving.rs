@@ -81,7 +81,7 @@ fn writes_the_port_file_before_it_says_that_it_is_ready() {
 }
 
 #[test]
-fn serves_what_its_flags_say() {
+fn serves_as_its_flags_say() {
     let seed = scratch("seed.json");
     fs::write(&seed, r#"[{"name": "Rex", "categoryId": 7, "id": 5}]"#).unwrap();
     let seed_arg = seed.to_str().unwrap();

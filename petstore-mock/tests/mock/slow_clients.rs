@@ -51,7 +51,7 @@ async fn a_head_that_takes_too_long_is_408() {
 }
 
 #[tokio::test]
-async fn a_head_that_comes_in_drops_has_no_more_time() {
+async fn a_slow_head_gets_no_extra_time() {
     let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
     let (mut read, mut write) = connect(&mock).await.into_split();
     let drip = async {
@@ -116,7 +116,7 @@ async fn paused_time_does_not_bring_a_limit_nearer() {
 }
 
 #[tokio::test]
-async fn a_connection_too_many_is_told_so() {
+async fn too_many_connections_are_answered_503() {
     let mock = with_limits(|limits| Limits { connections: 2, ..limits }).await;
     let mut status = [0; 12];
     let mut first = send(&mock, GET).await;

@@ -109,7 +109,7 @@ async fn a_reset_is_a_reset_and_not_an_end() {
 }
 
 #[tokio::test]
-async fn a_reset_comes_after_exactly_so_many_bytes_of_the_body() {
+async fn a_reset_comes_after_the_exact_number_of_bytes() {
     let mock = start().await;
     let whole = untouched(&mock).await;
     for bytes in [0, 1, 60] {
@@ -136,7 +136,7 @@ async fn an_empty_reply_is_an_end_before_the_status_line() {
 }
 
 #[tokio::test]
-async fn a_cut_body_has_exactly_so_many_bytes_of_those_that_were_promised() {
+async fn a_cut_body_has_the_exact_number_of_bytes() {
     let mock = start().await;
     let whole = untouched(&mock).await;
     let length = body(&whole).len();
@@ -153,7 +153,7 @@ async fn a_cut_body_has_exactly_so_many_bytes_of_those_that_were_promised() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_longer_than_the_cut_is_whole_and_the_connection_stays() {
+async fn a_body_shorter_than_the_cut_is_complete_and_the_connection_stays() {
     let mock = start().await;
     let length = u64::try_from(body(&untouched(&mock).await).len()).unwrap();
     let fault = mock.server.faults().on(Operation::ListPets).cut_after(length);
@@ -214,7 +214,7 @@ async fn nothing_is_ever_answered_and_stopping_the_server_does_not_wait_for_it()
 }
 
 #[tokio::test]
-async fn a_trickle_lets_so_many_bytes_go_at_each_tick_of_the_mocks_clock() {
+async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
     let mock = start().await;
     let whole = untouched(&mock).await;
     let trickle = Effect::trickle(100, Duration::from_secs(10));
@@ -283,7 +283,7 @@ async fn a_pace_and_an_end_go_together() {
 }
 
 #[tokio::test]
-async fn a_pet_is_added_whose_answer_is_lost_unless_told_otherwise() {
+async fn a_pet_whose_response_is_lost_is_created_unless_set_otherwise() {
     let mock = start().await;
     for (processed, status) in [(true, 200), (false, 404)] {
         let fault = mock.server.faults().on(Operation::CreatePet).processed(processed);

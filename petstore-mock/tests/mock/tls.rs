@@ -69,7 +69,7 @@ async fn the_certificate_is_for_every_name_of_this_machine() {
 }
 
 #[tokio::test]
-async fn each_server_has_an_authority_of_its_own_which_nobody_trusts_unasked() {
+async fn each_server_has_its_own_untrusted_authority() {
     let (mock, other) = (start().await, start().await);
     let authority = mock.server.ca_certificate().unwrap();
     assert!(authority.starts_with("-----BEGIN CERTIFICATE-----") && !authority.contains("KEY"));
@@ -170,7 +170,7 @@ async fn rest_of_one(mock: &Mock) {
 }
 
 #[tokio::test]
-async fn plain_http_is_told_that_this_is_tls() {
+async fn plain_http_gets_a_hint_about_tls() {
     let mock = start().await;
     let reply = mock.raw(GET.as_bytes()).await;
     reply.expect_error(400, "bad_request");

@@ -56,7 +56,7 @@ async fn counts_what_every_condition_means() {
 }
 
 #[tokio::test]
-async fn a_failure_names_what_came_nearest_and_how_it_differs() {
+async fn a_failure_shows_the_closest_requests_and_how_they_differ() {
     let mock = asked().await;
     let wanted = creates().json(json!({"categoryId": 8, "name": "Rex"})).status(201);
     let text = failure(|| mock.server.verify(wanted, 1));
@@ -75,7 +75,7 @@ the nearest:
 }
 
 #[tokio::test]
-async fn a_failure_shows_those_that_came_where_they_are_too_many() {
+async fn a_failure_shows_surplus_requests() {
     let mock = asked().await;
     let text = failure(|| mock.server.verify(Operation::GetPet, 0));
     let expected = "expected no request with operation getPet, but 1 of 5 came\nthese did:\n  \
@@ -121,7 +121,7 @@ async fn what_is_expected_beforehand_is_checked_at_the_end_of_the_scope() {
 }
 
 #[tokio::test]
-async fn what_the_journal_has_forgotten_is_not_taken_for_what_never_came() {
+async fn dropped_requests_make_an_assertion_uncertain() {
     let mock = start_with(|builder| builder.journal(2)).await;
     for path in ["/v1/pets/1", "/v1/pets", "/v1/pets"] {
         mock.get(path).await;

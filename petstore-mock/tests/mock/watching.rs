@@ -23,7 +23,7 @@ async fn numbers(mock: &Mock, query: &str) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn requests_are_listed_by_what_is_asked_for() {
+async fn requests_are_filtered_by_parameters() {
     let mock = start().await;
     some_requests(&mock).await;
     for (query, expected) in [
@@ -89,7 +89,7 @@ async fn events_tell_of_exchanges_and_changes_as_they_come() {
 }
 
 #[tokio::test]
-async fn events_tell_of_what_the_test_itself_changes() {
+async fn events_include_changes_by_the_test() {
     let mock = start().await;
     let server = &mock.server;
     let key = server.key(petstore_mock::Plan::Free);

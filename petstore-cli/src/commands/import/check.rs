@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_no_more_pets_than_there_are_rows() {
+    fn claims_at_most_one_pet_per_row() {
         let pets = [(3, "a"), (1, "a"), (2, "a")];
         let expected = vec![
             Record::Rows(RowState::Created(1), vec![0]),

@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn names_what_is_wrong_with_the_whole_input() {
+    fn names_errors_of_the_whole_input() {
         for (input, expected) in [
             ("name;categoryId;status\nRex;7;\n", "is separated by `;`"),
             ("Rex,7,available\nTom,8,sold\n", "has no header: line 1 is `Rex,7,available`"),

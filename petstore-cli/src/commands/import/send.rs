@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_row_is_sent_where_nothing_is_known_of_limits() {
+    fn one_row_is_sent_while_the_limits_are_unknown() {
         let limits = RateLimits::default();
         assert_eq!(room(&limits, 0, 1), 1);
         assert_eq!(room(&limits, 1, 1), 0);

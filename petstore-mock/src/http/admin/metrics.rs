@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_what_prometheus_reads() {
+    fn writes_the_format_of_prometheus() {
         let mut page = MetricsText::default();
         page.family("x_total", "counter", "What it is.");
         page.sample(&[], 1);
