@@ -240,9 +240,16 @@ impl CallState<'_> {
         self.stats.may_have_acted |= may_have_acted;
         self.may_have_acted.store(self.stats.may_have_acted, Ordering::Release);
         let result = result.map_err(|error| self.complete(error));
+        let body = match &result {
+            // The data of a success is left as it is, but not in events.
+            Ok((response, _)) if events.are_observed() => {
+                Redactor::new(&credential.authorization).removed(response.body().clone())
+            }
+            _ => Bytes::new(),
+        };
         events.notify(|| {
             let elapsed = clock::now().saturating_duration_since(sent);
-            let outcome = result.as_ref().map(|(response, _)| Received::of(response));
+            let outcome = result.as_ref().map(|(response, _)| Received::new(response, &body));
             Event::Finished(Finished { request, elapsed, outcome })
         });
         let (response, blocked) = result?;
@@ -259,8 +266,8 @@ impl CallState<'_> {
         Err(Error::rate_limited(blocked).with_response(response))
     }
 
-    /// Sends the request and reads the response, which is redacted if it is not a success. Returns the
-    /// block that it asks for as well.
+    /// Sends the request and reads the response. The key is removed from its headers, and from its body
+    /// if it is not a success. Returns the block that it asks for as well.
     async fn exchange(
         &self,
         mut headers: HeaderMap,
@@ -270,7 +277,7 @@ impl CallState<'_> {
     ) -> Result<(http::Response<Bytes>, Option<Blocked>), Error> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
         let limits = self.attempt_limits(sent);
-        let pending =
+        let mut pending =
             match self.core.network.send(self.request, headers, &limits, self.may_have_acted).await
             {
                 Ok(pending) => pending,
@@ -283,10 +290,10 @@ impl CallState<'_> {
             };
         // The body may take its time.
         let blocked = permit.observe(pending.status(), pending.headers());
+        let redactor = Redactor::new(&credential.authorization);
+        redactor.remove(pending.headers_mut());
         let mut response = read(pending, &limits).await?;
         if !response.status().is_success() {
-            let redactor = Redactor::new(&credential.authorization);
-            redactor.remove(response.headers_mut());
             *response.body_mut() = redactor.removed(std::mem::take(response.body_mut()));
         }
         Ok((response, blocked))

@@ -125,8 +125,7 @@ impl ResponseMeta {
 
     /// Returns the address of the next page, or why it cannot be followed.
     pub(crate) fn next_page(&self) -> Result<Option<Url>, String> {
-        let next = next_page(&self.headers, &self.url);
-        next.map_err(|problem| self.redactor.removed_from_text(problem))
+        next_page(&self.headers, &self.url)
     }
 }
 
@@ -184,9 +183,7 @@ impl Response<Bytes> {
         serde_json::from_slice(&self.value).map_err(|problem| {
             let ResponseMeta { operation, status, headers, stats, redactor, .. } = &self.meta;
             let body = redactor.removed(self.value.clone());
-            let mut headers = headers.clone();
-            redactor.remove(&mut headers);
-            let error = Error::decode::<T>(*status, headers, &body, problem);
+            let error = Error::decode::<T>(*status, headers.clone(), &body, problem);
             error.with_operation(operation.clone()).with_stats(*stats)
         })
     }
