@@ -29,6 +29,8 @@ mod server;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(test)]
+mod properties;
 
 pub use crate::{
     ban::BanPolicy,

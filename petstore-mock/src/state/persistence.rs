@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use super::store::{Change, ChangeError, Store};
 
 /// The first line, with the version of the format.
-const FORMAT: &str = "petstore-mock data 1\n";
+pub(crate) const FORMAT: &str = "petstore-mock data 1\n";
 
 /// No more changes than these go into one commit, so that the first of them does not wait for ever.
 const MAX_COMMIT: usize = 10_000;
@@ -106,8 +106,11 @@ impl Log {
             file.write_all(&all)?;
             file.sync_all()?;
             fs::rename(&beside, path)?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+            // The new name becomes durable with its folder: only Unix opens folders as files.
+            if cfg!(unix) {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+            }
             Ok(file)
         });
         if written.is_err() {
@@ -158,7 +161,7 @@ impl Log {
 }
 
 /// Writes a commit.
-fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
+pub(crate) fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(changes)?;
     let mut line = format!("{:08x} ", crc32fast::hash(&json)).into_bytes();
     line.extend(json);
@@ -167,8 +170,8 @@ fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
 }
 
 /// What a file holds, and where its last whole line ends.
-struct LogContent {
-    store: Store,
+pub(crate) struct LogContent {
+    pub(crate) store: Store,
     end: u64,
     commits: usize,
 }
@@ -193,7 +196,7 @@ impl LogContent {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<LogContent, DataError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<LogContent, DataError> {
     let commits = bytes.strip_prefix(FORMAT.as_bytes()).ok_or(DataError::Foreign)?;
     let mut content = LogContent::new(Store::default());
     content.end = FORMAT.len() as u64;
