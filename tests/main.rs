@@ -6,6 +6,7 @@
 mod cli;
 mod client;
 mod contract;
+mod hostile;
 #[path = "../petstore-mock/tests/openapi/mod.rs"]
 mod openapi;
 mod tidy;

@@ -232,9 +232,16 @@ impl CallState<'_> {
         };
         self.may_have_acted.store(self.stats.may_have_acted, Ordering::Release);
         let result = result.map_err(|error| self.complete(error));
+        let body = match &result {
+            // The data of a success is left as it is, but not in events.
+            Ok((response, _)) if events.are_observed() => {
+                Redactor::new(&credential.authorization).removed(response.body().clone())
+            }
+            _ => Bytes::new(),
+        };
         events.notify(|| {
             let elapsed = clock::now().saturating_duration_since(sent);
-            let outcome = result.as_ref().map(|(response, _)| Received::of(response));
+            let outcome = result.as_ref().map(|(response, _)| Received::new(response, &body));
             Event::Finished(Finished { request, elapsed, outcome })
         });
         let (response, blocked) = result?;

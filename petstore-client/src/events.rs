@@ -88,8 +88,8 @@ pub struct Received<'a> {
 }
 
 impl<'a> Received<'a> {
-    pub(crate) fn of(response: &'a http::Response<Bytes>) -> Self {
-        Self { status: response.status(), headers: response.headers(), body: response.body() }
+    pub(crate) fn new(response: &'a http::Response<Bytes>, body: &'a Bytes) -> Self {
+        Self { status: response.status(), headers: response.headers(), body }
     }
 
     /// Returns the quota that the headers describe (specification, section 8).

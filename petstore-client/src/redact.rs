@@ -45,18 +45,40 @@ impl Redactor {
 
     fn replaced(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let key = self.key()?;
-        // The usual case is quick for short values.
-        memmem::find(bytes, key)?;
         let mut clean = Vec::new();
         let mut from = 0;
-        for at in memmem::find_iter(bytes, key) {
-            clean.extend_from_slice(&bytes[from..at]);
-            clean.extend_from_slice(REPLACEMENT);
-            from = at + key.len();
+        for at in memchr::memchr2_iter(key[0], b'\\', bytes) {
+            if at >= from
+                && let Some(length) = written_length(&bytes[at..], key)
+            {
+                clean.extend_from_slice(&bytes[from..at]);
+                clean.extend_from_slice(REPLACEMENT);
+                from = at + length;
+            }
+        }
+        if from == 0 {
+            return None;
         }
         clean.extend_from_slice(&bytes[from..]);
         Some(clean)
     }
+}
+
+/// Returns the length of the key at the start of a text, if it is there. JSON may write any character
+/// of it as an escape (RFC 8259, section 7).
+fn written_length(text: &[u8], key: &[u8]) -> Option<usize> {
+    key.iter().try_fold(0, |at, byte| {
+        let is_code = |digits: &[u8]| {
+            let digits = std::str::from_utf8(digits).ok();
+            digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()) == Some((*byte).into())
+        };
+        match &text[at..] {
+            [b'\\', b'u', digits @ ..] if digits.get(..4).is_some_and(is_code) => Some(at + 6),
+            [b'\\', next @ (b'/' | b'"' | b'\\'), ..] if next == byte => Some(at + 2),
+            [next, ..] if next == byte => Some(at + 1),
+            _ => None,
+        }
+    })
 }
 
 /// Returns at most `max` characters of `text`. Escapes characters that could control a terminal or
@@ -103,6 +125,23 @@ mod tests {
         headers.insert("location", HeaderValue::from_static("/?k=s3cret-key"));
         redactor.remove(&mut headers);
         assert_eq!(headers["location"], "/?k=(the API key)");
+    }
+
+    #[test]
+    fn takes_the_key_out_however_json_writes_it() {
+        let redactor = Redactor::new(&HeaderValue::from_static("Bearer s3/ret\"\\key"));
+        for written in [
+            r#"s3/ret"\key"#,
+            r#"s3\/ret\"\\key"#,
+            r#"\u00733\u002Fret\u0022\u005ckey"#,
+            r#"\u0073\u0033\u002f\u0072\u0065\u0074\"\\\u006b\u0065\u0079"#,
+        ] {
+            let body = Bytes::from(format!("\\{written}s3/{written}\\u00"));
+            assert_eq!(redactor.removed(body), "\\(the API key)s3/(the API key)\\u00", "{written}");
+        }
+        for other in [r"s3\\/ret", r"\u00733/ret\u00", r"\u0+73", "s3/ret\"\\ke", "\\"] {
+            assert_eq!(redactor.removed(Bytes::from(other)), other);
+        }
     }
 
     #[test]

@@ -34,6 +34,8 @@ mod server;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod guide;
+#[cfg(test)]
+mod properties;
 
 pub use crate::{
     ban::BanPolicy,

@@ -277,7 +277,7 @@ fn parameters(query: &str, name: &str) -> Vec<String> {
 
 /// Describes each place where `found` differs from `wanted`. With `all`, additional fields of
 /// `found` are differences.
-fn differences(wanted: &Value, found: &Value, all: bool) -> Vec<String> {
+pub(crate) fn differences(wanted: &Value, found: &Value, all: bool) -> Vec<String> {
     let mut out = Vec::new();
     compare("", wanted, found, all, &mut out);
     out

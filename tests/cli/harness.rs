@@ -211,7 +211,7 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl Sink {
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 }
 

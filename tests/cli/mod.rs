@@ -10,6 +10,7 @@ mod doctor;
 mod dry_run;
 mod failures;
 mod help;
+mod hostile;
 mod import;
 mod import_pace;
 mod keys;

@@ -3,7 +3,7 @@
 mod kit;
 mod logs;
 mod service;
-mod wire;
+pub(crate) mod wire;
 
 mod blocks;
 mod bodies;
@@ -11,6 +11,7 @@ mod deprecation;
 mod events;
 mod faults;
 mod futures;
+mod hostile;
 mod keys;
 mod messages;
 mod not_sent;

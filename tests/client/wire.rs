@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// What the server does with a request.
 #[derive(Clone)]
-pub(super) enum Act {
+pub(crate) enum Act {
     /// Writes these bytes and keeps the connection.
     Answer(Vec<u8>),
     /// Does the same after a while.
@@ -30,27 +30,29 @@ pub(super) enum Act {
     Stall(Vec<u8>),
     /// Writes the first bytes, and the second ones again and again.
     Flood(Vec<u8>, Vec<u8>),
+    /// Writes these bytes piece by piece, with a pause before each, and then does something else.
+    Drip(Vec<Vec<u8>>, Duration, Box<Act>),
 }
 
 /// A received request.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// Method, target and version.
-    pub(super) line: String,
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
-    pub(super) at: Instant,
+    pub(crate) line: String,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) at: Instant,
 }
 
 impl Seen {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
         lines.find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 }
 
 /// The server; it stops when dropped.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
     task: JoinHandle<()>,
@@ -60,22 +62,22 @@ type Script = Arc<Mutex<dyn FnMut(&Seen, usize) -> Act + Send>>;
 
 impl Wire {
     /// Starts a server that asks `script` what to do with each request, counted from 0.
-    pub(super) fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
+    pub(crate) fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
         Self::at(listen(), script)
     }
 
     /// Starts a server that does these things in turn, the last one again and again.
-    pub(super) fn of(acts: Vec<Act>) -> Self {
+    pub(crate) fn of(acts: Vec<Act>) -> Self {
         Self::start(move |number| acts[number.min(acts.len() - 1)].clone())
     }
 
     /// Starts a server whose script reads each request.
-    pub(super) fn reading(mut script: impl FnMut(&Seen) -> Act + Send + 'static) -> Self {
+    pub(crate) fn reading(mut script: impl FnMut(&Seen) -> Act + Send + 'static) -> Self {
         Self::run(listen(), move |seen, _| script(seen))
     }
 
     /// Starts a server whose script has to know its address.
-    pub(super) fn at(
+    pub(crate) fn at(
         listener: TcpListener,
         mut script: impl FnMut(usize) -> Act + Send + 'static,
     ) -> Self {
@@ -98,33 +100,32 @@ impl Wire {
         Self { address, seen, task }
     }
 
-    pub(super) fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(super) fn base(&self) -> String {
+    pub(crate) fn base(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.seen.lock().unwrap().len()
     }
 
     /// Returns the requested targets.
-    pub(super) fn targets(&self) -> Vec<String> {
+    pub(crate) fn targets(&self) -> Vec<String> {
         let target = |seen: Seen| seen.line.split(' ').nth(1).unwrap_or_default().to_owned();
         self.seen().into_iter().map(target).collect()
     }
 }
 
-/// Listens with room for as many connections as a test opens at once: one that stalls for a moment
-/// stalls for ever in paused time.
 /// Listens on a port that no server of this process had before: what is known of a key's limits outlives
-/// the clients, and would hold for the next server there as well.
+/// the clients, and would hold for the next server there as well. There is room for as many connections
+/// as a test opens at once: one that stalls for a moment stalls for ever in paused time.
 fn listen() -> TcpListener {
     static USED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let socket = TcpSocket::new_v4().unwrap();
@@ -147,8 +148,16 @@ async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Seen>>>, script: Script
             log.push(seen.clone());
             log.len() - 1
         };
-        let act = (*script.lock().unwrap())(&seen, number);
+        let mut act = (*script.lock().unwrap())(&seen, number);
+        while let Act::Drip(pieces, pause, then) = act {
+            for piece in pieces {
+                tokio::time::sleep(pause).await;
+                let _ = stream.write_all(&piece).await;
+            }
+            act = *then;
+        }
         let kept = match act {
+            Act::Drip(..) => unreachable!("it is done"),
             Act::Answer(bytes) => stream.write_all(&bytes).await.is_ok(),
             Act::Later(wait, bytes) => {
                 tokio::time::sleep(wait).await;

@@ -55,7 +55,7 @@ impl ConfigFile {
         Self::parse(&name, text.as_deref().unwrap_or_default())
     }
 
-    fn parse(name: &str, text: &str) -> Result<Self, CliError> {
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, CliError> {
         read(text).map_err(|(span, invalid)| {
             let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
@@ -85,9 +85,12 @@ pub(crate) fn no_folder() -> CliError {
 
 /// Sets a value. Keeps the comments of the previous one.
 pub(crate) fn put(table: &mut dyn TableLike, name: &str, text: &str) {
-    let number = text.parse::<i64>().map(Value::from);
-    let value = number.or_else(|_| text.parse::<bool>().map(Value::from));
-    let mut value = value.unwrap_or_else(|_| text.into());
+    // A file may be called `007`: only what reads back as it was written is a number.
+    let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
+    let mut value = match text.parse::<bool>() {
+        Ok(truth) => Value::from(truth),
+        Err(_) => number.map_or_else(|| text.into(), Value::from),
+    };
     if let Some(old) = table.get(name).and_then(Item::as_value) {
         *value.decor_mut() = old.decor().clone();
     }

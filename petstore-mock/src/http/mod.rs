@@ -6,8 +6,8 @@ mod body;
 mod common_headers;
 mod error;
 mod handlers;
-mod new_pet;
-mod params;
+pub(crate) mod new_pet;
+pub(crate) mod params;
 mod router;
 
 pub use self::error::ErrorCode;

@@ -12,7 +12,7 @@ use crate::{
 const EXAMPLE: &str = "{\"name\": \"Rex\", \"categoryId\": 7}";
 
 /// Parses a pet to create, or returns what is wrong.
-pub(super) fn read(body: &[u8]) -> Result<SeedPet, String> {
+pub(crate) fn read(body: &[u8]) -> Result<SeedPet, String> {
     let text = std::str::from_utf8(body)
         .map_err(|error| format!("the body is not UTF-8, as JSON must be: {error}"))?;
     if text.trim_ascii().is_empty() {

@@ -4,7 +4,7 @@
 mod app_state;
 mod block_on;
 mod keys;
-mod persistence;
+pub(crate) mod persistence;
 mod pet_list;
 mod seed;
 mod settings;

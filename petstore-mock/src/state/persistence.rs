@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 use super::store::{Change, ChangeError, Store};
 
 /// The first line, with the version of the format.
-const FORMAT: &str = "petstore-mock data 1\n";
+pub(crate) const FORMAT: &str = "petstore-mock data 1\n";
 
 /// The maximum number of changes per commit, to bound the wait of the first one.
 const MAX_COMMIT: usize = 10_000;
@@ -105,8 +105,11 @@ impl Log {
             file.write_all(&all)?;
             file.sync_all()?;
             fs::rename(&beside, path)?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+            // The new name becomes durable with its folder: only Unix opens folders as files.
+            if cfg!(unix) {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+            }
             Ok(file)
         });
         if written.is_err() {
@@ -157,7 +160,7 @@ impl Log {
 }
 
 /// Writes a commit.
-fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
+pub(crate) fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(changes)?;
     let mut line = format!("{:08x} ", crc32fast::hash(&json)).into_bytes();
     line.extend(json);
@@ -166,8 +169,8 @@ fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
 }
 
 /// The content of a file, and the end of its last complete line.
-struct LogContent {
-    store: Store,
+pub(crate) struct LogContent {
+    pub(crate) store: Store,
     end: u64,
     commits: usize,
 }
@@ -192,7 +195,7 @@ impl LogContent {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<LogContent, DataError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<LogContent, DataError> {
     let commits = bytes.strip_prefix(FORMAT.as_bytes()).ok_or(DataError::Foreign)?;
     let mut content = LogContent::new(Store::default());
     content.end = FORMAT.len() as u64;

@@ -21,7 +21,7 @@ use crate::error::{CliError, Kind, os_text};
 /// The number of rows in a block.
 pub(crate) const BLOCK: usize = 512;
 /// The first line.
-const HEADER: &[u8] = b"journal of petstore pets import, version 3\n";
+pub(super) const HEADER: &[u8] = b"journal of petstore pets import, version 3\n";
 
 /// A record. Rows are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,7 +126,7 @@ impl State {
         Self::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
     }
 
-    fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
+    pub(super) fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
         let mut state = Self { has_ended: true, ..Self::default() };
         if !bytes.starts_with(HEADER) {
             state.is_cut = !bytes.is_empty();
@@ -221,15 +221,14 @@ impl State {
     }
 }
 
-fn line(record: &Record) -> io::Result<String> {
+pub(super) fn line(record: &Record) -> io::Result<String> {
     let text = serde_json::to_string(record)?;
     Ok(format!("{:08x} {text}\n", crc32fast::hash(text.as_bytes())))
 }
 
-fn parse(line: &[u8]) -> Option<Record> {
+pub(super) fn parse(line: &[u8]) -> Option<Record> {
     let (checksum, text) = line.split_at_checked(9)?;
-    let checksum = std::str::from_utf8(checksum).ok()?.strip_suffix(' ')?;
-    let is_intact = u32::from_str_radix(checksum, 16).ok()? == crc32fast::hash(text);
+    let is_intact = checksum == format!("{:08x} ", crc32fast::hash(text)).as_bytes();
     serde_json::from_slice(text).ok().filter(|_| is_intact)
 }
 
@@ -469,9 +468,9 @@ mod tests {
     #[test]
     fn rows_that_a_damaged_line_may_concern_are_unknown_until_a_run_takes_it_into_account() {
         let whole = bytes(&records());
-        for at in 0..whole.len() {
+        for (at, bit) in (0..whole.len()).flat_map(|at| [(at, 1), (at, 0x20)]) {
             let mut damaged = whole.clone();
-            damaged[at] ^= 1;
+            damaged[at] ^= bit;
             let number = whole[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
             let Some(state) = State::read(&damaged, Some(BOOT)) else {
                 assert_eq!(number, 1, "without its first line it is not a journal");

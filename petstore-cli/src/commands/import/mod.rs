@@ -5,6 +5,8 @@ mod check;
 mod forecast;
 mod input;
 mod journal;
+#[cfg(test)]
+mod properties;
 mod report;
 mod send;
 

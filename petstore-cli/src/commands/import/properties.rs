@@ -1,0 +1,310 @@
+//! What reads files of people and of the program itself: it keeps what was written, in whatever form, and
+//! notices what was changed.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::time::{Duration, SystemTime};
+
+use csv::{QuoteStyle, Terminator, WriterBuilder};
+use petstore_client::{NewPet, PetStatus};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
+use serde_json::json;
+use toml_edit::DocumentMut;
+
+use super::input::{Input, Row};
+use super::journal::{HEADER, Record, RowState, Run, State, line, parse};
+use crate::error::{CliError, Kind};
+use crate::settings::Values;
+use crate::settings::config_file::{ConfigFile, profile_table, put};
+
+/// Tries cases that are the same in each run.
+fn check<S: Strategy>(strategy: S, seed: u64, test: impl Fn(S::Value) -> Result<(), TestCaseError>)
+where
+    S::Value: Debug,
+{
+    let rng_seed = RngSeed::Fixed(seed);
+    let config = Config { cases: 2_000, rng_seed, failure_persistence: None, ..Config::default() };
+    match TestRunner::new(config).run(&strategy, test) {
+        Ok(()) => {}
+        Err(TestError::Fail(why, case)) => panic!("{why}\nin the smallest case found: {case:#?}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn pets() -> impl Strategy<Value = Vec<NewPet>> {
+    let name = prop_oneof![any::<String>(), "[ ,;\t\"'\n\r#{}\\[\\]a-c]{0,8}"];
+    let status =
+        option::of(select(vec![PetStatus::Available, PetStatus::Pending, PetStatus::Sold]));
+    let pet = (name, any::<i64>(), status).prop_map(|(name, category_id, status)| {
+        let mut pet = NewPet::new(name, category_id);
+        pet.status = status;
+        pet
+    });
+    vec(pet, 1..6)
+}
+
+fn read(bytes: impl Into<Vec<u8>>) -> Result<Input, CliError> {
+    Input::read("rows".to_owned(), bytes.into())
+}
+
+/// Checks that an input has these rows, and that chosen rows can be written and read again.
+fn check_rows(text: &str, pets: &[NewPet], lines: &[usize]) -> Result<(), TestCaseError> {
+    let input = read(text).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+    let rows = pets.iter().zip(lines).map(|(pet, line)| Row { line: *line, pet: pet.clone() });
+    prop_assert_eq!(&input.rows, &rows.collect::<Vec<_>>());
+    let reasons: BTreeMap<_, _> =
+        (0..pets.len()).step_by(2).map(|row| (row, "no, \"x\"\n")).collect();
+    let written = input.with_reasons(&reasons).unwrap();
+    let again = read(written).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+    let again = again.rows.into_iter().map(|row| row.pet).collect::<Vec<_>>();
+    prop_assert_eq!(again, pets.iter().step_by(2).cloned().collect::<Vec<_>>());
+    Ok(())
+}
+
+fn csv_text(
+    pets: &[NewPet],
+    (tabs, always, crlf, mark): (bool, bool, bool, bool),
+    order: &[usize],
+) -> (String, Vec<usize>) {
+    let mut writer = WriterBuilder::new();
+    writer.delimiter(if tabs { b'\t' } else { b',' });
+    writer.quote_style(if always { QuoteStyle::Always } else { QuoteStyle::Necessary });
+    writer.terminator(if crlf { Terminator::CRLF } else { Terminator::Any(b'\n') });
+    let row = |cells: [&str; 5]| {
+        let mut writer = writer.from_writer(Vec::new());
+        writer.write_record(order.iter().map(|column| cells[*column])).unwrap();
+        String::from_utf8(writer.into_inner().unwrap()).unwrap()
+    };
+    let mut text = if mark { "\u{feff}".to_owned() } else { String::new() };
+    text += &row(["name", "categoryId", "status", "id", "reason"]);
+    let mut lines = Vec::new();
+    for pet in pets {
+        lines.push(text.matches('\n').count() + 1);
+        let status = pet.status.as_ref().map_or("", PetStatus::as_str);
+        text += &row([&pet.name, &pet.category_id.to_string(), status, "7", "bad"]);
+    }
+    (text, lines)
+}
+
+#[test]
+fn csv_is_read_as_it_was_written_in_every_form() {
+    let order = Just(vec![0, 1, 2, 3, 4]).prop_shuffle();
+    check((pets(), any::<(bool, bool, bool, bool)>(), order), 41, |(pets, form, order)| {
+        let (text, lines) = csv_text(&pets, form, &order);
+        check_rows(&text, &pets, &lines)
+    });
+}
+
+fn json_text(pets: &[NewPet], (pretty, array, mark): (bool, bool, bool)) -> (String, Vec<usize>) {
+    let mut text = if mark { "\u{feff} \n".to_owned() } else { String::new() };
+    text += if array { "[\n" } else { "" };
+    let mut lines = Vec::new();
+    for (number, pet) in pets.iter().enumerate() {
+        text += if array && number > 0 { " ," } else { "" };
+        lines.push(text.matches('\n').count() + 1);
+        let mut object = serde_json::to_value(pet).unwrap();
+        object["id"] = json!([number, {"name": "x"}]);
+        text += &if pretty { format!("{object:#}") } else { object.to_string() };
+        text += "\n";
+    }
+    (text + if array { "]\n\n" } else { " " }, lines)
+}
+
+#[test]
+fn json_is_read_as_it_was_written_in_every_form() {
+    check((pets(), any::<(bool, bool, bool)>()), 42, |(pets, form)| {
+        let (text, lines) = json_text(&pets, form);
+        check_rows(&text, &pets, &lines)
+    });
+}
+
+#[test]
+fn an_input_that_was_damaged_is_refused_or_its_rows_can_be_written_again() {
+    let damage = vec((any::<Index>(), 0..6_usize, vec(any::<u8>(), 0..4)), 1..4);
+    check(
+        (pets(), any::<bool>(), any::<(bool, bool, bool)>(), damage),
+        43,
+        |(pets, csv, form, damage)| {
+            let (a, b, c) = form;
+            let text = match csv {
+                true => csv_text(&pets, (a, b, c, false), &[0, 1, 2]).0,
+                false => json_text(&pets, form).0,
+            };
+            let mut bytes = text.into_bytes();
+            for (at, length, new) in damage {
+                let start = at.index(bytes.len() + 1);
+                bytes.splice(start..(start + length).min(bytes.len()), new);
+            }
+            match read(bytes) {
+                Ok(input) => {
+                    let pets: Vec<_> = input.rows.into_iter().map(|row| row.pet).collect();
+                    let (text, lines) = json_text(&pets, (false, false, false));
+                    prop_assume!(!pets.is_empty());
+                    check_rows(&text, &pets, &lines)
+                }
+                Err(CliError::Failure(failure)) if failure.kind == Kind::Input => Ok(()),
+                Err(other) => Err(TestCaseError::fail(format!("{other:?}"))),
+            }
+        },
+    );
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    let run = || {
+        (any::<u32>(), 0..u32::MAX, any::<String>(), 0..9_usize).prop_map(
+            |(pid, started, base_url, rows)| {
+                let started = SystemTime::UNIX_EPOCH + Duration::from_secs(started.into());
+                let boot = Some("boot".to_owned());
+                let (files, damaged) = (vec!["rejects".into()], Vec::new());
+                Record::Run(Run { pid, started, boot, base_url, rows, files, damaged })
+            },
+        )
+    };
+    let state = prop_oneof![
+        Just(RowState::Unknown),
+        Just(RowState::Announced),
+        any::<i64>().prop_map(RowState::Created),
+        any::<String>().prop_map(RowState::Rejected),
+    ];
+    prop_oneof![
+        1 => run(),
+        3 => (0..30_usize, vec(any::<u32>(), 0..9))
+            .prop_map(|(from, digests)| Record::Block { from, digests }),
+        6 => (state, vec(0..40_usize, 0..5)).prop_map(|(state, rows)| Record::Rows(state, rows)),
+        1 => Just(Record::End),
+    ]
+}
+
+#[test]
+fn a_journal_says_what_was_written_and_notices_every_damage() {
+    let flip = (any::<Index>(), 1..=255_u8);
+    check((vec(record(), 1..12), any::<Index>(), flip), 44, |(records, cut, (at, by))| {
+        let mut outcomes = BTreeMap::new();
+        let mut bytes = HEADER.to_vec();
+        for record in &records {
+            let line = line(record).unwrap();
+            let read = parse(line.trim_end_matches('\n').as_bytes());
+            prop_assert_eq!(read.as_ref(), Some(record));
+            bytes.extend_from_slice(line.as_bytes());
+            if let Record::Rows(state, rows) = record {
+                rows.iter().for_each(|row| drop(outcomes.insert(*row, state.clone())));
+            }
+        }
+        let whole = State::read(&bytes, Some("boot")).unwrap();
+        prop_assert!(whole.damaged.is_empty() && !whole.is_cut);
+        for (row, outcome) in outcomes.iter().filter(|(_, state)| **state != RowState::Announced) {
+            prop_assert_eq!(&whole.rows[*row], outcome, "{}", row);
+        }
+
+        let cut = cut.index(bytes.len() + 1);
+        let ended = bytes[..cut].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let (read, before) = (&bytes[..cut], &bytes[..ended]);
+        let (read, before) =
+            (State::read(read, Some("boot")).unwrap(), State::read(before, Some("boot")).unwrap());
+        prop_assert_eq!((&read.rows, read.is_cut), (&before.rows, cut != ended));
+
+        let at = HEADER.len() + at.index(bytes.len() - HEADER.len());
+        bytes[at] ^= by;
+        let damaged = State::read(&bytes, Some("boot")).unwrap();
+        prop_assert!(!damaged.damaged.is_empty() || damaged.is_cut, "byte {}", at);
+        Ok(())
+    });
+}
+
+/// A setting, and a text that it may have.
+fn setting() -> impl Strategy<Value = (&'static str, String)> {
+    let text = |values: &[&str]| select(values.iter().map(|&v| v.to_owned()).collect::<Vec<_>>());
+    prop_oneof![
+        any::<String>().prop_map(|url| ("base_url", url)),
+        prop_oneof![any::<String>(), "[+-]?[0-9]{1,3}", text(&["true", "1_000", "0x1f"])]
+            .prop_map(|file| ("ca_file", file)),
+        text(&["true", "false"]).prop_map(|truth| ("allow_insecure_http", truth)),
+        text(&["json", "table"]).prop_map(|format| ("output", format)),
+        text(&["7", "90s", "24h", "007"]).prop_map(|time| ("max_wait", time)),
+        text(&["7", "500KiB", "1GiB"]).prop_map(|size| ("max_response_size", size)),
+        (0..9_u32).prop_map(|retries| ("retries", retries.to_string())),
+    ]
+}
+
+#[test]
+fn a_setting_that_was_written_is_read_again_and_the_other_profiles_stay() {
+    let first = "# mine\n[profiles.a]\nretries = 1 # one\n";
+    check(vec(setting(), 1..6), 45, |settings| {
+        let mut document = first.parse::<DocumentMut>().unwrap();
+        let mut expected = Values::default();
+        for (name, text) in &settings {
+            put(profile_table(&mut document, "b").unwrap(), name, text);
+            expected.set(name, text).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        }
+        let text = document.to_string();
+        prop_assert!(text.starts_with(first), "{}", text);
+        let config = ConfigFile::parse("config.toml", &text);
+        let config = config.map_err(|error| TestCaseError::fail(format!("{text}: {error:?}")))?;
+        for name in Values::NAMES {
+            prop_assert_eq!(
+                config.profiles["b"].text(name),
+                expected.text(name),
+                "{} in {}",
+                name,
+                text
+            );
+        }
+        prop_assert_eq!(config.profiles["a"].text("retries"), Some("1".to_owned()));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_config_file_of_any_text_is_read_or_the_line_of_its_fault_is_named() {
+    let part = select(vec![
+        "profile",
+        "profiles",
+        "a",
+        "[",
+        "]",
+        "[profiles.a]",
+        "[[profiles]]",
+        "=",
+        "\n",
+        "\n",
+        "\"",
+        "'",
+        "base_url",
+        "retries",
+        "max_wait",
+        " ",
+        "1",
+        "-1",
+        "90s",
+        "true",
+        "{",
+        "}",
+        ".",
+        "#",
+        "\\u",
+        "é",
+        ",",
+        "1979-05-27",
+        "\"\"\"",
+        "\r\n",
+        "\t",
+        "\0",
+    ]);
+    let text = prop_oneof![vec(part, 0..16).prop_map(|parts| parts.concat()), any::<String>()];
+    check(text, 46, |text| {
+        let Err(error) = ConfigFile::parse("FILE", &text) else { return Ok(()) };
+        let CliError::Failure(failure) = error else {
+            return Err(TestCaseError::fail("no failure"));
+        };
+        prop_assert_eq!(failure.kind, Kind::Config);
+        let rest = failure.message.strip_prefix("FILE line ").unwrap_or_default();
+        let number = rest.split(':').next().and_then(|number| number.parse::<usize>().ok());
+        let lines = text.matches('\n').count() + 1;
+        prop_assert!(number.is_some_and(|n| (1..=lines).contains(&n)), "{}", failure.message);
+        Ok(())
+    });
+}

@@ -1,0 +1,363 @@
+//! What reads foreign text: it keeps what is right, refuses what is not, and agrees with a second, naive
+//! reading.
+
+use std::{collections::BTreeMap, fmt::Debug};
+
+use http::Uri;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use proptest::{
+    collection::{btree_map, vec},
+    option,
+    prelude::*,
+    sample::{Index, select},
+    test_runner::{Config, RngSeed, TestError, TestRunner},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    fault::Fault,
+    http::{
+        new_pet,
+        params::{ListQuery, Query, cursor, normalize_path, pet_id},
+    },
+    model::{PetStatus, SeedPet},
+    pattern::differences,
+    state::{Change, Store, persistence},
+};
+
+/// Tries cases that are the same in each run.
+fn check<S: Strategy>(strategy: S, seed: u64, test: impl Fn(S::Value) -> Result<(), TestCaseError>)
+where
+    S::Value: Debug,
+{
+    let rng_seed = RngSeed::Fixed(seed);
+    let config = Config { cases: 2_000, rng_seed, failure_persistence: None, ..Config::default() };
+    match TestRunner::new(config).run(&strategy, test) {
+        Ok(()) => {}
+        Err(TestError::Fail(why, case)) => panic!("{why}\nin the smallest case found: {case:#?}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Encodes all of a text, or what has to be.
+fn encoded(text: &str, all: bool) -> String {
+    let text = utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    if all { text } else { text.replace("%20", "+").replace("%2D", "-").replace("%2d", "-") }
+}
+
+#[test]
+fn a_parameter_is_read_as_it_was_before_it_was_encoded() {
+    let pair = ("[a-c é%]{1,2}", any::<String>(), any::<bool>());
+    check((vec(pair, 0..5), "[a-c é%]{1,2}"), 51, |(pairs, wanted)| {
+        let write = |(name, value, all): &(String, String, bool)| {
+            format!("{}={}", encoded(name, *all), encoded(value, *all))
+        };
+        let query = pairs.iter().map(write).collect::<Vec<_>>().join("&");
+        let read = Query(&query).get::<String>(&wanted, "any");
+        let values: Vec<_> =
+            pairs.iter().filter(|pair| pair.0 == wanted).map(|pair| &pair.1).collect();
+        match (values.as_slice(), read) {
+            ([], Ok(None)) | ([_, _, ..], Err(_)) => {}
+            ([one], Ok(Some(value))) => prop_assert_eq!(&value, *one),
+            (_, other) => prop_assert!(false, "{:?} in {}", other, query),
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_parameters_of_a_list_are_within_their_bounds_or_refused() {
+    let limit = prop_oneof!["[0-9]{0,4}", "[+-]?[0-9]{1,3}(\\.0)?", any::<String>()];
+    let status = prop_oneof!["available|pending|sold|lost", any::<String>()];
+    check((option::of(limit), option::of(status), any::<bool>()), 52, |(limit, status, all)| {
+        let mut query = String::from("x=%zz");
+        for (name, value) in [("limit", &limit), ("status", &status)] {
+            if let Some(value) = value {
+                query += &format!("&{name}={}", encoded(value, all));
+            }
+        }
+        let naive_limit = match &limit {
+            None => Some(20),
+            Some(text) => {
+                (1..=100).find(|number| *text.trim_start_matches('0') == number.to_string())
+            }
+        };
+        let naive_status = match status.as_deref() {
+            None => Some(None),
+            Some("available") => Some(Some(PetStatus::Available)),
+            Some("pending") => Some(Some(PetStatus::Pending)),
+            Some("sold") => Some(Some(PetStatus::Sold)),
+            Some(_) => None,
+        };
+        let expected = naive_limit.zip(naive_status);
+        let expected = expected.map(|(limit, status)| ListQuery { limit, status, after: None });
+        prop_assert_eq!(ListQuery::read(&query, true).ok(), expected, "{}", query);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_cursor_is_one_that_was_made_here() {
+    check((any::<i64>(), any::<String>(), any::<Index>()), 53, |(id, text, at)| {
+        let made = cursor::encode(id);
+        prop_assert_eq!(cursor::decode(&made), Some(id));
+        let mut bytes = made.clone().into_bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = text.bytes().next().unwrap_or(b'g');
+        let changed = String::from_utf8_lossy(&bytes).into_owned();
+        for other in [&text, &changed, &made.to_uppercase()] {
+            let again = cursor::decode(other).map(cursor::encode);
+            prop_assert!(again.is_none_or(|again| again == *other), "{}", other);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_path_in_its_plain_form_means_the_same_and_stays_so() {
+    let part = select(vec![
+        "/", "v1", "pets", "%70", "%2F", "%2f", "%2e", "%", "%4", "%zz", "%+1", "~", "%C3%A9", "7",
+    ]);
+    check((vec(part, 0..8), option::of("[a-z=&%]{0,6}")), 54, |(parts, query)| {
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        let text = format!("/{}{query}", parts.concat());
+        let Ok(sent) = text.parse::<Uri>() else { return Ok(()) };
+        let mut plain = sent.clone();
+        normalize_path(&mut plain);
+        let decoded = |uri: &Uri| percent_decode_str(uri.path()).collect::<Vec<_>>();
+        prop_assert_eq!(decoded(&plain), decoded(&sent));
+        prop_assert_eq!(plain.path().matches('/').count(), sent.path().matches('/').count());
+        prop_assert_eq!(plain.query(), sent.query());
+        let mut again = plain.clone();
+        normalize_path(&mut again);
+        prop_assert_eq!(again, plain);
+        Ok(())
+    });
+}
+
+#[test]
+fn an_id_is_any_number_of_64_bits_and_nothing_else() {
+    let text =
+        prop_oneof!["-?[0-9]{1,20}", "[+-]?[0-9 ._e٣]{0,4}", "-?9223372036854775[789][0-9]{2}"];
+    check(text, 55, |text| {
+        let digits = text.strip_prefix('-').unwrap_or(&text);
+        let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+        let naive = text.parse::<i128>().ok().filter(|_| is_number);
+        let naive = naive.and_then(|number| i64::try_from(number).ok());
+        prop_assert_eq!(pet_id(&format!("/v1/pets/{text}")).ok(), naive);
+        Ok(())
+    });
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-2..3_i64).prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-1e3..1e3_f64).prop_map(Value::from),
+        "available|sold|a|".prop_map(Value::from),
+    ];
+    let name = || "name|status|categoryId|a|b";
+    leaf.prop_recursive(3, 12, 3, move |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..3).prop_map(Value::from),
+            btree_map(name(), inner, 0..3).prop_map(|map| json!(map)),
+        ]
+    })
+}
+
+#[test]
+fn a_new_pet_is_taken_exactly_if_its_fields_are_right() {
+    let number = prop_oneof![
+        (any::<i64>(), 0..4_usize).prop_map(|(number, zeros)| {
+            (format!("{number}.{}", "0".repeat(zeros + 1)), Some(number))
+        }),
+        (-99_999..99_999_i64, 0..14_u32).prop_map(|(number, power)| {
+            (format!("{number}e{power}"), Some(number * 10_i64.pow(power)))
+        }),
+        (-99_999..99_999_i64, 1..9_usize).prop_map(|(number, power)| {
+            (format!("{number}{}E-{power}", "0".repeat(power)), Some(number))
+        }),
+        (any::<i32>(), 1..9_u8).prop_map(|(number, tenths)| (format!("{number}.{tenths}"), None)),
+        select(vec![
+            "9223372036854775808",
+            "1e19",
+            "-1e-1",
+            "1e999999999999999999999",
+            "true",
+            "\"7\"",
+            "null"
+        ])
+        .prop_map(|text| (text.to_owned(), None)),
+    ];
+    let name = prop_oneof![3 => any::<String>().prop_map(Value::from), 1 => json_value()];
+    let status = prop_oneof![3 => Just(json!("sold")), 1 => json_value()];
+    let fields = (option::weighted(0.9, name), option::weighted(0.9, number), option::of(status));
+    check((fields, any::<bool>()), 56, |((name, category, status), more)| {
+        let mut fields = Vec::new();
+        fields.extend(name.as_ref().map(|name| format!("\"name\": {name}")));
+        fields.extend(category.as_ref().map(|(text, _)| format!("\"categoryId\":{text}")));
+        fields.extend(status.as_ref().map(|status| format!("\"status\":{status}")));
+        fields.extend(more.then(|| "\"more\":{\"name\":1}".to_owned()));
+        let body = format!(" {{{}}}\n", fields.join(","));
+        let read = new_pet::read(body.as_bytes());
+        let name = name.as_ref().and_then(Value::as_str);
+        let category = category.and_then(|(_, number)| number);
+        let known =
+            status.as_ref().map(|status| serde_json::from_value::<PetStatus>(status.clone()));
+        match (name, category, known.transpose()) {
+            (Some(name), Some(category), Ok(status)) => {
+                let pet = SeedPet { status, ..SeedPet::new(name, category) };
+                prop_assert_eq!(read, Ok(pet), "{}", body);
+            }
+            _ => prop_assert!(read.is_err(), "{}", body),
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_fault_that_is_accepted_reads_back_as_it_is_shown() {
+    let effect = select(vec![
+        r#"{"status":503}"#,
+        r#"{"status":{"status":404,"body":false}}"#,
+        r#"{"status":99}"#,
+        r#"{"status":1e3}"#,
+        r#"{"delay":{"seconds":1.5}}"#,
+        r#"{"delay":{"uniform":{"from":0,"to":2}}}"#,
+        r#"{"delay":{"seconds":-1}}"#,
+        r#"{"delay":{"logNormal":{"median":1,"sigma":0.4}}}"#,
+        r#"{"delay":{"seconds":1e300}}"#,
+        r#"{"body":{"text":"é"}}"#,
+        r#"{"contentType":{"value":null}}"#,
+        r#"{"contentType":{"value":"a\n"}}"#,
+        r#"{"rateHeaders":"missing"}"#,
+        r#"{"rateHeaders":{"wrong":{"limit":1}}}"#,
+        r#"{"date":{"offsetSeconds":-9}}"#,
+        r#"{"retryAfter":{"seconds":2}}"#,
+        r#"{"retryAfter":{"text":"soon"}}"#,
+        r#"{"setHeader":{"name":"x-a","value":"b"}}"#,
+        r#"{"removeHeader":{"name":"x a"}}"#,
+        r#"{"reset":{}}"#,
+        r#"{"reset":{"afterBodyBytes":3}}"#,
+        r#"{"stall":{"seconds":0.25}}"#,
+        r#"{"hang":{}}"#,
+        r#"{"pass":{}}"#,
+        r#"{"trickle":{"bytes":0,"everySeconds":1}}"#,
+        r#"{"bandwidth":{"bytesPerSecond":7}}"#,
+        r#"{"all":[{"hang":{}},{"all":[]}]}"#,
+        r#"{"hang":{},"reset":{}}"#,
+        "{}",
+        "null",
+        r#"{"cut":{"afterBodyBytes":18446744073709551616}}"#,
+    ]);
+    let field = prop_oneof![
+        4 => effect.clone().prop_map(|effect| format!("\"effect\":{effect}")),
+        2 => vec(effect, 0..3).prop_map(|effects| format!("\"sequence\":[{}]", effects.join(","))),
+        4 => select(vec![
+            r#""name":"n""#, r#""operation":"getPet""#, r#""operation":"x""#, r#""key":"[hidden]""#, r#""seed":18446744073709551615"#,
+            r#""seed":-1"#, r#""when":"always""#, r#""when":{"first":3}"#, r#""when":{"chance":0.1}"#, r#""when":{"nth":0}"#,
+            r#""header":{"name":"X-A","value":"v"}"#, r#""processed":false"#, r#""other":1"#,
+        ]).prop_map(str::to_owned),
+    ];
+    check(vec(field, 1..4), 57, |fields| {
+        let text = format!("{{{}}}", fields.join(","));
+        let Ok(fault) = serde_json::from_str::<Fault>(&text) else { return Ok(()) };
+        let shown = serde_json::to_string(&fault).unwrap();
+        let again = serde_json::from_str::<Fault>(&shown);
+        prop_assert_eq!(again.map_err(|error| error.to_string()), Ok(fault), "{}", shown);
+        Ok(())
+    });
+}
+
+/// Returns whether a value includes another, field by field.
+fn includes(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => part
+            .iter()
+            .all(|(name, part)| whole.get(name).is_some_and(|whole| includes(whole, part))),
+        (Value::Array(whole), Value::Array(part)) => {
+            whole.len() == part.len()
+                && whole.iter().zip(part).all(|(whole, part)| includes(whole, part))
+        }
+        (whole, part) => whole == part,
+    }
+}
+
+#[test]
+fn a_pattern_of_json_finds_a_difference_exactly_where_there_is_one() {
+    check((json_value(), json_value(), any::<bool>()), 58, |(wanted, found, same)| {
+        let found = if same { wanted.clone() } else { found };
+        prop_assert_eq!(differences(&wanted, &found, true).is_empty(), wanted == found);
+        prop_assert_eq!(differences(&wanted, &found, false).is_empty(), includes(&found, &wanted));
+        Ok(())
+    });
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let pet = ("[a-zé\n]{0,4}", -5..40_i64, any::<bool>(), any::<bool>());
+    prop_oneof![
+        8 => pet.prop_map(|(name, number, with_id, is_sold)| {
+            let status = is_sold.then_some(PetStatus::Sold);
+            let id = with_id.then_some(number);
+            Change::Add(SeedPet { id, name, category_id: number, status })
+        }),
+        2 => (-5..40_i64).prop_map(Change::Remove),
+        1 => Just(Change::ClearPets),
+        1 => Just(Change::AddOrder(serde_json::Map::new())),
+        1 => Just(Change::ClearOrders),
+    ]
+}
+
+#[test]
+fn the_data_file_holds_what_was_written_and_a_damaged_one_is_refused_or_ends_with_a_whole_commit() {
+    let flip = (any::<Index>(), 1..=255_u8);
+    check(
+        (vec(vec(change(), 1..4), 0..6), any::<Index>(), flip),
+        59,
+        |(commits, cut, (at, by))| {
+            let mut store = Store::default();
+            let mut bytes = persistence::FORMAT.as_bytes().to_vec();
+            let mut naive = BTreeMap::new();
+            let mut states = vec![];
+            for changes in std::iter::once(vec![Change::Replace(Store::default())]).chain(commits) {
+                let mut done = Vec::new();
+                for mut change in changes {
+                    if let Ok(id) = store.change(&mut change) {
+                        match &change {
+                            Change::Add(pet) => drop(naive.insert(id, pet.name.clone())),
+                            Change::Remove(id) => drop(naive.remove(id)),
+                            Change::ClearPets => naive.clear(),
+                            _ => {}
+                        }
+                        done.push(change);
+                    }
+                }
+                bytes.extend(persistence::line(&done).unwrap());
+                states.push((bytes.len(), naive.clone()));
+            }
+            let held = |bytes: &[u8]| {
+                let store = persistence::read(bytes).map(|content| content.store);
+                store.map(|store| {
+                    store
+                        .pets()
+                        .iter()
+                        .map(|pet| (pet.id, pet.to_pet().name))
+                        .collect::<BTreeMap<_, _>>()
+                })
+            };
+            prop_assert_eq!(held(&bytes).ok(), Some(naive));
+            let cut = cut.index(bytes.len() + 1);
+            let whole =
+                states.iter().rev().find(|(end, _)| *end <= cut).map(|(_, state)| state.clone());
+            prop_assert_eq!(held(&bytes[..cut]).ok(), whole, "cut at {}", cut);
+            let at = at.index(bytes.len());
+            bytes[at] ^= by;
+            let is_last = at + 1 == bytes.len();
+            prop_assert!(held(&bytes).is_err() || is_last, "byte {}", at);
+            Ok(())
+        },
+    );
+}

@@ -1,0 +1,123 @@
+//! A server that answers with anything: responses drawn from a seed, damaged byte by byte, cut, stalled
+//! and dripping. And what must hold for its clients, whatever it sends.
+
+mod reply;
+
+use std::fmt::Debug;
+use std::io;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
+
+pub(crate) use self::reply::{Reply, replies};
+use crate::client::wire::{Seen, Wire};
+
+/// The key of the clients. A server may write each of its characters in JSON as an escape.
+pub(crate) const KEY: &str = "S3NTINEL/qzxvkw";
+/// The longest wait that a client believes.
+const MAX_BELIEVED: Duration = Duration::from_secs(25 * 3_600);
+
+/// Tries cases that are the same in each run: as many as `cases`, from a seed.
+pub(crate) fn check<S: Strategy>(
+    strategy: S,
+    (cases, seed): (u32, u64),
+    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) where
+    S::Value: Debug,
+{
+    let rng_seed = RngSeed::Fixed(seed);
+    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    match TestRunner::new(config).run(&strategy, test) {
+        Ok(()) => {}
+        Err(TestError::Fail(why, case)) => panic!("{why}\nin the smallest case found: {case:#?}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Runs a case on a runtime of its own, whose time passes only while nothing else can happen.
+pub(crate) fn block_on<T>(case: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().start_paused(true).build().unwrap().block_on(case)
+}
+
+/// A request, and what it was answered.
+struct Exchange {
+    request: Seen,
+    reply: Reply,
+    bytes: Vec<u8>,
+}
+
+/// The server, and another origin, to which nobody may go.
+pub(crate) struct Hostile {
+    pub(crate) wire: Wire,
+    other: TcpListener,
+    log: Arc<Mutex<Vec<Exchange>>>,
+}
+
+impl Hostile {
+    /// Starts a server that gives these answers in turn, the last one again and again.
+    pub(crate) fn start(replies: Vec<Reply>) -> Self {
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        other.set_nonblocking(true).unwrap();
+        let origin = format!("http://{}", other.local_addr().unwrap());
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let exchanges = Arc::clone(&log);
+        let wire = Wire::reading(move |request| {
+            let mut log = exchanges.lock().unwrap();
+            let reply = replies[log.len().min(replies.len() - 1)].clone();
+            let bytes = reply.bytes(&origin);
+            let act = reply.act(bytes.clone());
+            log.push(Exchange { request: request.clone(), reply, bytes });
+            act
+        });
+        Self { wire, other, log }
+    }
+
+    /// Checks what was sent: nothing to another origin, nothing while told to wait, no `POST` again
+    /// unless it was refused.
+    pub(crate) fn check(&self) -> Result<(), TestCaseError> {
+        let met = self.other.accept().map(|(_, from)| from).map_err(|error| error.kind());
+        prop_assert_eq!(met, Err(io::ErrorKind::WouldBlock), "somebody came to another origin");
+        let log = self.log.lock().unwrap();
+        for (number, exchange) in log.iter().enumerate() {
+            let at = exchange.request.at;
+            let end = at + exchange.reply.wait().unwrap_or_default().min(MAX_BELIEVED);
+            for later in &log[number + 1..] {
+                let is_early = later.request.at > at && later.request.at < end;
+                prop_assert!(!is_early, "sent {:?} too early", end - later.request.at);
+                let is_again = exchange.request.line.starts_with("POST ")
+                    && exchange.request.body == later.request.body;
+                prop_assert!(
+                    !is_again || contains(&exchange.bytes, b"429"),
+                    "a POST was sent twice"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether all answers to a request with this body may have said that it was refused.
+    pub(crate) fn may_be_refused(&self, body: &[u8]) -> bool {
+        let log = self.log.lock().unwrap();
+        let mut same = log.iter().filter(|exchange| contains(&exchange.request.body, body));
+        same.all(|exchange| {
+            let mut lines = exchange.bytes.windows(10);
+            lines.any(|line| line.starts_with(b"HTTP/1.") && line[8..] == *b" 4")
+        })
+    }
+}
+
+pub(crate) fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// Fails where a text holds the key, or what could act on a terminal.
+pub(crate) fn check_text(text: &str) -> Result<(), TestCaseError> {
+    prop_assert!(!text.contains(KEY), "the key is in {}", text);
+    let control = text.chars().find(|c| c.is_control() && *c != '\n');
+    prop_assert!(control.is_none(), "{:?} is in {}", control, text);
+    Ok(())
+}
