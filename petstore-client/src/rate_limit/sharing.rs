@@ -26,6 +26,8 @@ const MAX_ASK_INTERVAL: Duration = Duration::from_millis(1_600);
 const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
 /// Members that wait for a reset ask within this time after it, not all at once.
 const MAX_SPREAD: Duration = Duration::from_millis(300);
+/// Beyond so many times as much as may be in flight, members do not share that out.
+const FAR_MORE: u64 = 64;
 /// In the last part of a window nothing is kept for members that do not ask for it.
 const FREE_FOR_ALL: f64 = 0.05;
 
@@ -149,9 +151,14 @@ impl Ledger {
             true => (1, 1),
             false => (self.part_of(me, report, left, now), self.part_of(me, report, most, now)),
         };
+        // The right to have the only one in flight is not kept for those that do not ask, nor any
+        // while far more is left than may be in flight.
+        let asked = self.level(me, most, self.asks(report, most), |slot| slot.want);
         if self.reserved() == 0 {
-            // The right to have the only one in flight is not kept for those that do not ask.
-            in_flight = in_flight.max(self.level(me, most, report.want, |slot| slot.want).min(1));
+            in_flight = in_flight.max(asked.min(1));
+        }
+        if left / FAR_MORE > most {
+            in_flight = in_flight.max(asked);
         }
         let requests = part.min(in_flight);
         let is_missing = requests < report.want;
@@ -186,8 +193,12 @@ impl Ledger {
             None => (0, 0.0),
         };
         let rest = ((rest - FREE_FOR_ALL) / (1.0 - FREE_FOR_ALL)).max(0.0);
-        let own = report.want + report.ahead.min(free / (4 * members));
-        self.level(me, free, own, |slot| slot.demand(share, rest))
+        self.level(me, free, self.asks(report, free), |slot| slot.demand(share, rest))
+    }
+
+    /// Returns how many requests a member asks for, of so many that are free.
+    fn asks(&self, report: &Report, free: u64) -> u64 {
+        report.want + report.ahead.min(free / (4 * self.slots.len() as u64))
     }
 
     /// Divides what is free: all members are filled to the same level, as far as they ask or are
@@ -271,6 +282,19 @@ mod tests {
         let report = Report { want: 64, ..Report::default() };
         let granted = ledger.update(ME, &report, &Policy::default(), at(10));
         assert_eq!((granted.requests, granted.probe, granted.is_kept), (1, true, false));
+    }
+
+    #[test]
+    fn what_may_be_in_flight_is_not_kept_for_members_that_do_not_ask() {
+        let mut ledger = ledger(100_000_000, 0);
+        (ledger.own_share, ledger.others_until) = (None, None);
+        for member in 1..=6 {
+            ledger.slot(MemberId(member)).previous = 6_000;
+        }
+        ledger.bury(at(10), |member| member == ME);
+        ledger.slot(ME).got = 5_000;
+        let report = Report { want: 1, ahead: 20, ..Report::default() };
+        assert_eq!(ledger.update(ME, &report, &Policy::default(), at(10)).requests, 21);
     }
 
     #[test]
