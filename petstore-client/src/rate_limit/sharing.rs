@@ -26,6 +26,9 @@ const MAX_ASK_INTERVAL: Duration = Duration::from_millis(1_600);
 const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
 /// Members that wait for a reset try at random instants within this time after it.
 const MAX_SPREAD: Duration = Duration::from_millis(300);
+/// If this many times the cap for requests in flight is left, nothing of the cap is reserved for members
+/// that do not wait.
+const FAR_MORE: u64 = 64;
 /// In this last part of a window, nothing is reserved for members that do not wait.
 const UNRESERVED_PART: f64 = 0.05;
 
@@ -159,9 +162,14 @@ impl Ledger {
                 (self.fair_share(me, report, left, now), self.fair_share(me, report, most, now))
             }
         };
+        // One request may always be in flight, and more while far more is left: they are not reserved for
+        // members that do not wait.
+        let asked = self.level(me, most, self.demand_of(report, most), |slot| slot.want);
         if self.reserved() == 0 {
-            // One request may always be in flight: it is not reserved for members that do not wait.
-            in_flight = in_flight.max(self.level(me, most, report.want, |slot| slot.want).min(1));
+            in_flight = in_flight.max(asked.min(1));
+        }
+        if left / FAR_MORE > most {
+            in_flight = in_flight.max(asked);
         }
         let requests = part.min(in_flight);
         let is_missing = requests < report.want;
@@ -201,8 +209,12 @@ impl Ledger {
             None => (0, 0.0),
         };
         let rest = ((rest - UNRESERVED_PART) / (1.0 - UNRESERVED_PART)).max(0.0);
-        let own = report.want + report.prefetch.min(free / (4 * members));
-        self.level(me, free, own, |slot| slot.demand(share, rest))
+        self.level(me, free, self.demand_of(report, free), |slot| slot.demand(share, rest))
+    }
+
+    /// Returns how many requests a member wants of those that are free.
+    fn demand_of(&self, report: &Report, free: u64) -> u64 {
+        report.want + report.prefetch.min(free / (4 * self.slots.len() as u64))
     }
 
     /// Divides what is free by filling all members to one level, each up to its demand (known or
@@ -289,6 +301,19 @@ mod tests {
             (granted.requests, granted.probe, granted.is_reserved_for_others),
             (1, true, false)
         );
+    }
+
+    #[test]
+    fn what_may_be_in_flight_is_not_kept_for_members_that_do_not_ask() {
+        let mut ledger = ledger(100_000_000, 0);
+        (ledger.own_share, ledger.other_clients_until) = (None, None);
+        for member in 1..=6 {
+            ledger.slot(MemberId(member)).previous = 6_000;
+        }
+        ledger.expire_members(at(10), |member| member == ME);
+        ledger.slot(ME).got = 5_000;
+        let report = Report { want: 1, prefetch: 20, ..Report::default() };
+        assert_eq!(ledger.update(ME, &report, &Policy::default(), at(10)).requests, 21);
     }
 
     #[test]
