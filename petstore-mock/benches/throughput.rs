@@ -18,8 +18,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::{Router, response::Response, routing::get};
+use axum::{Router, body::Body, routing::get};
 use bytes::Bytes;
+use http::Response;
 use petstore_mock::{MockServer, Plan, Seed, SeedPet};
 
 /// How many connections ask at once.
@@ -80,8 +81,9 @@ impl Server {
     /// A bare axum handler that answers what `like` does.
     fn bare(method: &'static str, path: &'static str, like: &Self) -> Self {
         let (head, body) = like.answer(method, path);
+        let answer = copy(&head, body);
         Self::start("bare axum", async move |tell| {
-            let handler = move |_: Bytes| std::future::ready(copy(&head, &body));
+            let handler = move |_: Bytes| std::future::ready(answer.clone().map(Body::from));
             let posted = handler.clone();
             let handler = move || handler(Bytes::new());
             let routes = Router::new().route(path, get(handler).post(posted));
@@ -166,9 +168,9 @@ fn request(method: &str, path: &str) -> String {
     )
 }
 
-/// Answers with these fields, but those that the server adds by itself.
-fn copy(head: &str, body: &Bytes) -> Response {
-    let mut response = Response::new(axum::body::Body::from(body.clone()));
+/// Returns an answer with these fields, but those that the server adds by itself.
+fn copy(head: &str, body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
     *response.status_mut() = head.split(' ').nth(1).unwrap().parse().unwrap();
     for line in head.lines().skip(1) {
         let (name, value) = line.split_once(": ").unwrap();

@@ -13,10 +13,6 @@ pub(super) const MASK: &str = "***";
 /// Shorter keys may occur by chance in other texts, so they are masked only as whole words.
 const MIN_SUBSTRING_LENGTH: usize = 8;
 
-/// Words in the names of header fields and query parameters whose values are credentials.
-const CREDENTIAL_WORDS: [&str; 8] =
-    ["authorization", "auth", "cookie", "token", "secret", "password", "apikey", "credentials"];
-
 /// All keys, including removed ones.
 #[derive(Default)]
 pub(crate) struct Masker {
@@ -68,7 +64,7 @@ impl Masker {
     /// Returns a request target with all keys and values of credential parameters masked.
     pub(crate) fn target(&self, target: &str) -> String {
         let Some((path, query)) = target.split_once('?') else { return self.text(target) };
-        let decoded = |name| percent_decode_str(name).decode_utf8_lossy();
+        let decoded = |name| percent_decode_str(name).decode_utf8_lossy().to_ascii_lowercase();
         let masked = query.split('&').map(|pair| match pair.split_once('=') {
             Some((name, value)) if !value.is_empty() && is_credential(&decoded(name)) => {
                 Cow::Owned(format!("{name}={MASK}"))
@@ -107,15 +103,29 @@ fn decoded_byte(text: &[u8], at: usize) -> Option<(u8, usize)> {
     }
 }
 
-/// Whether a header field or query parameter is a credential, according to its name, such as
-/// `Authorization`, `X-Api-Key`, `X-Auth-Token` or `access_token`.
+/// Whether a header field or query parameter is a credential, according to its name in lower case, such
+/// as `authorization`, `x-api-key`, `x-auth-token` or `access_token`.
 pub(super) fn is_credential(name: &str) -> bool {
-    let is_known =
-        |word: &str| CREDENTIAL_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
-    let mut from_end = name.rsplit(['-', '_']);
-    let is_key = from_end.next().is_some_and(|last| last.eq_ignore_ascii_case("key"));
-    let is_api = from_end.next().is_none_or(|before| before.eq_ignore_ascii_case("api"));
-    is_key && is_api || name.split(['-', '_']).any(is_known)
+    // Bytes, not characters: it is asked of every field of every message.
+    let words = || name.as_bytes().rsplit(|byte| matches!(byte, b'-' | b'_'));
+    let mut from_end = words();
+    let is_key = from_end.next() == Some(b"key");
+    let is_api = from_end.next().is_none_or(|before| before == b"api");
+    is_key && is_api || words().any(is_credential_word)
+}
+
+const fn is_credential_word(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"authorization"
+            | b"auth"
+            | b"cookie"
+            | b"token"
+            | b"secret"
+            | b"password"
+            | b"apikey"
+            | b"credentials"
+    )
 }
 
 impl fmt::Debug for Masker {

@@ -18,7 +18,7 @@ use super::error::{ApiError, ErrorCode, JSON};
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// The usual number of fields of a response, to avoid reallocation.
-const HEADER_FIELDS: usize = 6;
+const HEADER_FIELDS: usize = 8;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the body took too long to arrive")]

@@ -34,7 +34,7 @@ pub(crate) struct Recording {
     /// The body of the request, if it has one.
     body: Option<Tee>,
     /// `None` when it is stored.
-    record: Option<Record>,
+    record: Option<Box<Record>>,
 }
 
 impl Recording {
@@ -47,7 +47,7 @@ impl Recording {
         request: Request<Body>,
     ) -> (Self, Request<Body>) {
         let arrived = journal.moment(arrival.now);
-        let mut record = Record {
+        let mut record = Box::new(Record {
             number: journal.next_number(),
             caller,
             arrival,
@@ -65,8 +65,8 @@ impl Recording {
             note: None,
             faults: Vec::new(),
             lost: AtomicBool::new(false),
-        };
-        // The rules judge only valid requests.
+            // The rules judge only valid requests.
+        });
         if record.arrival.admission != Admission::Rejected {
             record.in_flight = journal.arrived(&record);
         }
@@ -158,7 +158,7 @@ impl Recording {
         if is_read {
             record.reply_body = Captured::whole(response.body());
         }
-        let record = Arc::new(record);
+        let record = Arc::new(*record);
         self.journal.keep(Arc::clone(&record));
         if !is_read {
             self.journal.finished(&record);
@@ -168,7 +168,7 @@ impl Recording {
     }
 
     /// Takes the record, and completes it with its end and body.
-    fn take(&mut self) -> Option<Record> {
+    fn take(&mut self) -> Option<Box<Record>> {
         let mut record = self.record.take()?;
         record.ended = self.journal.moment(self.clock.since_epoch());
         if let Some(body) = &self.body {
@@ -183,7 +183,7 @@ impl Drop for Recording {
         if let Some(mut record) = self.take() {
             *record.lost.get_mut() = true;
             self.journal.finished(&record);
-            self.journal.keep(Arc::new(record));
+            self.journal.keep(Arc::new(*record));
         }
     }
 }

@@ -76,14 +76,19 @@ impl Audit {
         let number = key.map(|key| key.number());
         (&scope, number, record.arrival.credentials, user_agent).hash(&mut hasher);
         let id = hasher.finish();
-        if !self.clients.contains_key(&id) {
-            let place = place_of_scope(&mut self.scopes, &scope);
-            self.make_room();
-            self.clients.insert(id, Client::new(reported(record), place));
+        let arrive = |client: &mut Client| {
+            let (width, is_parallel) = client.arrived(record);
+            InFlight { client: id, width, is_parallel }
+        };
+        if let Some(client) = self.clients.get_mut(&id) {
+            return arrive(client);
         }
-        let client = self.clients.entry(id).or_default();
-        let (width, is_parallel) = client.arrived(record);
-        InFlight { client: id, width, is_parallel }
+        let place = place_of_scope(&mut self.scopes, &scope);
+        self.make_room();
+        let mut client = Client::new(reported(record), place);
+        let in_flight = arrive(&mut client);
+        self.clients.insert(id, client);
+        in_flight
     }
 
     /// Judges a completed exchange. `boundary` is the number of boundaries so far. Requests before
