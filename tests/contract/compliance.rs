@@ -14,7 +14,12 @@ async fn service(plan: Plan) -> (MockServer, Client) {
     let patient = RequestOptions::new()
         .max_wait(Duration::from_secs(3_600))
         .timeout(Duration::from_secs(7_200));
-    let client = Client::builder(server.url()).api_key("key").options(&patient).build().unwrap();
+    let client = Client::builder(server.url())
+        .api_key("key")
+        .options(&patient)
+        .isolated_limits()
+        .build()
+        .unwrap();
     (server, client)
 }
 

@@ -11,14 +11,19 @@ use super::{START, at, frozen, watched};
 /// A client that ignores quotas and never waits.
 fn ungated(server: &MockServer) -> Client {
     let options = RequestOptions::new().max_wait(Duration::ZERO);
-    let builder = Client::builder(server.url()).api_key("key").options(&options);
+    let builder = Client::builder(server.url()).api_key("key").options(&options).isolated_limits();
     builder.rate_limiting(false).build().unwrap()
 }
 
 /// A client that never waits.
 fn impatient(server: &MockServer) -> Client {
     let options = RequestOptions::new().max_wait(Duration::ZERO);
-    Client::builder(server.url()).api_key("key").options(&options).build().unwrap()
+    Client::builder(server.url())
+        .api_key("key")
+        .options(&options)
+        .isolated_limits()
+        .build()
+        .unwrap()
 }
 
 #[tokio::test]

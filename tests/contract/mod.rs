@@ -33,5 +33,5 @@ async fn watched(builder: Builder) -> Watched {
 }
 
 fn client(server: &MockServer) -> Client {
-    Client::builder(server.url()).api_key("key").build().unwrap()
+    Client::builder(server.url()).api_key("key").isolated_limits().build().unwrap()
 }
