@@ -1,9 +1,9 @@
 //! Requests without a response: in flight, or lost.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 
 use super::clock::{LocalTime, SECOND, micros};
 
@@ -22,6 +22,8 @@ const LOST_GROUP: u64 = SECOND.unsigned_abs() / 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Reservation {
+    /// Where its lease is, and the number by which to know it: keys are used again.
+    key: usize,
     id: u64,
     pub(super) probe: bool,
 }
@@ -29,6 +31,7 @@ pub(crate) struct Reservation {
 /// A reserved request. When the lease ends, its task is taken for dead.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lease {
+    id: u64,
     pub(super) end: LocalTime,
     pub(super) sent: Option<LocalTime>,
     pub(super) probe: bool,
@@ -38,7 +41,7 @@ pub(super) struct Lease {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Requests {
     last_id: u64,
-    leases: BTreeMap<u64, Lease>,
+    leases: Slab<Lease>,
     /// When the first lease ends, or earlier.
     first_end: Option<LocalTime>,
 }
@@ -47,9 +50,10 @@ impl Requests {
     pub(super) fn reserve(&mut self, now: LocalTime, probe: bool) -> Reservation {
         self.last_id += 1;
         let end = now.plus(UNUSED_LEASE);
-        self.leases.insert(self.last_id, Lease { end, sent: None, probe });
         self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
-        Reservation { id: self.last_id, probe }
+        let id = self.last_id;
+        let key = self.leases.insert(Lease { id, end, sent: None, probe });
+        Reservation { key, id, probe }
     }
 
     /// Records that the request is sent now and lasts no longer than `lease`. Returns false where
@@ -60,14 +64,19 @@ impl Requests {
         now: LocalTime,
         lease: Duration,
     ) -> bool {
-        let Some(entry) = self.leases.get_mut(&reservation.id) else { return false };
-        (entry.sent, entry.end) = (Some(now), now.plus(lease.min(MAX_LEASE)));
+        let Some(found) = self.find(reservation) else { return false };
+        (found.sent, found.end) = (Some(now), now.plus(lease.min(MAX_LEASE)));
         true
     }
 
     /// Ends a request. Returns `None` if its lease had already ended.
     pub(super) fn end(&mut self, reservation: Reservation) -> Option<Lease> {
-        self.leases.remove(&reservation.id)
+        self.find(reservation)?;
+        self.leases.try_remove(reservation.key)
+    }
+
+    fn find(&mut self, Reservation { key, id, .. }: Reservation) -> Option<&mut Lease> {
+        self.leases.get_mut(key).filter(|lease| lease.id == id)
     }
 
     /// Removes and returns the leases that have ended.
@@ -81,13 +90,13 @@ impl Requests {
             ended.extend(is_over.then_some(*lease));
             !is_over
         });
-        self.first_end = self.leases.values().map(|lease| lease.end).min();
+        self.first_end = self.leases.iter().map(|(_, lease)| lease.end).min();
         ended
     }
 
     /// Returns the lease of the probe, if there is one.
     pub(super) fn probe(&self) -> Option<&Lease> {
-        self.leases.values().find(|lease| lease.probe)
+        self.leases.iter().map(|(_, lease)| lease).find(|lease| lease.probe)
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -99,13 +108,13 @@ impl Requests {
     }
 
     pub(super) fn last_end(&self) -> LocalTime {
-        self.leases.values().map(|lease| lease.end).max().unwrap_or_default()
+        self.leases.iter().map(|(_, lease)| lease.end).max().unwrap_or_default()
     }
 
     /// Moves all times to a clock that is `by` microseconds ahead.
     pub(super) fn shift(&mut self, by: i64) {
         self.first_end = self.first_end.map(|end| end.moved(by));
-        for lease in self.leases.values_mut() {
+        for (_, lease) in &mut self.leases {
             lease.end = lease.end.moved(by);
             lease.sent = lease.sent.map(|sent| sent.moved(by));
         }
