@@ -3,11 +3,16 @@
 use std::fmt::Debug;
 
 use futures_util::{Stream, StreamExt as _};
+use petstore_client::auth::CachingProvider;
 use petstore_client::operations::{Call, CallFuture, ListPets, Pets, RawRequest, Store};
-use petstore_client::rate_limit::RateLimits;
+use petstore_client::rate_limit::{
+    Blocked, FileStore, Plan, QuotaWindow, RateLimits, RecordKey, StoreError,
+};
+use petstore_client::retry::{Backoff, RetryBudget};
+use petstore_client::transport::{Proxy, Tls, TransportError};
 use petstore_client::{
-    ApiKey, Bytes, Client, ClientBuilder, Error, ErrorKind, Items, NewPet, Page, Pages, Pet,
-    RequestOptions, Response, ResponseMeta,
+    ApiKey, Bytes, Client, ClientBuilder, Deprecation, Error, ErrorKind, Items, NewPet, Page,
+    Pages, Pet, RequestOptions, Response, ResponseMeta,
 };
 
 use super::kit::{REX, answer, client, no_pets, secs};
@@ -97,7 +102,9 @@ fn every_type_may_cross_threads_and_none_borrows() {
     shared::<Page<Pet>>();
     shared::<RateLimits>();
     shared::<RequestOptions>();
-    sent::<ClientBuilder>();
+    shared::<ClientBuilder>();
+    shared::<(Backoff, RetryBudget, Plan, Tls, Proxy, TransportError, FileStore)>();
+    shared::<(Deprecation, QuotaWindow, Blocked, CachingProvider<ApiKey>, StoreError, RecordKey)>();
     sent::<CallFuture<Pet>>();
     sent::<CallFuture<Page<Pet>>>();
     sent::<Pages<Page<Pet>>>();

@@ -72,9 +72,12 @@ async fn a_client_that_does_not_trust_the_mock_says_why() {
 async fn an_invalid_certificate_is_refused_when_the_client_is_built() {
     let server = start().await;
     for text in ["", "-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n"] {
-        let error = client(&server).root_certificates(text).build().unwrap_err();
-        assert!(error.to_string().contains("root certificates"), "{error}");
+        let error = client(&server).root_certificates(text).build().unwrap_err().to_string();
+        assert!(error.contains("root certificates") && !error.contains("builder"), "{error}");
     }
+    let nonsense = client(&server).tls(Tls::new().client_certificate("nonsense"));
+    let error = nonsense.build().unwrap_err().to_string();
+    assert!(error.contains("client certificate") && !error.contains("builder"), "{error}");
 }
 
 #[tokio::test]

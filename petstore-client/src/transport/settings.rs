@@ -164,12 +164,15 @@ impl Connection {
             Some(Proxy(Some(Err(problem)))) => return Err(Error::config("proxy", *problem)),
         };
         let http = tls(http, base, self.tls.as_ref().unwrap_or(&Tls::new()))?;
-        let http = http.build().map_err(|error| {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            Error::config("HTTP client", cause.unwrap_or_else(|| error.to_string()))
-        })?;
+        let http = http.build().map_err(|error| unusable("HTTP client", &error))?;
         Ok(Route::Builtin { http, connect_timeout })
     }
+}
+
+/// Returns the error of a setting, with the cause: reqwest itself only says "builder error".
+fn unusable(setting: &str, error: &reqwest::Error) -> Error {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    Error::config(setting, cause.unwrap_or_else(|| error.to_string()))
 }
 
 #[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
@@ -197,16 +200,15 @@ fn tls(
         // Loading the system's certificates takes longer than a whole request on loopback.
         return Ok(http.tls_certs_only(std::iter::empty()));
     }
-    let problem = |setting, error: reqwest::Error| Error::config(setting, error);
     let pem = tls.roots.as_deref().unwrap_or_default();
     let roots = reqwest::Certificate::from_pem_bundle(pem)
-        .map_err(|error| problem("root certificates", error))?;
+        .map_err(|error| unusable("root certificates", &error))?;
     if roots.is_empty() && (tls.roots.is_some() || tls.only_roots) {
         return Err(Error::config("root certificates", "no certificate in PEM was given"));
     }
     if let Some(pem) = &tls.identity {
         let identity = identity(pem, backend);
-        http = http.identity(identity.map_err(|error| problem("client certificate", error))?);
+        http = http.identity(identity.map_err(|error| unusable("client certificate", &error))?);
     }
     Ok(if tls.only_roots { http.tls_certs_only(roots) } else { http.tls_certs_merge(roots) })
 }
