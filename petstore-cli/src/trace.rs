@@ -13,8 +13,9 @@ use tokio::time::Instant;
 
 use crate::escape;
 use crate::explain::{exhausted, limit_name, quota_left};
+use crate::status::Activity;
 use crate::time;
-use crate::ui::{Activity, Ui};
+use crate::ui::Ui;
 
 /// The value of a header whose name holds one of these words may be a secret.
 const SECRET_WORDS: [&str; 8] =

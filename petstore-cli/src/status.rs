@@ -1,0 +1,143 @@
+//! The status line of a terminal: why the program waits, and how far a long piece of work is.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::screen::Screen;
+use crate::time;
+
+/// Shorter waits are not shown.
+const SHOWN_AFTER: Duration = Duration::from_millis(300);
+
+/// The reason why the program waits.
+#[derive(Debug, Clone)]
+pub(crate) struct Activity {
+    /// The reason: `minute quota used up; continues`.
+    pub(crate) text: String,
+    /// The same beside a bar: `minute quota`.
+    pub(crate) short: String,
+    /// When it ends, if that is known, and that instant in words.
+    pub(crate) end: Option<(Instant, Option<String>)>,
+}
+
+impl Activity {
+    /// Returns the remaining time after some text, longest form first; without an end, the elapsed
+    /// time.
+    fn forms(&self, before: &str, since: Instant) -> Vec<String> {
+        let now = Instant::now();
+        let Some((end, at)) = &self.end else {
+            let elapsed = time::duration(Duration::from_secs(now.duration_since(since).as_secs()));
+            return vec![format!("{}, {elapsed}", self.text)];
+        };
+        let left = time::duration(end.saturating_duration_since(now));
+        let with_end = at.iter().map(|at| format!("{before} {left} ({at})"));
+        with_end.chain([format!("{before} {left}")]).collect()
+    }
+}
+
+/// How far a long piece of work is.
+#[derive(Debug, Clone)]
+pub(crate) enum Progress {
+    /// The number of finished pieces, of all pieces, and a forecast.
+    Bar { done: usize, all: usize, forecast: String },
+    /// Work whose size is not known.
+    Text(String),
+}
+
+/// What the status line shows.
+#[derive(Debug, Default)]
+pub(crate) struct Status {
+    pub(crate) progress: Option<Progress>,
+    activity: Option<(Activity, Instant)>,
+    frame: usize,
+}
+
+impl Status {
+    /// Returns whether there is nothing to show.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.progress.is_none() && self.activity.is_none()
+    }
+
+    /// Sets the reason of the wait. The same one lasts since it was set first.
+    pub(crate) fn set_activity(&mut self, activity: Option<Activity>) {
+        let since = match (&self.activity, &activity) {
+            (Some((old, since)), Some(new)) if old.text == new.text => *since,
+            _ => Instant::now(),
+        };
+        self.activity = activity.map(|activity| (activity, since));
+    }
+
+    /// Returns the line in the longest form that fits, if there is one.
+    pub(crate) fn line(&mut self, screen: &Screen) -> Option<String> {
+        self.frame += 1;
+        let room = screen.width.unwrap_or(80).saturating_sub(1);
+        let forms = self.forms(screen);
+        let line = forms.iter().find(|form| form.width() <= room).or(forms.last())?;
+        Some(screen.cut(line, room))
+    }
+
+    /// Returns the forms of the status line, longest first.
+    fn forms(&self, screen: &Screen) -> Vec<String> {
+        const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+        const ASCII_FRAMES: [&str; 4] = ["|", "/", "-", "\\"];
+
+        let activity = self.activity.as_ref().filter(|(_, since)| since.elapsed() >= SHOWN_AFTER);
+        if let Some(Progress::Bar { done, all, forecast }) = &self.progress {
+            // Requests of an import follow one another: that one is in flight is not worth a word.
+            let waits = activity.filter(|(activity, _)| activity.end.is_some());
+            let tails = match waits {
+                Some((wait, since)) => wait.forms(&format!("{}:", wait.short), *since),
+                None => vec![forecast.clone()],
+            };
+            return bar(screen, *done, *all, &tails);
+        }
+        let frames = if screen.unicode { &FRAMES[..] } else { &ASCII_FRAMES[..] };
+        let spinner = frames[self.frame % frames.len()];
+        let waits = activity
+            .map(|(activity, since)| activity.forms(&format!("{} in", activity.text), *since));
+        match (&self.progress, waits) {
+            (Some(Progress::Text(text)), None) => vec![format!("{spinner} {text}")],
+            (Some(Progress::Text(text)), Some(waits)) => {
+                waits.iter().map(|wait| format!("{spinner} {text}; {wait}")).collect()
+            }
+            (_, waits) => waits.iter().flatten().map(|wait| format!("{spinner} {wait}")).collect(),
+        }
+    }
+}
+
+/// Returns the forms of a bar, longest first.
+fn bar(screen: &Screen, done: usize, all: usize, tails: &[String]) -> Vec<String> {
+    let bar = screen.bar(done as u64, all as u64);
+    let percent = done * 100 / all.max(1);
+    let (done, all) = (time::count(done), time::count(all));
+    let mut forms = Vec::new();
+    for tail in tails {
+        forms.push(format!("{bar}  {done} of {all}  {percent}%  {tail}"));
+        forms.push(format!("{done} of {all}  {percent}%  {tail}"));
+        forms.push(format!("{done} of {all}  {tail}"));
+    }
+    forms.extend(tails.last().map(|tail| format!("{done}  {tail}")));
+    forms.sort_by_key(|form| std::cmp::Reverse(form.width()));
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_loses_its_parts_before_the_count_and_the_wait() {
+        let screen = Screen { is_terminal: true, width: Some(80), color: false, unicode: true };
+        let waiting = ["minute quota: 41 s (07:53:00)".to_owned(), "minute quota: 41 s".to_owned()];
+        let forms = bar(&screen, 537, 3_000, &waiting);
+        assert_eq!(
+            forms[0],
+            "███░░░░░░░░░░░░░░░░░  537 of 3,000  17%  minute quota: 41 s (07:53:00)"
+        );
+        let narrow = forms.iter().find(|form| form.width() <= 40).unwrap();
+        assert_eq!(narrow, "537 of 3,000  17%  minute quota: 41 s");
+        assert_eq!(forms.last().unwrap(), "537  minute quota: 41 s");
+    }
+}
