@@ -107,12 +107,7 @@ impl List {
             More::Yes => "there are more pets; `--max N` or `--all` lists them",
             // A full last page is the end where the service did offer next pages.
             More::Maybe if !pages_offered => "there may be more pets",
-            _ => {
-                if count == 0 {
-                    context.ui.note("no pets");
-                }
-                return Ok(());
-            }
+            _ => return Ok(()),
         };
         if self.fail_if_truncated {
             return Err(CliError::new(Kind::Partial, missing));
@@ -246,7 +241,8 @@ pub(crate) async fn orders(context: &mut Context) -> Result<(), CliError> {
     let output = context.output(Shape { noun: "orders", ..ANY })?;
     let client = context.client(READS).await?;
     let orders = client.store().orders().await?;
-    if orders.as_array().is_some_and(Vec::is_empty) {
+    // A table of nothing shows nothing.
+    if context.options.is_table() && orders.as_array().is_some_and(Vec::is_empty) {
         context.ui.note("no orders");
     }
     output.document(&*orders)
