@@ -13,7 +13,7 @@ use petstore_client::rate_limit::{FileStore, LimitStore as _};
 use petstore_client::{Client, RequestOptions, Url};
 
 use crate::env::{Env, Stream};
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Invalid, Kind};
 use crate::explain::Facts;
 use crate::global::GlobalArgs;
 use crate::output::{Output, OutputFormat, OutputOptions, Shape, Stdout};
@@ -23,7 +23,7 @@ use crate::settings::precedence::Settings;
 use crate::settings::{Choice, Size, StoreAddress};
 use crate::time::Clock;
 use crate::trace::Tracer;
-use crate::ui::{Ui, UiOptions};
+use crate::ui::{ErrorFormat, Ui, UiOptions};
 
 pub(crate) use crate::explain::{Purpose, READS};
 
@@ -64,10 +64,15 @@ pub(crate) fn input_name(file: &Path) -> String {
 impl Context {
     pub(crate) fn new(args: GlobalArgs, mut env: Env) -> Self {
         let profile = args.profile.as_ref();
-        let settings = Settings::resolve(profile, &args.values, &env, !args.wants_mock());
+        let mut settings = Settings::resolve(profile, &args.values, &env, !args.wants_mock());
         let color = settings.get(|values| &values.color);
         let color = color.map_or(Color::Auto, |Choice(color)| color);
-        let error_format = env.var("PETSTORE_ERROR_FORMAT").and_then(|text| text.parse().ok());
+        let error_format = env.var("PETSTORE_ERROR_FORMAT").and_then(|text| {
+            let name = format!("PETSTORE_ERROR_FORMAT `{text}`");
+            let parsed: Result<Choice<ErrorFormat>, Invalid> = text.parse();
+            let parsed = parsed.map_err(|invalid| invalid.of(Kind::Config, name));
+            parsed.map_err(|problem| settings.problem.get_or_insert(problem)).ok()
+        });
         let error_format = error_format.map(|Choice(format)| format);
         let is_terminal = env.stderr.is_terminal;
         let clock = Clock { now: env.now, zone: is_terminal.then(|| env.time_zone()) };
@@ -115,7 +120,9 @@ impl Context {
 
     /// Ends the program: flushes the result, prints the error and returns the exit code.
     pub(crate) async fn end(mut self, result: Result<(), CliError>) -> u8 {
-        let result = result.and_then(|()| self.flush()).and_then(|()| {
+        // The error comes after the result.
+        let flushed = self.flush();
+        let result = result.and(flushed).and_then(|()| {
             let is_refused =
                 self.args.deny_deprecated && self.uses_deprecated.load(Ordering::Relaxed);
             match is_refused {
@@ -289,6 +296,12 @@ impl Context {
     /// Writes formatted text.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), CliError> {
         self.write(text.as_bytes())
+    }
+
+    /// Writes help, folded to the width of the terminal.
+    pub(crate) fn print_help(&mut self, text: &str) -> Result<(), CliError> {
+        let text = self.options.screen.fold(text);
+        self.print(&format!("{}\n", text.trim_end()))
     }
 
     /// Writes raw bytes.

@@ -21,6 +21,9 @@ const MAX_MESSAGE: usize = 300;
 /// The client's time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The hint where a certificate is not trusted.
+const TRUST: &str = "`--ca-file FILE` trusts an authority";
+
 /// The purpose of a command's request, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Purpose {
@@ -101,10 +104,7 @@ impl Facts {
                 Failure::new(Kind::Key, format!("the service refused the key ({code}{from})"))
                     .hint(&*self.key_fix)
             }
-            ErrorKind::Tls => {
-                let (problem, hint) = tls_problem(error, source);
-                Failure::new(Kind::Tls, format!("{host}: {problem}")).hint(hint)
-            }
+            ErrorKind::Tls => self.no_tls(error),
             ErrorKind::Connect => self.no_connection(error),
             ErrorKind::Timeout if error.timeout() == Some(TimeoutKind::Connect) => {
                 let limit = time::duration(CONNECT_TIMEOUT.min(self.timeout));
@@ -170,7 +170,7 @@ impl Facts {
     /// An exhausted quota, or a ban.
     fn blocked(&self, blocked: &Blocked) -> Failure {
         let Blocked { reason, until, remaining, .. } = blocked;
-        let longer = wait_option(*remaining);
+        let longer = time::wait_option(*remaining);
         let failure = match reason {
             BlockReason::Ban => {
                 let (length, end) = (time::duration(*remaining), self.clock.instant(*until));
@@ -249,6 +249,59 @@ impl Facts {
         Failure::new(Kind::Decode, message)
             .hint(format!("check that the base URL is the service's{source}"))
     }
+
+    fn no_tls(&self, error: &ClientError) -> Failure {
+        #[cfg(feature = "rustls")]
+        let known = self.tls_problem(error);
+        #[cfg(not(feature = "rustls"))]
+        let known = None;
+        let (problem, hint) = known.unwrap_or_else(|| {
+            let root = causes(error).last().map(ToString::to_string).unwrap_or_default();
+            (format!(": no secure connection: {root}"), TRUST.to_owned())
+        });
+        Failure::new(Kind::Tls, format!("{}{problem}", self.host)).hint(hint)
+    }
+
+    /// Returns the problem of a TLS connection as it follows the host, and a hint.
+    #[cfg(feature = "rustls")]
+    fn tls_problem(&self, error: &ClientError) -> Option<(String, String)> {
+        use rustls::{CertificateError as Bad, Error as TlsError};
+
+        let (problem, hint) = match tls_error(error)? {
+            TlsError::InvalidCertificate(Bad::UnknownIssuer) => {
+                (": certificate from an unknown authority", TRUST.to_owned())
+            }
+            TlsError::InvalidCertificate(
+                Bad::NotValidForName | Bad::NotValidForNameContext { .. },
+            ) => {
+                let hint = format!("correct the base URL{}", self.base_url_source);
+                (": the certificate is for another host", hint)
+            }
+            TlsError::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+                (": the certificate has expired", "check the clock of this machine".to_owned())
+            }
+            TlsError::InvalidMessage(_) => {
+                let hint = format!("for a local service use http://{}/v1", self.host);
+                (" does not speak TLS", hint)
+            }
+            _ => return None,
+        };
+        Some((problem.to_owned(), hint))
+    }
+}
+
+/// Returns the library's own error of a TLS connection.
+#[cfg(feature = "rustls")]
+fn tls_error(error: &ClientError) -> Option<&rustls::Error> {
+    let found = causes(error).filter_map(|cause| {
+        // It stands in an error of input or output, and that in another.
+        let mut outer = cause.downcast_ref::<io::Error>()?;
+        while let Some(inner) = outer.get_ref().and_then(|inner| inner.downcast_ref()) {
+            outer = inner;
+        }
+        outer.get_ref()?.downcast_ref()
+    });
+    found.last()
 }
 
 /// Returns the error for a command that a signal ended.
@@ -288,14 +341,6 @@ pub(crate) fn quota_left(window: &QuotaWindow) -> String {
     format!("{} of {} left{period}", time::count(window.remaining), time::count(window.limit))
 }
 
-/// Returns the value of `--max-wait` for this wait.
-pub(crate) fn wait_option(wait: Duration) -> String {
-    match time::seconds(wait) {
-        seconds @ ..3_600 => format!("{}m", seconds.div_ceil(60)),
-        seconds => format!("{}h", seconds.div_ceil(3_600)),
-    }
-}
-
 fn status_and_code(error: &ClientError) -> String {
     match (error.status(), error.code()) {
         (Some(status), Some(code)) => format!("{} {}", status.as_u16(), escape::line(code)),
@@ -323,37 +368,6 @@ fn other(kind: Kind, error: &ClientError) -> Failure {
     let name = error.operation().map(|operation| format!("{operation} failed: "));
     let text = name.as_ref().and_then(|name| text.strip_prefix(name)).unwrap_or(&text);
     Failure::new(kind, text)
-}
-
-/// Returns the problem of a TLS connection, and a hint.
-fn tls_problem(error: &ClientError, source: &str) -> (String, String) {
-    let trust = "`--ca-file FILE` trusts an authority".to_owned();
-    #[cfg(feature = "rustls")]
-    {
-        use rustls::{CertificateError as Bad, Error as TlsError};
-
-        let inner = causes(error)
-            .filter_map(|cause| cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref());
-        match inner.last() {
-            Some(TlsError::InvalidCertificate(Bad::UnknownIssuer)) => {
-                return ("certificate from an unknown authority".to_owned(), trust);
-            }
-            Some(TlsError::InvalidCertificate(
-                Bad::NotValidForName | Bad::NotValidForNameContext { .. },
-            )) => {
-                let problem = "the certificate is for another host".to_owned();
-                return (problem, format!("correct the base URL{source}"));
-            }
-            Some(TlsError::InvalidMessage(_)) => {
-                let hint = "for a local service use http://127.0.0.1:PORT/v1".to_owned();
-                return ("it does not speak TLS".to_owned(), hint);
-            }
-            _ => {}
-        }
-    }
-    let _ = source;
-    let root = causes(error).last().map(ToString::to_string).unwrap_or_default();
-    (format!("no secure connection: {root}"), trust)
 }
 
 /// Returns the fields of an error for programs.

@@ -33,6 +33,7 @@ mod suggest;
 mod time;
 
 mod output;
+mod status;
 
 mod settings;
 mod ui;
@@ -107,23 +108,24 @@ fn explain_usage(mistake: &clap::Error, context: &mut Context) -> Result<(), Cli
     use clap::error::ErrorKind::{
         DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand,
     };
-    let is_wanted = match mistake.kind() {
-        DisplayHelp | DisplayVersion => true,
-        DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand => false,
-        _ => {
-            let args: Vec<_> =
-                context.env.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-            return Err(suggest::usage_error(mistake, &args::tree(), &args));
+    let mut tree = args::tree();
+    tree.build();
+    let args = context.env.args.iter().map(|arg| arg.to_string_lossy().into_owned());
+    let args: Vec<_> = args.collect();
+    let screen = &context.options.screen;
+    let text = match mistake.kind() {
+        DisplayHelp | DisplayVersion => {
+            let text = screen.styled(&mistake.render());
+            return context.print_help(&text);
         }
+        DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand => {
+            match suggest::command_of(&tree, &args, "") {
+                (command, path) if path == command.get_name() => help::START.to_owned(),
+                (command, _) => screen.styled(&command.clone().render_help()),
+            }
+        }
+        _ => return Err(suggest::usage_error(mistake, &tree, &args)),
     };
-    let text = match context.env.args.len() {
-        0 | 1 => help::START.to_owned(),
-        _ => context.options.screen.styled(&mistake.render()),
-    };
-    let text = format!("{}\n", text.trim_end());
-    if is_wanted {
-        return context.print(&text);
-    }
-    context.ui.text(&text);
+    context.ui.text(&format!("{}\n", context.ui.options.screen.fold(&text).trim_end()));
     Err(CliError::Silent(Kind::Usage.code()))
 }

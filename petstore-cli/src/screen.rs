@@ -129,6 +129,36 @@ impl Screen {
         out
     }
 
+    /// Wraps lines that are too wide at words. The rest of a line is indented to its last column.
+    pub(crate) fn fold(&self, text: &str) -> String {
+        let Some(width) = self.width else { return text.to_owned() };
+        let fold = |line: &str| {
+            let start = line.len() - line.trim_start().len();
+            // Lines with styles are broken already.
+            if line.contains('\u{1b}') || (line.width() <= width && start <= width / 2) {
+                return line.to_owned();
+            }
+            // The rest of a line whose last column has no room.
+            if start > width / 2 {
+                return " ".repeat(10) + &self.wrap(line.trim_start(), 10);
+            }
+            let gap = line[start..].find("  ").map(|at| start + at);
+            let Some((label, rest)) = gap.map(|gap| line.split_at(gap)) else {
+                return " ".repeat(start) + &self.wrap(line.trim_start(), start + 2);
+            };
+            let column = line.len() - rest.trim_start().len();
+            match column <= width / 2 {
+                true => format!("{label:column$}{}", self.wrap(rest.trim_start(), column)),
+                false => {
+                    let indent = start + 4;
+                    let rest = self.wrap(rest.trim_start(), indent);
+                    format!("{label}\n{}{rest}", " ".repeat(indent))
+                }
+            }
+        };
+        text.lines().map(|line| fold(line) + "\n").collect()
+    }
+
     /// Truncates text to a width, with `…`.
     pub(crate) fn cut(&self, text: &str, room: usize) -> String {
         if text.width() <= room {
@@ -180,6 +210,20 @@ mod tests {
         let text = "one two three four five six";
         assert_eq!(screen(27, true).wrap(text, 7), "one two three four\n       five six");
         assert_eq!(Screen { width: None, ..screen(0, true) }.wrap(text, 7), text);
+    }
+
+    #[test]
+    fn folds_what_is_too_wide_below_its_last_column() {
+        let data = "Data:\n  list      List pets, one on each line\n";
+        let option = "      --an-option FILE  read a file\n                        as input\n";
+        let folded = "Data:\n  list      List pets, one on\n            each line\n";
+        assert_eq!(screen(32, true).fold(data), folded);
+        let folded = "      --an-option FILE\n          read a file\n          as input\n";
+        assert_eq!(screen(32, true).fold(option), folded);
+        assert_eq!(
+            screen(20, true).fold("  petstore pets list --all"),
+            "  petstore pets list\n    --all\n"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Suggestions for mistyped names, and messages for invalid command lines.
 
-use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
 
 use crate::error::{CliError, Invalid, either};
 
@@ -31,46 +31,41 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
         _ => Vec::new(),
     };
     let text = |kind| texts(kind).into_iter().next().unwrap_or_default();
-    let name = option_name(&text(ContextKind::InvalidArg));
+    let shown = text(ContextKind::InvalidArg);
+    let name = option_name(&shown);
     let value = text(ContextKind::InvalidValue);
-    let (command, path) = command_of(tree, args, &name);
+    let word = text(ContextKind::InvalidSubcommand);
+    let (command, path) = command_of(tree, args, if word.is_empty() { &shown } else { &word });
     let short = path.trim_start_matches("petstore ").to_owned();
-    let help = || Some(format!("`{path} --help` has examples"));
+    let help = || {
+        let what = if command.has_subcommands() { "lists the commands" } else { "has examples" };
+        Some(format!("`{path} --help` {what}"))
+    };
+    let given = if name.starts_with('-') { format!("{name} {value}") } else { value.clone() };
     let (problem, hint) = match mistake.kind() {
         ErrorKind::InvalidSubcommand => {
-            let word = text(ContextKind::InvalidSubcommand);
             let typed = format!("{path} {word}");
             let problem = format!("no command `{}`", typed.trim_start_matches("petstore "));
             (problem, meant_command(tree, command, &path, &word).or_else(help))
         }
-        ErrorKind::UnknownArgument if name.contains("key") || name.contains("token") => {
-            let problem = "no option takes the key, because others could read it".to_owned();
-            (problem, Some("set PETSTORE_API_KEY, or run `petstore auth login`".to_owned()))
-        }
-        ErrorKind::UnknownArgument if name.starts_with('-') => {
-            let problem = format!("`{short}` has no option `{name}`");
-            (problem, meant_option(tree, command, &name).or_else(help))
-        }
         ErrorKind::UnknownArgument => {
-            let words = args.iter().take_while(|arg| **arg != name).last();
-            let words = words.filter(|word| !word.starts_with('-') && !path.ends_with(*word));
-            let quote = words
-                .map(|word| format!("quote arguments that contain spaces: `\"{word} {name}\"`"));
-            (format!("`{short}` does not take `{name}`"), quote.or_else(help))
+            let (problem, hint) = unknown_argument(tree, command, &short, args, &shown);
+            (problem, hint.or_else(help))
         }
         ErrorKind::InvalidValue if value.is_empty() => (format!("`{name}` needs a value"), help()),
         ErrorKind::InvalidValue => {
             let values = texts(ContextKind::ValidValue);
             let hint = did_you_mean(&value, values.iter().map(String::as_str));
-            (format!("`{name} {value}` is not {}", either(&values)), hint)
+            (format!("`{given}` is not {}", either(&values)), hint)
         }
         ErrorKind::ValueValidation => {
             let source = std::error::Error::source(mistake);
             let invalid = source.and_then(|source| source.downcast_ref::<Invalid>());
             let invalid = invalid.cloned().unwrap_or_else(|| Invalid::new("is not valid"));
-            let Invalid { problem, hint } = invalid.named(format!("`{name} {value}`"));
+            let Invalid { problem, hint } = invalid.named(format!("`{given}`"));
             (problem, hint)
         }
+        ErrorKind::TooManyValues => (format!("`{name}` takes no value"), None),
         ErrorKind::MissingRequiredArgument => {
             let missing = texts(ContextKind::InvalidArg).join(" and ").replace(['<', '>'], "");
             (format!("`{short}` needs {missing}"), help())
@@ -85,13 +80,43 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
     CliError::usage(problem).hint_if(hint)
 }
 
+/// Returns what is wrong with an argument that a command does not have, and a hint.
+fn unknown_argument(
+    tree: &Command,
+    command: &Command,
+    path: &str,
+    args: &[String],
+    shown: &str,
+) -> (String, Option<String>) {
+    let name = option_name(shown);
+    if !name.starts_with('-') {
+        let hint = meant_word(command, args, shown);
+        return (format!("`{path}` does not take `{shown}`"), hint);
+    }
+    if name.contains("key") || name.contains("token") {
+        let problem = "no option takes the key, because others could read it".to_owned();
+        return (problem, Some("set PETSTORE_API_KEY, or run `petstore auth login`".to_owned()));
+    }
+    let mut known = command.get_arguments().filter_map(Arg::get_long);
+    if known.any(|long| name.strip_prefix("--") == Some(long)) {
+        return (format!("`{path}` does not take `{name}` after `--`"), None);
+    }
+    (format!("`{path}` has no option `{name}`"), meant_option(tree, command, &name))
+}
+
 /// Returns the command before an argument, and its full name.
-fn command_of<'t>(tree: &'t Command, args: &[String], until: &str) -> (&'t Command, String) {
+pub(crate) fn command_of<'t>(
+    tree: &'t Command,
+    args: &[String],
+    until: &str,
+) -> (&'t Command, String) {
     let (mut command, mut path) = (tree, "petstore".to_owned());
-    for arg in args.iter().skip(1).take_while(|arg| option_name(arg) != until) {
+    for arg in args.iter().skip(1) {
         if let Some(inner) = command.find_subcommand(arg) {
             command = inner;
             path = format!("{path} {}", inner.get_name());
+        } else if arg == until || option_name(arg) == option_name(until) {
+            break;
         }
     }
     (command, path)
@@ -116,11 +141,22 @@ fn meant_command(tree: &Command, command: &Command, path: &str, word: &str) -> O
 
 fn meant_option(tree: &Command, command: &Command, name: &str) -> Option<String> {
     let name = name.trim_start_matches('-');
-    let known = [command, tree].into_iter().flat_map(Command::get_arguments);
-    match similar(name, known.filter_map(|arg| arg.get_long())) {
+    match similar(name, command.get_arguments().filter_map(|arg| arg.get_long())) {
         Some(meant) => Some(format!("did you mean `--{meant}`?")),
         None => Some(format!("it belongs to `{}`", owner(tree, "petstore", name)?)),
     }
+}
+
+/// Returns what a word too many may stand for: a value of an option, or a part of a name.
+fn meant_word(command: &Command, args: &[String], word: &str) -> Option<String> {
+    let takes = |arg: &&Arg| arg.get_possible_values().iter().any(|value| value.get_name() == word);
+    if let Some(option) = command.get_opts().find(takes).and_then(Arg::get_long) {
+        return Some(format!("did you mean `--{option} {word}`?"));
+    }
+    let takes_name = command.get_positionals().any(|arg| arg.get_id() == "name");
+    let before = args.iter().take_while(|arg| *arg != word).last();
+    let before = before.filter(|before| takes_name && command.find_subcommand(before).is_none())?;
+    Some(format!("quote arguments that contain spaces: `\"{before} {word}\"`"))
 }
 
 /// Finds a command with an option.

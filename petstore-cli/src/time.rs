@@ -94,6 +94,14 @@ pub(crate) fn seconds(length: Duration) -> u64 {
     length.as_secs() + u64::from(length.subsec_nanos() > 0)
 }
 
+/// Returns the value of `--max-wait` that waits for so long.
+pub(crate) fn wait_option(wait: Duration) -> String {
+    match seconds(wait) {
+        seconds @ ..3_600 => format!("{}m", seconds.div_ceil(60)),
+        seconds => format!("{}h", seconds.div_ceil(3_600)),
+    }
+}
+
 /// Formats a number with thousands separators.
 pub(crate) fn count(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();

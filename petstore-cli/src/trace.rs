@@ -13,8 +13,9 @@ use tokio::time::Instant;
 
 use crate::escape;
 use crate::explain::{exhausted, limit_name, quota_left};
+use crate::status::Activity;
 use crate::time;
-use crate::ui::{Activity, Ui};
+use crate::ui::Ui;
 
 /// A header whose name contains one of these words may have a secret value.
 const SECRET_WORDS: [&str; 8] =

@@ -9,16 +9,14 @@ use std::time::{Duration, SystemTime};
 use anstyle::Style;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::error::Failure;
 use crate::escape::{self, to_text};
 use crate::screen::{CYAN, GREEN, RED, Screen, YELLOW};
+use crate::status::{Activity, Progress, Status};
 use crate::time::{self, Clock};
 
-/// Shorter waits are not shown.
-const SHOWN_AFTER: Duration = Duration::from_millis(300);
-/// The interval at which the status line is drawn.
+/// How often the status line is drawn.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 /// The minimum interval of notes about waits without a terminal.
 const NOTE_INTERVAL: Duration = Duration::from_secs(55);
@@ -47,42 +45,7 @@ pub(crate) struct UiOptions {
     pub(crate) clock: Clock,
 }
 
-/// The reason why the program waits.
-#[derive(Debug, Clone)]
-pub(crate) struct Activity {
-    /// The reason: `minute quota used up; continues`.
-    pub(crate) text: String,
-    /// The same beside a bar: `minute quota`.
-    pub(crate) short: String,
-    /// The end of the wait, if known, and its text.
-    pub(crate) end: Option<(Instant, Option<String>)>,
-}
-
-impl Activity {
-    /// Returns a text with the remaining time, longest form first; without an end, the elapsed
-    /// time.
-    fn forms(&self, before: &str, since: Instant) -> Vec<String> {
-        let now = Instant::now();
-        let Some((end, at)) = &self.end else {
-            let elapsed = time::duration(Duration::from_secs(now.duration_since(since).as_secs()));
-            return vec![format!("{}, {elapsed}", self.text)];
-        };
-        let left = time::duration(end.saturating_duration_since(now));
-        let with_end = at.iter().map(|at| format!("{before} {left} ({at})"));
-        with_end.chain([format!("{before} {left}")]).collect()
-    }
-}
-
-/// The progress of a long operation.
-#[derive(Debug, Clone)]
-pub(crate) enum Progress {
-    /// The number of finished items, of all items, and an estimate.
-    Bar { done: usize, all: usize, forecast: String },
-    /// An operation of unknown size.
-    Text(String),
-}
-
-/// A handle to standard error. Clones write to the same stream.
+/// A handle to standard error; clones write to the same stream.
 #[derive(Clone)]
 pub(crate) struct Ui {
     pub(crate) options: Arc<UiOptions>,
@@ -96,11 +59,9 @@ struct UiState {
     /// Notes and warnings to show after the result.
     pending: String,
     said: HashSet<String>,
-    progress: Option<Progress>,
-    activity: Option<(Activity, Instant)>,
-    /// Whether a status line is visible.
+    status: Status,
+    /// Whether a status line stands on the screen.
     is_drawn: bool,
-    frame: usize,
     last_note: Option<Instant>,
 }
 
@@ -114,65 +75,22 @@ impl UiState {
         let _ = self.stream.flush();
     }
 
+    /// Clears the status line at once where there is nothing to say, as a result may follow.
+    fn clear_if_idle(&mut self) {
+        if self.is_drawn && self.status.is_idle() {
+            self.write("");
+        }
+    }
+
     fn draw(&mut self, screen: &Screen) {
-        self.frame += 1;
-        let room = screen.width.unwrap_or(80).saturating_sub(1);
-        let forms = self.status_line(screen);
-        match forms.iter().find(|form| form.width() <= room).or(forms.last()) {
-            Some(line) => {
-                let _ = write!(self.stream, "{CLEAR}{}", screen.cut(line, room));
-                let _ = self.stream.flush();
-                self.is_drawn = true;
-            }
-            None if self.is_drawn => self.write(""),
-            None => {}
+        if let Some(line) = self.status.line(screen) {
+            let _ = write!(self.stream, "{CLEAR}{line}");
+            let _ = self.stream.flush();
+            self.is_drawn = true;
+        } else if self.is_drawn {
+            self.write("");
         }
     }
-
-    /// Returns the forms of the status line, longest first.
-    fn status_line(&self, screen: &Screen) -> Vec<String> {
-        const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-        const ASCII_FRAMES: [&str; 4] = ["|", "/", "-", "\\"];
-
-        let activity = self.activity.as_ref().filter(|(_, since)| since.elapsed() >= SHOWN_AFTER);
-        if let Some(Progress::Bar { done, all, forecast }) = &self.progress {
-            // An import sends requests continuously, so the status line does not mention a single
-            // one.
-            let waits = activity.filter(|(activity, _)| activity.end.is_some());
-            let tails = match waits {
-                Some((wait, since)) => wait.forms(&format!("{}:", wait.short), *since),
-                None => vec![forecast.clone()],
-            };
-            return bar(screen, *done, *all, &tails);
-        }
-        let frames = if screen.unicode { &FRAMES[..] } else { &ASCII_FRAMES[..] };
-        let spinner = frames[self.frame % frames.len()];
-        let waits = activity
-            .map(|(activity, since)| activity.forms(&format!("{} in", activity.text), *since));
-        match (&self.progress, waits) {
-            (Some(Progress::Text(text)), None) => vec![format!("{spinner} {text}")],
-            (Some(Progress::Text(text)), Some(waits)) => {
-                waits.iter().map(|wait| format!("{spinner} {text}; {wait}")).collect()
-            }
-            (_, waits) => waits.iter().flatten().map(|wait| format!("{spinner} {wait}")).collect(),
-        }
-    }
-}
-
-/// Returns the forms of a progress bar, longest first.
-fn bar(screen: &Screen, done: usize, all: usize, tails: &[String]) -> Vec<String> {
-    let bar = screen.bar(done as u64, all as u64);
-    let percent = done * 100 / all.max(1);
-    let (done, all) = (time::count(done), time::count(all));
-    let mut forms = Vec::new();
-    for tail in tails {
-        forms.push(format!("{bar}  {done} of {all}  {percent}%  {tail}"));
-        forms.push(format!("{done} of {all}  {percent}%  {tail}"));
-        forms.push(format!("{done} of {all}  {tail}"));
-    }
-    forms.extend(tails.last().map(|tail| format!("{done}  {tail}")));
-    forms.sort_by_key(|form| std::cmp::Reverse(form.width()));
-    forms
 }
 
 impl Ui {
@@ -182,10 +100,8 @@ impl Ui {
             secret: None,
             pending: String::new(),
             said: HashSet::new(),
-            progress: None,
-            activity: None,
+            status: Status::default(),
             is_drawn: false,
-            frame: 0,
             last_note: None,
         };
         Self { options: Arc::new(options), state: Arc::new(Mutex::new(state)) }
@@ -295,8 +211,7 @@ impl Ui {
     /// Clears the status line, and writes delayed notes.
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
-        state.activity = None;
-        state.progress = None;
+        state.status = Status::default();
         let pending = std::mem::take(&mut state.pending);
         state.write(&pending);
     }
@@ -327,16 +242,15 @@ impl Ui {
     /// Sets the reason for waiting on the status line.
     pub(crate) fn set_activity(&self, activity: Option<Activity>) {
         let mut state = self.lock();
-        let since = match (&state.activity, &activity) {
-            (Some((old, since)), Some(new)) if old.text == new.text => *since,
-            _ => Instant::now(),
-        };
-        state.activity = activity.map(|activity| (activity, since));
+        state.status.set_activity(activity);
+        state.clear_if_idle();
     }
 
     /// Sets the progress.
     pub(crate) fn set_progress(&self, progress: Option<Progress>) {
-        self.lock().progress = progress;
+        let mut state = self.lock();
+        state.status.progress = progress;
+        state.clear_if_idle();
     }
 
     /// Reports the start of a wait: on the status line, or as an occasional note.
@@ -351,7 +265,7 @@ impl Ui {
             return;
         }
         state.last_note = Some(Instant::now());
-        let before = match &state.progress {
+        let before = match &state.status.progress {
             Some(Progress::Bar { done, all, .. }) => {
                 format!("{} of {} rows done; ", time::count(*done), time::count(*all))
             }
@@ -384,16 +298,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_loses_its_parts_before_the_count_and_the_wait() {
+    fn the_status_line_is_cleared_before_a_result_can_follow() {
+        let (mut reader, writer) = io::pipe().unwrap();
         let screen = Screen { is_terminal: true, width: Some(80), color: false, unicode: true };
-        let waiting = ["minute quota: 41 s (07:53:00)".to_owned(), "minute quota: 41 s".to_owned()];
-        let forms = bar(&screen, 537, 3_000, &waiting);
-        assert_eq!(
-            forms[0],
-            "███░░░░░░░░░░░░░░░░░  537 of 3,000  17%  minute quota: 41 s (07:53:00)"
-        );
-        let narrow = forms.iter().find(|form| form.width() <= 40).unwrap();
-        assert_eq!(narrow, "537 of 3,000  17%  minute quota: 41 s");
-        assert_eq!(forms.last().unwrap(), "537  minute quota: 41 s");
+        let clock = Clock { now: || SystemTime::UNIX_EPOCH, zone: None };
+        let options = UiOptions {
+            format: ErrorFormat::Text,
+            quiet: false,
+            verbose: 0,
+            screen: screen.clone(),
+            clock,
+        };
+        let ui = Ui::new(Box::new(writer), options);
+        ui.set_progress(Some(Progress::Text("listing pets".to_owned())));
+        ui.lock().draw(&screen);
+        ui.set_progress(None);
+        drop(ui);
+        let shown = io::read_to_string(&mut reader).unwrap();
+        assert_eq!(shown, format!("{CLEAR}⠙ listing pets{CLEAR}"));
     }
 }

@@ -32,6 +32,13 @@ fn lists_pets_from_a_built_in_server() {
 }
 
 #[test]
+fn a_note_follows_the_result() {
+    let out = shell("\"$PETSTORE\" --mock pets list --limit 1 -o json 2>&1");
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.contains("\n]\nnote: there are more pets"), "{text}");
+}
+
+#[test]
 fn a_closed_reader_is_not_an_error() {
     let output = shell(r#"{ "$PETSTORE" --mock pets list --all -o json; echo $? >&2; } | true"#);
     let stderr = String::from_utf8(output.stderr).unwrap();

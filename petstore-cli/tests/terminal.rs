@@ -154,6 +154,7 @@ fn ctrl_c_lets_an_import_finish_its_rows_in_flight_and_says_how_to_continue() {
     let shown = terminal.exp_eof().unwrap();
     assert!(shown.contains("interrupted") && shown.contains("exit 130"), "{shown}");
     assert!(shown.contains("unknown          0      0"), "{shown}");
+    assert!(shown.find("THIS RUN") < shown.find("interrupted after"), "{shown}");
     assert_eq!(server.requests(Operation::CreatePet).len(), 4);
     drop(slow);
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");

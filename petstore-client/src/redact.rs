@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
-use memchr::memmem;
 
 /// Shorter keys are not removed, because any word may contain them.
 const MIN_KEY_LENGTH: usize = 8;

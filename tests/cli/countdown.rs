@@ -29,7 +29,7 @@ async fn a_terminal_shows_a_countdown_and_then_clears_it() {
 #[tokio::test(start_paused = true)]
 async fn a_script_gets_one_note_and_quiet_none() {
     let server = used_up().await;
-    let ran = Petstore::at(&server, "k").run("store orders").await;
+    let ran = Petstore::at(&server, "k").run("api /store/orders").await;
     assert_eq!(
         ran.stderr,
         "note: minute quota used up; continues in 1 min (2026-11-21T10:01:00Z)\n"

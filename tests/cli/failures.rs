@@ -143,7 +143,7 @@ async fn a_removed_operation_exits_with_9() {
 async fn ctrl_c_exits_with_130_and_says_what_may_have_happened() {
     let server = with_plan(Plan::Free).await;
     let _slow = server.faults().on(Operation::CreatePet).delay(Duration::from_secs(10));
-    let petstore = Petstore::at(&server, "good-key").interrupted();
+    let petstore = Petstore::at(&server, "good-key").interrupted_after(1);
     let ran = petstore.run("pets create Rex --category-id 7").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr

@@ -22,7 +22,7 @@ pub(super) struct Petstore {
     stdin: Vec<u8>,
     terminal: bool,
     stderr_terminal: bool,
-    interrupted: bool,
+    interrupted_after: Option<Duration>,
     home: Option<String>,
     answer: Option<io::Result<String>>,
     stdout: Option<Box<dyn Write + Send>>,
@@ -46,7 +46,7 @@ impl Petstore {
             stdin: vec![],
             terminal: false,
             stderr_terminal: false,
-            interrupted: false,
+            interrupted_after: None,
             home: None,
             answer: None,
             stdout: None,
@@ -110,9 +110,9 @@ impl Petstore {
         self
     }
 
-    /// Presses Ctrl-C after a second.
-    pub(super) fn interrupted(mut self) -> Self {
-        self.interrupted = true;
+    /// Presses Ctrl-C after some seconds.
+    pub(super) fn interrupted_after(mut self, seconds: u64) -> Self {
+        self.interrupted_after = Some(Duration::from_secs(seconds));
         self
     }
 
@@ -129,7 +129,7 @@ impl Petstore {
     pub(super) async fn run_words(self, words: &[&str]) -> Ran {
         let (out, err) = (Sink::default(), Sink::default());
         let writer = self.stdout.unwrap_or_else(|| Box::new(out.clone()));
-        let interrupted = self.interrupted;
+        let interrupted_after = self.interrupted_after;
         let dirs = self.home.as_ref().map(|home| Dirs {
             config: Some(Path::new(home).join("config")),
             state: Some(Path::new(home).join("state")),
@@ -149,9 +149,9 @@ impl Petstore {
             now: noon,
             width: self.width,
             signals: Box::pin(futures_util::stream::once(async move {
-                match interrupted {
-                    true => tokio::time::sleep(Duration::from_secs(1)).await,
-                    false => std::future::pending().await,
+                match interrupted_after {
+                    Some(delay) => tokio::time::sleep(delay).await,
+                    None => std::future::pending().await,
                 }
                 Signal::Interrupt
             })),

@@ -46,7 +46,7 @@ impl Scene {
         self.run_with(|petstore| petstore, line).await
     }
 
-    async fn run_with(&self, set: impl FnOnce(Petstore) -> Petstore, line: &str) -> Ran {
+    pub(super) async fn run_with(&self, set: impl FnOnce(Petstore) -> Petstore, line: &str) -> Ran {
         let folder = self.folder.path();
         let line = line.replace("DIR", folder.to_str().unwrap());
         set(Petstore::at(&self.server, "import-key").home(folder)).run(&line).await
@@ -162,7 +162,7 @@ async fn a_second_run_sends_nothing() {
       "forecast": null
     }
     --- stderr
-    note: nothing to send; HOME/pets.ndjson was imported on 2026-11-21T10:00:00Z
+    note: nothing to send; HOME/pets.ndjson was imported before (2026-11-21T10:00:00Z)
     --- exit 0
     "#);
     assert_eq!(scene.sent(), 40);
@@ -365,6 +365,34 @@ async fn a_journal_that_is_in_use_or_another_file_stops_the_import() {
         assert_eq!((ran.code, scene.sent()), (2, 0));
     }
     assert_eq!(scene.read("letter"), "Dear Ada,\nthe second line");
+}
+
+#[tokio::test]
+async fn a_journal_whose_end_was_cut_off_stops_the_import_until_it_was_checked() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(9));
+    scene.expect("pets import DIR/pets.ndjson", [9, 9, 0, 0, 0], 0).await;
+    let journal = scene.path("pets.ndjson.petstore-journal");
+    let whole = std::fs::read(&journal).unwrap();
+    let lines = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let ends: Vec<_> = lines.collect();
+    // In the first line; behind the second; in the third.
+    for length in [5, ends[1], ends[1] + 7] {
+        std::fs::write(&journal, &whole[..length]).unwrap();
+        // Long ago: no request of that run can still arrive.
+        let file = std::fs::File::options().write(true).open(&journal).unwrap();
+        file.set_modified(UNIX_EPOCH).unwrap();
+        // It stays so until somebody decides.
+        for _ in 0..2 {
+            let ran = scene.run("pets import DIR/pets.ndjson").await;
+            let problem = "; 9 rows may have been created\n";
+            assert!(ran.stderr.contains(problem), "{length}: {}", ran.stderr);
+            assert_eq!((ran.code, scene.sent()), (8, 9), "{length}");
+        }
+        let ran = scene.run("pets import DIR/pets.ndjson --unknown check").await;
+        assert!(ran.stderr.contains("9 of 9 rows were created"), "{length}: {}", ran.stderr);
+        assert_eq!((ran.code, scene.sent()), (0, 9), "{length}");
+    }
 }
 
 #[tokio::test]

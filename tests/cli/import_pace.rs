@@ -28,6 +28,16 @@ async fn takes_no_longer_than_the_quota_asks_for() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn ctrl_c_finds_no_row_in_line_for_the_next_window() {
+    let scene = Scene::at(Clock::runtime(noon()), Plan::enterprise(5, 100)).await;
+    scene.write("pets.ndjson", &rows(30));
+    let interrupted = |petstore: Petstore| petstore.interrupted_after(90);
+    let ran = scene.run_with(interrupted, "pets import DIR/pets.ndjson").await;
+    assert_eq!((ran.summary(), ran.code), ([30, 10, 0, 0, 20], 130), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("in flight"), "{}", ran.stderr);
+}
+
 #[tokio::test]
 async fn goes_on_at_the_same_address_after_an_outage() {
     let folder = TempDir::new().unwrap();

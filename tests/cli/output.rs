@@ -127,6 +127,9 @@ async fn mistakes_in_typing_obey_the_colour_and_the_error_format() {
     assert_eq!(error["message"], "no command `pets lst`");
     assert_eq!((error["exit"].as_u64(), error["kind"].as_str()), (Some(2), Some("usage")));
     assert_eq!(error["hint"], "did you mean `petstore pets list`?");
+    let ran = Petstore::bare().var("PETSTORE_ERROR_FORMAT", "xml").run("pets list").await;
+    assert_eq!(ran.stderr, "error: PETSTORE_ERROR_FORMAT `xml` is not text or json\n");
+    assert_eq!(ran.code, 3);
 }
 
 #[tokio::test]

@@ -6,9 +6,12 @@ use super::harness::Petstore;
 
 #[tokio::test]
 async fn lists_all_pages_without_a_note() {
-    let ran = Petstore::bare().run("--mock pets list --all --limit 10").await;
-    assert_eq!(ran.stdout.lines().count(), 25);
-    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
+    // Of five pages of five pets each the last is full.
+    for size in [10, 5] {
+        let ran = Petstore::bare().run(&format!("--mock pets list --all --limit {size}")).await;
+        assert_eq!(ran.stdout.lines().count(), 25);
+        assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
+    }
 }
 
 #[tokio::test]

@@ -85,6 +85,18 @@ async fn mistakes_in_typing() {
         "--mock --max-wait -1 limits",
         "--mock --base-url http://127.0.0.1:1/v1 pets list",
         "pets list -o",
+        "pets list sold",
+        "pets list --limit all",
+        "pets list --max 0",
+        "pets list --all=yes",
+        "pets list -- --all",
+        "pets get 1 2",
+        "pets delete 1",
+        "config get tiemout",
+        "--verison",
+        "-o json",
+        "pets -o json",
+        "--mock pets list --limit 9 --limit 1 -o id",
         "help exit-code",
     ];
     let text = session(Petstore::bare, &lines).await;

@@ -1,5 +1,6 @@
 //! `petstore` and a service whose certificate authority is not the system's.
 
+use insta::assert_snapshot;
 use petstore_mock::MockServer;
 
 use super::harness::Petstore;
@@ -17,11 +18,31 @@ async fn trusts_the_authority_that_a_file_holds() {
     let line = format!("pets list --limit 1 -o id --ca-file {path}");
     assert_eq!(petstore().run(&line).await.code, 0);
 
-    let ran = petstore().run("pets list").await;
-    assert!(ran.stderr.contains("hint: `--ca-file FILE`"), "{}", ran.stderr);
-    assert_eq!(ran.code, 6);
     let ran = petstore().run("pets list --ca-file /nowhere/ca.pem").await;
     assert!(ran.stderr.contains("cannot read /nowhere/ca.pem: no such file"), "{}", ran.stderr);
     let ran = petstore().var("PETSTORE_CA_FILE", "/nowhere/ca.pem").run("--mock pets list").await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn says_why_there_is_no_secure_connection() {
+    let secure = MockServer::builder().tls().start().await.unwrap();
+    let plain = MockServer::start().await;
+    let origin = plain.url().replace("http:", "https:");
+    let run = async |url: &str| {
+        let petstore = Petstore::bare().var("PETSTORE_BASE_URL", url);
+        petstore.var("PETSTORE_API_KEY", "k").run("pets list").await.transcript()
+    };
+    assert_snapshot!(run(secure.url()).await, @"
+    --- stderr
+    error: 127.0.0.1:PORT: certificate from an unknown authority
+    hint: `--ca-file FILE` trusts an authority
+    --- exit 6
+    ");
+    assert_snapshot!(run(&origin).await, @"
+    --- stderr
+    error: 127.0.0.1:PORT does not speak TLS
+    hint: for a local service use http://127.0.0.1:PORT/v1
+    --- exit 6
+    ");
 }

@@ -82,7 +82,7 @@ pub(crate) enum Auth {
 
 /// Returns the command tree with the texts of the help.
 pub(crate) fn tree() -> Command {
-    lay_out(Args::command().term_width(WIDTH), "petstore")
+    lay_out(Args::command().term_width(WIDTH).args_override_self(true), "petstore")
 }
 
 /// Reads the arguments.
@@ -96,6 +96,7 @@ pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
 fn lay_out(command: Command, path: &str) -> Command {
     let help = clap::Arg::new("help").short('h').long("help");
     let help = help.action(ArgAction::Help).help("print this help");
+    let command = command.disable_help_flag(true).disable_help_subcommand(true).arg(help);
     let mut usage = match command.has_subcommands() {
         true => format!("{path} <command> [options]"),
         false => format!("{path} [options]"),
@@ -108,15 +109,10 @@ fn lay_out(command: Command, path: &str) -> Command {
         || format!("Commands:\n{{subcommands}}\n\nExamples and options: {path} <command> --help\n"),
         str::to_owned,
     );
-    let command = command
-        .disable_help_flag(true)
-        .disable_help_subcommand(true)
-        .arg(help)
-        .override_usage(usage)
-        .help_template(format!("{{about-with-newline}}\nUsage: {{usage}}\n\n{text}"));
-    if path == "petstore mock" {
-        return command;
-    }
+    let text = format!("{{about-with-newline}}\nUsage: {{usage}}\n\n{text}");
+    // The commands of the mock have a help of their own.
+    let is_own = !path.starts_with("petstore mock ");
+    let command = if is_own { command.override_usage(usage).help_template(text) } else { command };
     command.mut_subcommands(|inner| {
         let path = format!("{path} {}", inner.get_name());
         lay_out(inner, &path)

@@ -1,6 +1,5 @@
 //! `petstore pets …` and `petstore store …`: the service's data.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -27,16 +26,28 @@ fn status() -> impl TypedValueParser<Value = PetStatus> {
     PossibleValuesParser::new(["available", "pending", "sold"]).map(PetStatus::from)
 }
 
+/// Parses a number of pets.
+fn amount(text: &str) -> Result<i64, Invalid> {
+    let is_all = text == "all";
+    let hint = is_all.then(|| "`--all` lists all pets".to_owned());
+    text.parse().map_err(|error| Invalid { hint, ..Invalid::from(error) })
+}
+
 fn page_size(text: &str) -> Result<u32, Invalid> {
-    let size: u32 = text.parse()?;
-    if (1..=MAX_PAGE).contains(&size) {
-        return Ok(size);
+    let size = amount(text)?;
+    let invalid = || Invalid::new(": a page has 1 to 100 pets");
+    match u32::try_from(size) {
+        Ok(size @ 1..=MAX_PAGE) => Ok(size),
+        Ok(size @ 1..) => {
+            Err(invalid().hint(format!("`--max {size}` lists {size} pets over several pages")))
+        }
+        _ => Err(invalid()),
     }
-    let invalid = Invalid::new(": a page has 1 to 100 pets");
-    Err(match size {
-        0 => invalid,
-        size => invalid.hint(format!("`--max {size}` lists {size} pets over several pages")),
-    })
+}
+
+fn max(text: &str) -> Result<usize, Invalid> {
+    let max = usize::try_from(amount(text)?).ok().filter(|max| *max > 0);
+    max.ok_or_else(|| Invalid::new(": give a number from 1"))
 }
 
 fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> ListPets {
@@ -53,8 +64,8 @@ pub(crate) struct List {
     status: Option<PetStatus>,
 
     /// at most N pets, over several pages
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<NonZeroUsize>)]
-    max: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = max)]
+    max: Option<usize>,
 
     /// all pages
     #[arg(long, conflicts_with = "max")]
@@ -73,12 +84,13 @@ impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let mut output = context.output(PETS)?;
         let client = context.client(READS).await?;
-        let max = self.max.map(NonZeroUsize::get);
+        let max = self.max;
         let fewest = |max: usize| u32::try_from(max).unwrap_or(MAX_PAGE).min(MAX_PAGE);
         let limit = self.limit.or(max.map(fewest)).or(self.all.then_some(MAX_PAGE));
         let mut pages = select(&client, limit, self.status).pages();
-        let (mut more, mut count) = (More::No, 0);
+        let (mut more, mut count, mut pages_offered) = (More::No, 0, false);
         while let Some(page) = pages.try_next().await? {
+            pages_offered |= more == More::Yes;
             more = page.more();
             let wanted = max.map_or(page.len(), |max| page.len().min(max - count));
             if wanted < page.len() {
@@ -93,7 +105,8 @@ impl List {
         context.finish(output)?;
         let missing = match more {
             More::Yes => "there are more pets; `--max N` or `--all` lists them",
-            More::Maybe => "there may be more pets",
+            // A full last page is the end where the service did offer next pages.
+            More::Maybe if !pages_offered => "there may be more pets",
             _ => return Ok(()),
         };
         if self.fail_if_truncated {
@@ -228,5 +241,9 @@ pub(crate) async fn orders(context: &mut Context) -> Result<(), CliError> {
     let output = context.output(Shape { noun: "orders", ..ANY })?;
     let client = context.client(READS).await?;
     let orders = client.store().orders().await?;
+    // A table of nothing shows nothing.
+    if context.options.is_table() && orders.as_array().is_some_and(Vec::is_empty) {
+        context.ui.note("no orders");
+    }
     output.document(&*orders)
 }

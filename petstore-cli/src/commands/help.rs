@@ -1,12 +1,15 @@
 //! `petstore help`, `completions` and `man`.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Command;
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
+use clap_mangen::roff::{Roff, roman};
 
 use super::data::PETS;
 use crate::context::Context;
@@ -51,7 +54,7 @@ impl Help {
     pub(crate) fn run(self, context: &mut Context, mut tree: Command) -> Result<(), CliError> {
         let name = self.words.join(" ");
         if let Some((_, text)) = sections(TOPICS).find(|(topic, _)| *topic == name) {
-            return context.print(text);
+            return context.print_help(text);
         }
         tree.build();
         let mut command = &tree;
@@ -65,7 +68,7 @@ impl Help {
             })?;
         }
         let text = context.options.screen.styled(&command.clone().render_help());
-        context.print(&format!("{}\n", text.trim_end()))
+        context.print_help(&text)
     }
 }
 
@@ -105,6 +108,8 @@ pub(crate) fn complete(mut env: Env, tree: Command) -> Result<(), CliError> {
     // The line follows `--`.
     let line: Vec<_> = env.args.iter().skip_while(|arg| *arg != "--").skip(1).cloned().collect();
     if let (Some(shell), false) = (shell, line.is_empty()) {
+        let types_option = line.last().is_some_and(|word| word.to_string_lossy().starts_with('-'));
+        let tree = if types_option { tree.mut_args(|arg| arg.hide(false)) } else { tree };
         let mut tree = with_values(tree, &env);
         let folder = Some(Path::new("."));
         shell.write_complete(&mut tree, line, folder, &mut env.stdout.writer)?;
@@ -123,8 +128,7 @@ fn with_values(tree: Command, env: &Env) -> Command {
     let words = commands.chain(sections(TOPICS).map(|(topic, _)| topic)).map(str::to_owned);
     let words = one_of(words.collect());
     let fields = ArgValueCompleter::new(complete_fields);
-    tree.mut_args(|arg| arg.hide(false))
-        .mut_arg("profile", |arg| arg.add(profiles))
+    tree.mut_arg("profile", |arg| arg.add(profiles))
         .mut_arg("output", |arg| arg.add(one_of(value_names::<OutputFormat>())))
         .mut_arg("color", |arg| arg.add(one_of(value_names::<Color>())))
         .mut_arg("fields", |arg| arg.add(fields).value_delimiter(None))
@@ -162,29 +166,64 @@ pub(crate) struct Man {
 }
 
 impl Man {
-    pub(crate) fn run(self, context: &mut Context, tree: Command) -> Result<(), CliError> {
-        let mut tree = with_notes(tree, "petstore");
-        let Some(folder) = self.folder else {
-            return Ok(clap_mangen::Man::new(tree).render(context.stdout())?);
-        };
+    pub(crate) fn run(self, context: &mut Context, mut tree: Command) -> Result<(), CliError> {
         tree.build();
+        let Some(folder) = self.folder else {
+            return Ok(write_page(&tree, "petstore", context.stdout())?);
+        };
         let made = std::fs::create_dir_all(&folder);
-        made.and_then(|()| clap_mangen::generate_to(tree, &folder)).map_err(|problem| {
+        made.and_then(|()| write_pages(&tree, "petstore", &folder)).map_err(|problem| {
             let action = format!("cannot write to {}", folder.display());
             CliError::io(Kind::Internal, action, &problem)
         })
     }
 }
 
-/// Appends the examples and notes of each command to its page.
-fn with_notes(command: Command, path: &str) -> Command {
-    let notes = text(path).filter(|_| path != "petstore").unwrap_or_default();
-    let notes = notes.replace("{all-args}", "").replace("{after-help}", "");
-    let command = command.after_help(notes.replace("\n\n\n", "\n\n"));
-    command.mut_subcommands(|inner| {
-        let path = format!("{path} {}", inner.get_name());
-        with_notes(inner, &path)
-    })
+/// Writes the page of a command, and those of the commands below it.
+fn write_pages(command: &Command, path: &str, folder: &Path) -> io::Result<()> {
+    let mut file = File::create(folder.join(format!("{}.1", path.replace(' ', "-"))))?;
+    write_page(command, path, &mut file)?;
+    let mut inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    inner.try_for_each(|inner| write_pages(inner, &format!("{path} {}", inner.get_name()), folder))
+}
+
+/// Writes the page of a command, with the examples and notes of its help.
+fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<()> {
+    let page = clap_mangen::Man::new(command.clone());
+    page.render_title(out)?;
+    page.render_name_section(out)?;
+    page.render_synopsis_section(out)?;
+    if command.get_long_about().is_some() {
+        page.render_description_section(out)?;
+    }
+    let (examples, notes) =
+        text(path).and_then(|text| text.split_once("{all-args}")).unwrap_or_default();
+    write_section("EXAMPLES", examples.trim_start_matches("Examples:"), out)?;
+    page.render_options_section(out)?;
+    if command.has_subcommands() {
+        page.render_subcommands_section(out)?;
+    }
+    write_section("NOTES", notes, out)
+}
+
+fn write_section(title: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
+    let text = text.trim_matches('\n');
+    if text.is_empty() {
+        return Ok(());
+    }
+    let mut page = Roff::new();
+    page.control("SH", [title]);
+    let mut is_indented = true;
+    for line in text.lines() {
+        // A page fills its lines, but for those that are indented.
+        let follows = std::mem::replace(&mut is_indented, line.starts_with(' '));
+        match line {
+            "" => page.control("PP", []),
+            line if follows || is_indented => page.control("br", []).text([roman(line)]),
+            line => page.text([roman(line)]),
+        };
+    }
+    page.to_writer(out)
 }
 
 #[cfg(test)]

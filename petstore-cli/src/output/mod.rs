@@ -13,12 +13,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::jq::Jq;
+use self::table::Layout;
 use crate::error::{CliError, Kind};
 use crate::screen::Screen;
 use crate::suggest::did_you_mean;
 
 pub(crate) use self::format::OutputFormat;
 pub(crate) use self::table::{Cell, Head, Table};
+
+/// A table of more rows is written in parts; the first one settles the widths.
+const MAX_HELD_ROWS: usize = 1_000;
 
 /// The options of the output.
 #[derive(Debug, Clone)]
@@ -98,6 +102,8 @@ pub(crate) struct Output {
     has_columns: bool,
     /// The records of a result that is written when it is complete.
     held: Vec<Value>,
+    /// The layout of a table whose first rows are written.
+    layout: Option<Layout>,
     is_empty: bool,
     /// A field that appeared after the columns were fixed.
     late: Option<String>,
@@ -124,6 +130,7 @@ impl Output {
             columns: shape.fields.iter().map(|&name| name.to_owned()).collect(),
             has_columns: false,
             held: Vec::new(),
+            layout: None,
             is_empty: true,
             late: None,
         })
@@ -136,6 +143,10 @@ impl Output {
         self.set_columns(&rows)?;
         if self.jq.is_some() || self.format == OutputFormat::Table {
             self.held.extend(rows);
+            if self.jq.is_none() && self.held.len() >= MAX_HELD_ROWS {
+                let rows = std::mem::take(&mut self.held);
+                self.write_table(&rows)?;
+            }
             return Ok(());
         }
         rows.iter().try_for_each(|row| self.write(row))?;
@@ -150,17 +161,23 @@ impl Output {
             return Ok(None);
         }
         match self.format {
-            OutputFormat::Table => {
-                let table = column::table(&self.columns, &held, self.shape);
-                self.out.write_all(table.render(&self.options.screen).as_bytes())?;
-            }
+            OutputFormat::Table => self.write_table(&held)?,
             OutputFormat::Json => {
                 self.out.write_all(if self.is_empty { b"[]\n" } else { b"\n]\n" })?;
             }
             OutputFormat::Csv if self.is_empty => self.csv_header()?,
             _ => {}
         }
+        // What a note says comes after the result.
+        self.out.flush()?;
         Ok(self.late)
+    }
+
+    /// Writes rows of a table; the first ones settle its layout.
+    fn write_table(&mut self, rows: &[Value]) -> io::Result<()> {
+        let table = column::table(&self.columns, rows, self.shape);
+        let text = table.render_part(&self.options.screen, &mut self.layout);
+        self.out.write_all(text.as_bytes())
     }
 
     /// Writes one value as the whole result. An array is a list.
@@ -284,5 +301,48 @@ impl Output {
             OutputFormat::Csv => format::csv(column::cells(record, &self.columns), screen, out)?,
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_long_table_is_written_in_parts_of_one_layout_and_no_cell_is_cut() {
+        let screen = Screen { is_terminal: true, width: Some(30), color: false, unicode: true };
+        let options = OutputOptions {
+            format: Some(OutputFormat::Table),
+            fields: None,
+            jq: None,
+            variables: Vec::new(),
+            screen,
+        };
+        let sink = Sink::default();
+        let text = || String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+        let mut output = Output::new(Stdout::new(Box::new(sink.clone())), &options, ANY).unwrap();
+        let row = |id: usize| json!({ "id": id, "kind": "dog" });
+        output.rows(&(0..MAX_HELD_ROWS).map(row).collect::<Vec<_>>()).unwrap();
+        let first = text();
+        assert!(first.starts_with("ID   KIND\n0    dog\n"), "{first}");
+        output.rows(&[row(7), row(1_234_567)]).unwrap();
+        assert_eq!(text(), first, "held until the end, or the next thousand");
+        output.finish().unwrap();
+        assert_eq!(text().strip_prefix(&first), Some("7    dog\n1234567  dog\n"));
     }
 }

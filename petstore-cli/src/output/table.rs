@@ -79,9 +79,12 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
+/// The columns that are shown.
+pub(super) type Layout = Vec<Column>;
+
 /// A shown column.
 #[derive(Clone)]
-struct Column {
+pub(super) struct Column {
     at: usize,
     head: Head,
     width: usize,
@@ -89,24 +92,30 @@ struct Column {
 
 impl Table {
     pub(crate) fn render(&self, screen: &Screen) -> String {
-        let columns = self.fit(screen);
+        self.render_part(screen, &mut None)
+    }
+
+    /// Renders a part of the rows; the first part has the header, and settles the layout.
+    pub(super) fn render_part(&self, screen: &Screen, layout: &mut Option<Layout>) -> String {
+        let is_first = layout.is_none();
+        let columns = &*layout.get_or_insert_with(|| self.fit(screen));
         let mut out = String::new();
-        if !self.head.is_empty() {
+        if is_first && !self.head.is_empty() {
             let titles = self.head.iter().map(|head| Cell::new(&*head.title)).collect::<Vec<_>>();
             let hidden = self.head.len() - columns.len();
             let mark = if hidden > 0 { format!("  +{hidden}") } else { String::new() };
-            out += &screen.paint(BOLD, line(&titles, &columns, screen) + &mark);
+            out += &screen.paint(BOLD, line(&titles, columns, screen) + &mark);
             out.push('\n');
         }
         for row in &self.rows {
-            out += &line(row, &columns, screen);
+            out += &line(row, columns, screen);
             out.push('\n');
         }
         out
     }
 
     /// Finds the columns and widths that fit.
-    fn fit(&self, screen: &Screen) -> Vec<Column> {
+    fn fit(&self, screen: &Screen) -> Layout {
         let count = self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0);
         let column = |at: usize| {
             // Arrays have no header.
@@ -134,8 +143,11 @@ fn line(cells: &[Cell], columns: &[Column], screen: &Screen) -> String {
     let mut line = String::new();
     for Column { at, head, width } in columns {
         let Some(cell) = cells.get(*at) else { continue };
-        let text = screen.cut(cell.text(screen), *width);
-        let space = " ".repeat(width - text.width());
+        let text = cell.text(screen);
+        // A later part may have a wider cell.
+        let is_cut = head.least.is_some() && screen.width.is_some();
+        let text = if is_cut { screen.cut(text, *width) } else { text.to_owned() };
+        let space = " ".repeat(width.saturating_sub(text.width()));
         let text = if text.is_empty() { text } else { screen.paint(cell.style, text) };
         line += &if head.is_amount { space + &text } else { text + &space };
         line += &" ".repeat(GAP);

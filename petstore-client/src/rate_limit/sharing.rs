@@ -168,7 +168,7 @@ impl Ledger {
         if self.reserved() == 0 {
             in_flight = in_flight.max(asked.min(1));
         }
-        if left / FAR_MORE > most {
+        if left / FAR_MORE > most + self.reserved() {
             in_flight = in_flight.max(asked);
         }
         let requests = part.min(in_flight);

@@ -65,8 +65,8 @@ impl Recording {
             note: None,
             faults: Vec::new(),
             lost: AtomicBool::new(false),
-            // The rules judge only valid requests.
         });
+        // The rules judge only valid requests.
         if record.arrival.admission != Admission::Rejected {
             record.in_flight = journal.arrived(&record);
         }

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use petstore_client::{NewPet, Pet};
 
-use super::input::Row;
-use super::journal::{Record, RowState, State};
+use super::rows::Row;
 use super::send::Stop;
+use super::state::{Record, RowState, State};
 use super::{Job, plural};
+use crate::status::{Activity, Progress};
 use crate::time::count;
-use crate::ui::{Activity, Progress};
 
 /// Unknown rows with one content, and unclaimed pets with this content.
 #[derive(Debug, Default)]

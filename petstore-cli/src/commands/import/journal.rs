@@ -13,224 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
-
+use super::state::{HEADER, Record, RowState, Run, State, line};
 use crate::context::Context;
 use crate::error::{CliError, Kind, os_text};
 
 /// The number of rows in a block.
 pub(crate) const BLOCK: usize = 512;
-/// The first line.
-pub(super) const HEADER: &[u8] = b"journal of petstore pets import, version 3\n";
-
-/// A record. Rows are numbered from 0.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Record {
-    Run(Run),
-    /// The rows from this number on, with their digests, may be sent from now on.
-    Block {
-        from: usize,
-        digests: Vec<u32>,
-    },
-    Rows(RowState, Vec<usize>),
-    /// The run ended normally, so no record is missing.
-    End,
-}
-
-/// A run of the import.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Run {
-    pub(crate) pid: u32,
-    pub(crate) started: SystemTime,
-    /// Identifies the boot of the machine. Writes since then are not lost.
-    pub(crate) boot: Option<String>,
-    pub(crate) base_url: String,
-    /// The number of rows of the input.
-    pub(crate) rows: usize,
-    /// The files of rejected and of unknown rows.
-    pub(crate) files: Vec<PathBuf>,
-    /// The earlier damaged lines that have been handled.
-    pub(crate) damaged: Vec<usize>,
-}
-
-/// The state of a row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum RowState {
-    Left,
-    /// Will be sent in this run.
-    Announced,
-    /// About to be sent, or sent without a response yet.
-    Unknown,
-    Created(i64),
-    Rejected(String),
-}
-
-impl RowState {
-    pub(crate) fn is_left(&self) -> bool {
-        matches!(self, Self::Left | Self::Announced)
-    }
-}
-
-/// The number of rows in each state.
-#[derive(Debug, Default, Clone, Copy, Serialize)]
-pub(crate) struct Totals {
-    pub(crate) created: usize,
-    pub(crate) rejected: usize,
-    pub(crate) unknown: usize,
-    pub(crate) left: usize,
-}
-
-impl Totals {
-    pub(crate) fn count(&mut self, row: &RowState) {
-        *match row {
-            RowState::Left | RowState::Announced => &mut self.left,
-            RowState::Unknown => &mut self.unknown,
-            RowState::Created(_) => &mut self.created,
-            RowState::Rejected(_) => &mut self.rejected,
-        } += 1;
-    }
-}
-
-/// The content of a journal.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
-    pub(crate) rows: Vec<RowState>,
-    /// The digest of each announced row.
-    pub(crate) digests: Vec<Option<u32>>,
-    /// The lowest id of the import's pets, if it is certain.
-    pub(crate) first_id: Option<i64>,
-    pub(crate) last_run: Option<Run>,
-    /// The start of the last run that created a pet.
-    pub(crate) imported: Option<SystemTime>,
-    /// The output files of earlier runs of this import.
-    pub(crate) files: Vec<PathBuf>,
-    /// The damaged lines that no run has handled.
-    pub(crate) damaged: Vec<usize>,
-    /// Whether the last line is incomplete.
-    pub(crate) is_cut: bool,
-    /// The number of sent rows.
-    sent: usize,
-    has_ended: bool,
-    /// The number of bytes in complete lines.
-    whole: usize,
-}
-
-impl State {
-    /// Reads the journal in a file.
-    pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<Self, CliError> {
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(unusable)?;
-        Self::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
-    }
-
-    pub(super) fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
-        let mut state = Self { has_ended: true, ..Self::default() };
-        if !bytes.starts_with(HEADER) {
-            state.is_cut = !bytes.is_empty();
-            return HEADER.starts_with(bytes).then_some(state);
-        }
-        for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            let Some(text) = line.strip_suffix(b"\n") else {
-                state.is_cut = true;
-                break;
-            };
-            state.whole += line.len();
-            match parse(text) {
-                Some(record) => state.apply(record),
-                None if number > 0 => state.damaged.push(number + 1),
-                None => {}
-            }
-        }
-        let last_boot = state.last_run.as_ref().and_then(|run| run.boot.as_deref());
-        let is_same_boot = boot.is_some() && boot == last_boot;
-        let is_complete = state.damaged.is_empty() && (state.has_ended || is_same_boot);
-        state.settle(if is_complete { &RowState::Left } else { &RowState::Unknown });
-        Some(state)
-    }
-
-    /// Sets the state of announced rows without an outcome.
-    fn settle(&mut self, to: &RowState) {
-        let announced = self.rows.iter_mut().filter(|row| **row == RowState::Announced);
-        announced.for_each(|row| row.clone_from(to));
-    }
-
-    pub(crate) fn apply(&mut self, record: Record) {
-        match record {
-            Record::Run(run) => {
-                self.damaged.retain(|line| !run.damaged.contains(line));
-                if self.damaged.is_empty() {
-                    self.settle(&RowState::Left);
-                }
-                self.files.extend(run.files.iter().cloned());
-                self.last_run = Some(run);
-                self.has_ended = false;
-            }
-            Record::Block { from, digests } => {
-                for (row, digest) in digests.into_iter().enumerate() {
-                    let row = from + row;
-                    if self.digests.len() <= row {
-                        self.digests.resize(row + 1, None);
-                    }
-                    self.digests[row] = Some(digest);
-                    if self.rows.get(row).is_none_or(|state| *state == RowState::Left) {
-                        self.set(row, RowState::Announced);
-                    }
-                }
-            }
-            Record::Rows(state, rows) => {
-                match state {
-                    RowState::Unknown => self.sent += rows.len(),
-                    RowState::Created(id) => {
-                        // The first row is sent alone, so no other has a lower id.
-                        if self.sent == 1 {
-                            self.first_id = self.first_id.or(Some(id));
-                        }
-                        self.imported = self.last_run.as_ref().map(|run| run.started);
-                    }
-                    _ => {}
-                }
-                rows.into_iter().for_each(|row| self.set(row, state.clone()));
-            }
-            Record::End => self.has_ended = true,
-        }
-    }
-
-    fn set(&mut self, row: usize, state: RowState) {
-        if self.rows.len() <= row {
-            self.rows.resize(row + 1, RowState::Left);
-        }
-        self.rows[row] = state;
-    }
-
-    /// Returns the numbers of the rows with a state.
-    pub(crate) fn rows_where(&self, is: impl Fn(&RowState) -> bool) -> Vec<usize> {
-        (0..self.rows.len()).filter(|row| is(&self.rows[*row])).collect()
-    }
-
-    pub(crate) fn unknown(&self) -> Vec<usize> {
-        self.rows_where(|row| *row == RowState::Unknown)
-    }
-
-    pub(crate) fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        self.rows.iter().for_each(|row| totals.count(row));
-        totals
-    }
-}
-
-pub(super) fn line(record: &Record) -> io::Result<String> {
-    let text = serde_json::to_string(record)?;
-    Ok(format!("{:08x} {text}\n", crc32fast::hash(text.as_bytes())))
-}
-
-pub(super) fn parse(line: &[u8]) -> Option<Record> {
-    let (checksum, text) = line.split_at_checked(9)?;
-    let is_intact = checksum == format!("{:08x} ", crc32fast::hash(text)).as_bytes();
-    serde_json::from_slice(text).ok().filter(|_| is_intact)
-}
+/// The number of zeros behind the last line, when the file is made longer.
+const ZEROS: u64 = 4_096;
 
 /// Syncs the file.
 type SyncFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
@@ -264,10 +54,10 @@ impl Journal {
         // It contains responses of the service, so it is private.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(unusable)?;
+        let file = options.open(path).map_err(unusable)?;
         let modified = file.metadata().and_then(|data| data.modified()).map_err(unusable)?;
         let lock = file.try_lock();
-        let state = State::load(&file, path, context);
+        let state = load(&file, path, context);
         match lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -276,11 +66,16 @@ impl Journal {
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
         let state = state?;
-        trim(&mut file, path, state.whole).map_err(unusable)?;
+        if state.whole == 0 {
+            sync_folder(path).map_err(unusable)?;
+        }
+        let at = SeekFrom::Start(state.whole);
+        (&file).seek(at).map_err(unusable)?;
         let file = Arc::new(file);
         let synced = Arc::clone(&file);
+        let out = Lines { file, end: state.whole, length: state.length, has_rest: state.is_cut };
         let opened_after = modified.elapsed().ok();
-        Ok(Self { opened_after, ..Self::new(file, Arc::new(move || synced.sync_data()), state) })
+        Ok(Self { opened_after, ..Self::new(out, Arc::new(move || synced.sync_data()), state) })
     }
 
     /// Starts a run.
@@ -299,6 +94,9 @@ impl Journal {
             files,
             damaged: self.state.damaged.clone(),
         };
+        if self.state.whole == 0 {
+            self.out.write_all(HEADER).map_err(unusable)?;
+        }
         // Unknown rows stay unknown, whatever this run announces.
         let unknown = self.state.unknown();
         self.write(vec![Record::Rows(RowState::Unknown, unknown), Record::Run(run)])?;
@@ -332,19 +130,63 @@ impl Journal {
     }
 }
 
-/// Removes an incomplete last line, or writes the first line of a new journal.
-fn trim(file: &mut File, path: &Path, whole: usize) -> io::Result<()> {
-    file.set_len(whole as u64)?;
-    file.seek(SeekFrom::End(0))?;
-    if whole == 0 {
-        file.write_all(HEADER)?;
-        // A new file name is synced with its folder, which only Unix can open.
-        if cfg!(unix) {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+/// Writes lines, and keeps zeros behind them.
+struct Lines {
+    file: Arc<File>,
+    /// The end of the last line.
+    end: u64,
+    /// The length of the file.
+    length: u64,
+    /// Whether half a line stands behind the last one.
+    has_rest: bool,
+}
+
+impl Lines {
+    fn extend(&mut self, length: u64) -> io::Result<()> {
+        if std::mem::take(&mut self.has_rest) {
+            self.file.set_len(self.end)?;
         }
+        self.file.set_len(length)?;
+        self.length = length;
+        (&*self.file).seek(SeekFrom::Start(self.end)).map(drop)
     }
-    Ok(())
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let end = self.end + bytes.len() as u64;
+        if self.has_rest || end >= self.length {
+            self.extend(end + ZEROS)?;
+        }
+        if let Err(error) = (&*self.file).write_all(bytes) {
+            // Half a line would look like the work of a power cut.
+            self.has_rest = true;
+            let _ = self.extend(self.length);
+            return Err(error);
+        }
+        self.end = end;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads the journal in a file.
+pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<State, CliError> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(unusable)?;
+    State::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
+}
+
+/// Makes the name of a new file durable. Only Unix opens folders as files.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Identifies the boot of the machine, if the system provides that.
@@ -386,118 +228,6 @@ mod tests {
 
     use super::*;
 
-    const BOOT: &str = "this boot";
-
-    fn run(damaged: &[usize]) -> Record {
-        Record::Run(Run {
-            pid: 7,
-            started: SystemTime::UNIX_EPOCH,
-            boot: Some(BOOT.to_owned()),
-            base_url: String::new(),
-            rows: 0,
-            files: Vec::new(),
-            damaged: damaged.to_vec(),
-        })
-    }
-
-    fn records() -> Vec<Record> {
-        vec![
-            run(&[]),
-            Record::Block { from: 0, digests: vec![1, 2, 3, 4] },
-            Record::Rows(RowState::Unknown, vec![0]),
-            Record::Rows(RowState::Created(7), vec![0]),
-            Record::Rows(RowState::Unknown, vec![1, 2]),
-            Record::Rows(RowState::Rejected("bad".into()), vec![1]),
-            Record::Rows(RowState::Unknown, vec![3]),
-            Record::Rows(RowState::Announced, vec![3]),
-        ]
-    }
-
-    fn bytes(records: &[Record]) -> Vec<u8> {
-        let lines: String = records.iter().map(|record| line(record).unwrap()).collect();
-        [HEADER, lines.as_bytes()].concat()
-    }
-
-    fn states(bytes: &[u8], boot: &str) -> Vec<RowState> {
-        State::read(bytes, Some(boot)).unwrap().rows
-    }
-
-    #[test]
-    fn folds_its_records_into_the_state_of_each_row() {
-        let state = State::read(&bytes(&records()), Some(BOOT)).unwrap();
-        let rejected = RowState::Rejected("bad".into());
-        assert_eq!(state.rows, [RowState::Created(7), rejected, RowState::Unknown, RowState::Left]);
-        assert_eq!((state.first_id, state.digests[1]), (Some(7), Some(2)));
-        assert!(state.damaged.is_empty() && !state.is_cut);
-    }
-
-    #[test]
-    fn after_a_kill_at_any_byte_a_row_is_left_only_if_it_was_not_sent() {
-        let whole = bytes(&records());
-        for length in 0..=whole.len() {
-            let Some(state) = State::read(&whole[..length], Some(BOOT)) else { panic!("{length}") };
-            let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
-            let sent: Vec<usize> = records()[..lines.saturating_sub(1)]
-                .iter()
-                .flat_map(|record| match record {
-                    Record::Rows(RowState::Unknown, rows) => rows.clone(),
-                    _ => Vec::new(),
-                })
-                .filter(|row| *row != 3)
-                .collect();
-            for row in 0..3 {
-                let is_left = state.rows.get(row).is_none_or(RowState::is_left);
-                assert_eq!(is_left, !sent.contains(&row), "{length} {row}");
-            }
-            assert_eq!(state.is_cut, length > 0 && whole[length - 1] != b'\n', "{length}");
-        }
-    }
-
-    #[test]
-    fn after_a_power_cut_every_announced_row_without_an_outcome_is_unknown() {
-        let whole = bytes(&records()[..4]);
-        let unknown = || RowState::Unknown;
-        let expected = [RowState::Created(7), unknown(), unknown(), unknown()];
-        assert_eq!(states(&whole, "another boot"), expected);
-        let left = [RowState::Created(7), RowState::Left, RowState::Left, RowState::Left];
-        assert_eq!(states(&whole, BOOT), left);
-        let ended = bytes(&[&records()[..4], &[Record::End]].concat());
-        assert_eq!(states(&ended, "another boot"), left);
-    }
-
-    #[test]
-    fn rows_that_a_damaged_line_may_concern_are_unknown_until_a_run_takes_it_into_account() {
-        let whole = bytes(&records());
-        for (at, bit) in (0..whole.len()).flat_map(|at| [(at, 1), (at, 0x20)]) {
-            let mut damaged = whole.clone();
-            damaged[at] ^= bit;
-            let number = whole[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-            let Some(state) = State::read(&damaged, Some(BOOT)) else {
-                assert_eq!(number, 1, "without its first line it is not a journal");
-                continue;
-            };
-            assert!(!state.damaged.is_empty() || state.is_cut, "{at}");
-            for row in 0..3 {
-                let is_left = state.rows.get(row).is_none_or(RowState::is_left);
-                // Without the announcement only rows with records are known.
-                assert!(!is_left || number == 3, "{at}: {row}");
-            }
-            if !state.is_cut {
-                damaged.extend(line(&run(&state.damaged)).unwrap().bytes());
-                assert_eq!(State::read(&damaged, Some(BOOT)).unwrap().damaged, [0; 0], "{at}");
-                damaged.extend(b"more\n");
-                assert_eq!(State::read(&damaged, Some(BOOT)).unwrap().damaged.len(), 1, "{at}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_foreign_file_is_not_a_journal() {
-        for foreign in ["hello\n", "hello", "journal of petstore pets import, version 2\n"] {
-            assert_eq!(State::read(foreign.as_bytes(), None), None, "{foreign}");
-        }
-    }
-
     /// A disk that loses what was not synced: its bytes, and how many of them were.
     type Disk = Arc<Mutex<(Vec<u8>, usize)>>;
 
@@ -514,6 +244,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn zeros_stand_behind_each_line_and_half_a_line_goes() {
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        (&*file).write_all(b"one\ntw\0\0").unwrap();
+        let mut lines = Lines { file: Arc::clone(&file), end: 4, length: 8, has_rest: true };
+        let mut expected = b"one\n".to_vec();
+        for _ in 0..1_000 {
+            lines.write_all(b"a line\n").unwrap();
+            expected.extend_from_slice(b"a line\n");
+            assert!(file.metadata().unwrap().len() > lines.end);
+        }
+        let mut bytes = Vec::new();
+        (&*file).seek(SeekFrom::Start(0)).unwrap();
+        (&*file).read_to_end(&mut bytes).unwrap();
+        let (content, zeros) = bytes.split_at(expected.len());
+        assert_eq!(content, expected);
+        assert!(zeros.iter().all(|byte| *byte == 0));
+    }
+
     #[tokio::test]
     async fn after_a_power_cut_no_row_that_was_sent_is_left() {
         let disk = Disk::default();
@@ -524,11 +273,11 @@ mod tests {
             Ok(())
         };
         let mut journal = Journal::new(Writer(Arc::clone(&disk)), Arc::new(sync), State::default());
-        disk.lock().unwrap().0.extend_from_slice(HEADER);
         journal.begin(String::new(), SystemTime::UNIX_EPOCH, vec![]).unwrap();
         let durable = || {
             let disk = disk.lock().unwrap();
-            states(&disk.0[..disk.1], "another boot")
+            let bytes = [&disk.0[..disk.1], &[0]].concat();
+            State::read(&bytes, Some("another boot")).unwrap().rows
         };
         for from in [0, 2] {
             journal.announce(from, vec![1, 2]).await.unwrap();

@@ -8,16 +8,20 @@ mod journal;
 #[cfg(test)]
 mod properties;
 mod report;
+mod rows;
 mod send;
+mod state;
 
 use std::path::{Path, PathBuf};
 
 use futures_util::StreamExt as _;
 use petstore_client::Client;
 
-use self::input::{Input, Row};
-use self::journal::{Journal, Record, RowState, State, Totals};
+use self::input::Input;
+use self::journal::Journal;
+use self::rows::Row;
 use self::send::Stop;
+use self::state::{Record, RowState, State, Totals};
 use crate::context::{Context, Purpose, input_name};
 use crate::env::Signals;
 use crate::error::{CliError, Invalid, Kind, os_text};
@@ -180,7 +184,7 @@ impl Import {
             }
             files.push(path.clone());
         }
-        state.rows.resize(input.rows.len(), RowState::Left);
+        state.resize(input.rows.len());
         self.report_journal(context, input, state)?;
         journal.begin(base_url, context.now(), files)?;
         journal.write(vec![Record::Rows(RowState::Announced, corrected)])?;
@@ -195,13 +199,20 @@ impl Import {
         state: &State,
     ) -> Result<(), CliError> {
         let unknown = state.totals().unknown;
-        if let (Some(line), UnknownAction::Skip) = (state.damaged.first(), self.unknown) {
+        let defect = match state.damaged.first() {
+            Some(line) => Some(format!("journal line {line} is damaged")),
+            None if state.is_truncated => {
+                Some(format!("the journal was cut off after line {}", state.lines))
+            }
+            None => None,
+        };
+        if let (Some(defect), 1.., UnknownAction::Skip) = (defect, unknown, self.unknown) {
             let rows = plural(unknown, "row", "rows");
-            let problem = format!("journal line {line} is damaged; {rows} may have been created");
+            let problem = format!("{defect}; {rows} may have been created");
             let hint = format!("`{}` finds out", check_command(&input.name));
             return Err(CliError::new(Kind::Partial, problem).hint(hint));
         }
-        if state.is_cut {
+        if state.is_cut && !state.is_truncated {
             let rows = plural(unknown, "row is", "rows are");
             context.ui.note(&format!("the journal ended in an incomplete line; {rows} unknown"));
         }
@@ -246,7 +257,7 @@ impl Job<'_> {
             let state = &self.journal.state;
             let imported = state.imported.filter(|_| state.totals().unknown == 0);
             let at = imported.map(|at| self.context.facts.clock.instant(at));
-            let at = at.map(|at| format!("; {name} was imported on {at}"));
+            let at = at.map(|at| format!("; {name} was imported before ({at})"));
             ui.note(&format!("nothing to send{}", at.unwrap_or_default()));
         }
         self.send(todo.into(), signals).await

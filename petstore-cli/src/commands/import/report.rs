@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::forecast::Quotas;
 use super::input::Input;
-use super::journal::{RowState, State, Totals, unusable};
+use super::journal::{load, unusable};
 use super::send::Stop;
+use super::state::{RowState, State, Totals};
 use super::{Import, Job, PETS, changed_rows, check_command, plural};
 use crate::context::Context;
 use crate::env::Signal;
@@ -57,10 +58,10 @@ impl Import {
         let mut state = State::default();
         if let Some(path) = self.journal.as_ref().filter(|path| path.is_file()) {
             let file = File::open(path).map_err(unusable)?;
-            state = State::load(&file, path, context)?;
+            state = load(&file, path, context)?;
         }
         changed_rows(input, &state)?;
-        state.rows.resize(input.rows.len(), RowState::Left);
+        state.resize(input.rows.len());
         let total = state.totals();
         let limits = match context.client(PETS).await {
             Ok(client) => client.synchronize_rate_limits().await,
@@ -151,7 +152,7 @@ impl Job<'_> {
             Stop::Error(CliError::Client(error)) => {
                 let mut failure = self.context.facts.client(&error);
                 if let Some(blocked) = error.blocked() {
-                    let longer = crate::explain::wait_option(blocked.remaining);
+                    let longer = crate::time::wait_option(blocked.remaining);
                     let hint =
                         format!("run the command again then, or now with `--max-wait {longer}`");
                     failure.message = format!("{progress} done; {}", failure.message);

@@ -11,13 +11,14 @@ use petstore_client::{Error, ErrorKind, Pet, Response};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::forecast::Quotas;
-use super::input::Row;
-use super::journal::{BLOCK, Record, RowState};
+use super::journal::BLOCK;
+use super::rows::Row;
+use super::state::{Record, RowState};
 use super::{Job, plural};
 use crate::env::{Signal, Signals};
 use crate::error::CliError;
+use crate::status::Progress;
 use crate::trace::report_wait;
-use crate::ui::Progress;
 
 /// Consecutive failures before giving up.
 const MAX_FAILURES: u32 = 5;
@@ -119,6 +120,7 @@ impl Job<'_> {
         let mut deadline = None;
         // The first row that is not announced in the journal.
         let mut announced = 0;
+        let mut quotas = 0;
         let total = todo.len();
         loop {
             let limits = self.client.rate_limits();
@@ -134,8 +136,11 @@ impl Job<'_> {
                 if next >= announced {
                     announced = self.announce(next).await?;
                 }
-                // The first row goes alone: it shows the limits, and gets the lowest id.
-                let concurrency = if done == 0 { 1 } else { pace.concurrency };
+                // The first row goes alone: it shows the limits, and gets the lowest id. So does the first
+                // row of a new window, which shows what is left.
+                quotas = quotas.max(limits.windows.len());
+                let is_first = done == 0 || limits.windows.len() < quotas;
+                let concurrency = if is_first { 1 } else { pace.concurrency };
                 let room =
                     if wait.is_some() { 0 } else { room(&limits, in_flight.len(), concurrency) };
                 let batch = todo.iter().take(room).take_while(|row| **row < announced).count();

@@ -1,0 +1,567 @@
+<<<<<<< o2
+//! The journal: a file next to the input with the outcome of each row, so that no row is sent
+//! twice, however the program ends.
+//!
+//! Each line is a checksum and a record. Rows are announced in blocks, and each block is synced
+//! (one `fsync` for many rows) before its first row is sent. Just before a row is sent, its record
+//! is written without `fsync`. A kill loses no written records, so a row without a record was not
+//! sent. A power failure may lose records, so announced rows without an outcome count as unknown:
+//! at most [`BLOCK`] rows, which `--unknown check` checks.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+=======
+//! The content of a journal: its records, and the state of each row that follows from them.
+>>>>>>> t2
+
+use std::io;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+<<<<<<< o2
+/// The number of rows in a block.
+pub(crate) const BLOCK: usize = 512;
+/// The first line.
+pub(super) const HEADER: &[u8] = b"journal of petstore pets import, version 3\n";
+=======
+/// The first line.
+pub(super) const HEADER: &[u8] = b"journal of petstore pets import, version 4\n";
+>>>>>>> t2
+
+/// A record. Rows are numbered from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Record {
+    Run(Run),
+    /// The rows from this number on, with their digests, may be sent from now on.
+    Block {
+        from: usize,
+        digests: Vec<u32>,
+    },
+    Rows(RowState, Vec<usize>),
+    /// The run ended normally, so no record is missing.
+    End,
+}
+
+/// A run of the import.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Run {
+    pub(crate) pid: u32,
+    pub(crate) started: SystemTime,
+    /// Identifies the boot of the machine. Writes since then are not lost.
+    pub(crate) boot: Option<String>,
+    pub(crate) base_url: String,
+    /// The number of rows of the input.
+    pub(crate) rows: usize,
+    /// The files of rejected and of unknown rows.
+    pub(crate) files: Vec<PathBuf>,
+    /// The earlier damaged lines that have been handled.
+    pub(crate) damaged: Vec<usize>,
+}
+
+/// The state of a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum RowState {
+    Left,
+    /// Will be sent in this run.
+    Announced,
+    /// About to be sent, or sent without a response yet.
+    Unknown,
+    Created(i64),
+    Rejected(String),
+}
+
+impl RowState {
+    pub(crate) fn is_left(&self) -> bool {
+        matches!(self, Self::Left | Self::Announced)
+    }
+}
+
+/// The number of rows in each state.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub(crate) struct Totals {
+    pub(crate) created: usize,
+    pub(crate) rejected: usize,
+    pub(crate) unknown: usize,
+    pub(crate) left: usize,
+}
+
+impl Totals {
+    pub(crate) fn count(&mut self, row: &RowState) {
+        *match row {
+            RowState::Left | RowState::Announced => &mut self.left,
+            RowState::Unknown => &mut self.unknown,
+            RowState::Created(_) => &mut self.created,
+            RowState::Rejected(_) => &mut self.rejected,
+        } += 1;
+    }
+}
+
+/// The content of a journal.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) rows: Vec<RowState>,
+    /// The digest of each announced row.
+    pub(crate) digests: Vec<Option<u32>>,
+    /// The lowest id of the import's pets, if it is certain.
+    pub(crate) first_id: Option<i64>,
+    pub(crate) last_run: Option<Run>,
+    /// The start of the last run that created a pet.
+    pub(crate) imported: Option<SystemTime>,
+    /// The output files of earlier runs of this import.
+    pub(crate) files: Vec<PathBuf>,
+    /// The damaged lines that no run has handled.
+    pub(crate) damaged: Vec<usize>,
+<<<<<<< o2
+    /// Whether the last line is incomplete.
+    pub(crate) is_cut: bool,
+    /// The number of sent rows.
+    sent: usize,
+    has_ended: bool,
+    /// The number of bytes in complete lines.
+    whole: usize,
+}
+
+impl State {
+    /// Reads the journal in a file.
+    pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<Self, CliError> {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(unusable)?;
+        Self::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
+    }
+
+    pub(super) fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
+        let mut state = Self { has_ended: true, ..Self::default() };
+        if !bytes.starts_with(HEADER) {
+            state.is_cut = !bytes.is_empty();
+            return HEADER.starts_with(bytes).then_some(state);
+=======
+    /// Whether the last line is incomplete.
+    pub(crate) is_cut: bool,
+    /// Whether the end is missing: any row without an outcome may have been sent.
+    pub(crate) is_truncated: bool,
+    /// The number of complete lines.
+    pub(crate) lines: usize,
+    /// The number of sent rows.
+    sent: usize,
+    has_ended: bool,
+    /// The number of bytes in complete lines, and in the file.
+    pub(super) whole: u64,
+    pub(super) length: u64,
+}
+
+impl State {
+    /// Reads a journal. `boot` identifies this boot of the machine.
+    pub(super) fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
+        let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+        let (content, zeros) = bytes.split_at(bytes.len() - zeros);
+        let is_truncated = zeros.is_empty() && !bytes.is_empty();
+        let length = bytes.len() as u64;
+        let mut state = Self { has_ended: true, is_truncated, length, ..Self::default() };
+        if !content.starts_with(HEADER) {
+            state.is_cut = !content.is_empty();
+            return HEADER.starts_with(content).then_some(state);
+>>>>>>> t2
+        }
+        for (number, line) in content.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            let Some(text) = line.strip_suffix(b"\n") else {
+                state.is_cut = true;
+                break;
+            };
+            state.whole += line.len() as u64;
+            state.lines += 1;
+            match parse(text) {
+                Some(record) => state.apply(record),
+                None if number > 0 => state.damaged.push(number + 1),
+                None => {}
+            }
+        }
+        let last_boot = state.last_run.as_ref().and_then(|run| run.boot.as_deref());
+        let is_same_boot = boot.is_some() && boot == last_boot;
+        let is_complete = state.damaged.is_empty()
+            && !(state.is_cut || state.is_truncated)
+            && (state.has_ended || is_same_boot);
+        state.settle(if is_complete { &RowState::Left } else { &RowState::Unknown });
+        Some(state)
+    }
+
+<<<<<<< o2
+    /// Sets the state of announced rows without an outcome.
+=======
+    /// Takes over the number of rows of the input.
+    pub(crate) fn resize(&mut self, rows: usize) {
+        let unannounced = if self.is_truncated { RowState::Unknown } else { RowState::Left };
+        self.rows.resize(rows, unannounced);
+    }
+
+    /// Sets the state of announced rows without an outcome.
+>>>>>>> t2
+    fn settle(&mut self, to: &RowState) {
+        let announced = self.rows.iter_mut().filter(|row| **row == RowState::Announced);
+        announced.for_each(|row| row.clone_from(to));
+    }
+
+    pub(crate) fn apply(&mut self, record: Record) {
+        match record {
+            Record::Run(run) => {
+                self.damaged.retain(|line| !run.damaged.contains(line));
+                if self.damaged.is_empty() {
+                    self.settle(&RowState::Left);
+                }
+                self.files.extend(run.files.iter().cloned());
+                self.last_run = Some(run);
+                self.has_ended = false;
+            }
+            Record::Block { from, digests } => {
+                for (row, digest) in digests.into_iter().enumerate() {
+                    let row = from + row;
+                    if self.digests.len() <= row {
+                        self.digests.resize(row + 1, None);
+                    }
+                    self.digests[row] = Some(digest);
+                    if self.rows.get(row).is_none_or(|state| *state == RowState::Left) {
+                        self.set(row, RowState::Announced);
+                    }
+                }
+            }
+            Record::Rows(state, rows) => {
+                match state {
+                    RowState::Unknown => self.sent += rows.len(),
+                    RowState::Created(id) => {
+                        // The first row is sent alone, so no other has a lower id.
+                        if self.sent == 1 {
+                            self.first_id = self.first_id.or(Some(id));
+                        }
+                        self.imported = self.last_run.as_ref().map(|run| run.started);
+                    }
+                    _ => {}
+                }
+                rows.into_iter().for_each(|row| self.set(row, state.clone()));
+            }
+            Record::End => self.has_ended = true,
+        }
+    }
+
+    fn set(&mut self, row: usize, state: RowState) {
+        if self.rows.len() <= row {
+            self.rows.resize(row + 1, RowState::Left);
+        }
+        self.rows[row] = state;
+    }
+
+    /// Returns the numbers of the rows with a state.
+    pub(crate) fn rows_where(&self, is: impl Fn(&RowState) -> bool) -> Vec<usize> {
+        (0..self.rows.len()).filter(|row| is(&self.rows[*row])).collect()
+    }
+
+    pub(crate) fn unknown(&self) -> Vec<usize> {
+        self.rows_where(|row| *row == RowState::Unknown)
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.rows.iter().for_each(|row| totals.count(row));
+        totals
+    }
+}
+
+pub(super) fn line(record: &Record) -> io::Result<String> {
+    let text = serde_json::to_string(record)?;
+    Ok(format!("{:08x} {text}\n", crc32fast::hash(text.as_bytes())))
+}
+
+pub(super) fn parse(line: &[u8]) -> Option<Record> {
+    let (checksum, text) = line.split_at_checked(9)?;
+    let is_intact = checksum == format!("{:08x} ", crc32fast::hash(text)).as_bytes();
+    serde_json::from_slice(text).ok().filter(|_| is_intact)
+}
+
+<<<<<<< o2
+/// Syncs the file.
+type SyncFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+
+/// A journal that is open for writing, with its content.
+pub(crate) struct Journal {
+    out: Box<dyn Write>,
+    sync: SyncFn,
+    pub(crate) state: State,
+    /// The time between its last change and its opening.
+    pub(crate) opened_after: Option<Duration>,
+}
+
+impl Journal {
+    fn new(out: impl Write + 'static, sync: SyncFn, state: State) -> Self {
+        Self { out: Box::new(out), sync, state, opened_after: None }
+    }
+
+    /// Returns a journal without a file.
+    pub(crate) fn nowhere() -> Self {
+        Self::new(io::sink(), Arc::new(|| Ok(())), State::default())
+    }
+
+    /// Opens the journal of an input, or creates one. Changes nothing if it is unusable.
+    pub(crate) fn open(path: &Path, input: &str, context: &Context) -> Result<Self, CliError> {
+        if path.exists() && !path.is_file() {
+            return Err(foreign(path, context));
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        // It contains responses of the service, so it is private.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path).map_err(unusable)?;
+        let modified = file.metadata().and_then(|data| data.modified()).map_err(unusable)?;
+        let lock = file.try_lock();
+        let state = State::load(&file, path, context);
+        match lock {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(busy(state.ok().and_then(|state| state.last_run), input, context));
+            }
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        }
+        let state = state?;
+        trim(&mut file, path, state.whole).map_err(unusable)?;
+        let file = Arc::new(file);
+        let synced = Arc::clone(&file);
+        let opened_after = modified.elapsed().ok();
+        Ok(Self { opened_after, ..Self::new(file, Arc::new(move || synced.sync_data()), state) })
+    }
+
+    /// Starts a run.
+    pub(crate) fn begin(
+        &mut self,
+        base_url: String,
+        started: SystemTime,
+        files: Vec<PathBuf>,
+    ) -> Result<(), CliError> {
+        let run = Run {
+            pid: std::process::id(),
+            started,
+            boot: boot(),
+            base_url,
+            rows: self.state.rows.len(),
+            files,
+            damaged: self.state.damaged.clone(),
+        };
+        // Unknown rows stay unknown, whatever this run announces.
+        let unknown = self.state.unknown();
+        self.write(vec![Record::Rows(RowState::Unknown, unknown), Record::Run(run)])?;
+        (self.sync)().map_err(unusable)
+    }
+
+    /// Writes records, and applies them to the state.
+    pub(crate) fn write(&mut self, records: Vec<Record>) -> Result<(), CliError> {
+        let lines: io::Result<String> = records.iter().map(line).collect();
+        lines.and_then(|lines| self.out.write_all(lines.as_bytes())).map_err(unusable)?;
+        records.into_iter().for_each(|record| self.state.apply(record));
+        Ok(())
+    }
+
+    /// Announces rows. They may be sent when this returns.
+    pub(crate) async fn announce(
+        &mut self,
+        from: usize,
+        digests: Vec<u32>,
+    ) -> Result<(), CliError> {
+        self.write(vec![Record::Block { from, digests }])?;
+        let sync = Arc::clone(&self.sync);
+        let synced = tokio::task::spawn_blocking(move || sync()).await;
+        synced.map_err(io::Error::other).flatten().map_err(unusable)
+    }
+
+    /// Ends a run normally.
+    pub(crate) fn end(&mut self) -> Result<(), CliError> {
+        self.write(vec![Record::End])?;
+        (self.sync)().map_err(unusable)
+    }
+}
+
+/// Removes an incomplete last line, or writes the first line of a new journal.
+fn trim(file: &mut File, path: &Path, whole: usize) -> io::Result<()> {
+    file.set_len(whole as u64)?;
+    file.seek(SeekFrom::End(0))?;
+    if whole == 0 {
+        file.write_all(HEADER)?;
+        // A new file name is synced with its folder, which only Unix can open.
+        if cfg!(unix) {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+    }
+    Ok(())
+}
+
+/// Identifies the boot of the machine, if the system provides that.
+fn boot() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned())
+}
+
+fn foreign(path: &Path, context: &Context) -> CliError {
+    let path = context.env.shown(path);
+    CliError::usage(format!("{path} exists and is not a journal of an import"))
+        .hint("name another file with `--journal`")
+}
+
+fn busy(run: Option<Run>, input: &str, context: &Context) -> CliError {
+    let problem = match run {
+        Some(run) => {
+            let since = context.facts.clock.instant(run.started);
+            format!("process {} has been importing {input} since {since}", run.pid)
+        }
+        None => format!("another process is importing {input}"),
+    };
+    CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+pub(crate) fn unusable(error: io::Error) -> CliError {
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull => "free some space and run the command again; it continues",
+        _ => "`--journal FILE` names another file for it",
+    };
+    let problem = format!("cannot write the journal: {}", os_text(&error));
+    CliError::new(Kind::Internal, problem).hint(hint)
+}
+
+=======
+>>>>>>> t2
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOOT: &str = "this boot";
+
+    fn run(damaged: &[usize]) -> Record {
+        Record::Run(Run {
+            pid: 7,
+            started: SystemTime::UNIX_EPOCH,
+            boot: Some(BOOT.to_owned()),
+            base_url: String::new(),
+            rows: 0,
+            files: Vec::new(),
+            damaged: damaged.to_vec(),
+        })
+    }
+
+    fn records() -> Vec<Record> {
+        vec![
+            run(&[]),
+            Record::Block { from: 0, digests: vec![1, 2, 3, 4] },
+            Record::Rows(RowState::Unknown, vec![0]),
+            Record::Rows(RowState::Created(7), vec![0]),
+            Record::Rows(RowState::Unknown, vec![1, 2]),
+            Record::Rows(RowState::Rejected("bad".into()), vec![1]),
+            Record::Rows(RowState::Unknown, vec![3]),
+            Record::Rows(RowState::Announced, vec![3]),
+        ]
+    }
+
+    fn bytes(records: &[Record]) -> Vec<u8> {
+        let lines: String = records.iter().map(|record| line(record).unwrap()).collect();
+        [HEADER, lines.as_bytes()].concat()
+    }
+
+    fn read(content: &[u8], boot: &str) -> Option<State> {
+        State::read(&[content, &[0; 9]].concat(), Some(boot))
+    }
+
+    fn states(content: &[u8], boot: &str) -> Vec<RowState> {
+        read(content, boot).unwrap().rows
+    }
+
+    #[test]
+    fn folds_its_records_into_the_state_of_each_row() {
+        let state = read(&bytes(&records()), BOOT).unwrap();
+        let rejected = RowState::Rejected("bad".into());
+        assert_eq!(state.rows, [RowState::Created(7), rejected, RowState::Unknown, RowState::Left]);
+        assert_eq!((state.first_id, state.digests[1]), (Some(7), Some(2)));
+        assert!(state.damaged.is_empty() && !state.is_cut && !state.is_truncated);
+    }
+
+    #[test]
+    fn after_a_kill_at_any_byte_a_row_is_left_only_if_it_was_not_sent() {
+        let whole = bytes(&records());
+        for length in 0..=whole.len() {
+            let Some(state) = read(&whole[..length], BOOT) else { panic!("{length}") };
+            let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
+            let sent: Vec<usize> = records()[..lines.saturating_sub(1)]
+                .iter()
+                .flat_map(|record| match record {
+                    Record::Rows(RowState::Unknown, rows) => rows.clone(),
+                    _ => Vec::new(),
+                })
+                .filter(|row| *row != 3)
+                .collect();
+            for row in 0..3 {
+                let is_left = state.rows.get(row).is_none_or(RowState::is_left);
+                assert!(!is_left || !sent.contains(&row), "{length} {row}");
+                assert!(is_left || state.is_cut || sent.contains(&row), "{length} {row}");
+            }
+            assert_eq!(state.is_cut, length > 0 && whole[length - 1] != b'\n', "{length}");
+        }
+    }
+
+    #[test]
+    fn once_its_end_is_cut_off_no_row_without_an_outcome_is_left() {
+        let whole = bytes(&records());
+        for length in 1..=whole.len() {
+            let mut state = State::read(&whole[..length], Some(BOOT)).unwrap();
+            state.resize(5);
+            assert!(state.is_truncated && !state.rows.iter().any(RowState::is_left), "{length}");
+        }
+    }
+
+    #[test]
+    fn after_a_power_cut_every_announced_row_without_an_outcome_is_unknown() {
+        let whole = bytes(&records()[..4]);
+        let unknown = || RowState::Unknown;
+        let expected = [RowState::Created(7), unknown(), unknown(), unknown()];
+        assert_eq!(states(&whole, "another boot"), expected);
+        let left = [RowState::Created(7), RowState::Left, RowState::Left, RowState::Left];
+        assert_eq!(states(&whole, BOOT), left);
+        let ended = bytes(&[&records()[..4], &[Record::End]].concat());
+        assert_eq!(states(&ended, "another boot"), left);
+    }
+
+    #[test]
+    fn rows_that_a_damaged_line_may_concern_are_unknown_until_a_run_takes_it_into_account() {
+        let whole = bytes(&records());
+        for (at, bit) in (0..whole.len()).flat_map(|at| [(at, 1), (at, 0x20)]) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= bit;
+            let number = whole[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+            let Some(state) = read(&damaged, BOOT) else {
+                assert_eq!(number, 1, "without its first line it is not a journal");
+                continue;
+            };
+            assert!(!state.damaged.is_empty() || state.is_cut, "{at}");
+            for row in 0..3 {
+                let is_left = state.rows.get(row).is_none_or(RowState::is_left);
+                // Without the announcement only rows with records are known.
+                assert!(!is_left || number == 3, "{at}: {row}");
+            }
+            if !state.is_cut {
+                damaged.extend(line(&run(&state.damaged)).unwrap().bytes());
+                assert_eq!(read(&damaged, BOOT).unwrap().damaged, [0; 0], "{at}");
+                damaged.extend(b"more\n");
+                assert_eq!(read(&damaged, BOOT).unwrap().damaged.len(), 1, "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_foreign_file_is_not_a_journal() {
+        for foreign in ["hello\n", "hello", "journal of petstore pets import, version 2\n"] {
+            assert_eq!(State::read(foreign.as_bytes(), None), None, "{foreign}");
+        }
+    }
+}
