@@ -36,8 +36,8 @@
 //! | what a silent member got is remembered | a light user waits for most of each minute | `sharing::a_light_user…` |
 //! | a dead member's reservations count as lost | they count as free | `rules::what_a_dead_member…` |
 //! | asking again once own requests are answered | 64 s for what takes 13 s with five in flight | `tests/client/shared.rs` |
-//! | the only request in flight is not kept for those that do not ask | nobody sends until the minute's end | `sharing::tests::members_that_were_killed…` |
-//! | beside other clients, no caution while plenty is left | 1 in flight where 64 may be | `sharing::tests::beside_other_clients…` |
+//! | the only request in flight is not kept for those that do not ask | nobody sends until the minute's end | `grants::members_that_were_killed…` |
+//! | beside other clients, no caution while plenty is left | 1 in flight where 64 may be | `grants::beside_other_clients…` |
 //! | leases | a task that is not run holds up all others | `waiting::a_probe_that_is_not_run…` |
 //! | a lost record is made anew from a member's copy | a call is refused after the file was deleted | `tests/client/shared.rs`: `a_record_that_is_lost…` |
 //! | after an update, a pause of eight times what it took | 32 members on Redis come between each other until their updates time out | `tests/redis`: `members_use_a_quota_up…` |
@@ -82,6 +82,13 @@ mod model;
 mod rules;
 #[cfg(test)]
 mod waiting;
+
+#[cfg(test)]
+mod bounds;
+#[cfg(test)]
+mod grants;
+#[cfg(test)]
+mod members;
 
 #[cfg(feature = "redis")]
 pub use self::redis::RedisStore;
