@@ -109,7 +109,8 @@ struct CallState<'c> {
     request: &'c Request,
     deadline: Instant,
     stats: CallStats,
-    /// Whether the service may have acted on the request, for the case that the task ends early.
+    /// Whether the service may have acted on the request, in any attempt, for the case that the task
+    /// ends early.
     may_have_acted: &'c Arc<AtomicBool>,
     schedule: Schedule,
     /// The part of `max_wait` that has been used.
@@ -226,7 +227,6 @@ impl CallState<'_> {
             body: &self.request.body,
         };
         events.notify(|| Event::Sending(request));
-        self.may_have_acted.store(false, Ordering::Release);
         let result = self.exchange(headers, credential, permit, sent).await;
         let (is_counted, may_have_acted) = match &result {
             Ok((response, _)) => (true, may_have_acted(response.status())),
