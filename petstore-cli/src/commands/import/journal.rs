@@ -484,12 +484,41 @@ mod tests {
                 assert!(!is_left || number == 3, "{at}: {row}");
             }
             if !state.is_cut {
+                assert_eq!(state.damaged, [number]);
                 damaged.extend(line(&run(&state.damaged)).unwrap().bytes());
                 assert_eq!(State::read(&damaged, Some(BOOT)).unwrap().damaged, [0; 0], "{at}");
                 damaged.extend(b"more\n");
                 assert_eq!(State::read(&damaged, Some(BOOT)).unwrap().damaged.len(), 1, "{at}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_run_announced_and_did_not_send_is_left_when_the_next_one_begins() {
+        let first = [run(&[]), Record::Block { from: 0, digests: vec![1, 2, 3] }];
+        let state = |between: &[u8]| {
+            let bytes = [&*bytes(&first), between, line(&run(&[])).unwrap().as_bytes()].concat();
+            State::read(&bytes, Some("another boot")).unwrap()
+        };
+        assert_eq!(state(b"").rows, vec![RowState::Left; 3]);
+        assert_eq!(state(b"").digests, [Some(1), Some(2), Some(3)]);
+        assert_eq!(state(b"damaged\n").rows, vec![RowState::Unknown; 3]);
+    }
+
+    #[test]
+    fn a_cut_line_is_removed_before_more_is_written() {
+        let mut file = tempfile::tempfile().unwrap();
+        trim(&mut file, Path::new("journal"), 0).unwrap();
+        let whole = bytes(&records());
+        for written in [&whole[HEADER.len()..], b"cut"] {
+            file.write_all(written).unwrap();
+        }
+        trim(&mut file, Path::new("journal"), whole.len()).unwrap();
+        file.write_all(b"more\n").unwrap();
+        let mut found = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut found).unwrap();
+        assert_eq!(found, [&*whole, b"more\n"].concat());
     }
 
     #[test]
@@ -540,7 +569,9 @@ mod tests {
                 journal.write(vec![Record::Rows(RowState::Created(1), vec![row])]).unwrap();
             }
         }
+        journal.announce(4, vec![1]).await.unwrap();
         journal.end().unwrap();
-        assert_eq!(durable(), vec![RowState::Created(1); 4]);
+        let created = vec![RowState::Created(1); 4];
+        assert_eq!(durable(), [created, vec![RowState::Left]].concat());
     }
 }
