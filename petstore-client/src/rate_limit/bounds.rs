@@ -98,7 +98,7 @@ fn other_clients_are_remembered_for_five_minutes_and_windows_open_a_second_later
     assert_eq!(member.ledger.own_share, Some((1.0 + 2.0) / (1.0 + 8.0)));
     let guards = |member: &Member| [299, 300].map(|now| member.ledger.guard(service(now)));
     assert_eq!(guards(&member), [secs(1), secs(0)]);
-    member.ledger.cut_off = true;
+    member.ledger.is_alone = true;
     assert_eq!(guards(&member), [secs(1), secs(1)]);
 }
 
@@ -114,7 +114,7 @@ fn what_is_left_is_plenty_above_half_of_the_limit_and_two_thousand() {
     ] {
         let mut ledger = with_window(limit, remaining).ledger;
         ledger.own_share = Some(share);
-        assert_eq!(ledger.contested().is_some(), is_contested, "{remaining} of {limit}");
+        assert_eq!(ledger.contested_share().is_some(), is_contested, "{remaining} of {limit}");
     }
 }
 

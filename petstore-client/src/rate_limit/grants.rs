@@ -22,7 +22,7 @@ fn ledger(limit: u64, used: u64) -> Ledger {
     let window = Window::open(figure, (used, 1), None, (at(0), ServiceTime(0)));
     ledger.windows.push(window);
     (ledger.described, ledger.seen_at) = (true, Some(at(0)));
-    (ledger.own_share, ledger.others_until) = (Some(0.5), Some(ServiceTime(100 * SECOND)));
+    (ledger.own_share, ledger.other_clients_until) = (Some(0.5), Some(ServiceTime(100 * SECOND)));
     ledger
 }
 
@@ -39,7 +39,7 @@ fn members_that_were_killed_while_they_waited_hold_nobody_up_beside_other_client
     for member in 1..=5 {
         ledger.slot(MemberId(member)).want = 64;
     }
-    ledger.bury(at(10), |member| member == ME);
+    ledger.expire_members(at(10), |member| member == ME);
     assert_eq!(ask(&mut ledger, ME, 64), 1);
 }
 
@@ -48,7 +48,7 @@ fn nothing_is_kept_for_others_while_one_request_asks_for_all() {
     let mut ledger = Ledger::new(at(0), ServiceTime(0));
     let report = Report { want: 64, ..Report::default() };
     let granted = ledger.update(ME, &report, &Policy::default(), at(10));
-    assert_eq!((granted.requests, granted.probe, granted.is_kept), (1, true, false));
+    assert_eq!((granted.requests, granted.probe, granted.is_reserved_for_others), (1, true, false));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn beside_other_clients_much_may_be_in_flight_while_much_is_left() {
 /// A ledger of two members with so much latency, in which the other one has a request in flight.
 fn pair(limit: u64, remaining: u64, latency: u64) -> Ledger {
     let mut ledger = ledger(limit, limit - remaining);
-    (ledger.own_share, ledger.others_until) = (None, None);
+    (ledger.own_share, ledger.other_clients_until) = (None, None);
     ledger.latency = Duration::from_millis(latency);
     ledger.slot(MemberId(1)).reserved = 1;
     ledger.slot(ME);
@@ -77,10 +77,13 @@ fn pair(limit: u64, remaining: u64, latency: u64) -> Ledger {
 
 /// Returns how many milliseconds later the member asks again that gets nothing.
 fn again(ledger: &mut Ledger, policy: &Policy, spread: f64) -> i64 {
-    let report = Report { want: 2, spread, ..Report::default() };
+    let report = Report { want: 2, jitter: spread, ..Report::default() };
     let granted = ledger.update(ME, &report, policy, at(10));
-    assert_eq!((granted.requests, granted.probe, granted.is_kept), (0, false, false));
-    (granted.again.0 - at(10).0) / 1_000
+    assert_eq!(
+        (granted.requests, granted.probe, granted.is_reserved_for_others),
+        (0, false, false)
+    );
+    (granted.retry_at.0 - at(10).0) / 1_000
 }
 
 #[test]
@@ -166,10 +169,10 @@ fn what_is_kept_for_a_member_that_does_not_ask_falls_to_nothing_towards_the_minu
             .chain([(&day, 0, 1_000)])
     {
         let report = Report { want: 1_000, ..Report::default() };
-        assert_eq!(ledger.part_of(ME, &report, 1_000, at(now)), part, "{now}");
+        assert_eq!(ledger.fair_share(ME, &report, 1_000, at(now)), part, "{now}");
     }
-    let report = Report { ahead: 1_000, ..Report::default() };
-    assert_eq!(minute.part_of(ME, &report, 800, at(30)), 100, "an eighth is drawn ahead");
+    let report = Report { prefetch: 1_000, ..Report::default() };
+    assert_eq!(minute.fair_share(ME, &report, 800, at(30)), 100, "an eighth is drawn ahead");
 }
 
 #[test]
@@ -178,22 +181,23 @@ fn an_update_records_what_a_member_has_and_grants_what_it_asks_for() {
     ledger.slot(ME).got = 10;
     let report = Report { reserved: 2, want: 5, given_back: 1, ..Report::default() };
     let granted = ledger.update(ME, &report, &Policy::default(), at(10));
-    let all = Granted { requests: 5, probe: false, again: at(10), is_kept: false };
+    let all =
+        Granted { requests: 5, probe: false, retry_at: at(10), is_reserved_for_others: false };
     assert_eq!(granted, all);
     let slot = ledger.slot(ME).clone();
     assert_eq!((slot.reserved, slot.want, slot.got, slot.until), (7, 0, 14, at(15)));
     assert_eq!(ask(&mut ledger, ME, 1), 1);
     let idle = ledger.update(ME, &Report::default(), &Policy::default(), at(10));
     assert_eq!(idle, Granted { requests: 0, ..all });
-    let ahead = Report { ahead: 10, ..Report::default() };
+    let ahead = Report { prefetch: 10, ..Report::default() };
     assert_eq!(ledger.update(ME, &ahead, &Policy::default(), at(10)).requests, 10);
     ledger.described = false;
     assert_eq!(ledger.update(ME, &ahead, &Policy::default(), at(10)).requests, 0, "a probe");
     ledger.described = true;
-    ledger.bury(at(14), |_| true);
+    ledger.expire_members(at(14), |_| true);
     assert_eq!(ledger.lost.count(), 0);
     ledger.slot(ME).reserved = 1;
-    ledger.bury(at(15), |_| true);
+    ledger.expire_members(at(15), |_| true);
     assert_eq!(ledger.lost.count(), 1);
 }
 

@@ -72,7 +72,7 @@ impl Shared {
 fn the_sooner_others_need_to_know_the_sooner_a_member_updates_the_record() {
     let none = Shared::new(900);
     assert_eq!((none.due(0), none.due(1)), (None, Some(-10_000)), "nothing is known yet");
-    assert_eq!(none.member.clone().report(at(0), 1, 0.0).ahead, 0);
+    assert_eq!(none.member.clone().report(at(0), 1, 0.0).prefetch, 0);
     assert!(Member::new(ME, at(0), service(0), false).copy().is_none());
     // Those that wait at the update, that are sent, that are answered; that wait then.
     for (waiting, sent, answered, then, expected) in [
@@ -113,7 +113,7 @@ fn a_member_that_got_too_little_asks_soon_where_the_rest_is_not_kept_for_others(
         shared.send(at(10), granted, 0);
         assert!(!matches!(shared.decide(at(10)), Decision::Send { .. }));
         assert_eq!(shared.due(1), Some(asks), "{remaining}");
-        let kept = |now| shared.member.kept_until(now).map(|block| block.until);
+        let kept = |now| shared.member.blocked_by_members(now).map(|block| block.until);
         let until = (others > 0).then_some(at(60));
         assert_eq!((kept(LocalTime(10_999_999)), kept(at(11))), (until, None));
         answered.send(at(10), granted, 1);
@@ -139,7 +139,7 @@ fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_t
         let may_send = shared.decide(now) == Decision::Send { probe: false };
         assert_eq!(may_send, later < 4_500, "{sent} {later}");
         let report = shared.update(now, waiting, 0);
-        let found = (report.reserved, report.given_back, report.ahead);
+        let found = (report.reserved, report.given_back, report.prefetch);
         assert_eq!(found, (reserved, given_back, ahead), "{sent} {later} {waiting}");
         if waiting == 0 {
             let next = shared.member.report(now, 0, 0.0);
@@ -150,7 +150,7 @@ fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_t
     (beside_others.record.own_share, beside_others.record.seen_at) = (Some(0.5), Some(at(10)));
     beside_others.update(at(10), 20, 0);
     beside_others.send(at(10), 2, 2);
-    assert_eq!(beside_others.update(at(11), 1, 0).ahead, 0);
+    assert_eq!(beside_others.update(at(11), 1, 0).prefetch, 0);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_member_without_the_store_counts_what_others_have_in_flight_as_lost() {
     shared.send(at(10), 1, 0);
     let limits = |member: &Member| {
         let ledger = &member.ledger;
-        (ledger.reserved(), ledger.lost.count(), ledger.cut_off)
+        (ledger.reserved(), ledger.lost.count(), ledger.is_alone)
     };
     shared.member.update_failed(at(10));
     assert_eq!(limits(&shared.member), (1, 5, true));
@@ -205,7 +205,7 @@ fn a_member_without_the_store_counts_what_others_have_in_flight_as_lost() {
     answered.send(at(10), 1, 1);
     answered.member.update_failed(at(10));
     assert_eq!(answered.due(0), Some(1_000));
-    assert!(shared.member.copy().is_some_and(|copy| !copy.cut_off));
+    assert!(shared.member.copy().is_some_and(|copy| !copy.is_alone));
     let mut idle = Shared::new(900);
     idle.member.update_failed(at(10));
     assert_eq!((idle.due(0), idle.due(1)), (None, Some(1_000)));
