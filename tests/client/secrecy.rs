@@ -70,7 +70,7 @@ async fn the_key_is_in_no_log_at_any_level() {
         Act::Cut(http(200, &[], "[]")[..30].to_vec()),
         no_pets(),
         answer(401, &[], r#"{"code":"unauthorized"}"#),
-        answer(400, &[("Echo", SENTINEL)], &format!(r#"{{"message":"no key {SENTINEL}"}}"#)),
+        answer(400, &[("Echo", SENTINEL)], format!(r#"{{"message":"no key {SENTINEL}"}}"#)),
         answer(200, &[], "<html>"),
         answer(429, &[("Date", DATE), ("Retry-After", "999")], ""),
     ]);
