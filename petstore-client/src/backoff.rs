@@ -94,4 +94,23 @@ mod tests {
         assert!((0..1_000).all(|_| jitter(max) <= max + Duration::from_nanos(1)));
         assert_eq!(jitter(Duration::ZERO), Duration::ZERO);
     }
+
+    #[test]
+    fn a_pause_is_drawn_from_zero_to_an_interval_that_doubles_up_to_its_maximum() {
+        let seconds = Duration::from_secs;
+        let backoff = Backoff::new().initial(seconds(1)).max(seconds(4));
+        let mut longest = [Duration::ZERO; 4];
+        for _ in 0..1_000 {
+            let mut schedule = backoff.schedule();
+            longest.iter_mut().for_each(|longest| *longest = schedule.next().max(*longest));
+        }
+        for (longest, interval) in longest.into_iter().zip([1, 2, 4, 4].map(seconds)) {
+            assert!(longest > interval.mul_f64(0.9) && longest <= interval + seconds(1) / 1_000);
+        }
+        let drawn: Vec<_> = (0..1_000).map(|_| random_part()).collect();
+        assert!(drawn.iter().all(|part| (0.0..=1.0).contains(part)));
+        assert!(drawn.iter().any(|part| *part > 0.9) && drawn.iter().any(|part| *part < 0.1));
+        let default = Backoff { initial: Duration::from_millis(200), max: seconds(10) };
+        assert_eq!(Backoff::new(), default);
+    }
 }

@@ -106,7 +106,7 @@ struct CallState<'c> {
     request: &'c Request,
     deadline: Instant,
     stats: CallStats,
-    /// Whether the service may have acted on the request, in case the task ends early.
+    /// Whether the service may have acted on the request, in any attempt, in case the task ends early.
     may_have_acted: &'c Arc<AtomicBool>,
     schedule: Schedule,
     /// The part of `max_wait` that has been used.
@@ -223,7 +223,6 @@ impl CallState<'_> {
             body: &self.request.body,
         };
         events.notify(|| Event::Sending(request));
-        self.may_have_acted.store(false, Ordering::Release);
         let result = self.exchange(headers, credential, permit, sent).await;
         self.stats.attempts = number;
         self.stats.may_have_acted |= match &result {

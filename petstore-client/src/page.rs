@@ -103,3 +103,15 @@ pub(crate) fn next_page(headers: &HeaderMap, asked: &Url) -> Result<Option<Url>,
     url.set_fragment(None);
     Ok(Some(url))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_iterated_by_value_and_by_reference() {
+        let page = Page::new(vec![1, 2], 2, Ok(None));
+        assert_eq!((&page).into_iter().copied().collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(page.into_iter().collect::<Vec<_>>(), [1, 2]);
+    }
+}

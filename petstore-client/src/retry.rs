@@ -285,6 +285,13 @@ mod tests {
         assert!(with(RetryAdvice::RetryUnsafe, lost(), false));
         assert!(with(RetryAdvice::Default, lost(), true));
         assert!(!with(RetryAdvice::Stop, lost(), true));
+        let opposite: Classifier = Box::new(|attempt: &FailedAttempt<'_>| {
+            if attempt.would_retry { RetryAdvice::Stop } else { RetryAdvice::RetryUnsafe }
+        });
+        let decide =
+            |error: Error| RetryDecision::of(&error, "x", &Method::GET, true, Some(&opposite));
+        assert_eq!(decide(lost()), RetryDecision::Fail);
+        assert_eq!(decide(answered(404)), RetryDecision::BackOff);
     }
 
     fn spend_all(state: &mut BudgetState, now: u64) -> u32 {
@@ -305,6 +312,11 @@ mod tests {
         }
         assert_eq!(spend_all(&mut state, 1), 200);
         assert_eq!(spend_all(&mut state, 9), 0, "the last ten seconds count");
+        assert_eq!(spend_all(&mut state, 10), 100, "the first five do not any more");
+        let mut state = BudgetState::new(RetryBudget::new());
+        (0..1_000).for_each(|_| state.call_began(Duration::from_secs(1)));
+        (0..1_000).for_each(|_| state.call_ended());
+        assert_eq!(spend_all(&mut state, 6), 300);
         assert_eq!(spend_all(&mut state, 20), 100);
     }
 

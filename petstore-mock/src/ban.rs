@@ -190,6 +190,36 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_and_a_ban_hold_until_their_end_or_until_they_are_lifted() {
+        let (soon, late) = (at(60.0), at(300.0));
+        let mut record = told_to_wait_a_minute();
+        assert_eq!([59.9, 60.0].map(|now| record.waits_until(at(now))), [Some(soon), None]);
+        record.ban(late);
+        assert_eq!([299.9, 300.0].map(|now| record.banned_until(at(now))), [Some(late), None]);
+        assert_eq!(record.waits_until(at(0.0)), None);
+        record.told(1_060);
+        record.excuse();
+        assert_eq!((record.waits_until(at(0.0)), record.banned_until(at(0.0))), (None, Some(late)));
+        record.pardon();
+        assert_eq!(record, BanRecord::default());
+    }
+
+    #[test]
+    fn a_record_is_possible_if_it_is_in_order_and_bounded() {
+        let most = BanPolicy::MAX_AFTER as usize + 1;
+        for (strikes, is_possible) in [
+            (vec![1, 1, 2], true),
+            (vec![2, 1], false),
+            (vec![1; most], true),
+            (vec![1; most + 1], false),
+        ] {
+            let strikes = strikes.into_iter().map(Duration::from_secs).collect();
+            let record = BanRecord { strikes, ..BanRecord::default() };
+            assert_eq!(record.is_possible(), is_possible, "{}", record.strikes.len());
+        }
+    }
+
+    #[test]
     fn holds_a_bounded_number_of_strikes() {
         let endless = BanPolicy { after: u32::MAX, within: Duration::MAX, ..policy() };
         let mut record = told_to_wait_a_minute();

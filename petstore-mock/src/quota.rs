@@ -270,6 +270,20 @@ mod tests {
     }
 
     #[test]
+    fn what_was_used_is_restored_and_counts_against_other_limits() {
+        let mut allowance = free();
+        send(&mut allowance, at(61), 3);
+        let used = [Used::from([(START + 60, 3)]), Used::from([(START, 3)])];
+        assert_eq!(allowance.used(), used);
+        let mut restored = free();
+        assert!(restored.set_used(used));
+        restored.set_limits(4, 5);
+        let usage = restored.usage(at(62)).map(|(count, rate)| (count, rate.remaining));
+        assert_eq!(usage, [(3, 1), (3, 2)]);
+        assert!(!restored.set_used([Used::from([(START + 1, 3)]), Used::new()]));
+    }
+
+    #[test]
     fn a_quota_of_0_refuses_everything() {
         assert!(Allowance::new(0, 5, Window::Sliding).admit(at(0)).is_err());
     }
@@ -334,6 +348,24 @@ mod window_tests {
             quota.count(at(tenth * 100));
         }
         assert_eq!((quota.used.len(), quota.count), (60, 600));
+    }
+
+    #[test]
+    fn what_no_window_can_hold_is_not_taken_over() {
+        for (window, seconds, is_possible) in [
+            (Window::Fixed, vec![0, 60], true),
+            (Window::Fixed, vec![1], false),
+            (Window::Fixed, vec![60, 60], false),
+            (Window::Fixed, vec![60, 0], false),
+            (Window::Sliding, vec![1, 2], true),
+            (Window::Sliding, vec![2, 2], false),
+            (Window::Sliding, (0..60).collect(), true),
+            (Window::Sliding, (0..61).collect(), false),
+        ] {
+            let used = seconds.iter().map(|second| (START + second, 1)).collect();
+            let mut quota = Quota::new(5, Period::Minute, window);
+            assert_eq!(quota.set_used(used), is_possible, "{window:?} {seconds:?}");
+        }
     }
 
     #[test]

@@ -168,6 +168,12 @@ async fn a_second_run_sends_nothing() {
     assert_eq!(scene.sent(), 40);
     let journal = scene.read("pets.ndjson.petstore-journal");
     assert!(!journal.contains("import-key"), "{journal}");
+    #[cfg(unix)]
+    {
+        let file = std::fs::metadata(scene.path("pets.ndjson.petstore-journal")).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&file.permissions());
+        assert_eq!(mode & 0o777, 0o600);
+    }
 }
 
 #[tokio::test]

@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
-use petstore_client::{Client, Error, NewPet, RequestOptions};
-use tokio::io::copy_bidirectional;
+use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::kit::{REX, answer, builder, http, millis, secs};
-use super::service::get;
+use super::service::{get, poll_once};
 use super::wire::{Act, Wire};
 
 const LIMIT: Duration = secs(20);
@@ -61,9 +62,11 @@ async fn create(client: &Client) -> Result<u32, Error> {
 async fn an_attempt_that_ends_while_connecting_was_not_sent() {
     let full = full().await;
     let base = format!("http://{}/v1", full.listener.local_addr().unwrap());
-    let error = create(&client(&base, 1)).await.unwrap_err();
+    let client = client(&base, 1);
+    let error = create(&client).await.unwrap_err();
     assert!(error.is_timeout(), "{error}");
     assert!(!error.may_have_been_processed(), "nothing left this machine: {error}");
+    assert_eq!(client.rate_limits().unresolved, 0);
 }
 
 #[tokio::test]
@@ -103,9 +106,11 @@ async fn a_post_that_ends_while_connecting_succeeds_once_the_server_accepts() {
 #[tokio::test]
 async fn a_post_to_a_server_that_accepts_and_never_responds_may_have_been_processed() {
     let server = Wire::start(|_| Act::Stall(Vec::new()));
-    let error = create(&client(&server.base(), 4)).await.unwrap_err();
+    let client = client(&server.base(), 4);
+    let error = create(&client).await.unwrap_err();
     assert!(error.is_timeout() && error.may_have_been_processed(), "{error}");
     assert_eq!((error.attempts(), server.count()), (1, 1));
+    assert_eq!(client.rate_limits().unresolved, 1);
 }
 
 /// The system accepts connections for a listener that does not.
@@ -159,4 +164,42 @@ async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_
         assert!(error.may_have_been_processed(), "{error}");
         assert_eq!(server.count(), 3, "one POST");
     }
+}
+
+#[test]
+fn a_call_that_ends_while_it_connects_again_may_have_been_processed_before() {
+    let elsewhere = Runtime::new().unwrap();
+    let (filled, is_filled) = std::sync::mpsc::channel();
+    let listener = elsewhere.block_on(async { small_backlog() });
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    elsewhere.spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+        let head = [("Retry-After", "2"), ("Connection", "close")];
+        stream.write_all(&http(503, &head, "")).await.unwrap();
+        drop(stream);
+        filled.send(fill(&listener).await).unwrap();
+        std::future::pending::<()>().await;
+    });
+    let client = builder(&base).build().unwrap();
+    let mut call = client.pets().list().send();
+    let ended = Builder::new_current_thread().enable_all().build().unwrap();
+    let _waiting = ended.block_on(async {
+        assert!(!poll_once(&mut call).await);
+        let waiting = loop {
+            match is_filled.try_recv() {
+                Ok(waiting) => break waiting,
+                Err(_) => tokio::time::sleep(millis(10)).await,
+            }
+        };
+        while client.rate_limits().in_flight == 0 {
+            tokio::time::sleep(millis(10)).await;
+        }
+        tokio::time::sleep(millis(100)).await;
+        waiting
+    });
+    drop(ended);
+    let error = elsewhere.block_on(call).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
+    assert!(error.may_have_been_processed(), "the service answered 503 before: {error}");
 }

@@ -201,3 +201,23 @@ async fn an_absurd_wait_neither_panics_nor_lasts() {
         assert!(error.is_rate_limited() && error.retry_at().is_some(), "{error}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn waits_for_exactly_as_long_as_the_call_may_and_for_all_refusals_together() {
+    for (status, refusals, max_wait, attempts) in [
+        (429, 1, 19, 1),
+        (429, 1, 20, 2),
+        (503, 1, 19, 1),
+        (503, 1, 20, 2),
+        (503, 2, 39, 2),
+        (503, 2, 40, 3),
+    ] {
+        let mut acts = vec![answer(status, &[("Retry-After", "20")], ""); refusals];
+        acts.push(no_pets());
+        let server = Wire::of(acts);
+        let options = RequestOptions::new().max_wait(secs(max_wait));
+        let result = client(&server.base()).pets().list().options(&options).await;
+        assert_eq!(server.count(), attempts, "{status}, {max_wait} s");
+        assert_eq!(result.is_ok(), attempts > refusals, "{status}, {max_wait} s: {result:?}");
+    }
+}

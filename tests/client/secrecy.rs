@@ -15,6 +15,7 @@ const SENTINEL: &str = "S3NTINEL-qzxvkw";
 /// Formats an error and its sources in every way.
 fn everything(error: &Error) -> String {
     let mut text = format!("{error}\n{error:?}\n{error:#?}\n");
+    writeln!(text, "{:?} {:?}", error.body(), error.headers()).unwrap();
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         writeln!(text, "{error} {error:?}").unwrap();
@@ -69,7 +70,7 @@ async fn the_key_is_in_no_log_at_any_level() {
         Act::Cut(http(200, &[], "[]")[..30].to_vec()),
         no_pets(),
         answer(401, &[], r#"{"code":"unauthorized"}"#),
-        answer(400, &[], "{"),
+        answer(400, &[("Echo", SENTINEL)], format!(r#"{{"message":"no key {SENTINEL}"}}"#)),
         answer(200, &[], "<html>"),
         answer(429, &[("Date", DATE), ("Retry-After", "999")], ""),
     ]);

@@ -97,8 +97,11 @@ async fn a_ban_differs_from_a_quota() {
         let orders = format!("{}/store/orders", server.url());
         other.get(orders).bearer_auth("key").send().await.unwrap();
     }
-    let error = ungated(&server).store().orders().await.unwrap_err();
+    let client = ungated(&server);
+    let error = client.store().orders().await.unwrap_err();
     assert_eq!((error.code(), reason(&error)), (Some("key_banned"), Some(BlockReason::Ban)));
+    let known = client.rate_limits().blocked.map(|blocked| blocked.reason);
+    assert_eq!(known, Some(BlockReason::Ban));
     assert_eq!(error.retry_at(), Some(at(START + 300)));
 }
 

@@ -207,6 +207,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn dates_that_disagree_widen_the_bounds_up_to_ten_seconds() {
+        for (later, least, most) in [
+            (SECOND, SECOND, SECOND),
+            (11 * SECOND, 0, 12 * SECOND),
+            (11 * SECOND + 1, 11 * SECOND + 1, 12 * SECOND + 1),
+        ] {
+            let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));
+            for date in [0, later] {
+                clock.observe_date(LocalTime(0), LocalTime(0), ServiceTime(date));
+            }
+            assert_eq!((clock.least, clock.most), (least, most), "{later}");
+        }
+    }
+
     /// Returns how long a window seems to last whose reset is `ahead` of the wall clock.
     fn left(ahead: i64) -> i64 {
         let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));
@@ -217,10 +232,23 @@ mod tests {
 
     #[test]
     fn without_dates_a_reset_that_the_wall_clock_cannot_explain_is_a_minute_away() {
-        for ahead in [HOUR, 2 * MINUTE, -SECOND, -HOUR] {
+        for ahead in [HOUR, MINUTE + SECOND + 1, -1, -HOUR] {
             assert_eq!(left(ahead), MINUTE, "{ahead}");
         }
-        assert_eq!(left(40 * SECOND), 40 * SECOND, "the wall clock may be right");
+        for ahead in [0, 40 * SECOND, MINUTE + SECOND] {
+            assert_eq!(left(ahead), ahead, "the wall clock may be right");
+        }
+        // A wall clock that was right once is believed.
+        for (resets, expected) in
+            [(&[HOUR + SECOND, 2 * HOUR][..], HOUR), (&[2 * HOUR, 2 * HOUR, 3 * HOUR], MINUTE)]
+        {
+            let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));
+            let observe = |reset: &i64| {
+                clock.observe_reset(LocalTime(0), ServiceTime(*reset), None);
+                clock.local(ServiceTime(*reset)).0
+            };
+            assert_eq!(resets.iter().map(observe).last(), Some(expected), "{resets:?}");
+        }
     }
 
     #[test]
@@ -229,5 +257,9 @@ mod tests {
         let wait = Some(Duration::from_secs(30));
         clock.observe_reset(LocalTime(SECOND), ServiceTime(HOUR), wait);
         assert_eq!(clock.local(ServiceTime(HOUR)), LocalTime(31 * SECOND));
+        let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));
+        let (reset, longer) = (ServiceTime(HOUR + 30 * SECOND), Some(Duration::from_secs(3_600)));
+        clock.observe_reset(LocalTime(0), reset, longer);
+        assert_eq!(clock.local(reset), LocalTime(30 * SECOND), "the wait is for another quota");
     }
 }

@@ -302,3 +302,24 @@ fn margin(share: f64, members: usize) -> u64 {
 fn part(of: u64, share: f64) -> u64 {
     (of as f64 * share) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_left_to_each_other_client_that_uses_as_much_as_a_member() {
+        for (share, members, left) in [(0.5, 1, 1), (0.25, 0, 3), (0.25, 1, 3), (0.25, 4, 12)] {
+            assert_eq!(margin(share, members), left, "{share} {members}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_limit_is_rounded_down_to_one_at_least_and_all_of_it_is_exact() {
+        let exact = (1 << 53) + 1;
+        for (share, limit, part) in [(1.0, exact, exact), (0.5, 5, 2), (0.5, 1, 1)] {
+            let policy = Policy { share, ..Policy::default() };
+            assert_eq!(policy.part_of(limit), part, "{share} of {limit}");
+        }
+    }
+}

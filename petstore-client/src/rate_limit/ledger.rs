@@ -134,6 +134,8 @@ impl Ledger {
         }
         let latency = now.since(sent);
         self.latency = match self.latency {
+            // When it was sent is not known: its lease had ended before.
+            mean if requests == 0 => mean,
             Duration::ZERO => latency,
             mean => (mean * (LATENCY_WEIGHT - 1) + latency) / LATENCY_WEIGHT,
         };
@@ -280,7 +282,6 @@ impl Ledger {
                     window.count_own(counted);
                 }
                 Relation::Later | Relation::Earlier => {
-                    share = window.own_share(outstanding).or(share);
                     *window = window.reopen(figure, (outstanding, counted), share, at);
                     reopened = true;
                 }

@@ -152,7 +152,6 @@ impl Member {
         let reservation = self.requests.reserve(now, probe);
         if self.shares_record() {
             self.held = self.held.saturating_sub(1);
-            self.holds_probe &= !probe;
             self.used += 1;
         } else {
             self.ledger.slot(self.id).reserved += 1;

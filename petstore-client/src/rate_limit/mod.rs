@@ -38,8 +38,8 @@
 //! | a silent member's use is remembered | a light user waits for most of each minute | `sharing::a_light_user…` |
 //! | a dead member's reservations count as lost | they count as free | `rules::what_a_dead_member…` |
 //! | an early update once own requests are answered | 64 s for what takes 13 s with five in flight | `tests/client/shared.rs` |
-//! | one request in flight is never reserved for members that do not wait | no member sends until the minute's end | `sharing::tests::members_that_were_killed…` |
-//! | beside other clients, no margin while plenty is left | 1 in flight where 64 may be | `sharing::tests::beside_other_clients…` |
+//! | one request in flight is never reserved for members that do not wait | no member sends until the minute's end | `grants::members_that_were_killed…` |
+//! | beside other clients, no margin while plenty is left | 1 in flight where 64 may be | `grants::beside_other_clients…` |
 //! | leases | a task that is not polled blocks all others | `waiting::a_probe_that_is_not_run…` |
 //! | a lost record is restored from a member's copy | a call is refused after the file was deleted | `tests/client/shared.rs`: `a_record_that_is_lost…` |
 //! | after an update, a pause of eight times its duration | 32 members on Redis conflict until their updates time out | `tests/redis`: `members_use_a_quota_up…` |
@@ -86,6 +86,13 @@ mod model;
 mod rules;
 #[cfg(test)]
 mod waiting;
+
+#[cfg(test)]
+mod bounds;
+#[cfg(test)]
+mod grants;
+#[cfg(test)]
+mod members;
 
 #[cfg(feature = "redis")]
 pub use self::redis::RedisStore;

@@ -102,3 +102,59 @@ impl Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(limit: u64, remaining: u64, reset: i64) -> Option<Figure> {
+        Some(Figure { limit, remaining, reset: ServiceTime(reset) })
+    }
+
+    fn outcome(sent: i64, status: u16, figure: Option<Figure>) -> Outcome {
+        let head = ResponseHead { status, date: None, figure, retry_after: None };
+        let sent = LocalTime(sent);
+        Outcome { sent, ended: sent, probe: false, requests: 2, head: Some(head) }
+    }
+
+    #[test]
+    fn successes_of_one_window_are_told_together_with_the_lowest_figure_and_the_last_time() {
+        let one = outcome(5, 200, figure(60, 7, 100));
+        for (other, is_like) in [
+            (outcome(6, 299, figure(60, 9, 100)), true),
+            (outcome(6, 300, figure(60, 9, 100)), false),
+            (outcome(6, 200, figure(61, 7, 100)), false),
+            (outcome(6, 200, figure(60, 7, 101)), false),
+            (outcome(6, 200, None), false),
+            (Outcome { probe: true, ..one }, false),
+            (Outcome { head: None, ..one }, false),
+        ] {
+            assert_eq!(one.is_like(&other), is_like, "{other:?}");
+        }
+        let none = outcome(5, 200, None);
+        assert!(!none.is_like(&none), "without a figure there is no window");
+        for (sent, last, remaining) in [(4, 5, 3), (5, 5, 3), (6, 6, 3)] {
+            let mut merged = one;
+            let status = 201;
+            merged.merge(&outcome(sent, status, figure(60, remaining, 100)));
+            let head = merged.head.unwrap();
+            assert_eq!(head.figure, figure(60, remaining, 100));
+            assert_eq!((merged.requests, merged.sent), (4, LocalTime(last)));
+            assert_eq!(head.status == status, sent >= 5, "{sent}");
+        }
+    }
+
+    #[test]
+    fn a_reset_that_is_more_than_a_month_off_is_no_figure() {
+        let month = 32 * 24 * 3_600;
+        for (reset, is_figure) in [(month, true), (month + 1, false)] {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-ratelimit-limit", 60.into());
+            headers.insert("x-ratelimit-remaining", 59.into());
+            headers.insert("x-ratelimit-reset", (1_800_000_000 + reset).into());
+            let now = ServiceTime(1_800_000_000_000_000);
+            let head = ResponseHead::read(StatusCode::OK, &headers, now);
+            assert_eq!(head.figure.is_some(), is_figure, "{reset}");
+        }
+    }
+}

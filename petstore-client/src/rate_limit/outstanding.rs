@@ -179,3 +179,60 @@ impl LostRequests {
         self.0.iter().any(|lost| now < lost.settled_from)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: i64) -> LocalTime {
+        LocalTime(milliseconds * 1_000)
+    }
+
+    #[test]
+    fn a_reservation_lapses_after_a_second_and_a_request_after_ten_minutes() {
+        let mut requests = Requests::default();
+        let (unused, sent) = (requests.reserve(at(0), false), requests.reserve(at(0), true));
+        assert!(requests.start(sent, at(500), Duration::from_secs(3_600)));
+        assert_eq!((requests.first_end(), requests.last_end()), (Some(at(1_000)), at(600_500)));
+        requests.shift(SECOND);
+        assert!(requests.expire(at(1_999)).is_empty());
+        assert_eq!(requests.expire(at(2_000)).len(), 1);
+        assert!(requests.end(unused).is_none());
+        assert_eq!(requests.first_end(), Some(at(601_500)));
+        let lease = requests.end(sent).unwrap();
+        assert_eq!((lease.end, lease.sent), (at(601_500), Some(at(1_500))));
+    }
+
+    #[test]
+    fn requests_that_are_lost_within_a_quarter_of_a_second_are_a_group_and_sixteen_are_kept() {
+        let mut lost = LostRequests::default();
+        for (now, groups) in [(1_000, 1), (1_250, 1), (1_501, 2)] {
+            lost.add(2, at(now - 1_000), at(now));
+            assert_eq!(lost.0.len(), groups, "{now}");
+        }
+        for second in 2..40 {
+            lost.add(1, at(second * 1_000 - 500), at(second * 1_000));
+        }
+        assert_eq!((lost.0.len(), lost.count()), (16, 6 + 38));
+        assert_eq!((lost.since(at(38_500)), lost.since(at(38_501))), (25, 0));
+        let mut settle = |sent| lost.settle(at(sent)).collect::<Vec<_>>();
+        assert_eq!(settle(1_249), []);
+        assert_eq!(settle(1_250), [(4, at(250))]);
+        assert_eq!(settle(38_999).len(), 14);
+        assert_eq!(settle(39_499), []);
+        assert_eq!(settle(39_500), [(25, at(38_500))]);
+    }
+
+    #[test]
+    fn a_lost_request_may_be_on_its_way_for_a_second() {
+        let mut lost = LostRequests::default();
+        lost.add(1, at(0), at(500));
+        assert!(lost.is_on_the_way(at(999)) && !lost.is_on_the_way(at(1_000)));
+        assert_eq!(lost.settle(at(999)).count(), 0);
+        assert_eq!(lost.settle(at(1_000)).count(), 1);
+        // What lies further ahead than a request lasts was recorded by a wrong clock.
+        lost.add(1, at(0), at(601_000));
+        assert_eq!(lost.settle(at(1_000)).count(), 0);
+        assert_eq!(lost.settle(at(999)).count(), 1);
+    }
+}

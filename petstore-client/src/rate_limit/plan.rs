@@ -108,8 +108,7 @@ mod tests {
         assert_eq!(left(&usage, plan, at(2)), [(0, at(60)), (1, midnight)]);
         usage.count(1, at(60));
         assert_eq!(left(&usage, plan, at(61)), [(1, at(120)), (0, midnight)]);
-        assert_eq!(left(&usage, plan, at(24 * 3600)).len(), 2);
-        assert_eq!(left(&usage, plan, at(24 * 3600))[1].0, 3);
+        assert_eq!(left(&usage, plan, at(24 * 3600))[1], (3, at(40 * 3600)));
     }
 
     #[test]
@@ -117,6 +116,8 @@ mod tests {
         let plan = Plan::custom().per_minute(2);
         let mut usage = PlanUsage::default();
         usage.count(1, ServiceTime(at(60).0 - SECOND / 2));
+        assert_eq!(left(&usage, plan, at(61)), [(1, at(120))]);
+        assert_eq!(left(&usage, plan, at(121)), [(2, at(180))]);
         usage.count(1, at(60));
         assert_eq!(left(&usage, plan, at(61)), [(0, at(120))]);
     }

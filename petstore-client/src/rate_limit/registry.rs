@@ -240,4 +240,15 @@ mod tests {
         let elsewhere = registry.limiter(&elsewhere, None, &HeaderValue::from_static("Bearer one"));
         assert!(!Arc::ptr_eq(&one, &elsewhere));
     }
+
+    #[test]
+    fn a_client_whose_key_changes_uses_the_limiter_of_each_key() {
+        let base = Url::parse("https://petstore.example/v1").unwrap();
+        let limiters = ClientLimiters::new(base, None);
+        let [one, two] = ["Bearer first", "Bearer second"].map(HeaderValue::from_static);
+        let (first, second) = (limiters.get(&one), limiters.get(&two));
+        assert!(!Arc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&first, &limiters.get(&one)));
+        assert!(limiters.last().is_some_and(|last| Arc::ptr_eq(&last, &first)));
+    }
 }

@@ -12,27 +12,27 @@ use super::slot::MemberId;
 use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
 use super::window::Figure;
 
-const HOUR: i64 = 3_600;
+pub(super) const HOUR: i64 = 3_600;
 const LEASE: Duration = Duration::from_secs(30);
 
-fn at(seconds: i64) -> LocalTime {
+pub(super) fn at(seconds: i64) -> LocalTime {
     LocalTime(seconds * SECOND)
 }
 
 /// The service's time at a number of seconds on the local clock, from the first response.
-fn service(seconds: i64) -> ServiceTime {
+pub(super) fn service(seconds: i64) -> ServiceTime {
     ServiceTime((1_800_000_000 + seconds) * SECOND)
 }
 
-fn new() -> Member {
+pub(super) fn new() -> Member {
     Member::new(MemberId(1), at(0), service(0), false)
 }
 
-fn decide(member: &Member, now: i64) -> Decision {
+pub(super) fn decide(member: &Member, now: i64) -> Decision {
     member.decide(at(now), &Policy::default())
 }
 
-fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reservation {
+pub(super) fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reservation {
     let decision = member.decide(at(now), policy);
     let Decision::Send { probe } = decision else { panic!("{now}: {decision:?}") };
     let request = member.reserve(at(now), probe);
@@ -40,11 +40,11 @@ fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reservation {
     request
 }
 
-fn send(member: &mut Member, now: i64) -> Reservation {
+pub(super) fn send(member: &mut Member, now: i64) -> Reservation {
     send_with(member, now, &Policy::default())
 }
 
-fn respond(
+pub(super) fn respond(
     member: &mut Member,
     request: Reservation,
     now: i64,
@@ -57,20 +57,20 @@ fn respond(
     member.record_response(request, at(now), &head, |max| max);
 }
 
-fn answer(member: &mut Member, request: Reservation, now: i64, figure: Option<Figure>) {
+pub(super) fn answer(member: &mut Member, request: Reservation, now: i64, figure: Option<Figure>) {
     respond(member, request, now, 200, figure, None);
 }
 
-fn throttle(member: &mut Member, request: Reservation, now: i64, wait: u64) {
+pub(super) fn throttle(member: &mut Member, request: Reservation, now: i64, wait: u64) {
     respond(member, request, now, 429, None, Some(wait));
 }
 
-fn figure(limit: u64, remaining: u64, reset: i64) -> Option<Figure> {
+pub(super) fn figure(limit: u64, remaining: u64, reset: i64) -> Option<Figure> {
     Some(Figure { limit, remaining, reset: service(reset) })
 }
 
 /// Returns the second until which requests are blocked.
-fn until(member: &Member, now: i64) -> Option<i64> {
+pub(super) fn until(member: &Member, now: i64) -> Option<i64> {
     match decide(member, now) {
         Decision::WaitUntil(block) => Some(block.until.0 / SECOND),
         _ => None,
@@ -336,7 +336,7 @@ fn fill(member: &mut Member, now: i64) -> usize {
     count
 }
 
-fn with_window(limit: u64, remaining: u64) -> Member {
+pub(super) fn with_window(limit: u64, remaining: u64) -> Member {
     let mut member = new();
     let first = send(&mut member, 0);
     answer(&mut member, first, 0, figure(limit, remaining, 60));

@@ -147,10 +147,8 @@ impl Ledger {
                 return nothing(later(response_due).min(now.plus(MAX_ASK_INTERVAL)));
             }
             Err(_) => {
-                let prefetch = self.waiting_before(me);
-                return nothing(
-                    later(ASK_INTERVAL * (1 + prefetch)).min(now.plus(MAX_ASK_INTERVAL)),
-                );
+                let interval = if self.is_behind(me) { MAX_ASK_INTERVAL } else { ASK_INTERVAL };
+                return nothing(later(interval).min(now.plus(MAX_ASK_INTERVAL)));
             }
         };
         if report.want == 0 && (probe || report.prefetch == 0) {
@@ -188,17 +186,21 @@ impl Ledger {
         }
     }
 
-    /// Returns how many waiting members have their turn before this one.
-    fn waiting_before(&self, me: MemberId) -> u32 {
+    /// Returns whether a member waits whose turn is before this one's.
+    fn is_behind(&self, me: MemberId) -> bool {
         let own = self.slots.iter().find(|slot| slot.id == me).map(|slot| (slot.turn, slot.id));
-        let waiting = self.slots.iter().filter(|slot| slot.want > 0 && slot.id != me);
-        let before = waiting.filter(|slot| Some((slot.turn, slot.id)) < own).count();
-        u32::try_from(before).unwrap_or(u32::MAX).min(8)
+        self.slots.iter().any(|slot| slot.want > 0 && Some((slot.turn, slot.id)) < own)
     }
 
     /// Returns a member's part of what is free. In a minute's window, a part is reserved for members
     /// that do not wait yet.
-    fn fair_share(&self, me: MemberId, report: &Report, free: u64, now: LocalTime) -> u64 {
+    pub(super) fn fair_share(
+        &self,
+        me: MemberId,
+        report: &Report,
+        free: u64,
+        now: LocalTime,
+    ) -> u64 {
         let members = self.slots.len() as u64;
         let service_now = self.clock.earliest(now);
         let is_open = |window: &&Window| {
@@ -219,7 +221,13 @@ impl Ledger {
 
     /// Divides what is free by filling all members to one level, each up to its demand (known or
     /// expected). Returns the part of the member whose demand is `own`.
-    fn level(&self, me: MemberId, free: u64, own: u64, demand: impl Fn(&Slot) -> u64) -> u64 {
+    pub(super) fn level(
+        &self,
+        me: MemberId,
+        free: u64,
+        own: u64,
+        demand: impl Fn(&Slot) -> u64,
+    ) -> u64 {
         let demand = |slot: &Slot| if slot.id == me { own } else { demand(slot) };
         let demands: Vec<_> = self.slots.iter().map(|slot| (slot, demand(slot))).collect();
         if demands.iter().map(|(_, demand)| demand).sum::<u64>() <= free {
@@ -248,78 +256,5 @@ impl Ledger {
         let one_more = rank.is_some_and(|rank| (rank as u64) < free - filled(low));
         let slot = self.slots.iter().find(|slot| slot.id == me);
         slot.map_or(0, |slot| to_level(low, slot, own)) + u64::from(one_more)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::clock::{SECOND, ServiceTime};
-    use super::super::window::Figure;
-    use super::*;
-
-    const ME: MemberId = MemberId(9);
-
-    fn at(seconds: i64) -> LocalTime {
-        LocalTime(seconds * SECOND)
-    }
-
-    /// A ledger with a figure of ten seconds ago, where other clients use the key.
-    fn ledger(limit: u64, used: u64) -> Ledger {
-        let mut ledger = Ledger::new(at(0), ServiceTime(0));
-        let figure = Figure { limit, remaining: limit - used, reset: ServiceTime(60 * SECOND) };
-        let window = Window::open(figure, (used, 1), None, (at(0), ServiceTime(0)));
-        ledger.windows.push(window);
-        (ledger.described, ledger.seen_at) = (true, Some(at(0)));
-        (ledger.own_share, ledger.other_clients_until) =
-            (Some(0.5), Some(ServiceTime(100 * SECOND)));
-        ledger
-    }
-
-    /// Returns how many requests a member gets that wants so many.
-    fn ask(ledger: &mut Ledger, member: MemberId, want: u64) -> u64 {
-        let report = Report { want, ..Report::default() };
-        ledger.update(member, &report, &Policy::default(), at(10)).requests
-    }
-
-    #[test]
-    fn members_that_were_killed_while_they_waited_hold_nobody_up_beside_other_clients() {
-        // The figure is old: one request may go.
-        let mut ledger = ledger(1_000, 900);
-        for member in 1..=5 {
-            ledger.slot(MemberId(member)).want = 64;
-        }
-        ledger.expire_members(at(10), |member| member == ME);
-        assert_eq!(ask(&mut ledger, ME, 64), 1);
-    }
-
-    #[test]
-    fn nothing_is_kept_for_others_while_one_request_asks_for_all() {
-        let mut ledger = Ledger::new(at(0), ServiceTime(0));
-        let report = Report { want: 64, ..Report::default() };
-        let granted = ledger.update(ME, &report, &Policy::default(), at(10));
-        assert_eq!(
-            (granted.requests, granted.probe, granted.is_reserved_for_others),
-            (1, true, false)
-        );
-    }
-
-    #[test]
-    fn what_may_be_in_flight_is_not_kept_for_members_that_do_not_ask() {
-        let mut ledger = ledger(100_000_000, 0);
-        (ledger.own_share, ledger.other_clients_until) = (None, None);
-        for member in 1..=6 {
-            ledger.slot(MemberId(member)).previous = 6_000;
-        }
-        ledger.expire_members(at(10), |member| member == ME);
-        ledger.slot(ME).got = 5_000;
-        let report = Report { want: 1, prefetch: 20, ..Report::default() };
-        assert_eq!(ledger.update(ME, &report, &Policy::default(), at(10)).requests, 21);
-    }
-
-    #[test]
-    fn beside_other_clients_much_may_be_in_flight_while_much_is_left() {
-        for (limit, used, expected) in [(100_000, 1, 64), (100_000, 99_000, 1), (1_000, 1, 1)] {
-            assert_eq!(ask(&mut ledger(limit, used), ME, 64), expected, "{used} of {limit} used");
-        }
     }
 }

@@ -84,3 +84,49 @@ impl Slot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(want: u64, hungry: bool, previous: u64, got: u64) -> Slot {
+        Slot { want, hungry, previous, got, ..Slot::default() }
+    }
+
+    #[test]
+    fn a_turn_ages_and_a_slot_that_nobody_needs_is_dropped() {
+        let mut used = Slot { turn: 8, ..slot(1, false, 0, 5) };
+        assert!(used.turn());
+        assert_eq!((used.previous, used.hungry, used.got), (5, true, 0));
+        assert_eq!(used.turn, 8 / 4 * 3 + 5 * TURN_UNIT);
+        for (mut slot, reserved, is_needed) in [
+            (slot(0, true, 9, 0), 0, false),
+            (slot(0, true, 9, 0), 1, true),
+            (slot(0, true, 9, 1), 0, true),
+            (slot(1, true, 9, 0), 0, true),
+        ] {
+            slot.reserved = reserved;
+            assert_eq!(slot.turn(), is_needed, "{slot:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_is_expected_to_ask_for_twice_as_much_as_before_or_its_share_if_it_had_to_wait() {
+        for (slot, rest, demand) in [
+            (Slot::new(MemberId(1), 0), 1.0, 50),
+            (slot(0, false, 0, 0), 1.0, 0),
+            (slot(0, false, 10, 0), 1.0, 21),
+            (slot(0, false, 10, 0), 0.5, 11),
+            (slot(0, false, 10, 15), 0.5, 6),
+            (slot(0, false, 10, 0), 0.0, 0),
+            (slot(0, true, 10, 0), 1.0, 50),
+            (slot(0, true, 30, 0), 1.0, 61),
+            (slot(1, false, 10, 0), 0.1, 50),
+            (slot(60, false, 10, 0), 1.0, 60),
+            (slot(3, true, 0, 49), 1.0, 3),
+            (slot(3, true, 10, 0), 0.0, 3),
+        ] {
+            assert_eq!(slot.demand(50, rest), demand, "{slot:?} {rest}");
+        }
+    }
+}

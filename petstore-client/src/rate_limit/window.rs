@@ -181,4 +181,62 @@ mod tests {
         window.lower(&Figure { remaining: u64::MAX, ..later });
         assert!(share(&window));
     }
+
+    const HUNDRED: Figure = Figure { limit: 100, remaining: 100, reset: ServiceTime(60 * SECOND) };
+
+    /// Opens a window of 100 requests in which so many are used.
+    fn open(used: u64, (outstanding, answered): (u64, u32), share: Option<f64>) -> Window {
+        let figure = Figure { remaining: 100 - used, ..HUNDRED };
+        Window::open(figure, (outstanding, answered), share, (LocalTime(0), ServiceTime(0)))
+    }
+
+    /// Opens the window that follows one, with a reset that is so much later.
+    fn reopen(used: u64, answered: u32, share: Option<f64>, later: i64) -> Window {
+        let reset = ServiceTime(HUNDRED.reset.0 + later);
+        let figure = Figure { remaining: 100 - used, reset, ..HUNDRED };
+        open(0, (0, 1), None).reopen(figure, (2, answered), share, LocalTime(0))
+    }
+
+    #[test]
+    fn what_the_figures_miss_was_used_by_other_clients() {
+        let mut alone = open(1, (0, 1), None);
+        alone.lower(&Figure { remaining: 93, ..HUNDRED });
+        alone.count_own(6);
+        assert_eq!(alone.own_share(0), None, "seven requests tell too little");
+        assert_eq!(alone.left_of_share(20, 2), 20 - (7 + 2));
+        alone.count_unreported(1);
+        let fixed = MIN_FIXED_WINDOW.as_secs().cast_signed() * SECOND;
+        let cases = [
+            (alone, Some(1.0)),
+            (open(3, (2, 1), None), None),
+            (open(10, (0, 1), None), Some((1.0 + 2.0) / (1.0 + 8.0))),
+            (open(3, (0, 3), Some(0.5)), Some((3.0 + 4.0) / (3.0 + 8.0))),
+            (reopen(10, 3, Some(0.5), fixed), Some((3.0 + 4.0) / (8.0 + 8.0))),
+            (reopen(10, 1, Some(0.5), fixed), Some((1.0 + 4.0) / (8.0 + 8.0))),
+            (reopen(10, 1, Some(0.5), fixed - 1), Some((1.0 + 4.0) / (1.0 + 8.0))),
+        ];
+        for (window, share) in cases {
+            assert_eq!(window.own_share(0), share, "{window:?}");
+        }
+    }
+
+    #[test]
+    fn resets_two_seconds_apart_are_of_one_window_and_the_later_one_counts() {
+        let mut window = open(1, (0, 1), None);
+        let figure = |by| Figure { reset: ServiceTime(60 * SECOND + by), ..HUNDRED };
+        for (by, relation) in [
+            (2 * SECOND, Relation::Same),
+            (2 * SECOND + 1, Relation::Later),
+            (-2 * SECOND, Relation::Same),
+            (-2 * SECOND - 1, Relation::Earlier),
+        ] {
+            assert_eq!(window.relation(&figure(by)), relation, "{by}");
+        }
+        window.lower(&figure(SECOND));
+        window.lower(&figure(-SECOND));
+        assert_eq!((window.reset, window.remaining), (ServiceTime(61 * SECOND), 99));
+        for (seconds, left) in [(0, 1.0), (31, 0.5), (61, 0.0)] {
+            assert_eq!(window.part_left(ServiceTime(seconds * SECOND)), left, "{seconds}");
+        }
+    }
 }

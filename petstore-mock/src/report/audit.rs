@@ -196,3 +196,61 @@ fn shortened(name: &str) -> &str {
     }
     &name[..end]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{corpus, rule::Severity};
+    use super::*;
+
+    fn audit(lines: &[String]) -> Audit {
+        corpus::audit(lines.iter().map(String::as_str))
+    }
+
+    #[test]
+    fn a_report_masks_all_texts_that_may_hold_a_key() {
+        let line = "0+0.003 1<0.001 GET /v1/pets?k=SECRET 200 key-in=SECRET agent=SECRET";
+        let report =
+            audit(&[format!("{line} scope=SECRET")]).report(|it| it.replace("SECRET", "*"));
+        let json = report.to_json();
+        assert!(json.contains("key-in-url") && json.contains("?k=*"), "{json}");
+        assert!(!json.contains("SECRET"), "{json}");
+    }
+
+    #[test]
+    fn clients_scopes_and_findings_are_bounded_and_all_breaches_are_counted() {
+        let scope = |n: usize| format!("{n}+0.003 {n}<0.001 GET /v1/pets 200 scope={n}");
+        let many: Vec<_> = (1..=MAX_SCOPES + 2).map(scope).collect();
+        let scopes = audit(&many).scopes;
+        assert_eq!(scopes.len(), 4_097);
+        assert_eq!(scopes.last().map(|(name, count)| (&**name, *count)), Some((OTHER_SCOPES, 2)));
+        let finding = |n: usize| format!("{n}+0.003 {n}<0.001 GET /v1/pets 200 key-in=k agent={n}");
+        let mut audit = audit(&(1..=2_003).map(finding).collect::<Vec<_>>());
+        assert_eq!(audit.clients.len(), 1_024);
+        let known = |audit: &Audit, agent: &str| {
+            let mut agents = audit.clients.values().map(|it| it.reported.user_agent.as_deref());
+            agents.any(|it| it == Some(agent))
+        };
+        assert!(!known(&audit, "979") && known(&audit, "980"), "the oldest are forgotten first");
+        let severity = Rule::KeyInUrl.about().severity;
+        let report = audit.report(str::to_owned);
+        assert_eq!((report.findings().count(), report.count(severity)), (2_000, 2_003));
+        audit.forget();
+        let report = audit.report(str::to_owned);
+        assert_eq!((report.findings().count(), report.scopes().count()), (0, 0));
+        for severity in [Severity::Notice, Severity::Warning, Severity::Violation] {
+            assert_eq!(report.count(severity), 0);
+        }
+        assert_eq!((audit.requests, audit.findings), (0, 0));
+    }
+
+    #[test]
+    fn a_name_is_cut_between_characters_and_a_scope_closes_itself_alone() {
+        let long = format!("a{}", "é".repeat(150));
+        assert_eq!(shortened(&long), format!("a{}", "é".repeat(99)));
+        let mut audit = Audit::new(Severities::default());
+        let [outer, inner] = ["x", "x"].map(|name| audit.open_scope(name));
+        audit.close_scope(&outer);
+        assert_eq!(audit.open_scopes.len(), 1);
+        assert!(Arc::ptr_eq(&audit.open_scopes[0], &inner));
+    }
+}

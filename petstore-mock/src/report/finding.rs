@@ -355,3 +355,40 @@ fn as_instant<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S:
 fn as_seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     time.map(|time| time.as_secs_f64()).serialize(serializer)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::corpus::judge;
+    use super::*;
+
+    fn finding(lines: &[String]) -> Finding {
+        judge(lines.iter().map(String::as_str)).findings().next().unwrap().clone()
+    }
+
+    #[test]
+    fn evidence_shows_some_requests_and_counts_the_others() {
+        let line = |n| format!("{n}+0.003 1 GET /v1/pets?limit={n} 429 wait={}", 60 - n);
+        let finding = finding(&(0..41).map(line).collect::<Vec<_>>());
+        let [evidence] = &*finding.evidence else { panic!("{finding:?}") };
+        assert_eq!((finding.count, evidence.offences), (1, 40));
+        assert_eq!(evidence.requests.len(), Evidence::MAX_REQUESTS);
+        assert_eq!(evidence.requests.len() as u64 + evidence.omitted, 41);
+    }
+
+    #[test]
+    fn the_first_breaches_are_shown_and_one_of_them_can_be_taken_back() {
+        let post = |n: u64| {
+            let status = if n.is_multiple_of(2) { 500 } else { 201 };
+            format!("{n}+0.003 1 POST /v1/pets {status} body={{\"name\":\"{}\"}}", n / 2)
+        };
+        let mut finding = finding(&(0..24).map(post).collect::<Vec<_>>());
+        assert_eq!(
+            (finding.rule, finding.count, finding.evidence.len()),
+            (Rule::RepeatedPost, 12, 10)
+        );
+        let [first, second] = [0, 1].map(|place| finding.evidence[place].breach);
+        finding.withdraw(first);
+        assert_eq!((finding.count, finding.evidence.len()), (11, 9));
+        assert!(!finding.knows(first) && finding.knows(second));
+    }
+}

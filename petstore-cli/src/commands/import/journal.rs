@@ -288,7 +288,9 @@ mod tests {
                 journal.write(vec![Record::Rows(RowState::Created(1), vec![row])]).unwrap();
             }
         }
+        journal.announce(4, vec![1]).await.unwrap();
         journal.end().unwrap();
-        assert_eq!(durable(), vec![RowState::Created(1); 4]);
+        let created = vec![RowState::Created(1); 4];
+        assert_eq!(durable(), [created, vec![RowState::Left]].concat());
     }
 }

@@ -1,21 +1,4 @@
-<<<<<<< o2
-//! The journal: a file next to the input with the outcome of each row, so that no row is sent
-//! twice, however the program ends.
-//!
-//! Each line is a checksum and a record. Rows are announced in blocks, and each block is synced
-//! (one `fsync` for many rows) before its first row is sent. Just before a row is sent, its record
-//! is written without `fsync`. A kill loses no written records, so a row without a record was not
-//! sent. A power failure may lose records, so announced rows without an outcome count as unknown:
-//! at most [`BLOCK`] rows, which `--unknown check` checks.
-
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-=======
 //! The content of a journal: its records, and the state of each row that follows from them.
->>>>>>> t2
 
 use std::io;
 use std::path::PathBuf;
@@ -23,15 +6,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-<<<<<<< o2
-/// The number of rows in a block.
-pub(crate) const BLOCK: usize = 512;
-/// The first line.
-pub(super) const HEADER: &[u8] = b"journal of petstore pets import, version 3\n";
-=======
 /// The first line.
 pub(super) const HEADER: &[u8] = b"journal of petstore pets import, version 4\n";
->>>>>>> t2
 
 /// A record. Rows are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,30 +95,6 @@ pub(crate) struct State {
     pub(crate) files: Vec<PathBuf>,
     /// The damaged lines that no run has handled.
     pub(crate) damaged: Vec<usize>,
-<<<<<<< o2
-    /// Whether the last line is incomplete.
-    pub(crate) is_cut: bool,
-    /// The number of sent rows.
-    sent: usize,
-    has_ended: bool,
-    /// The number of bytes in complete lines.
-    whole: usize,
-}
-
-impl State {
-    /// Reads the journal in a file.
-    pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<Self, CliError> {
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(unusable)?;
-        Self::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
-    }
-
-    pub(super) fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
-        let mut state = Self { has_ended: true, ..Self::default() };
-        if !bytes.starts_with(HEADER) {
-            state.is_cut = !bytes.is_empty();
-            return HEADER.starts_with(bytes).then_some(state);
-=======
     /// Whether the last line is incomplete.
     pub(crate) is_cut: bool,
     /// Whether the end is missing: any row without an outcome may have been sent.
@@ -168,7 +120,6 @@ impl State {
         if !content.starts_with(HEADER) {
             state.is_cut = !content.is_empty();
             return HEADER.starts_with(content).then_some(state);
->>>>>>> t2
         }
         for (number, line) in content.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let Some(text) = line.strip_suffix(b"\n") else {
@@ -192,9 +143,6 @@ impl State {
         Some(state)
     }
 
-<<<<<<< o2
-    /// Sets the state of announced rows without an outcome.
-=======
     /// Takes over the number of rows of the input.
     pub(crate) fn resize(&mut self, rows: usize) {
         let unannounced = if self.is_truncated { RowState::Unknown } else { RowState::Left };
@@ -202,7 +150,6 @@ impl State {
     }
 
     /// Sets the state of announced rows without an outcome.
->>>>>>> t2
     fn settle(&mut self, to: &RowState) {
         let announced = self.rows.iter_mut().filter(|row| **row == RowState::Announced);
         announced.for_each(|row| row.clone_from(to));
@@ -283,157 +230,6 @@ pub(super) fn parse(line: &[u8]) -> Option<Record> {
     serde_json::from_slice(text).ok().filter(|_| is_intact)
 }
 
-<<<<<<< o2
-/// Syncs the file.
-type SyncFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
-
-/// A journal that is open for writing, with its content.
-pub(crate) struct Journal {
-    out: Box<dyn Write>,
-    sync: SyncFn,
-    pub(crate) state: State,
-    /// The time between its last change and its opening.
-    pub(crate) opened_after: Option<Duration>,
-}
-
-impl Journal {
-    fn new(out: impl Write + 'static, sync: SyncFn, state: State) -> Self {
-        Self { out: Box::new(out), sync, state, opened_after: None }
-    }
-
-    /// Returns a journal without a file.
-    pub(crate) fn nowhere() -> Self {
-        Self::new(io::sink(), Arc::new(|| Ok(())), State::default())
-    }
-
-    /// Opens the journal of an input, or creates one. Changes nothing if it is unusable.
-    pub(crate) fn open(path: &Path, input: &str, context: &Context) -> Result<Self, CliError> {
-        if path.exists() && !path.is_file() {
-            return Err(foreign(path, context));
-        }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        // It contains responses of the service, so it is private.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(unusable)?;
-        let modified = file.metadata().and_then(|data| data.modified()).map_err(unusable)?;
-        let lock = file.try_lock();
-        let state = State::load(&file, path, context);
-        match lock {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(busy(state.ok().and_then(|state| state.last_run), input, context));
-            }
-            Err(TryLockError::Error(error)) => return Err(unusable(error)),
-        }
-        let state = state?;
-        trim(&mut file, path, state.whole).map_err(unusable)?;
-        let file = Arc::new(file);
-        let synced = Arc::clone(&file);
-        let opened_after = modified.elapsed().ok();
-        Ok(Self { opened_after, ..Self::new(file, Arc::new(move || synced.sync_data()), state) })
-    }
-
-    /// Starts a run.
-    pub(crate) fn begin(
-        &mut self,
-        base_url: String,
-        started: SystemTime,
-        files: Vec<PathBuf>,
-    ) -> Result<(), CliError> {
-        let run = Run {
-            pid: std::process::id(),
-            started,
-            boot: boot(),
-            base_url,
-            rows: self.state.rows.len(),
-            files,
-            damaged: self.state.damaged.clone(),
-        };
-        // Unknown rows stay unknown, whatever this run announces.
-        let unknown = self.state.unknown();
-        self.write(vec![Record::Rows(RowState::Unknown, unknown), Record::Run(run)])?;
-        (self.sync)().map_err(unusable)
-    }
-
-    /// Writes records, and applies them to the state.
-    pub(crate) fn write(&mut self, records: Vec<Record>) -> Result<(), CliError> {
-        let lines: io::Result<String> = records.iter().map(line).collect();
-        lines.and_then(|lines| self.out.write_all(lines.as_bytes())).map_err(unusable)?;
-        records.into_iter().for_each(|record| self.state.apply(record));
-        Ok(())
-    }
-
-    /// Announces rows. They may be sent when this returns.
-    pub(crate) async fn announce(
-        &mut self,
-        from: usize,
-        digests: Vec<u32>,
-    ) -> Result<(), CliError> {
-        self.write(vec![Record::Block { from, digests }])?;
-        let sync = Arc::clone(&self.sync);
-        let synced = tokio::task::spawn_blocking(move || sync()).await;
-        synced.map_err(io::Error::other).flatten().map_err(unusable)
-    }
-
-    /// Ends a run normally.
-    pub(crate) fn end(&mut self) -> Result<(), CliError> {
-        self.write(vec![Record::End])?;
-        (self.sync)().map_err(unusable)
-    }
-}
-
-/// Removes an incomplete last line, or writes the first line of a new journal.
-fn trim(file: &mut File, path: &Path, whole: usize) -> io::Result<()> {
-    file.set_len(whole as u64)?;
-    file.seek(SeekFrom::End(0))?;
-    if whole == 0 {
-        file.write_all(HEADER)?;
-        // A new file name is synced with its folder, which only Unix can open.
-        if cfg!(unix) {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-        }
-    }
-    Ok(())
-}
-
-/// Identifies the boot of the machine, if the system provides that.
-fn boot() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned())
-}
-
-fn foreign(path: &Path, context: &Context) -> CliError {
-    let path = context.env.shown(path);
-    CliError::usage(format!("{path} exists and is not a journal of an import"))
-        .hint("name another file with `--journal`")
-}
-
-fn busy(run: Option<Run>, input: &str, context: &Context) -> CliError {
-    let problem = match run {
-        Some(run) => {
-            let since = context.facts.clock.instant(run.started);
-            format!("process {} has been importing {input} since {since}", run.pid)
-        }
-        None => format!("another process is importing {input}"),
-    };
-    CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-pub(crate) fn unusable(error: io::Error) -> CliError {
-    let hint = match error.kind() {
-        io::ErrorKind::StorageFull => "free some space and run the command again; it continues",
-        _ => "`--journal FILE` names another file for it",
-    };
-    let problem = format!("cannot write the journal: {}", os_text(&error));
-    CliError::new(Kind::Internal, problem).hint(hint)
-}
-
-=======
->>>>>>> t2
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -563,5 +359,17 @@ mod tests {
         for foreign in ["hello\n", "hello", "journal of petstore pets import, version 2\n"] {
             assert_eq!(State::read(foreign.as_bytes(), None), None, "{foreign}");
         }
+    }
+
+    #[test]
+    fn announced_rows_that_were_not_sent_are_left_when_the_next_run_begins() {
+        let first = [run(&[]), Record::Block { from: 0, digests: vec![1, 2, 3] }];
+        let state = |between: &[u8]| {
+            let bytes = [&*bytes(&first), between, line(&run(&[])).unwrap().as_bytes()].concat();
+            State::read(&bytes, Some("another boot")).unwrap()
+        };
+        assert_eq!(state(b"").rows, vec![RowState::Left; 3]);
+        assert_eq!(state(b"").digests, [Some(1), Some(2), Some(3)]);
+        assert_eq!(state(b"damaged\n").rows, vec![RowState::Unknown; 3]);
     }
 }

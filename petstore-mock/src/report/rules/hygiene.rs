@@ -104,3 +104,21 @@ fn days_left(now: Duration) -> String {
         days => format!("{days} days left"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_rounded_up_until_the_removal() {
+        for (before, text) in [
+            (0, "the operation was removed"),
+            (1, "1 day is left"),
+            (86_400, "1 day is left"),
+            (86_401, "2 days are left"),
+        ] {
+            assert_eq!(days_left(REMOVAL - Duration::from_secs(before)), text);
+        }
+        assert_eq!(days_left(REMOVAL + Duration::from_secs(1)), "the operation was removed");
+    }
+}

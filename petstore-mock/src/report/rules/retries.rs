@@ -264,3 +264,16 @@ fn least_wait(repeats: u32) -> Duration {
     let halves = Duration::from_millis(500) * repeats.saturating_sub(12);
     if repeats == 3 { Duration::from_millis(20) } else { doubled + tenths + halves }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_wait_doubles_six_times_and_grows_by_tenths_and_halves_of_a_second_then() {
+        let expected = [(1, 6), (3, 20), (4, 90), (6, 378), (7, 478), (12, 978), (13, 1_478)];
+        for (repeats, milliseconds) in expected {
+            assert_eq!(least_wait(repeats), Duration::from_millis(milliseconds), "{repeats}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What a member tells the others that share its key, and when.
+
+use std::time::Duration;
+
+use super::clock::{LocalTime, SECOND};
+use super::decision::{Decision, Policy};
+use super::ledger::Ledger;
+use super::member::Member;
+use super::outcome::ResponseHead;
+use super::rules::{at, figure, service};
+use super::sharing::Report;
+use super::slot::MemberId;
+use super::snapshot::WaitReason;
+use super::window::Window;
+
+const ME: MemberId = MemberId(9);
+
+/// A member and the record that it shares; both know of so many requests that are left.
+#[derive(Clone)]
+struct Shared {
+    member: Member,
+    record: Ledger,
+}
+
+impl Shared {
+    fn new(remaining: u64) -> Self {
+        let mut record = Ledger::new(at(0), service(0));
+        let figure = figure(1_000, remaining, 60).unwrap();
+        let opened = (at(0), service(0));
+        record.windows.push(Window::open(figure, (1_000, 1), None, opened));
+        (record.described, record.seen_at) = (true, Some(at(0)));
+        Self { member: Member::new(ME, at(0), service(0), true), record }
+    }
+
+    /// Updates the record at a time, for calls that wait, in so many milliseconds.
+    fn update(&mut self, now: LocalTime, waiting: u64, took: i64) -> Report {
+        let report = self.member.report(now, waiting, 0.0);
+        let granted = self.record.update(ME, &report, &Policy::default(), now);
+        let now = now.moved(took * 1_000);
+        self.member.updated(now, self.record.clone(), report.given_back, granted);
+        report
+    }
+
+    /// Sends requests that were granted; answers so many of them.
+    fn send(&mut self, now: LocalTime, sent: usize, answered: usize) {
+        let requests: Vec<_> = (0..sent)
+            .map(|_| {
+                assert_eq!(self.decide(now), Decision::Send { probe: false });
+                let request = self.member.reserve(now, false);
+                assert!(self.member.start(request, now, Duration::from_secs(30)));
+                request
+            })
+            .collect();
+        for request in requests.into_iter().take(answered) {
+            let figure = figure(1_000, 900, 60);
+            let head = ResponseHead { status: 200, date: None, figure, retry_after: None };
+            self.member.record_response(request, now, &head, |max| max);
+        }
+    }
+
+    fn decide(&self, now: LocalTime) -> Decision {
+        self.member.decide(now, &Policy::default())
+    }
+
+    /// Returns in how many milliseconds after ten seconds the next update is due.
+    fn due(&self, waiting: u64) -> Option<i64> {
+        self.member.update_at(waiting).map(|due| (due.0 - at(10).0) / 1_000)
+    }
+}
+
+#[test]
+fn the_sooner_others_need_to_know_the_sooner_a_member_updates_the_record() {
+    let none = Shared::new(900);
+    assert_eq!((none.due(0), none.due(1)), (None, Some(-10_000)), "nothing is known yet");
+    assert_eq!(none.member.clone().report(at(0), 1, 0.0).prefetch, 0);
+    assert!(Member::new(ME, at(0), service(0), false).copy().is_none());
+    // Those that wait at the update, that are sent, that are answered; that wait then.
+    for (waiting, sent, answered, then, expected) in [
+        (0, 0, 0, 0, None),
+        (0, 0, 0, 1, Some(1)),
+        (1, 0, 0, 0, Some(1_500)),
+        (1, 1, 0, 0, Some(1_500)),
+        (1, 1, 1, 0, Some(100)),
+        (2, 2, 1, 0, Some(1_500)),
+        (2, 2, 1, 1, Some(1)),
+        (2, 1, 1, 1, Some(1_500)),
+        (20, 20, 15, 0, Some(1_500)),
+        (20, 20, 16, 0, Some(100)),
+    ] {
+        let mut shared = Shared::new(900);
+        shared.update(at(10), waiting, 0);
+        shared.send(at(10), sent, answered);
+        assert_eq!(shared.due(then), expected, "{waiting} {sent} {answered} {then}");
+    }
+    let mut beside_others = Shared::new(900);
+    (beside_others.record.own_share, beside_others.record.seen_at) = (Some(0.5), Some(at(10)));
+    beside_others.update(at(10), 2, 0);
+    beside_others.send(at(10), 2, 1);
+    assert_eq!(beside_others.due(0), Some(10));
+}
+
+#[test]
+fn a_member_that_got_too_little_asks_soon_where_the_rest_is_not_kept_for_others() {
+    for (remaining, others, granted, asks, once_answered) in
+        [(900, 0, 112, 100, 50), (20, 1, 10, 1_000, 1_000)]
+    {
+        let mut shared = Shared::new(remaining);
+        for other in 0..others {
+            shared.record.slot(MemberId(other));
+        }
+        shared.update(at(10), 200, 0);
+        let mut answered = shared.clone();
+        shared.send(at(10), granted, 0);
+        assert!(!matches!(shared.decide(at(10)), Decision::Send { .. }));
+        assert_eq!(shared.due(1), Some(asks), "{remaining}");
+        let kept = |now| shared.member.blocked_by_members(now).map(|block| block.until);
+        let until = (others > 0).then_some(at(60));
+        assert_eq!((kept(LocalTime(10_999_999)), kept(at(11))), (until, None));
+        answered.send(at(10), granted, 1);
+        assert_eq!(answered.due(1), Some(once_answered), "{remaining}");
+    }
+}
+
+#[test]
+fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_taken_for_dead() {
+    // Requests that are sent of twenty, in how long; calls that wait then.
+    for (sent, later, waiting, reserved, given_back, ahead) in [
+        (10, 1_000, 0, 10, 0, 0),
+        (10, 1_000, 1, 10, 0, 10),
+        (2, 1_000, 1, 4, 14, 0),
+        (10, 50, 1, 10, 0, 190),
+        (10, 4_499, 0, 4, 6, 0),
+        (10, 4_500, 1, 0, 10, 4),
+    ] {
+        let mut shared = Shared::new(900);
+        shared.update(at(10), 20, 0);
+        shared.send(at(10), sent, sent);
+        let now = at(10).moved(later * 1_000);
+        let may_send = shared.decide(now) == Decision::Send { probe: false };
+        assert_eq!(may_send, later < 4_500, "{sent} {later}");
+        let report = shared.update(now, waiting, 0);
+        let found = (report.reserved, report.given_back, report.prefetch);
+        assert_eq!(found, (reserved, given_back, ahead), "{sent} {later} {waiting}");
+        if waiting == 0 {
+            let next = shared.member.report(now, 0, 0.0);
+            assert_eq!(next.given_back, reserved, "what was told is not told again");
+        }
+    }
+    let mut beside_others = Shared::new(900);
+    (beside_others.record.own_share, beside_others.record.seen_at) = (Some(0.5), Some(at(10)));
+    beside_others.update(at(10), 20, 0);
+    beside_others.send(at(10), 2, 2);
+    assert_eq!(beside_others.update(at(11), 1, 0).prefetch, 0);
+}
+
+#[test]
+fn after_an_update_a_member_pauses_for_eight_times_as_long_as_it_took() {
+    let mut shared = Shared::new(900);
+    shared.update(at(9), 0, 1_000);
+    assert_eq!(shared.due(1), Some(8_000));
+}
+
+#[test]
+fn what_a_probe_brings_is_told_at_once() {
+    let mut shared = Shared::new(900);
+    shared.record.described = false;
+    shared.update(at(10), 1, 0);
+    assert_eq!(shared.decide(at(10)), Decision::Send { probe: true });
+    assert_eq!(shared.due(0), Some(1_500));
+    assert_eq!(shared.update(at(10), 1, 0).probe_until, Some(at(15)), "it is kept");
+    assert_eq!(shared.member.clone().report(at(15), 0, 0.0).probe_until, None, "it has lapsed");
+    let unsent = shared.member.reserve(at(10), true);
+    assert_eq!(shared.decide(at(10)), Decision::WaitForResponse(WaitReason::Probe));
+    let mut released = shared.member.clone();
+    released.release(unsent);
+    assert_eq!(released.update_at(0), Some(at(10)));
+    assert_eq!(released.report(at(10), 0, 0.0).given_back, 1);
+    assert_eq!(shared.member.clone().report(at(15), 0, 0.0).probe_until, Some(at(11)));
+    assert!(shared.member.start(unsent, at(10), Duration::from_secs(30)));
+    let mut cut_off = shared.member.clone();
+    cut_off.update_failed(at(10));
+    let wait = Decision::WaitForResponse(WaitReason::Probe);
+    assert_eq!(cut_off.decide(at(10), &Policy::default()), wait);
+    assert_eq!(shared.update(at(10), 1, 0).probe_until, Some(at(40)));
+    shared.member.record_lost(unsent, at(10));
+    assert_eq!(shared.due(0), Some(0));
+}
+
+#[test]
+fn a_member_without_the_store_counts_what_others_have_in_flight_as_lost() {
+    let mut shared = Shared::new(900);
+    shared.record.slot(MemberId(1)).reserved = 5;
+    shared.update(at(10), 2, 0);
+    shared.send(at(10), 1, 0);
+    let limits = |member: &Member| {
+        let ledger = &member.ledger;
+        (ledger.reserved(), ledger.lost.count(), ledger.is_alone)
+    };
+    shared.member.update_failed(at(10));
+    assert_eq!(limits(&shared.member), (1, 5, true));
+    assert_eq!(shared.member.left_in(&shared.record.windows[0]), 900 - 1 - 5);
+    assert_eq!((shared.due(0), shared.due(1)), (Some(1_000), Some(1_000)));
+    let mut answered = Shared::new(900);
+    answered.update(at(10), 1, 0);
+    answered.send(at(10), 1, 1);
+    answered.member.update_failed(at(10));
+    assert_eq!(answered.due(0), Some(1_000));
+    assert!(shared.member.copy().is_some_and(|copy| !copy.is_alone));
+    let mut idle = Shared::new(900);
+    idle.member.update_failed(at(10));
+    assert_eq!((idle.due(0), idle.due(1)), (None, Some(1_000)));
+    assert_eq!(idle.member.left_in(&shared.record.windows[0]), 900);
+}
+
+#[test]
+fn a_member_tells_its_last_outcomes_in_the_stores_time() {
+    let mut shared = Shared::new(900);
+    shared.update(at(10), 100, 0);
+    for _ in 0..70 {
+        shared.send(at(10), 1, 0);
+    }
+    shared.member.expire(at(40));
+    let mut fresh = shared.clone();
+    fresh.send(at(10), 1, 0);
+    fresh.member.shift(SECOND);
+    assert_eq!(fresh.member.first_lease_end(), Some(at(12)));
+    shared.member.shift(SECOND);
+    let report = shared.member.report(at(41), 0, 0.0);
+    assert_eq!(report.outcomes.len(), 64);
+    assert!(report.outcomes.iter().all(|outcome| outcome.sent == at(11)));
+    let moved = report.moved(SECOND);
+    assert!(moved.outcomes.iter().all(|outcome| outcome.sent == at(12)));
+}
+
+#[test]
+fn a_member_sends_what_it_holds_within_its_own_settings() {
+    let mut shared = Shared::new(900);
+    shared.update(at(10), 2, 0);
+    assert_eq!(shared.member.members(at(10)), 1);
+    let request = shared.member.reserve(at(10), false);
+    shared.member.release(request);
+    shared.send(at(10), 1, 0);
+    for (max_in_flight, rate_limiting, expected) in [
+        (Some(1), true, Decision::WaitForResponse(WaitReason::Concurrency)),
+        (Some(2), true, Decision::Send { probe: false }),
+        (None, false, Decision::Send { probe: false }),
+    ] {
+        let policy = Policy { max_in_flight, rate_limiting, ..Policy::default() };
+        assert_eq!(shared.member.decide(at(10), &policy), expected, "{policy:?}");
+    }
+    shared.send(at(10), 1, 0);
+    assert_eq!(shared.decide(at(10)), Decision::WaitForResponse(WaitReason::Members));
+}
