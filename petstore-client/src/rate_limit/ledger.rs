@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceClock, ServiceTime};
 use super::outcome::{Block, Outcome, ResponseHead};
-use super::outstanding::LostRequests;
+use super::outstanding::{LostRequests, MAX_COUNT};
 use super::plan::PlanUsage;
 use super::slot::{MemberId, Slot};
 use super::snapshot::{BlockReason, Quota};
@@ -106,6 +106,16 @@ impl Ledger {
             latency: Duration::ZERO,
             cut_off: false,
         }
+    }
+
+    /// Returns whether members can have written it: a store may hold anything.
+    pub(super) fn is_plausible(&self) -> bool {
+        self.slots.len() <= MAX_MEMBERS
+            && self.slots.iter().all(Slot::is_plausible)
+            && self.windows.iter().all(Window::is_plausible)
+            && self.usage.is_plausible()
+            && self.latency.max(self.guard).as_secs() < MAX_COUNT
+            && u64::from(self.strikes) < u64::from(u32::MAX)
     }
 
     /// Records what came of a member's request. Returns the block that a 429 asks for. `jitter`

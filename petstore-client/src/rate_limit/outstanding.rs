@@ -11,6 +11,8 @@ use super::clock::{LocalTime, SECOND, micros};
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
 /// No request lasts longer, whatever its time limit.
 pub(super) const MAX_LEASE: Duration = Duration::from_secs(600);
+/// No count in a record is as large, so that sums of them cannot overflow.
+pub(super) const MAX_COUNT: u64 = 1 << 48;
 /// How long a request may be on its way to the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
 /// Lost requests are kept in so many groups at most.

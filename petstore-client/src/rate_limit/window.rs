@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
+use super::outstanding::MAX_COUNT;
 use super::snapshot::Quota;
 
 /// Resets that are no further apart belong to the same window: servers round.
@@ -103,6 +104,10 @@ impl Window {
             prior: share,
             ..*self
         }
+    }
+
+    pub(super) fn is_plausible(&self) -> bool {
+        self.own < MAX_COUNT && self.remaining <= self.limit
     }
 
     /// Returns whether a figure describes this quota. The limit alone would not tell: 1,000 is one
