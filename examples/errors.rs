@@ -1,7 +1,7 @@
-//! Tells the kinds of failure apart, and what each of them says.
+//! Causes five failures, and handles each by its kind.
 //!
 //! `cargo run --example errors`
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::time::Duration;
 
@@ -20,21 +20,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     explain(client.pets().list().limit(0).send().await);
     explain(client.request(petstore_client::Method::GET, "/pets/999").send().await);
 
-    // The second request of the minute is the last: the third would have to wait.
+    // This is the second request of the minute. The next one would have to wait.
     client.pets().create(&NewPet::new("Rex", 7)).await?;
-    let impatient = RequestOptions::new().max_wait(Duration::ZERO);
-    explain(client.pets().create(&NewPet::new("Max", 7)).options(&impatient).await);
+    let no_wait = RequestOptions::new().max_wait(Duration::ZERO);
+    explain(client.pets().create(&NewPet::new("Max", 7)).options(&no_wait).await);
     Ok(())
 }
 
 fn explain<T>(result: Result<T, Error>) {
     let Err(error) = result else { return };
     let kind = match error.kind() {
-        ErrorKind::Unauthorized | ErrorKind::Credentials => "the key",
-        ErrorKind::InvalidRequest | ErrorKind::Rejected => "the request",
-        ErrorKind::NotFound => "nothing there",
-        ErrorKind::RateLimited => "too many",
-        _ => "something else",
+        ErrorKind::Unauthorized | ErrorKind::Credentials => "API key",
+        ErrorKind::InvalidRequest | ErrorKind::Rejected => "request",
+        ErrorKind::NotFound => "not found",
+        ErrorKind::RateLimited => "rate limited",
+        _ => "other",
     };
     println!("{kind}: {error}");
     println!(

@@ -1,17 +1,18 @@
-//! Many processes, on many machines, share the limits of one key through Redis.
+//! Shares the rate limits of one key between processes on several machines, through Redis.
 //!
-//! Each process asks for pets as fast as the key's quotas allow; together they are not refused, and
-//! each gets its part. Start several, with the number of tasks and for how many seconds:
+//! Each process lists pets as fast as the key's quotas allow. The processes share the quotas fairly, and
+//! none is refused. Start several, with the number of tasks and of seconds:
 //!
 //! ```text
 //! export PETSTORE_BASE_URL=… PETSTORE_API_KEY=… REDIS_URL=redis://127.0.0.1:6379
 //! cargo run --example fleet -- 16 60
 //! ```
 //!
-//! Without `PETSTORE_BASE_URL` it asks a mock, and without `REDIS_URL` it shares through files in a folder.
+//! Without `PETSTORE_BASE_URL`, each process uses its own mock server. Without `REDIS_URL`, the processes
+//! of one machine share the limits through files.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
-#![allow(clippy::disallowed_methods, reason = "a program reads its own environment and clock")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints its result")]
+#![allow(clippy::disallowed_methods, reason = "a program reads its environment and the clock")]
 
 use std::time::{Duration, Instant};
 
@@ -53,11 +54,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Asks for one pet after the other, and returns how many requests were answered.
+/// Sends one request after another, and returns the number of successes.
 async fn work(client: Client, end: Instant) -> u64 {
     let mut done = 0;
     while Instant::now() < end {
-        // What would wait until after the end is given up.
+        // A request that would wait beyond the end fails at once.
         let left = end.saturating_duration_since(Instant::now());
         let options = RequestOptions::new().max_wait(left);
         match client.pets().list().limit(1).options(&options).await {

@@ -1,7 +1,7 @@
-//! Reads a whole list: page by page, and pet by pet.
+//! Reads a whole list, by page and by pet.
 //!
 //! `cargo run --example paging`
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use futures_util::TryStreamExt as _;
 use petstore_client::{Client, More};
@@ -15,11 +15,11 @@ async fn main() -> Result<(), petstore_client::Error> {
     let mut pages = client.pets().list().limit(10).pages();
     while let Some(page) = pages.try_next().await? {
         let then = match page.more() {
-            More::Yes => "another page follows",
-            More::No => "that was the last",
-            _ => "there may be more, and no way to it",
+            More::Yes => "more pages follow",
+            More::No => "last page",
+            _ => "the service does not say how to get more",
         };
-        println!("a page of {}: {then}", page.len());
+        println!("page of {} pets: {then}", page.len());
     }
 
     let names: Vec<String> =

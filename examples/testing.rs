@@ -1,15 +1,14 @@
-//! Tests a program of one's own against the mock: quotas and the removal date of 2030 included,
-//! and no time passes.
+//! Tests code against the mock server, with its quotas and the removal in 2030, in no real time.
 //!
 //! `cargo run --example testing`
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::time::{Duration, SystemTime};
 
 use petstore_client::{Client, Error, ErrorKind, RequestOptions};
 use petstore_mock::{Clock, MockServer, Plan, Seed, SeedPet};
 
-/// The code under test: a name, or nothing where there is no such pet.
+/// The code under test: returns the name of a pet, or `None` if there is no such pet.
 async fn name_of(client: &Client, id: i64) -> Result<Option<String>, Error> {
     #[expect(deprecated, reason = "the code under test still uses it")]
     match client.pets().get(id).await {
@@ -36,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(name_of(&client, 1).await?, Some("Rex".to_owned()));
     assert_eq!(name_of(&client, 2).await?, None);
 
-    // Sixty requests a minute: the sixty-first is not even sent, and the client says until when.
+    // The plan allows 60 requests a minute. The client does not send the 61st, and says when to retry.
     for _ in 2..60 {
         name_of(&client, 1).await?;
     }
@@ -44,8 +43,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(refused.is_rate_limited());
     println!("{refused}");
 
-    // In 2031 the operation is gone. Another key, since what is known of the first goes by the time
-    // of this machine, which was not moved.
+    // In 2031 the operation is removed. The first key is still rate limited, because the client uses
+    // this machine's clock, so this client uses another key.
     server.clock().advance(Duration::from_secs(4 * 366 * 86_400));
     let client = Client::builder(server.url()).api_key("another-key").build()?;
     let gone = name_of(&client, 1).await.expect_err("the operation has been removed");

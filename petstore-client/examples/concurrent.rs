@@ -1,7 +1,7 @@
-//! Adds many pets, 16 at once. The client waits where the quotas ask for it, so nothing is refused.
+//! Creates 100 pets, 16 at a time. The client keeps within the quotas, so no request is refused.
 //!
 //! `cargo run -p petstore-client --example concurrent`
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use futures_util::{StreamExt as _, stream};
 use petstore_client::{Client, NewPet};
@@ -20,17 +20,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         result?;
         added += 1;
         if added % 25 == 0 {
-            // Another call in the loop holds up none of the 16.
-            println!("{added} added, {} on the first page", client.pets().list().await?.len());
+            // Awaiting another call here does not delay the 16 calls in flight.
+            println!(
+                "created {added} pets; {} on the first page",
+                client.pets().list().await?.len()
+            );
         }
     }
 
-    // A call owns what it needs: it can be spawned, and joined with others.
+    // A call owns its data, so it can be spawned and joined.
     let spawned = tokio::spawn(client.pets().create(&new[0]).send());
     let (page, orders) =
         tokio::try_join!(client.pets().list().send(), client.store().orders().send())?;
     println!("{} pets, {} orders", page.len(), orders.as_array().map_or(0, Vec::len));
-    println!("{} is number {}", new[0].name, spawned.await??.id);
+    println!("{} has id {}", new[0].name, spawned.await??.id);
     assert_eq!(client.rate_limits().throttled, 0);
     Ok(())
 }

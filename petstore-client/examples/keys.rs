@@ -1,7 +1,7 @@
-//! A key that is rotated while the program runs: no call fails.
+//! Rotates the API key while the program runs. No call fails.
 //!
 //! `cargo run -p petstore-client --example keys`
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +11,14 @@ use petstore_client::auth::{ApiKeyProvider, CachingProvider};
 use petstore_client::{ApiKey, BoxError, Client};
 use petstore_mock::{MockServer, Plan};
 
-/// A vault, from which it takes a while to get a key.
+/// A vault that takes a while to return the key.
 struct Vault {
     is_rotated: Arc<AtomicBool>,
 }
 
 impl ApiKeyProvider for Vault {
     async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-        println!("the vault is asked{}", if rejected.is_some() { ", after a 401" } else { "" });
+        println!("reading the vault{}", if rejected.is_some() { " after a 401" } else { "" });
         tokio::time::sleep(Duration::from_millis(20)).await;
         let key = if self.is_rotated.load(Ordering::Relaxed) { "new-key" } else { "old-key" };
         Ok(ApiKey::new(key))
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         client.pets().list().await?;
     }
 
-    println!("the key is rotated");
+    println!("rotating the key");
     server.keys().insert("new-key", Plan::Business)?;
     is_rotated.store(true, Ordering::Relaxed);
     if let Some(old) = server.keys().get("old-key") {
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let page = client.pets().list().await?;
     println!("{} pets after {} attempts", page.len(), page.meta().attempts());
 
-    // A program that hears of a rotation need not wait for a 401.
+    // A program that learns of a rotation invalidates the cached key, and avoids the 401.
     keys.invalidate();
     client.pets().list().await?;
     Ok(())

@@ -1,7 +1,7 @@
-//! TLS, time limits, retries; and an HTTP client of the program's own in place of the built-in one.
+//! Configures TLS, time limits and retries, and then replaces the built-in HTTP client.
 //!
 //! `cargo run -p petstore-client --example network`
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::time::Duration;
 
@@ -28,13 +28,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => RetryAdvice::Default,
         })
         .build()?;
-    println!("{} pets by the built-in transport", client.pets().list().await?.len());
+    println!("{} pets with the built-in transport", client.pets().list().await?.len());
 
     let roots = [reqwest::Certificate::from_pem(authority.as_bytes())?];
     let http = reqwest::Client::builder().tls_certs_merge(roots).build()?;
-    let own = transport_fn(move |request| send(http.clone(), request));
-    let client = Client::builder(server.url()).api_key("business-key").transport(own).build()?;
-    println!("{} pets by another one", client.pets().list().await?.len());
+    let custom = transport_fn(move |request| send(http.clone(), request));
+    let client = Client::builder(server.url()).api_key("business-key").transport(custom).build()?;
+    println!("{} pets with a custom transport", client.pets().list().await?.len());
     Ok(())
 }
 
@@ -49,7 +49,7 @@ async fn send(
     })?;
     let (status, headers) = (response.status(), response.headers().clone());
     let body = response.bytes().await.map_err(TransportError::interrupted)?;
-    let mut whole = http::Response::new(body);
-    (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
-    Ok(whole)
+    let mut complete = http::Response::new(body);
+    (*complete.status_mut(), *complete.headers_mut()) = (status, headers);
+    Ok(complete)
 }

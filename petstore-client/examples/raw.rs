@@ -1,7 +1,7 @@
-//! Requests that the specification does not show: decoded, paged, and shown without being sent.
+//! Sends raw requests, for operations that have no typed method: decoded, paged, and built without sending.
 //!
 //! `cargo run -p petstore-client --example raw`
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use petstore_client::{Client, Method, Pet};
 use petstore_mock::{MockServer, Plan};

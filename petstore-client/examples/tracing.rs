@@ -1,7 +1,7 @@
-//! What the client does, as spans and logs, and as events for metrics.
+//! Prints the client's spans and logs, and counts bytes from its events.
 //!
 //! `cargo run -p petstore-client --example tracing`
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

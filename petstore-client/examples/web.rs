@@ -1,7 +1,7 @@
-//! The client as the state of an axum service, and its errors as responses.
+//! Uses the client in an axum service, and turns its errors into responses.
 //!
 //! `cargo run -p petstore-client --example web`
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = format!("http://{}/pets", listener.local_addr()?);
     tokio::spawn(async move { axum::serve(listener, app).await });
 
-    // A visitor.
+    // Sends two requests to the service.
     let http = reqwest::Client::new();
     let rex = NewPet::new("Rex", 7).with_status(PetStatus::Sold);
     let json = serde_json::to_vec(&rex)?;

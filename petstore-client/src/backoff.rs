@@ -1,11 +1,11 @@
-//! The back-off schedule: the only place that knows the `backoff` crate.
+//! The back-off schedule. Only this module uses the `backoff` crate.
 
 use std::time::Duration;
 
 use backoff::ExponentialBackoff;
 use backoff::backoff::Backoff as _;
 
-/// Exponential back-off with full jitter: each pause is drawn between zero and an interval that
+/// Exponential back-off with full jitter: each delay is random, between zero and an interval that
 /// doubles.
 ///
 /// ```
@@ -23,7 +23,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Creates the default: 200 ms, doubled up to 10 s.
+    /// Creates the default: an interval of 200 ms that doubles up to 10 s.
     pub fn new() -> Self {
         Self { initial: Duration::from_millis(200), max: Duration::from_secs(10) }
     }
@@ -40,10 +40,10 @@ impl Backoff {
         self
     }
 
-    /// Starts a call's schedule.
+    /// Returns the schedule of a call.
     pub(crate) fn schedule(self) -> Schedule {
-        // A factor of 1.0 spreads a pause over 0 to twice the interval, so half of it is full
-        // jitter.
+        // A factor of 1.0 spreads a delay over 0 to twice the interval, so half the interval gives
+        // full jitter.
         let initial = self.initial.min(self.max) / 2;
         Schedule(ExponentialBackoff {
             current_interval: initial,
@@ -63,23 +63,23 @@ impl Default for Backoff {
     }
 }
 
-/// The pauses of one call.
+/// The delays of one call.
 #[derive(Debug)]
 pub(crate) struct Schedule(ExponentialBackoff);
 
 impl Schedule {
     pub(crate) fn next(&mut self) -> Duration {
-        // `None` only comes when a total time is set, and none is.
+        // `None` requires `max_elapsed_time`, which is not set.
         self.0.next_backoff().unwrap_or(self.0.max_interval)
     }
 }
 
-/// Draws a pause between zero and a maximum.
+/// Returns a random delay between zero and a maximum.
 pub(crate) fn jitter(max: Duration) -> Duration {
     Backoff { initial: max, max }.schedule().next()
 }
 
-/// Draws a number between 0 and 1.
+/// Returns a random number between 0 and 1.
 pub(crate) fn random_part() -> f64 {
     jitter(Duration::from_secs(1)).as_secs_f64().min(1.0)
 }

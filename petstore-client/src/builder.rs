@@ -1,4 +1,4 @@
-//! Builds a client, and checks its settings.
+//! The builder of a client, which checks its settings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::transport::{Connection, DynTransport, Network, Proxy, Route, Tls, Tra
 
 const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
 
-/// Builds a [`Client`]; from [`Client::builder`].
+/// Builds a [`Client`]. [`Client::builder`] creates it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -66,12 +66,13 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config), where the base URL or the key cannot be used.
+    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) if the base URL or the key is
+    /// invalid.
     pub fn new(base_url: impl Into<String>, api_key: impl Into<ApiKey>) -> Result<Self, Error> {
         Self::builder(base_url).api_key(api_key).build()
     }
 
-    /// Starts building a client for a base address, version segment included.
+    /// Starts building a client for a base URL that includes the version segment.
     pub fn builder(base_url: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(base_url.into())
     }
@@ -80,7 +81,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Where a variable is missing, is not Unicode, or holds what cannot be used.
+    /// Fails if a variable is missing, is not Unicode, or has an invalid value.
     pub fn from_env() -> Result<Self, Error> {
         ClientBuilder::from_env()?.build()
     }
@@ -91,7 +92,7 @@ impl ClientBuilder {
     ///
     /// # Errors
     ///
-    /// Where a variable is missing or is not Unicode.
+    /// Fails if a variable is missing or is not Unicode.
     pub fn from_env() -> Result<Self, Error> {
         let base_url = variable("PETSTORE_BASE_URL", "base URL")?;
         let key = variable("PETSTORE_API_KEY", "API key")?;
@@ -127,13 +128,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets where the key of each request comes from, in place of a fixed one.
+    /// Sets a provider that returns the key for each request, instead of a fixed key.
     pub fn api_key_provider(mut self, provider: impl ApiKeyProvider) -> Self {
         self.credentials = Some(Ok(Credentials::provided(provider)));
         self
     }
 
-    /// Allows plain http to other machines, which shows the key to everyone on the way.
+    /// Allows plain http to other machines. Everyone on the network path can then read the key.
     pub fn allow_insecure_http(mut self, allow: bool) -> Self {
         self.insecure = allow;
         self
@@ -145,14 +146,14 @@ impl ClientBuilder {
         &mut self.options
     }
 
-    /// Sets the time limit for connecting, TLS included; 10 s by default. Connections are shared
-    /// between calls, so no call can change it.
+    /// Sets the time limit for connecting, including TLS (default: 10 s). It applies to all calls,
+    /// because they share connections.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connection.connect_timeout = Some(limit);
         self
     }
 
-    /// Sets the pauses between attempts.
+    /// Sets the delays between attempts.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
@@ -164,9 +165,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets a function that advises on retries.
-    /// [`RetryAdvice::Retry`](crate::retry::RetryAdvice::Retry) never repeats a request that may have
-    /// been processed, unless it is idempotent. The [guide](crate::guide::retries) has an example.
+    /// Sets a function that can override the decision to retry.
+    /// [`RetryAdvice::Retry`](crate::retry::RetryAdvice::Retry) never repeats a request that may
+    /// have been processed, unless it is idempotent. The [guide](crate::guide::retries) has an
+    /// example.
     pub fn retry_classifier(
         mut self,
         classify: impl Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync + 'static,
@@ -175,112 +177,114 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the program's own name, before the crate's: `kennel/2.1 petstore-client/0.2` (RFC 9110,
-    /// section 10.1.5).
+    /// Sets the program's name and version in `User-Agent`, before the crate's: `kennel/2.1
+    /// petstore-client/0.2` (RFC 9110, section 10.1.5).
     pub fn user_agent(mut self, product: impl Into<String>) -> Self {
         self.user_agent = Some(product.into());
         self
     }
 
-    /// Adds a header to every request that does not set it itself. `Authorization`, `Host`,
-    /// `Connection` and those of the body's length are refused: the client sets them.
+    /// Adds a header to every request that does not set it. The client sets `Authorization`,
+    /// `Host`, `Connection` and the headers for the body's length, and refuses them here.
     pub fn default_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Sets how long the built-in transport keeps a connection that is not used; 90 s.
+    /// Sets how long the built-in transport keeps an idle connection (default: 90 s).
     pub fn pool_idle_timeout(mut self, limit: Duration) -> Self {
         self.connection.pool_idle_timeout = Some(limit);
         self
     }
 
-    /// Sets the proxy of the built-in transport; by default the system's, with the feature
-    /// `system-proxy`. It is never used for a service on this machine.
+    /// Sets the proxy of the built-in transport. The default is the system's proxy, with the
+    /// feature `system-proxy`. Requests to this machine never use a proxy.
     pub fn proxy(mut self, proxy: Proxy) -> Self {
         self.connection.proxy = Some(proxy);
         self
     }
 
-    /// Sets root certificates to trust beside the system's, as PEM: short for
+    /// Trusts root certificates (PEM) in addition to the system's. A shortcut for
     /// [`Tls::root_certificates`].
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
         self.connection.tls = Some(self.connection.tls.unwrap_or_default().root_certificates(pem));
         self
     }
 
-    /// Sets how the built-in transport does TLS.
+    /// Sets the TLS settings of the built-in transport.
     pub fn tls(mut self, tls: Tls) -> Self {
         self.connection.tls = Some(tls);
         self
     }
 
-    /// Replaces the built-in transport. Settings of the built-in one are refused beside it. See
-    /// [`Transport`] for what a transport has to do.
+    /// Replaces the built-in transport, whose settings [`build`](Self::build) then refuses.
+    /// [`Transport`] describes what a transport must do.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Some(Box::new(transport));
         self
     }
 
-    /// Sets the number of requests that may be in flight at once, at least 1. The default follows the
-    /// quotas: an eighth of what is left or what it takes to use that up, within 32 to 4,096; and 5
-    /// where the minute's quota is not known, neither from the service nor from a [`plan`](Self::plan).
+    /// Sets the maximum number of requests in flight, at least 1. The default depends on the
+    /// quotas. It is an eighth of what is left, or as much as it takes to use up the quota, from 32
+    /// to 4,096. It is 5 if neither the service nor a [`plan`](Self::plan) shows the quota per
+    /// minute.
     pub fn max_in_flight(mut self, requests: u32) -> Self {
         self.policy.max_in_flight = Some(requests);
         self
     }
 
-    /// Sets the plan of the key, for services that do not describe every quota. The client then counts
-    /// its requests in the service's minutes and days; it cannot count those of other clients.
+    /// Sets the plan of the key, for services that do not describe every quota. The client then
+    /// counts its own requests per minute and day of the service. It cannot count those of other
+    /// clients.
     pub fn plan(mut self, plan: Plan) -> Self {
         self.policy.plan = Some(plan);
         self
     }
 
-    /// Sets the part of each quota that this client may use, above 0 and up to 1: 0.25 for each of four
-    /// programs that use the same key and no shared limits.
+    /// Sets the share of each quota that this client may use, above 0 and up to 1. Use 0.25 for
+    /// each of four programs that use the same key without shared limits.
     pub fn quota_share(mut self, share: f64) -> Self {
         self.policy.share = share;
         self
     }
 
-    /// Sets whether calls wait for quotas; true. A 429 is obeyed in any case. Switch it off for servers
-    /// whose rate limit headers mean something else.
+    /// Sets whether calls wait for quotas (default: true). The client always obeys a 429. Switch
+    /// this off for servers whose rate limit headers mean something else.
     pub fn rate_limiting(mut self, on: bool) -> Self {
         self.policy.rate_limiting = on;
         self
     }
 
-    /// Shares the limits of a key with the processes that use the same store, so that together they
-    /// stay within the limits, and each gets its part.
+    /// Shares the rate limits of a key fairly with all processes that use the same store.
     ///
-    /// While the store cannot be reached, the client works alone, as carefully as beside other clients
-    /// of the key. [`Event::SharedStore`] reports that and its end.
+    /// While the store is unreachable, the client continues alone, and assumes that other clients
+    /// use the key. [`Event::SharedStore`] reports when that begins and ends.
     #[cfg(feature = "shared-limits")]
     pub fn shared_limits(mut self, store: impl LimitStore) -> Self {
         self.store = Some(Arc::new(store));
         self
     }
 
-    /// Adds a function that gets all events: requests, waits, 429s, retries, deprecations. It runs on
-    /// the call's task and should return quickly. Events never hold the API key; they may hold other
-    /// secrets of the requests. The [guide](crate::guide::observability) has an example.
+    /// Adds a function that receives all events: requests, waits, 429s, retries and deprecations.
+    /// It runs on the call's task and should return quickly. Events never contain the API key, but
+    /// may contain other secrets of the requests. The [guide](crate::guide::observability) has an
+    /// example.
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.events.add(hook);
         self
     }
 
-    /// Shares no rate limits with other clients of the process that use the same key: for tests, whose
-    /// servers use the same ports again.
+    /// Shares no rate limits with other clients of the process. For tests whose servers reuse
+    /// ports.
     #[cfg(feature = "test-util")]
     pub fn isolated_limits(mut self) -> Self {
         self.isolated = true;
         self
     }
 
-    /// Sets the service's clock, for tests that move it: limits follow it without a request, and a call
-    /// that waits sees it within 10 ms. It implies [`isolated_limits`](Self::isolated_limits), and cannot
-    /// be used with shared limits.
+    /// Sets the service's clock, for tests that move it. Waiting calls notice a change within 10
+    /// ms. This implies [`isolated_limits`](Self::isolated_limits), and does not work with shared
+    /// limits.
     #[cfg(feature = "test-util")]
     pub fn service_clock(
         mut self,
@@ -295,8 +299,8 @@ impl ClientBuilder {
     ///
     /// # Errors
     ///
-    /// Where the base URL, the key or another setting cannot be used; the message says which, and
-    /// what is wrong with it.
+    /// Fails if the base URL, the key or another setting is invalid. The message says which
+    /// setting, and why.
     pub fn build(mut self) -> Result<Client, Error> {
         let base = BaseUrl::parse(&self.base_url, self.insecure)
             .map_err(|problem| Error::config("base URL", problem))?;
@@ -393,7 +397,7 @@ fn variable(name: &str, setting: &'static str) -> Result<String, Error> {
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientBuilder")
-            // Before it is checked it may hold a password.
+            // An unchecked base URL may contain a password.
             .field("base_url", &BaseUrl::parse(&self.base_url, true).ok())
             .field("options", &self.options)
             .finish_non_exhaustive()

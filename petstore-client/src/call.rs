@@ -1,4 +1,4 @@
-//! The life of one call: authorize, acquire, send, observe, decide, wait, and again.
+//! Runs one call: authorize, acquire a permit, send, observe the response, decide, wait, repeat.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,12 +26,12 @@ use crate::response::{Response, ResponseMeta};
 use crate::retry::{BudgetState, RetryDecision, may_have_acted};
 use crate::transport::{AttemptLimits, read};
 
-/// After a longer wait, a key provider is asked again: the key may have rotated.
+/// After a longer wait, the call asks the key provider again: the key may have rotated.
 const REAUTHORIZE_AFTER: Duration = Duration::from_secs(5);
-/// How long after its time limit a request is certainly over.
+/// A request has certainly ended this long after its time limit.
 const LEASE_SLACK: Duration = Duration::from_secs(2);
 
-/// Runs a call. `may_have_acted` is kept up to date for the case that the call is not run to its end.
+/// Runs a call. Keeps `may_have_acted` up to date, in case the call does not run to its end.
 pub(crate) async fn run(
     client: Client,
     request: Request,
@@ -59,7 +59,7 @@ pub(crate) async fn run(
     record(&result, &stats);
     let deprecation = match &result {
         Ok((response, _)) => Some(response.headers()),
-        // A 404 may carry the headers as well.
+        // A 404 may also have the headers.
         Err(error) => error.headers().filter(|_| error.is_not_found()),
     };
     let deprecation = deprecation.and_then(|headers| Deprecation::of(headers, request.removal));
@@ -109,14 +109,14 @@ struct CallState<'c> {
     request: &'c Request,
     deadline: Instant,
     stats: CallStats,
-    /// Whether the service may have acted on the request, for the case that the task ends early.
+    /// Whether the service may have acted on the request, in case the task ends early.
     may_have_acted: &'c Arc<AtomicBool>,
     schedule: Schedule,
     /// The part of `max_wait` that has been used.
     blocked_for: Duration,
     reauthorized: bool,
     forced: bool,
-    /// Its place in line at the limiter, which retries keep.
+    /// The call's place in the limiter's queue. Retries keep it.
     place: Option<u64>,
 }
 
@@ -135,7 +135,7 @@ impl CallState<'_> {
             let limiter = self.core.limiters.get(&credential.authorization);
             let (permit, waited) = self.acquire(&limiter).await?;
             if waited > REAUTHORIZE_AFTER && credential.may_rotate() && !is_latest {
-                // The provider may be slow: other calls need not wait for it.
+                // The provider may be slow, and other calls need not wait for it.
                 permit.not_sent();
                 replacement = Some(self.in_time(credentials.get()).await?);
                 continue;
@@ -166,7 +166,7 @@ impl CallState<'_> {
         }
     }
 
-    /// Waits until the limiter permits a request. Returns how long that took.
+    /// Waits until the limiter permits a request. Returns the permit and the duration of the wait.
     async fn acquire<'l>(&mut self, limiter: &'l Limiter) -> Result<(Permit<'l>, Duration), Error> {
         let began = clock::now();
         let attempt_timeout = self.options.attempt_timeout.unwrap_or(DEFAULT_ATTEMPT_TIMEOUT);
@@ -186,7 +186,7 @@ impl CallState<'_> {
             events.notify(|| Event::Waiting(Waiting { operation, reason, blocked, until }));
         });
         let acquired = timeout_at(self.deadline, acquired).await;
-        if let Some(status) = limiter.store_news(&self.core.store_changes) {
+        if let Some(status) = limiter.store_status_change(&self.core.store_changes) {
             events.notify(|| Event::SharedStore(&status));
         }
         let waited = match &acquired {
@@ -205,7 +205,7 @@ impl CallState<'_> {
         Ok((permit, waited))
     }
 
-    /// Sends the request once. A response that is not a success is an error.
+    /// Sends the request once. Returns an error for any response other than a success.
     async fn attempt(
         &mut self,
         credential: &Credential,
@@ -241,7 +241,7 @@ impl CallState<'_> {
         self.may_have_acted.store(self.stats.may_have_acted, Ordering::Release);
         let result = result.map_err(|error| self.complete(error));
         let body = match &result {
-            // The data of a success is left as it is, but not in events.
+            // The data of a success stays as it is, except in events.
             Ok((response, _)) if events.are_observed() => {
                 Redactor::new(&credential.authorization).removed(response.body().clone())
             }
@@ -266,8 +266,8 @@ impl CallState<'_> {
         Err(Error::rate_limited(blocked).with_response(response))
     }
 
-    /// Sends the request and reads the response. The key is removed from its headers, and from its body
-    /// if it is not a success. Returns the block that it asks for as well.
+    /// Sends the request and reads the response. Removes the key from its headers, and from its body
+    /// unless it is a success. Also returns the block that the response requests.
     async fn exchange(
         &self,
         mut headers: HeaderMap,
@@ -288,7 +288,7 @@ impl CallState<'_> {
                     return Err(error);
                 }
             };
-        // The body may take its time.
+        // Reading the body may take long.
         let blocked = permit.observe(pending.status(), pending.headers());
         let redactor = Redactor::new(&credential.authorization);
         redactor.remove(pending.headers_mut());
@@ -299,7 +299,7 @@ impl CallState<'_> {
         Ok((response, blocked))
     }
 
-    /// Fails where another attempt is not allowed, or a 429 blocks for longer than the call may wait.
+    /// Fails if no attempt is left, or if a 429 blocks for longer than the call may wait.
     fn check_wait(&self, error: Error) -> Result<(), Error> {
         if !self.may_try_again() {
             return Err(error);
@@ -313,8 +313,8 @@ impl CallState<'_> {
         }
     }
 
-    /// Pauses before another attempt, for longer where the service asks for that (`Retry-After` of a
-    /// 5xx, for this call alone).
+    /// Waits before another attempt, at least for the `Retry-After` of a 5xx, which delays only
+    /// this call.
     async fn back_off(&mut self, error: Error) -> Result<(), Error> {
         let asked = error.retry_after().unwrap_or_default();
         let delay = self.schedule.next().saturating_add(asked);
@@ -338,11 +338,11 @@ impl CallState<'_> {
 
     fn may_try_again(&self) -> bool {
         let max_attempts = self.options.max_attempts.unwrap_or(DEFAULT_MAX_ATTEMPTS);
-        // An attempt whose key was replaced is not counted.
+        // An attempt whose key was replaced does not count.
         self.stats.attempts - u32::from(self.reauthorized) < max_attempts
     }
 
-    /// Returns the latest instant to which rate limits may block the next attempt.
+    /// Returns the latest instant until which rate limits may block the next attempt.
     fn latest_unblocked(&self, now: Instant) -> Instant {
         let max_wait = self.options.max_wait.unwrap_or(DEFAULT_MAX_WAIT);
         clock::after(now, max_wait.saturating_sub(self.blocked_for)).min(self.deadline)
@@ -373,17 +373,17 @@ impl CallState<'_> {
         self.options.timeout.unwrap_or(DEFAULT_TIMEOUT)
     }
 
-    /// Awaits something for as long as the call may last.
+    /// Awaits `work`, within the call's time limit.
     async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         timeout_at(self.deadline, work).await.unwrap_or_else(|_| Err(self.timed_out()))
     }
 
-    /// Returns the error of the call's own time limit. Nothing is in flight then.
+    /// Returns the error of the call's time limit, when no request is in flight.
     fn timed_out(&self) -> Error {
         Error::timed_out(TimeoutKind::Call, self.timeout(), false)
     }
 
-    /// Adds what the call has done to an error.
+    /// Adds the operation and statistics of the call to an error.
     fn complete(&self, error: Error) -> Error {
         error.with_operation(self.request.operation.clone()).with_stats(self.stats)
     }

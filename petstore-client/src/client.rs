@@ -1,4 +1,4 @@
-//! The client: a handle that is cheap to clone, and what its clones share.
+//! The client: a cheap handle, and the state that its clones share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::transport::Network;
 
 /// A client for the Pet Store service.
 ///
-/// Clones share connections, rate limits and the retry budget: build one and clone it. All futures
-/// are `Send` and may be dropped at any point.
+/// Clones share connections, rate limits and the retry budget, so build one client and clone it.
+/// All futures are `Send` and can be dropped at any point.
 ///
 /// ```
 /// use petstore_client::Client;
@@ -35,7 +35,7 @@ pub struct Client {
     pub(crate) options: RequestOptions,
 }
 
-/// What all clones of a client share.
+/// The state that all clones of a client share.
 pub(crate) struct Core {
     pub(crate) base: BaseUrl,
     pub(crate) network: Network,
@@ -46,12 +46,12 @@ pub(crate) struct Core {
     pub(crate) headers: HeaderMap,
     pub(crate) retries: Retries,
     pub(crate) events: Events,
-    /// The number of changes of the store of shared limits that were reported.
+    /// The number of reported state changes of the shared store.
     pub(crate) store_changes: AtomicU64,
 }
 
 impl Client {
-    /// Returns a client whose calls have other limits, and which shares everything else with this one.
+    /// Returns a client with other limits for its calls. It shares everything else with this one.
     ///
     /// ```
     /// # use petstore_client::{Client, RequestOptions, rate_limit::Priority};
@@ -66,10 +66,10 @@ impl Client {
         client
     }
 
-    /// Returns what is known of the key's rate limits, without a request.
+    /// Returns the known rate limits of the key, without sending a request.
     ///
     /// All clients of a process with the same key and origin share one limiter. With a key
-    /// provider it is that of the key that was used last.
+    /// provider, this returns the limits of the key that was used last.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) {
@@ -93,15 +93,16 @@ impl Client {
     /// Returns the limiter of the key that was used last.
     fn limiter(&self) -> Option<Arc<Limiter>> {
         match &self.core.credentials {
-            // Other processes may have shared its limits before the first call.
+            // Other processes may have shared limits before the first call.
             Credentials::Fixed(authorization) => Some(self.core.limiters.get(authorization)),
             Credentials::Provided(_) => self.core.limiters.last(),
         }
     }
 
-    /// Exchanges rate limits with the processes that share them, and returns what is known then. Sends
-    /// no request to the service. A short program calls it before it ends; the exchange happens by itself
-    /// within 1.5 s. Without a store it is [`rate_limits`](Self::rate_limits).
+    /// Exchanges rate limits with the processes that share them, and returns the result. Sends no
+    /// request to the service. The exchange also happens automatically within 1.5 s, so only
+    /// short-lived programs need to call this before they exit. Without a store, it equals
+    /// [`rate_limits`](Self::rate_limits).
     pub async fn synchronize_rate_limits(&self) -> RateLimits {
         if let Some(limiter) = self.limiter() {
             limiter.synchronize().await;
@@ -109,25 +110,25 @@ impl Client {
         self.rate_limits()
     }
 
-    /// Forgets what is known of the key's rate limits, here and in the store that processes share. A
-    /// key that is blocked may be used again: the next call asks. Another process that runs keeps what
-    /// it knows, and writes it to the store again.
+    /// Forgets the key's rate limits, in this process and in the shared store. A blocked key can be
+    /// used again: the next call sends a request. Other running processes keep their knowledge, and
+    /// write it to the store again.
     ///
     /// # Errors
     ///
-    /// Where the store cannot be reached.
+    /// Fails if the store is unreachable.
     pub async fn forget_rate_limits(&self) -> Result<(), Error> {
         let Some(limiter) = self.limiter() else { return Ok(()) };
         let forgotten = limiter.forget().await;
         forgotten.map_err(|error| Error::config("store of shared limits", error))
     }
 
-    /// Returns a request as it would be sent, without its credential.
+    /// Returns the request that would be sent, without its credential.
     pub(crate) fn build(&self, request: &Request) -> Result<http::Request<Bytes>, Error> {
         request.to_http(request.with_defaults(&self.core.headers))
     }
 
-    /// Returns the base address.
+    /// Returns the base URL.
     #[must_use]
     pub fn base_url(&self) -> &url::Url {
         self.core.base.as_url()

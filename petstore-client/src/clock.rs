@@ -1,7 +1,7 @@
-//! The only place that reads time.
+//! Reads the time. No other module does.
 //!
-//! Waiting is reckoned on tokio's monotonic clock, so that a paused runtime drives it; the wall
-//! clock serves only where a response carries no `Date`.
+//! Waits use tokio's monotonic clock, so a paused runtime controls them. The wall clock is used
+//! only for responses without a `Date`.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,37 +12,36 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Returns an instant, which the machine's clock shows now, on the runtime's clock: tests pause and
-/// advance that one.
+/// Converts a time of the machine's clock to the runtime's clock, which tests pause and advance.
 #[cfg(feature = "file-store")]
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+#[expect(clippy::disallowed_methods, reason = "the only use of the machine's clock")]
 pub(crate) fn on_runtime(machine_time: Duration) -> Duration {
     const MIN_ADVANCE: Duration = Duration::from_millis(1);
     let machine = std::time::Instant::now();
     let runtime = now().into_std();
     match runtime.checked_duration_since(machine) {
-        // The time between the two looks.
+        // The time between the two readings.
         Some(ahead) if ahead < MIN_ADVANCE => machine_time,
         Some(ahead) => machine_time.saturating_add(ahead),
         None => machine_time.saturating_sub(machine.saturating_duration_since(runtime)),
     }
 }
 
-/// Returns the wall clock's time.
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+/// Returns the time of the wall clock.
+#[expect(clippy::disallowed_methods, reason = "the only use of the wall clock")]
 pub(crate) fn wall() -> SystemTime {
     SystemTime::now()
 }
 
-/// Returns `start + wait`, or a moment that is further off than any wait this crate accepts.
+/// Returns `start + wait`, or an instant beyond any wait that this crate accepts.
 pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
     start + wait.min(FAR)
 }
 
-/// Returns an instant as RFC 9110 writes one, for people.
+/// Formats a time as in RFC 9110.
 pub(crate) fn http_date(at: SystemTime) -> String {
-    // httpdate panics outside the years 1970 to 9998, and a server chooses this value.
+    // httpdate panics outside the years 1970 to 9998, and a server controls this value.
     let last = SystemTime::UNIX_EPOCH + Duration::from_secs(253_370_764_799);
     if at < SystemTime::UNIX_EPOCH || at > last {
         return "a time outside the calendar".to_owned();

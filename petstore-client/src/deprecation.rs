@@ -1,4 +1,4 @@
-//! The announced end of an operation.
+//! The announced removal of an operation.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use crate::http::headers::{self, digits, http_date, values};
 static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 static SUNSET: HeaderName = HeaderName::from_static("sunset");
 
-/// The announced end of an operation: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and the
+/// The announced removal of an operation: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and the
 /// link to its replacement (`rel="successor-version"`, RFC 5829).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deprecation {
@@ -27,7 +27,7 @@ pub(crate) struct Removal {
 }
 
 impl Deprecation {
-    /// Reads what a response announces, and for what it leaves out what the specification does.
+    /// Reads a response's announcement, and fills gaps from the specification.
     pub(crate) fn of(headers: &HeaderMap, specified: Option<Removal>) -> Option<Self> {
         let is_announced = headers.contains_key(&DEPRECATION) && !is_denied(headers);
         let sunset = headers.get(&SUNSET).and_then(|v| http_date(v.to_str().ok()?.trim()));
@@ -43,26 +43,25 @@ impl Deprecation {
         })
     }
 
-    /// Returns from when the operation is deprecated, where the service gives a date. It may lie
-    /// in the future.
+    /// Returns when the deprecation starts, if the service gives a date. It may be in the future.
     #[must_use]
     pub fn since(&self) -> Option<SystemTime> {
         self.since
     }
 
-    /// Returns when the operation is to be removed.
+    /// Returns the date of removal.
     #[must_use]
     pub fn sunset(&self) -> Option<SystemTime> {
         self.sunset
     }
 
-    /// Returns the target of the link to the replacement, as the service wrote it.
+    /// Returns the target of the link to the replacement, as sent.
     #[must_use]
     pub fn replacement(&self) -> Option<&str> {
         self.replacement.as_deref()
     }
 
-    /// Returns the whole days from `now` to the removal; 0 from that instant on.
+    /// Returns the number of full days from `now` to the removal; 0 after it.
     ///
     /// ```no_run
     /// # fn show(deprecation: &petstore_client::Deprecation) {
@@ -78,7 +77,7 @@ impl Deprecation {
     }
 }
 
-/// Returns the date of RFC 9745 (`@1764892800`), or of the drafts before it (an HTTP date).
+/// Parses `Deprecation` as in RFC 9745 (`@1764892800`), or as in its drafts (an HTTP date).
 fn since(headers: &HeaderMap) -> Option<SystemTime> {
     let text = headers.get(&DEPRECATION)?.to_str().ok()?.trim();
     match text.strip_prefix('@') {

@@ -1,4 +1,4 @@
-//! What a client reports: [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
+//! Events of a client, for [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
 /// The target of all spans and log records.
 pub(crate) const TARGET: &str = "petstore_client";
 
-/// No more deprecated operations are reported: raw requests may have any number of names.
+/// The maximum number of reported deprecated operations: raw requests can have any number of names.
 const MAX_DEPRECATED: usize = 1_000;
 
 /// Something that happened.
@@ -27,21 +27,21 @@ pub enum Event<'a> {
     Sending(Attempt<'a>),
     /// An attempt ended, with a response of any status or with an error.
     Finished(Finished<'a>),
-    /// A call waits for rate limits. Of several calls that wait, the first reports it.
+    /// A call waits for rate limits. Only the first waiting call reports it.
     Waiting(Waiting<'a>),
-    /// The service answered 429. That is rare: it happens where other clients use the key, or where
-    /// the service does not show its limits.
+    /// The service answered 429. This is rare. It happens if other clients use the key, or if the
+    /// service does not show its limits.
     Throttled(Throttled<'a>),
-    /// A failed attempt is followed by another, after a pause.
+    /// A failed attempt will be retried after a delay.
     Retrying(Retrying<'a>),
-    /// An operation is deprecated; once for each operation and client.
+    /// An operation is deprecated. Each client reports it once per operation.
     Deprecated {
         /// The operation.
         operation: &'a str,
         /// The announcement.
         deprecation: &'a Deprecation,
     },
-    /// The store of shared limits cannot be used, or can be used again.
+    /// The store of shared limits failed, or works again.
     SharedStore(&'a SharedStatus),
 }
 
@@ -49,17 +49,17 @@ pub enum Event<'a> {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Attempt<'a> {
-    /// The operation: `listPets`, or method and path.
+    /// The operation: `listPets`, or the method and path.
     pub operation: &'a str,
     /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The method.
     pub method: &'a Method,
-    /// The whole address.
+    /// The complete URL.
     pub url: &'a Url,
-    /// The headers, without `Authorization` and those of the connection.
+    /// The headers, without `Authorization` and the headers of the connection.
     pub headers: &'a HeaderMap,
-    /// The body, empty where there is none.
+    /// The body, which may be empty.
     pub body: &'a Bytes,
 }
 
@@ -69,13 +69,13 @@ pub struct Attempt<'a> {
 pub struct Finished<'a> {
     /// The attempt.
     pub request: Attempt<'a>,
-    /// The time from sending to the end.
+    /// The duration of the attempt.
     pub elapsed: Duration,
-    /// The response, or why none came.
+    /// The response, or the error.
     pub outcome: Result<Received<'a>, &'a Error>,
 }
 
-/// A whole response, of any status.
+/// A complete response with any status.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Received<'a> {
@@ -83,7 +83,7 @@ pub struct Received<'a> {
     pub status: StatusCode,
     /// All headers.
     pub headers: &'a HeaderMap,
-    /// The body; at most 64 KiB of it unless the status is a success.
+    /// The body; at most 64 KiB unless the status is a success.
     pub body: &'a Bytes,
 }
 
@@ -105,11 +105,11 @@ impl<'a> Received<'a> {
 pub struct Waiting<'a> {
     /// The operation that waits.
     pub operation: &'a str,
-    /// Why it waits. A wait for other requests with the key is reported after a second.
+    /// The reason. A wait for other requests with the key is reported after a second.
     pub reason: WaitReason,
     /// The block of the key, if there is one.
     pub blocked: Option<Blocked>,
-    /// When the wait ends, on the service's clock, if that is known.
+    /// The end of the wait on the service's clock, if known.
     pub until: Option<SystemTime>,
 }
 
@@ -121,11 +121,11 @@ pub struct Throttled<'a> {
     pub operation: &'a str,
     /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// The block that it causes for all calls with the key.
+    /// The resulting block for all calls with the key.
     pub blocked: Blocked,
 }
 
-/// A retry that is about to pause.
+/// A retry that is about to wait.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Retrying<'a> {
@@ -135,12 +135,12 @@ pub struct Retrying<'a> {
     pub attempt: u32,
     /// Why it failed.
     pub error: &'a Error,
-    /// The pause before the next one.
+    /// The delay before the next attempt.
     pub delay: Duration,
 }
 
 impl Event<'_> {
-    /// Logs the event. Deprecations and the store are logged where they are found.
+    /// Logs the event. Deprecations and store changes are logged where they are detected.
     fn log(&self) {
         match self {
             Self::Sending(Attempt { operation, attempt, .. }) => {
@@ -173,7 +173,7 @@ impl Event<'_> {
 
 type Hook = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
-/// The hooks of a client, and the operations that were reported as deprecated.
+/// The hooks of a client, and the deprecated operations that it has reported.
 #[derive(Default)]
 pub(crate) struct Events {
     hooks: Vec<Hook>,
@@ -199,7 +199,7 @@ impl Events {
         }
     }
 
-    /// Reports a deprecation, once for each operation.
+    /// Reports a deprecation once per operation.
     pub(crate) fn notify_deprecated(&self, operation: &str, deprecation: &Deprecation) {
         let mut reported = self.deprecated.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.contains(operation) || reported.len() >= MAX_DEPRECATED {

@@ -1,4 +1,4 @@
-//! How the client behaves, and how to use it: one page for each subject.
+//! The guide: one page per subject.
 
 #[doc = include_str!("../guide/dependencies.md")]
 pub mod dependencies {}
@@ -24,5 +24,5 @@ pub mod simulator {}
 #[doc = include_str!("../guide/testing.md")]
 pub mod testing {}
 #[cfg(not(feature = "test-util"))]
-/// How to test a program that uses the client: this page needs the feature `test-util`.
+/// How to test a program that uses the client. This page needs the feature `test-util`.
 pub mod testing {}

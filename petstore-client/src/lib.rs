@@ -1,3 +1,12 @@
+//! [deprecation]: guide::deprecation
+//! [keys]: guide::keys
+//! [observability]: guide::observability
+//! [rate_limits]: guide::rate_limits
+//! [retries]: guide::retries
+//! [security]: guide::security
+//! [sharing]: guide::sharing
+//! [simulator]: guide::simulator
+//! [testing]: guide::testing
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -14,23 +14,23 @@ use serde_json::{Map, Value};
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Pet {
-    /// The identifier that the service gave the pet when it was added.
+    /// The identifier that the service assigned on creation.
     pub id: i64,
-    /// The animal's name.
+    /// The name.
     pub name: String,
-    /// The identifier of the category the animal belongs to.
+    /// The identifier of the pet's category.
     pub category_id: i64,
-    /// The availability, where the service sends it.
+    /// The availability, if the service sends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
-    /// The fields that this version does not know, as the service sent them; serializing the pet
-    /// writes them again. A number beyond the range of `f64` is kept as text.
+    /// Fields that this version does not know, as sent. Serializing the pet writes them again.
+    /// Numbers beyond the range of `f64` are kept as text.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 impl Pet {
-    /// Creates a pet: for tests, and for stores of a program's own.
+    /// Creates a pet, for tests and for a program's own storage.
     #[must_use]
     pub fn new(id: i64, name: impl Into<String>, category_id: i64) -> Self {
         Self { id, name: name.into(), category_id, status: None, extra: Map::new() }
@@ -44,7 +44,7 @@ impl Pet {
     }
 }
 
-/// A derived implementation would fail where an unknown field holds a number beyond the range of `f64`.
+/// A derived implementation would fail on an unknown field with a number beyond the range of `f64`.
 impl<'de> Deserialize<'de> for Pet {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(PetVisitor)
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for PetVisitor {
     }
 }
 
-/// Reads the value of a field, which must not be there twice.
+/// Reads the value of a field. Fails on a duplicate field.
 fn read<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     name: &'static str,
     field: &mut Option<T>,
@@ -98,7 +98,7 @@ fn read<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     }
 }
 
-/// A pet to add (specification, section 2, `NewPet`).
+/// A pet to create (specification, section 2, `NewPet`).
 ///
 /// ```
 /// use petstore_client::{NewPet, PetStatus};
@@ -110,14 +110,14 @@ fn read<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
 #[non_exhaustive]
 #[serde(rename_all = "camelCase", expecting = "a pet, a JSON object")]
 pub struct NewPet {
-    /// The animal's name. The specification sets no minimum length.
+    /// The name. The specification sets no minimum length.
     pub name: String,
-    /// The identifier of the category the animal belongs to.
+    /// The identifier of the pet's category.
     pub category_id: i64,
-    /// The availability. What the service assumes when it is left out is not specified.
+    /// The availability. The specification does not say what a missing value means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
-    /// Fields that this version does not know, which are sent as well.
+    /// Additional fields to send, which this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -146,8 +146,8 @@ impl NewPet {
 
 /// The availability of a pet (specification, section 2, `PetStatus`).
 ///
-/// A value that this version of the client does not know is kept as text, so that a response
-/// with a new status still decodes and writes back what it read.
+/// Values that this version does not know are kept as text, so that responses with a new status can
+/// be decoded and written back.
 ///
 /// ```
 /// use petstore_client::PetStatus;
@@ -166,14 +166,15 @@ pub enum PetStatus {
     Pending,
     /// The pet has been sold.
     Sold,
-    /// A value that the specification does not list, as the service sent it.
+    /// A value that the specification does not list, as sent.
     ///
-    /// Build a status with [`PetStatus::from`], which never puts a listed value in here.
+    /// Create a status with [`PetStatus::from`], which never creates this variant for a listed
+    /// value.
     Unknown(String),
 }
 
 impl PetStatus {
-    /// The values that the specification lists, in its order.
+    /// The values that the specification lists, in order.
     pub const KNOWN: [Self; 3] = [Self::Available, Self::Pending, Self::Sold];
 
     /// Returns the value as the service writes it.

@@ -1,4 +1,4 @@
-//! The limits of a call: a client's defaults, and what one call sets differently.
+//! The limits of calls: a client's defaults and a call's overrides.
 
 use std::time::Duration;
 
@@ -11,57 +11,59 @@ pub(crate) const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(120);
 pub(crate) const DEFAULT_MAX_ATTEMPTS: u32 = 4;
 pub(crate) const DEFAULT_MAX_RESPONSE_BYTES: usize = 10 * 1024 * 1024;
 
-/// Writes the setters of [`RequestOptions`] for a type with a method `options_mut`: clients, calls,
-/// lists and raw requests have them too.
+/// Generates the setters of [`RequestOptions`] for a type with a method `options_mut`: clients,
+/// calls, lists and raw requests.
 macro_rules! option_setters {
     () => {
-        /// Applies what `options` sets, and keeps the other settings.
+        /// Applies the settings of `options`, and keeps all others.
         pub fn options(mut self, options: &$crate::options::RequestOptions) -> Self {
             self.options_mut().merge(options);
             self
         }
 
-        /// Sets the time limit for the whole call, its waits and retries included; 300 s.
+        /// Sets the time limit for the whole call, including waits and retries (default: 300 s).
         pub fn timeout(mut self, limit: std::time::Duration) -> Self {
             self.options_mut().timeout = Some(limit);
             self
         }
 
-        /// Sets the time limit for one attempt, from the first byte sent to the last one read; 30 s.
+        /// Sets the time limit for one attempt, from the first byte sent to the last byte read
+        /// (default: 30 s).
         pub fn attempt_timeout(mut self, limit: std::time::Duration) -> Self {
             self.options_mut().attempt_timeout = Some(limit);
             self
         }
 
-        /// Sets the time limit between two reads of a response's body; 10 s. It is for the built-in
-        /// transport only: other transports return whole responses.
+        /// Sets the time limit between two reads of a response's body (default: 10 s). It applies
+        /// only to the built-in transport, because other transports return complete responses.
         pub fn read_timeout(mut self, limit: std::time::Duration) -> Self {
             self.options_mut().read_timeout = Some(limit);
             self
         }
 
-        /// Sets how long rate limits may block the call, in total; 120 s. Where the service asks
-        /// for more, the call fails at once with the instant. Zero never waits.
+        /// Sets how long rate limits may delay the call in total (default: 120 s). If the delay
+        /// would be longer, the call fails immediately, and its error says when to retry. Zero
+        /// never waits.
         pub fn max_wait(mut self, limit: std::time::Duration) -> Self {
             self.options_mut().max_wait = Some(limit);
             self
         }
 
-        /// Sets the number of requests that the call may send, at least 1; 4. A 401 after which another
-        /// key is used is not counted.
+        /// Sets the maximum number of attempts, at least 1 (default: 4). A 401 does not count if
+        /// the call then uses another key.
         pub fn max_attempts(mut self, limit: u32) -> Self {
             self.options_mut().max_attempts = Some(limit);
             self
         }
 
-        /// Sets the size limit for the body of a successful response, in bytes; 10 MiB.
+        /// Sets the maximum size of a successful response's body, in bytes (default: 10 MiB).
         pub fn max_response_bytes(mut self, limit: usize) -> Self {
             self.options_mut().max_response_bytes = Some(limit);
             self
         }
 
-        /// Sets which of two waiting calls goes first;
-        /// [`Priority::Normal`]($crate::rate_limit::Priority::Normal).
+        /// Sets which of two waiting calls goes first (default:
+        /// [`Priority::Normal`]($crate::rate_limit::Priority::Normal)).
         pub fn priority(mut self, priority: $crate::rate_limit::Priority) -> Self {
             self.options_mut().priority = Some(priority);
             self
@@ -71,10 +73,10 @@ macro_rules! option_setters {
 
 pub(crate) use option_setters;
 
-/// Limits of calls. What is not set stays as the client has it.
+/// Limits of calls. Unset values keep the client's settings.
 ///
-/// [`ClientBuilder`](crate::ClientBuilder), each call, list and raw request have the same setters; a
-/// value of this type sets them for several calls.
+/// [`ClientBuilder`](crate::ClientBuilder), calls, lists and raw requests have the same setters.
+/// Use this type to set them for several calls.
 ///
 /// ```
 /// use std::time::Duration;
@@ -110,7 +112,7 @@ impl RequestOptions {
         self
     }
 
-    /// Takes over what `other` sets.
+    /// Overwrites these options with those that `other` sets.
     pub fn merge(&mut self, other: &Self) {
         *self = Self {
             timeout: other.timeout.or(self.timeout),

@@ -13,16 +13,16 @@ use crate::redact::printable;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum More {
-    /// This is the end: the page was not full, and the service offers no next one.
+    /// This is the last page: it is not full, and the service sends no link to another.
     No,
-    /// The service offers a next page.
+    /// The service sends a link to the next page.
     Yes,
-    /// The page is full, and the service offers no next one: how to page beyond `limit` is not
-    /// specified, so there may be more that cannot be reached.
+    /// The page is full, but the service sends no link. The specification does not define paging,
+    /// so more items may exist that cannot be reached.
     Maybe,
 }
 
-/// One page of a list; derefs to a slice of its items.
+/// One page of a list. It derefs to a slice of its items.
 #[derive(Debug, Clone)]
 pub struct Page<T> {
     items: Vec<T>,
@@ -31,7 +31,7 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Makes a page with room for `limit` items, given the [`next_page`] after it.
+    /// Creates a page for up to `limit` items, with the [`next_page`] after it.
     pub(crate) fn new(items: Vec<T>, limit: usize, next: Result<Option<Url>, String>) -> Self {
         let more = match next {
             Ok(None) if items.len() < limit => More::No,
@@ -47,7 +47,7 @@ impl<T> Page<T> {
         self.more
     }
 
-    /// Returns the address of the next page, where the service offers one that may be followed.
+    /// Returns the URL of the next page, if the service sends a valid one.
     /// [`ListPets::from_page`](crate::operations::ListPets::from_page) continues from there.
     #[must_use]
     pub fn next_url(&self) -> Option<&Url> {
@@ -87,8 +87,8 @@ impl<'p, T> IntoIterator for &'p Page<T> {
     }
 }
 
-/// Returns the first `rel="next"` of a response, resolved against the address that was asked (RFC
-/// 8288, section 3.1). Fails where it leaves the origin that the key belongs to.
+/// Returns the first `rel="next"` of a response, resolved against the requested URL (RFC 8288,
+/// section 3.1). Fails if it leaves the key's origin.
 pub(crate) fn next_page(headers: &HeaderMap, asked: &Url) -> Result<Option<Url>, String> {
     let Some(target) = headers::link_targets(headers, "next").next() else { return Ok(None) };
     let shown = printable(target, 200);

@@ -1,11 +1,11 @@
-//! Makes foreign text safe to show: without the API key, and without terminal escapes.
+//! Makes untrusted text safe to show, without the API key and terminal escapes.
 
 use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 
-/// A shorter key is not replaced: any word may contain it.
+/// Shorter keys are not removed, because any word may contain them.
 const MIN_KEY_LENGTH: usize = 8;
 const REPLACEMENT: &[u8] = b"(the API key)";
 
@@ -80,8 +80,8 @@ fn written_length(text: &[u8], key: &[u8]) -> Option<usize> {
     })
 }
 
-/// Returns at most `max` characters of `text`, with everything that could act on a terminal or
-/// break a line written as an escape.
+/// Returns at most `max` characters of `text`. Escapes characters that could control a terminal or
+/// break a line.
 pub(crate) fn printable(text: &str, max: usize) -> String {
     let mut out = String::with_capacity(text.len().min(max));
     for (count, c) in text.trim().chars().enumerate() {
@@ -100,7 +100,7 @@ pub(crate) fn printable(text: &str, max: usize) -> String {
     out
 }
 
-/// Returns whether a character can move a cursor, hide text or reorder it: C0, DEL, C1, the
+/// Returns whether a character can move the cursor, or hide or reorder text: C0, DEL, C1,
 /// bidirectional controls, zero-width characters, line separators and tags.
 fn is_unsafe(c: char) -> bool {
     c.is_control()

@@ -10,16 +10,16 @@ use crate::deprecation::Removal;
 use crate::error::Error;
 use crate::redact::printable;
 
-/// A request, and what its call has to know of it.
+/// A request, with the metadata that its call needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
-    /// The specification's name of the operation, or method and path.
+    /// The specification's name of the operation, or the method and path.
     pub(crate) operation: Cow<'static, str>,
-    /// The path of the operation with its parameters' names, where that is known.
+    /// The operation's path with the names of its parameters, if known.
     pub(crate) template: Option<&'static str>,
     pub(crate) method: Method,
     pub(crate) url: Url,
-    /// The headers of this request alone.
+    /// The request's own headers.
     pub(crate) headers: HeaderMap,
     /// The body, which may be empty.
     pub(crate) body: Bytes,
@@ -28,7 +28,7 @@ pub(crate) struct Request {
     pub(crate) removal: Option<Removal>,
     /// Whether the first attempt is sent even if the rate limits are known to be used up.
     pub(crate) forced: bool,
-    /// The number of items that a list asks for.
+    /// The number of items that a list requests.
     pub(crate) page_size: Option<u32>,
 }
 
@@ -48,9 +48,9 @@ impl Request {
         }
     }
 
-    /// Returns the headers as they are sent: its own, and the client's `defaults` for the rest.
+    /// Returns the headers to send: its own, completed by the client's `defaults`.
     pub(crate) fn with_defaults(&self, defaults: &HeaderMap) -> HeaderMap {
-        // There is room for the credential.
+        // Reserves space for the credential.
         let mut headers = HeaderMap::with_capacity(defaults.len() + self.headers.len() + 1);
         let missing = defaults.iter().filter(|(name, _)| !self.headers.contains_key(*name));
         for (name, value) in missing.chain(&self.headers) {
@@ -59,20 +59,20 @@ impl Request {
         headers
     }
 
-    /// Returns the request with these headers as other HTTP libraries know it.
+    /// Converts the request, with these headers, to the type of the `http` crate.
     pub(crate) fn to_http(&self, headers: HeaderMap) -> Result<http::Request<Bytes>, Error> {
         let mut request = http::Request::new(self.body.clone());
         *request.method_mut() = self.method.clone();
         *request.headers_mut() = headers;
         *request.uri_mut() = self.url.as_str().parse().map_err(|_| {
-            Error::invalid("its address cannot be written into a request")
+            Error::invalid("its URL cannot be written into a request")
                 .with_operation(self.operation.clone())
         })?;
         Ok(request)
     }
 }
 
-/// Headers that the client sets itself: a second `Authorization` or `Host` would misdirect the key,
+/// Headers that only the client sets: a second `Authorization` or `Host` could misdirect the key,
 /// and a wrong length would break the connection for the next request.
 const RESERVED: [HeaderName; 5] = [
     header::AUTHORIZATION,

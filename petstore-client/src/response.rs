@@ -17,7 +17,8 @@ use crate::page::{Page, next_page};
 use crate::rate_limit::QuotaWindow;
 use crate::redact::Redactor;
 
-/// A value that the service returned; derefs to it. [`meta`](Self::meta) has status and headers.
+/// A value that the service returned. It derefs to the value; [`meta`](Self::meta) returns status
+/// and headers.
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -32,13 +33,13 @@ pub struct Response<T> {
     meta: ResponseMeta,
 }
 
-/// Status, headers and attempts of a successful call.
+/// The metadata of a successful call: status, headers and attempts.
 #[derive(Debug, Clone)]
 pub struct ResponseMeta {
     pub(crate) operation: Cow<'static, str>,
-    /// The address of the request.
+    /// The URL of the request.
     pub(crate) url: Url,
-    /// The number of items that was asked for, of a list.
+    /// The requested number of items, for a list.
     pub(crate) page_size: Option<u32>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -58,7 +59,7 @@ impl<T> Response<T> {
         &self.meta
     }
 
-    /// Returns the value alone.
+    /// Returns the value.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value
@@ -90,27 +91,27 @@ impl ResponseMeta {
         &self.headers
     }
 
-    /// Returns the quota that the response describes (specification, section 8), where its three
-    /// headers make sense.
+    /// Returns the quota that the response describes (specification, section 8), if its three
+    /// headers are valid.
     #[must_use]
     pub fn quota(&self) -> Option<QuotaWindow> {
         QuotaWindow::read(&self.headers)
     }
 
-    /// Returns the service's own time when it answered (`Date`).
+    /// Returns the time of the response (`Date`).
     #[must_use]
     pub fn date(&self) -> Option<SystemTime> {
         date(&self.headers)
     }
 
-    /// Returns the announced end of the operation, if there is one: as the service announces it, and
-    /// for what it leaves out as the specification does.
+    /// Returns the announced removal of the operation, if any. The specification fills what the
+    /// service leaves out.
     #[must_use]
     pub fn deprecation(&self) -> Option<&Deprecation> {
         self.deprecation.as_deref()
     }
 
-    /// Returns the number of attempts, the successful one included.
+    /// Returns the number of attempts, including the successful one.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.stats.attempts
@@ -123,7 +124,7 @@ impl ResponseMeta {
         self.stats.waited
     }
 
-    /// Returns the address of the next page, or why it cannot be followed.
+    /// Returns the URL of the next page, or why it is invalid.
     pub(crate) fn next_page(&self) -> Result<Option<Url>, String> {
         next_page(&self.headers, &self.url)
     }
@@ -174,11 +175,11 @@ impl<'r, T> IntoIterator for &'r Response<Page<T>> {
 }
 
 impl Response<Bytes> {
-    /// Reads the body of a raw response as JSON.
+    /// Decodes the body of a raw response from JSON.
     ///
     /// # Errors
     ///
-    /// Where it is not JSON of this type; see [`Error::decode_path`].
+    /// Fails if it is not JSON of this type; see [`Error::decode_path`].
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.value).map_err(|problem| {
             let ResponseMeta { operation, status, headers, stats, redactor, .. } = &self.meta;
@@ -188,13 +189,13 @@ impl Response<Bytes> {
         })
     }
 
-    /// Returns the body as text; invalid UTF-8 is replaced.
+    /// Returns the body as text, and replaces invalid UTF-8.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.value)
     }
 
-    /// Reads the body of an operation.
+    /// Decodes the body of an operation's response.
     pub(crate) fn decoded<T: DeserializeOwned>(self) -> Result<Response<T>, Error> {
         let value = self.json()?;
         Ok(self.map(|_| value))

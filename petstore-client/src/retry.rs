@@ -1,4 +1,4 @@
-//! Decides whether a failed attempt is followed by another.
+//! Decides whether to retry a failed attempt.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,14 +10,14 @@ pub use crate::backoff::Backoff;
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 
-/// An attempt that failed, for a classifier
+/// A failed attempt, for a classifier
 /// ([`ClientBuilder::retry_classifier`](crate::ClientBuilder::retry_classifier)).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct FailedAttempt<'a> {
     /// Why it failed.
     pub error: &'a Error,
-    /// The operation: `listPets`, or method and path.
+    /// The operation: `listPets`, or the method and path.
     pub operation: &'a str,
     /// The method.
     pub method: &'a Method,
@@ -25,21 +25,21 @@ pub struct FailedAttempt<'a> {
     pub attempt: u32,
     /// Whether sending the request twice has the same effect as sending it once.
     pub idempotent: bool,
-    /// Whether the client would send it again, if attempts, time and budget allow it.
+    /// Whether the client would retry it, if attempts, time and budget allow that.
     pub would_retry: bool,
 }
 
-/// What a classifier advises after a failed attempt.
+/// The advice of a classifier after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RetryAdvice {
-    /// Decide as without a classifier.
+    /// Use the client's own decision.
     #[default]
     Default,
-    /// Send again where that is safe: the request is idempotent, or was not processed. Attempts,
-    /// time and budget have to allow it, and a rate limit is obeyed.
+    /// Retry if that is safe: the request is idempotent, or was not processed. Limits on attempts,
+    /// time, budget and rate still apply.
     Retry,
-    /// Send again even where that may do the thing twice.
+    /// Retry even if the service may process the request twice.
     RetryUnsafe,
     /// Fail now.
     Stop,
@@ -47,7 +47,7 @@ pub enum RetryAdvice {
 
 pub(crate) type Classifier = Box<dyn Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync>;
 
-/// How a client retries.
+/// The retry policy of a client.
 pub(crate) struct Retries {
     pub(crate) backoff: Backoff,
     pub(crate) classifier: Option<Classifier>,
@@ -65,7 +65,7 @@ impl Retries {
         Self { backoff, classifier, budget, started }
     }
 
-    /// Runs `change` on the budget, at the time since the client was built.
+    /// Runs `change` on the budget, with the time since the client was built.
     pub(crate) fn budget<T>(&self, change: impl FnOnce(&mut BudgetState, Duration) -> T) -> T {
         let now = clock::now().saturating_duration_since(self.started);
         change(&mut self.budget.lock().unwrap_or_else(PoisonError::into_inner), now)
@@ -76,16 +76,16 @@ impl Retries {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryDecision {
     Fail,
-    /// Ask for another key.
+    /// Retry with another key.
     Reauthorize,
-    /// Wait until the limiter permits another attempt.
+    /// Retry as soon as the limiter permits it.
     Acquire,
-    /// Pause, for longer where a 5xx asks for that (`Retry-After`).
+    /// Retry after a delay, at least the `Retry-After` of a 5xx.
     BackOff,
 }
 
 impl RetryDecision {
-    /// Decides on an attempt, with the classifier's advice if there is one. `idempotent` says that
+    /// Decides on a failed attempt, with the classifier's advice if any. `idempotent` means that
     /// sending the request twice has the same effect as sending it once (RFC 9110, section 9.2.2).
     pub(crate) fn of(
         error: &Error,
@@ -127,18 +127,18 @@ impl RetryDecision {
     }
 }
 
-/// Returns whether the service may have acted on a request that it answered with this status. Only a
-/// 4xx proves that it has not: a 303 may mean "done, look there".
+/// Returns whether the service may have acted on a request that it answered with this status. Only
+/// a 4xx proves that it did not. A 303, for example, may follow a completed action.
 pub(crate) fn may_have_acted(status: StatusCode) -> bool {
     !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT
 }
 
-/// Limits the retries of all calls together, so that a service that fails is not flooded.
+/// Limits the retries of all calls together, to protect a failing service.
 ///
-/// Each ten seconds allow [`ratio`](Self::ratio) retries for each call and
-/// [`min_per_second`](Self::min_per_second) for each second; and always three for each call in
-/// flight, so that all of them survive a server that restarts. A wait for a rate limit and a retry
-/// after a 429 are not counted.
+/// Each period of ten seconds allows [`ratio`](Self::ratio) retries per call and
+/// [`min_per_second`](Self::min_per_second) retries per second. Three retries for each call in
+/// flight are always allowed, so that all calls survive a restart of the server. Waits for rate
+/// limits and retries after a 429 do not count.
 ///
 /// ```
 /// use petstore_client::retry::RetryBudget;
@@ -154,18 +154,18 @@ pub struct RetryBudget {
 }
 
 impl RetryBudget {
-    /// Creates the default: 0.2 retries for each call, and 10 a second.
+    /// Creates the default: 0.2 retries per call, and 10 per second.
     pub fn new() -> Self {
         Self { ratio: 0.2, min_per_second: 10 }
     }
 
-    /// Sets the retries for each call; 0 to 1,000.
+    /// Sets the retries per call, from 0 to 1,000.
     pub fn ratio(mut self, retries: f64) -> Self {
         self.ratio = retries;
         self
     }
 
-    /// Sets the retries a second that are always allowed.
+    /// Sets the retries per second that are always allowed.
     pub fn min_per_second(mut self, retries: u32) -> Self {
         self.min_per_second = retries;
         self
@@ -176,7 +176,7 @@ impl RetryBudget {
         Self { ratio: f64::INFINITY, min_per_second: u32::MAX }
     }
 
-    /// Returns why it cannot be used, if it cannot.
+    /// Returns why the budget is invalid, if it is.
     pub(crate) fn problem(self) -> Option<String> {
         let is_valid = self.ratio == f64::INFINITY || (0.0..=1_000.0).contains(&self.ratio);
         (!is_valid).then(|| format!("its ratio is {}, and must be from 0 to 1,000", self.ratio))
@@ -189,18 +189,18 @@ impl Default for RetryBudget {
     }
 }
 
-/// The length of a period in seconds. Retries and calls are counted in two: the last 5 to 10 s.
+/// The length of a period in seconds. The last two periods count, which are 5 to 10 s.
 const PERIOD: u32 = 5;
-/// The retries that are always allowed for each call in flight.
+/// The retries that are always allowed per call in flight.
 const RETRIES_IN_FLIGHT: u32 = 3;
 
-/// What has been used of a budget.
+/// The used part of a budget.
 #[derive(Debug)]
 pub(crate) struct BudgetState {
     budget: RetryBudget,
     in_flight: u32,
     period: u64,
-    /// Calls and retries in this period, and in the one before.
+    /// Calls and retries in this period and the previous one.
     counts: [Counts; 2],
 }
 
@@ -225,7 +225,7 @@ impl BudgetState {
         self.in_flight -= 1;
     }
 
-    /// Takes a retry out of the budget, if one is left.
+    /// Uses one retry of the budget. Returns whether one was left.
     pub(crate) fn spend(&mut self, now: Duration) -> bool {
         self.start_period(now);
         let RetryBudget { ratio, min_per_second } = self.budget;

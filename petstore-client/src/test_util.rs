@@ -1,9 +1,9 @@
-//! For tests of programs that use the client, without a socket (feature `test-util`).
+//! Tools to test programs that use the client, without a socket (feature `test-util`).
 //!
-//! A function plays the service: [`client`] makes a client of it, and [`FakeService`] records its
-//! requests. [`ErrorBuilder`], [`Page::from_items`] and [`Response::from_parts`] make values that
-//! programs cannot make otherwise. The crate `petstore-mock` is the whole service with its quotas, bans
-//! and faults, over a real socket.
+//! A function replaces the service: [`client`] creates a client for it, and [`FakeService`] records
+//! the requests. [`ErrorBuilder`], [`Page::from_items`] and [`Response::from_parts`] create values
+//! that normally only the client creates. The crate `petstore-mock` provides the whole service with
+//! quotas, bans and faults, over a real socket.
 //!
 //! ```
 //! use petstore_client::{Client, Error, NewPet, Pet, StatusCode, test_util};
@@ -47,8 +47,8 @@ use crate::transport::{Transport, TransportError};
 /// The base URL of [`client`].
 const BASE_URL: &str = "http://petstore.test/v1";
 
-/// A transport that calls a function in place of the service. It records the requests: keep it in an
-/// `Arc` to read them.
+/// A transport that calls a function instead of the service, and records the requests. Keep it in
+/// an `Arc` to read them.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -71,7 +71,7 @@ impl<F> FakeService<F>
 where
     F: Fn(&Request<Bytes>) -> Result<HttpResponse<Bytes>, TransportError> + Send + Sync + 'static,
 {
-    /// Makes a service of a function.
+    /// Turns a function into a service.
     pub fn new(respond: F) -> Self {
         Self { respond, requests: Mutex::default() }
     }
@@ -101,12 +101,12 @@ impl<F> fmt::Debug for FakeService<F> {
     }
 }
 
-/// Returns a client of a [`FakeService`]. It shares no limits with other clients and does not pause
-/// between attempts; its base URL is `http://petstore.test/v1`.
+/// Returns a client of a [`FakeService`]. It shares no limits with other clients, and retries
+/// without delay. Its base URL is `http://petstore.test/v1`.
 ///
 /// # Panics
 ///
-/// Never: its settings are valid.
+/// Never, because its settings are valid.
 pub fn client<F>(respond: F) -> Client
 where
     F: Fn(&Request<Bytes>) -> Result<HttpResponse<Bytes>, TransportError> + Send + Sync + 'static,
@@ -127,7 +127,7 @@ pub fn builder() -> ClientBuilder {
 ///
 /// # Errors
 ///
-/// Where the value cannot be written as JSON.
+/// Fails if the value cannot be serialized as JSON.
 pub fn json(
     status: StatusCode,
     body: &(impl Serialize + ?Sized),
@@ -140,11 +140,11 @@ pub fn json(
     Ok(response)
 }
 
-/// Responds with the service's Error (specification, section 2).
+/// Responds with an Error object of the service (specification, section 2).
 ///
 /// # Errors
 ///
-/// Never; the type is that of [`FakeService`].
+/// Never fails. The return type is that of a [`FakeService`] function.
 pub fn problem(
     status: StatusCode,
     code: &str,
@@ -153,7 +153,7 @@ pub fn problem(
     json(status, &json!({"code": code, "message": message, "status": status.as_u16()}))
 }
 
-/// Makes an [`Error`], for code that handles one.
+/// Creates an [`Error`], to test code that handles errors.
 ///
 /// ```
 /// use std::time::Duration;
@@ -173,7 +173,7 @@ pub struct ErrorBuilder {
 }
 
 impl ErrorBuilder {
-    /// Starts an error of a kind, after one attempt.
+    /// Starts an error of this kind, after one attempt.
     pub fn new(kind: ErrorKind) -> Self {
         let status = match kind {
             ErrorKind::Unauthorized => StatusCode::UNAUTHORIZED,
@@ -191,7 +191,7 @@ impl ErrorBuilder {
         Self::response(status, "")
     }
 
-    /// Starts the error of a response that is not a success; its kind follows from the status.
+    /// Starts the error for a response other than a success. Its kind follows from the status.
     pub fn response(status: StatusCode, body: impl Into<Bytes>) -> Self {
         let mut response = HttpResponse::new(body.into());
         *response.status_mut() = status;
@@ -204,8 +204,8 @@ impl ErrorBuilder {
         }
     }
 
-    /// Sets [`retry_after`](Error::retry_after) and [`retry_at`](Error::retry_at), of a rate limit or
-    /// of a 5xx.
+    /// Sets [`retry_after`](Error::retry_after) and [`retry_at`](Error::retry_at), for a rate limit
+    /// or a 5xx.
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = wait;
         if let Some(response) = &mut self.response {
@@ -227,7 +227,7 @@ impl ErrorBuilder {
         self
     }
 
-    /// Makes the error.
+    /// Creates the error.
     #[must_use]
     pub fn build(self) -> Error {
         let error = match self.response {
@@ -247,18 +247,18 @@ impl ErrorBuilder {
 }
 
 impl<T> Response<T> {
-    /// Makes a response, for a test.
+    /// Creates a response, for tests.
     pub fn from_parts(value: T, meta: ResponseMeta) -> Self {
         Self::new(value, meta)
     }
 }
 
 impl Default for ResponseMeta {
-    /// Makes that of a 200 without headers at the first attempt, for a test.
+    /// Creates the metadata of a 200 without headers at the first attempt, for tests.
     fn default() -> Self {
         Self {
             operation: "test".into(),
-            url: Url::parse(BASE_URL).expect("it is a URL"),
+            url: Url::parse(BASE_URL).expect("valid URL"),
             page_size: None,
             status: StatusCode::OK,
             headers: HeaderMap::new(),
@@ -270,7 +270,7 @@ impl Default for ResponseMeta {
 }
 
 impl ResponseMeta {
-    /// Sets the headers, for a test; quota, date and deprecation are read from them.
+    /// Sets the headers, for tests. Quota, date and deprecation are read from them.
     #[must_use]
     pub fn with_headers(mut self, headers: HeaderMap) -> Self {
         self.deprecation = Deprecation::of(&headers, None).map(Box::new);
@@ -280,7 +280,7 @@ impl ResponseMeta {
 }
 
 impl<T> Page<T> {
-    /// Makes the last page of a list, for a test.
+    /// Creates the last page of a list, for tests.
     #[must_use]
     pub fn from_items(items: Vec<T>) -> Self {
         Self::new(items, usize::MAX, Ok(None))
@@ -288,7 +288,7 @@ impl<T> Page<T> {
 }
 
 impl QuotaWindow {
-    /// Makes a window, for a test.
+    /// Creates a window, for tests.
     #[must_use]
     pub fn new(quota: Quota, limit: u64, remaining: u64, reset: SystemTime) -> Self {
         Self { quota, limit, remaining, reset }
@@ -296,7 +296,7 @@ impl QuotaWindow {
 }
 
 impl Blocked {
-    /// Makes a block, for a test.
+    /// Creates a block, for tests.
     #[must_use]
     pub fn new(reason: BlockReason, until: SystemTime, remaining: Duration) -> Self {
         Self { reason, until, remaining }

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// When a key is banned, and for how long.
+/// When the service bans a key, and for how long.
 ///
 /// The specification only says that repeated requests after a 429 may lead to a temporary ban. The
 /// numbers are assumptions: more than 10 such requests within 60 s, then 300 s.
@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BanPolicy {
-    /// How many requests sent while told to wait are forgiven; at most 100,000. The next one brings
-    /// the ban.
+    /// The number of early requests (before `Retry-After` has elapsed) without a ban, at most
+    /// 100,000. The next one causes a ban.
     pub after: u32,
-    /// The time within which they count together.
+    /// The period within which they are counted.
     pub within: Duration,
-    /// How long the ban lasts, from the request that brought it on; zero switches bans off.
+    /// The duration of the ban. Zero disables bans.
     pub length: Duration,
 }
 
@@ -36,23 +36,23 @@ impl Default for BanPolicy {
 }
 
 impl BanPolicy {
-    /// The highest `after`: it bounds the size of a key's record.
+    /// The maximum of `after`, which bounds the size of a key's record.
     pub(crate) const MAX_AFTER: u32 = 100_000;
 }
 
-/// What counts towards the ban of one key.
+/// The early requests and the ban of one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct BanRecord {
     /// The end of the last `Retry-After`.
     told_until: Duration,
-    /// When requests arrived before that, oldest first: at most the policy's `after` + 1.
+    /// When early requests arrived, oldest first: at most the policy's `after` + 1.
     strikes: VecDeque<Duration>,
     banned_until: Duration,
 }
 
 impl BanRecord {
-    /// Records that a request arrived, and returns the end of the key's ban, if it is banned.
+    /// Records the arrival of a request, and returns the end of the key's ban, if it is banned.
     pub(crate) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> Option<Duration> {
         if now < self.banned_until {
             return Some(self.banned_until);
@@ -74,17 +74,17 @@ impl BanRecord {
         Some(self.banned_until)
     }
 
-    /// Bans the key until then.
+    /// Bans the key until this time.
     pub(crate) fn ban(&mut self, until: Duration) {
         *self = Self { banned_until: until, ..Self::default() };
     }
 
-    /// Ends the ban, and forgets what led to it.
+    /// Ends the ban, and clears the early requests.
     pub(crate) fn pardon(&mut self) {
         *self = Self::default();
     }
 
-    /// Ends the wait that the key was told. A ban stays.
+    /// Ends the current `Retry-After`. A ban stays.
     pub(crate) fn excuse(&mut self) {
         *self = Self { banned_until: self.banned_until, ..Self::default() };
     }
@@ -94,12 +94,12 @@ impl BanRecord {
         (now < self.banned_until).then_some(self.banned_until)
     }
 
-    /// Returns the end of the last `Retry-After`, if that lies ahead.
+    /// Returns the end of the last `Retry-After`, if it is in the future.
     pub(crate) fn waits_until(&self, now: Duration) -> Option<Duration> {
         (now < self.told_until).then_some(self.told_until)
     }
 
-    /// Whether it is in order and of bounded size, as every record that was made here is.
+    /// Whether the record is sorted and of bounded size, as all records of this module are.
     pub(crate) fn is_possible(&self) -> bool {
         self.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1
             && self.strikes.iter().zip(self.strikes.iter().skip(1)).all(|(one, next)| one <= next)

@@ -1,5 +1,5 @@
-//! Broadcasts changes that a test or the administration made. The changes that requests make are in the
-//! journal.
+//! Broadcasts changes made by a test or the administration. The journal contains the changes made
+//! by requests.
 
 use std::sync::{
     Arc,
@@ -8,10 +8,10 @@ use std::sync::{
 
 use tokio::sync::broadcast;
 
-/// How many changes a listener may be behind before it misses some.
+/// The number of changes that a listener can lag behind before it misses some.
 const BEHIND: usize = 64;
 
-/// What was changed.
+/// The part that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub(crate) enum What {
@@ -22,7 +22,7 @@ pub(crate) enum What {
     Journal,
 }
 
-/// The changes of a server; its clones are the same.
+/// The changes of a server. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Changes {
     sender: broadcast::Sender<What>,
@@ -30,18 +30,18 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Broadcasts that this was changed.
+    /// Broadcasts a change.
     pub(crate) fn tell(&self, what: What) {
-        // Most of the time there is no listener.
+        // Usually there is no listener.
         let _ = self.sender.send(what);
     }
 
-    /// Marks that a test begins or ends, which the rules of the report don't look across.
+    /// Marks the start or end of a test. The report's rules do not look across it.
     pub(crate) fn mark_boundary(&self) {
         self.boundaries.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how many boundaries there were.
+    /// Returns the number of boundaries so far.
     pub(crate) fn boundaries(&self) -> u64 {
         self.boundaries.load(Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
-//! The mock's clock: its source, moving it, and waiting for it.
+//! The mock's clock.
 //!
-//! Everything that depends on time (quotas, bans, `Date`, delays, the removal of an operation) gets `now`
-//! as an argument; only this module reads the time. Inside the crate, an instant is the [`Duration`]
-//! since the Unix epoch, as in the service's headers.
+//! Everything that depends on time (quotas, bans, `Date`, delays, the removal of an operation) gets
+//! `now` as an argument. Only this module reads the time. Inside the crate, an instant is the
+//! [`Duration`] since the Unix epoch.
 
 pub(crate) mod real_time;
 
@@ -18,50 +18,50 @@ use std::{
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
-/// The last second of the year 9999, after which HTTP has no date: no clock goes further.
+/// The last second of the year 9999, the maximum of an HTTP date and of every clock.
 pub(crate) const END: Duration = Duration::from_secs(253_402_300_799);
 
 /// 11 days in a second.
 const MAX_PACE: f64 = 1_000_000.0;
 
-/// How a clock is set.
+/// The setting of a clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockState {
-    /// When the source showed this,
+    /// The source's time when the clock was set.
     read: Duration,
-    /// the clock showed this, counted from the Unix epoch,
+    /// The clock's time then, since the Unix epoch.
     shown: Duration,
-    /// and from then on it goes this many times as fast as the source: 0 to [`MAX_PACE`].
+    /// The clock's speed relative to the source: 0 to [`MAX_PACE`].
     pace: f64,
 }
 
 impl ClockState {
-    /// Returns what the clock shows when the source shows `now`.
+    /// Returns the clock's time when the source shows `now`.
     fn at(&self, now: Duration) -> Duration {
         let passed = now.saturating_sub(self.read);
-        // Without rounding where the pace is the source's.
+        // Avoids rounding at the source's speed.
         let passed = if self.pace == 1.0 { passed } else { times(passed, self.pace) };
         self.shown.saturating_add(passed).min(END)
     }
 
-    /// Returns how much of the source's time passes while the clock advances by `left`; nothing if it
-    /// is frozen.
+    /// Returns the source's time that passes while the clock advances by `left`; `None` if it is
+    /// frozen.
     fn source_time(&self, left: Duration) -> Option<Duration> {
         (self.pace > 0.0).then(|| {
             let exact = if self.pace == 1.0 { left } else { times(left, 1.0 / self.pace) };
-            // Rounding down would wake the waiter too early, again and again.
+            // Rounding down would repeatedly wake the waiter too early.
             exact.saturating_add(Duration::from_micros(1))
         })
     }
 
-    /// Starts anew from what the clock shows when the source shows `now`, and then changes it.
+    /// Rebases the clock on the time when the source shows `now`, and then changes it.
     fn set(&mut self, now: Duration, change: impl FnOnce(&mut Self)) {
         (self.shown, self.read) = (self.at(now), now);
         change(self);
     }
 }
 
-/// Returns the nearest pace that a clock can have: 0 for NaN.
+/// Clamps a speed to the possible range; 0 for NaN.
 fn possible(pace: f64) -> f64 {
     if pace.is_nan() { 0.0 } else { pace.clamp(0.0, MAX_PACE) }
 }
@@ -72,8 +72,8 @@ fn times(time: Duration, factor: f64) -> Duration {
 
 /// The time that a clock follows.
 enum Source {
-    /// The machine's time. The latest reading, in nanoseconds since the Unix epoch (they fit until the
-    /// year 2554), since the machine's clock may be set back and the mock's may not.
+    /// The machine's time. Holds the latest reading in nanoseconds since the Unix epoch (enough
+    /// until the year 2554), because the mock's clock must not go back if the machine's clock does.
     System(AtomicU64),
     /// The time of a tokio runtime.
     Runtime(tokio::time::Instant),
@@ -88,7 +88,7 @@ impl Source {
         Self::Runtime(tokio::time::Instant::now())
     }
 
-    /// Returns the time since a fixed moment; it never goes back.
+    /// Returns the time since a fixed instant. It never goes back.
     fn read(&self) -> Duration {
         match self {
             Self::System(latest) => {
@@ -99,7 +99,7 @@ impl Source {
         }
     }
 
-    /// Waits for this long, or for a few weeks if that is shorter.
+    /// Waits for this long, but for a few weeks at most.
     async fn pass(&self, wait: Duration) {
         match self {
             Self::System(_) => real_time::sleep(wait).await,
@@ -113,11 +113,11 @@ fn system_now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// A clock that can be moved forward, stopped, and made to go faster; its clones share one time.
+/// A clock that can be moved forward, stopped and accelerated. Clones share one time.
 ///
-/// Quotas, bans, `Date`, `Retry-After`, delays and the removal date of the deprecated operation all
-/// follow it, so that a test can let a day pass in a moment. It never goes back, and stops at the end of
-/// the year 9999, the last that an HTTP date can name.
+/// Quotas, bans, `Date`, `Retry-After`, delays and the removal of the deprecated operation follow
+/// it, so a test can skip a day. It never goes back, and stops at the end of the year 9999, the
+/// maximum of an HTTP date.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -133,31 +133,30 @@ pub struct Clock(Arc<SharedClock>);
 
 struct SharedClock {
     source: Source,
-    /// Tasks that wait for the clock watch it, to compute their wait again when it is set.
+    /// Waiting tasks watch it, and recompute their wait when the clock is set.
     state: watch::Sender<ClockState>,
 }
 
 impl Clock {
-    /// Returns a clock that follows the machine's. Where that is set back, it stands still until the
-    /// machine has caught up.
+    /// Returns a clock that follows the machine's clock. If that is set back, this clock stops
+    /// until the machine's clock has caught up.
     #[must_use]
     pub fn system() -> Self {
         Self::new(Source::system(), None, 1.0)
     }
 
-    /// Returns a clock that stands still at `at` until it is advanced, or goes on at
-    /// [`resume`](Self::resume).
+    /// Returns a clock that is stopped at `at`, until it is advanced or [resumed](Self::resume).
     ///
-    /// An instant before 1970 or after the year 9999 becomes the nearest one in between.
+    /// A time before 1970 or after the year 9999 becomes the nearest possible one.
     #[must_use]
     pub fn frozen(at: SystemTime) -> Self {
         Self::new(Source::system(), Some(at), 0.0)
     }
 
-    /// Returns a clock that reads `start` now and goes `factor` times as fast as real time: at 60, a
-    /// minute's quota is back after a second.
+    /// Returns a clock that shows `start` now and runs `factor` times as fast as real time. At 60,
+    /// a quota per minute resets after a second.
     ///
-    /// The factor is the nearest one from 0 to 1,000,000, and 0 for what is no number.
+    /// The factor is clamped to 0 to 1,000,000. NaN becomes 0.
     ///
     /// ```
     /// use std::time::{Duration, SystemTime};
@@ -175,10 +174,10 @@ impl Clock {
         Self::new(Source::system(), Some(start), possible(factor))
     }
 
-    /// Returns a clock that reads `start` now and then follows the time of the tokio runtime,
-    /// paused time (`tokio::time::pause`) included.
+    /// Returns a clock that shows `start` now and then follows the time of the tokio runtime,
+    /// including paused time (`tokio::time::pause`).
     ///
-    /// Make it on the runtime it is to follow.
+    /// Call it on the runtime that it should follow.
     #[must_use]
     pub fn runtime(start: SystemTime) -> Self {
         Self::new(Source::runtime(), Some(start), 1.0)
@@ -193,25 +192,25 @@ impl Clock {
         }))
     }
 
-    /// Returns the time it is, between 1970 and the end of the year 9999.
+    /// Returns the current time, between 1970 and the end of the year 9999.
     #[must_use]
     pub fn now(&self) -> SystemTime {
         UNIX_EPOCH + self.since_epoch()
     }
 
-    /// Returns how many times as fast as its source the clock goes: 0 while it is frozen, 1 where it
-    /// simply follows the machine or the runtime.
+    /// Returns the clock's speed relative to its source: 0 if it is frozen, 1 if it simply follows
+    /// the machine or the runtime.
     #[must_use]
     pub fn pace(&self) -> f64 {
         self.0.state.borrow().pace
     }
 
-    /// Moves the clock forward, for all its clones.
+    /// Moves the clock and its clones forward.
     pub fn advance(&self, by: Duration) {
         self.set(|state| state.shown = state.shown.saturating_add(by).min(END));
     }
 
-    /// Moves the clock forward to `at`, if it is not past that already.
+    /// Moves the clock forward to `at`, unless it is already past that.
     ///
     /// ```
     /// use std::time::{Duration, SystemTime};
@@ -227,12 +226,12 @@ impl Clock {
         self.set(|state| state.shown = state.shown.max(since_epoch(at)));
     }
 
-    /// Stops the clock where it is, for all its clones.
+    /// Stops the clock and its clones.
     pub fn freeze(&self) {
         self.scale(0.0);
     }
 
-    /// Lets the clock go on from where it is, as fast as the machine's or the runtime's.
+    /// Starts the clock again, at the speed of the machine or the runtime.
     ///
     /// ```
     /// use std::time::{Duration, SystemTime};
@@ -248,30 +247,30 @@ impl Clock {
         self.scale(1.0);
     }
 
-    /// Lets the clock go on from where it is, `factor` times as fast as its source: see
-    /// [`Clock::scaled`].
+    /// Runs the clock `factor` times as fast as its source; see [`Clock::scaled`].
     pub fn scale(&self, factor: f64) {
         self.set(|state| state.pace = possible(factor));
     }
 
-    /// Waits until the clock has gone on by `time`: by itself, or because it was moved.
+    /// Waits until `time` has passed on the clock, by itself or because it was moved.
     ///
-    /// While it is frozen, that is until someone advances it. A clock that follows the machine's waits
-    /// in real time, also where the time of the runtime is paused.
+    /// If the clock is frozen, this waits until it is advanced. A clock that follows the machine's
+    /// clock waits in real time, even if the runtime's time is paused.
     pub async fn sleep(&self, time: Duration) {
         self.wait_until(self.since_epoch().saturating_add(time).min(END)).await;
     }
 
-    /// Waits until the clock reads `at`, as [`Clock::sleep`] does; not at all if it is past that.
+    /// Waits until the clock shows `at`, like [`Clock::sleep`]. Returns immediately if it is past
+    /// that.
     pub async fn sleep_until(&self, at: SystemTime) {
         self.wait_until(since_epoch(at)).await;
     }
 
-    /// Waits until the clock reads `at`, counted from the Unix epoch.
+    /// Waits until the clock shows `at`, since the Unix epoch.
     pub(crate) async fn wait_until(&self, at: Duration) {
         let mut changes = self.0.state.subscribe();
         loop {
-            // Marked as seen before it is looked at: what is set from now on ends the wait below.
+            // Marked as seen before it is read, so that any later change ends the wait below.
             let state = *changes.borrow_and_update();
             let left = at.saturating_sub(state.at(self.0.source.read()));
             if left.is_zero() {
@@ -293,7 +292,8 @@ impl Clock {
 
     /// Returns the time since the Unix epoch.
     pub(crate) fn since_epoch(&self) -> Duration {
-        // Held while the source is read: a state that is set in between would show an earlier time.
+        // Locked while the source is read, because a state that is set in between would show an
+        // earlier time.
         let state = self.0.state.borrow();
         state.at(self.0.source.read())
     }
@@ -323,17 +323,17 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Returns the instant this long after the Unix epoch; at most the last one that a clock can show.
+/// Returns the time this long after the Unix epoch, at most the clock's maximum.
 pub(crate) fn instant(since_epoch: Duration) -> SystemTime {
     UNIX_EPOCH + since_epoch.min(END)
 }
 
-/// Reads a length of time in seconds: from 0 to the 253,402,300,799 from 1970 to the end of 9999.
+/// Converts seconds to a duration, from 0 to 253,402,300,799 (1970 to the end of 9999).
 pub(crate) fn time(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= END)
 }
 
-/// Writes an instant, or none, as seconds since the Unix epoch.
+/// Serializes an optional time as seconds since the Unix epoch.
 pub(crate) fn serialize_seconds<S: Serializer>(
     at: &(impl Into<Option<SystemTime>> + Copy),
     serializer: S,
@@ -345,7 +345,7 @@ fn since_epoch(at: SystemTime) -> Duration {
     at.duration_since(UNIX_EPOCH).unwrap_or_default().min(END)
 }
 
-/// Reads an instant: `2030-12-05T00:00:00Z` (RFC 3339; a date alone is its first second), or seconds
+/// Parses a time: `2030-12-05T00:00:00Z` (RFC 3339; a date means its first second), or seconds
 /// since the Unix epoch.
 pub(crate) fn parse_date(text: &str) -> Result<SystemTime, ParseDateError> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,5 +1,5 @@
-//! The headers that let pages of other origins use the service from a browser (Fetch standard, "CORS
-//! protocol"). The administration is never open to them.
+//! CORS headers (Fetch standard, "CORS protocol") for the service. The administration never allows
+//! other origins.
 
 use std::{fmt, str::FromStr};
 
@@ -18,14 +18,14 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
      Deprecation, Sunset, Date, WWW-Authenticate",
 );
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
-/// The asterisk does not stand for `Authorization`.
+/// `*` does not include `Authorization`.
 const FIELDS: HeaderValue = HeaderValue::from_static("Authorization, *");
-/// Ten minutes, after which a browser asks anew.
+/// Browsers cache a preflight for ten minutes.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Which pages in a browser may use the service, besides those of its own origin.
+/// The origins whose web pages may use the service, in addition to the mock's own.
 ///
-/// The specification does not show it, so this is an assumption: all of them unless set.
+/// The specification does not show this. Assumption: all origins by default.
 ///
 /// ```
 /// use petstore_mock::Cors;
@@ -46,19 +46,19 @@ pub struct Cors(
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
 impl Cors {
-    /// Lets the pages of every origin use the service.
+    /// Allows pages of every origin.
     #[must_use]
     pub const fn any() -> Self {
         Self(Some(ANY))
     }
 
-    /// Lets no page of another origin use the service.
+    /// Allows no pages of other origins.
     #[must_use]
     pub const fn off() -> Self {
         Self(None)
     }
 
-    /// Whether a request is a preflight, which only asks what a page may send.
+    /// Whether a request is a preflight.
     pub(crate) fn is_preflight<B>(&self, request: &Request<B>) -> bool {
         let headers = request.headers();
         self.0.is_some()
@@ -78,7 +78,7 @@ impl Cors {
         response
     }
 
-    /// Adds the headers that let a page read the response, rate limits included.
+    /// Adds the headers that let a page read the response and its rate limits.
     pub(crate) fn open(&self, headers: &mut HeaderMap) {
         let Some(origin) = &self.0 else { return };
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -96,9 +96,9 @@ impl Default for Cors {
 }
 
 impl fmt::Display for Cors {
-    /// Writes it as [`FromStr`] reads it.
+    /// Writes the format that [`FromStr`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An origin was read from a text.
+        // An origin was parsed from valid text.
         f.pad(self.0.as_ref().map_or("off", |origin| origin.to_str().unwrap_or_default()))
     }
 }
@@ -117,7 +117,7 @@ impl FromStr for Cors {
             "off" => return Ok(Self::off()),
             _ => {}
         }
-        // A browser sends a scheme, a host and perhaps a port, without a slash after them.
+        // A browser sends a scheme, a host and optionally a port, without a trailing slash.
         let uri: Uri = text.parse().map_err(|_| ParseCorsError)?;
         let (Some(scheme), Some(host)) = (uri.scheme_str(), uri.authority()) else {
             return Err(ParseCorsError);

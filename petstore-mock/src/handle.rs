@@ -1,5 +1,5 @@
-//! Typed handles on a running server, for tests in the same process: its pets, orders and keys, and a
-//! guard that restores everything.
+//! Handles on a running server for tests in the same process: pets, orders, keys, and a guard that
+//! restores the state.
 
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ impl<'a> Keys<'a> {
     ///
     /// # Errors
     ///
-    /// If the server has it already, or a header can't hold it.
+    /// If the server already has the key, or it is invalid in a header.
     pub fn insert(self, key: &str, plan: Plan) -> Result<Key, KeyError> {
         let (text, number) = self.0.add_key(Some(key), plan)?;
         Ok(Key { app: Arc::clone(self.0), text, number })
@@ -53,7 +53,7 @@ impl<'a> Keys<'a> {
         Some(Key { app: Arc::clone(self.0), text: key.into(), number })
     }
 
-    /// Returns all keys, by their numbers.
+    /// Returns all keys, by number.
     #[must_use]
     pub fn all(self) -> Vec<Key> {
         let keys = self.0.keys().into_iter();
@@ -61,8 +61,8 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// A key of a running server, which can be used wherever a `&str` can: see
-/// [`MockServer::key`](crate::MockServer::key). Its `Debug` output does not show it.
+/// A key of a running server: see [`MockServer::key`](crate::MockServer::key). It derefs to `&str`.
+/// Its `Debug` output does not show it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -91,55 +91,55 @@ pub struct Key {
 impl Key {
     pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
         loop {
-            // It fails only if the same random key was added meanwhile.
+            // It fails only if the same random key was added in the meantime.
             if let Ok((text, number)) = app.add_key(None, plan) {
                 return Self { app: Arc::clone(app), text, number };
             }
         }
     }
 
-    /// Returns the key, as it is sent after `Bearer `.
+    /// Returns the key, to be sent after `Bearer `.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns its number: the server counts its keys from 1.
+    /// Returns its number, from 1.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
     }
 
-    /// Returns its plan; nothing if it was removed.
+    /// Returns its plan; `None` if it was removed.
     #[must_use]
     pub fn plan(&self) -> Option<Plan> {
         self.usage().map(|usage| usage.plan)
     }
 
-    /// Returns its usage; nothing if it was removed.
+    /// Returns its usage; `None` if it was removed.
     #[must_use]
     pub fn usage(&self) -> Option<KeyUsage> {
         self.app.usage_of(self.number)
     }
 
-    /// Changes its plan: the requests it used stay counted, and its `Retry-After` ends.
+    /// Changes its plan. Used requests stay counted, and its `Retry-After` ends.
     ///
-    /// This and the methods below do nothing to a key that was removed.
+    /// This and the methods below do nothing if the key was removed.
     pub fn set_plan(&self, plan: Plan) {
         self.app.change_key(self.number, |account| account.set_plan(plan));
     }
 
-    /// Bans it for this long from now, on the server's clock.
+    /// Bans it from now for this long, on the server's clock.
     pub fn ban(&self, length: Duration) {
         self.app.ban(self.number, length);
     }
 
-    /// Ends its ban, and resets the count that leads to one.
+    /// Ends its ban, and resets the count of early requests.
     pub fn unban(&self) {
         self.app.change_key(self.number, Account::unban);
     }
 
-    /// Removes it: from now on it is 401 `unauthorized`.
+    /// Removes it. Requests with it are then answered 401 `unauthorized`.
     pub fn remove(&self) {
         self.app.remove_key(self.number);
     }
@@ -161,7 +161,7 @@ impl fmt::Debug for Key {
 
 /// The pets of a server: see [`MockServer::pets`](crate::MockServer::pets).
 ///
-/// These methods use no quota and are not in the journal.
+/// These methods use no quota and do not appear in the journal.
 ///
 /// ```
 /// use petstore_mock::{MockServer, PetStatus, SeedPet};
@@ -185,8 +185,8 @@ impl<'a> Pets<'a> {
         Self(app)
     }
 
-    /// Adds a pet and returns it with its id: the one it was given, or the next one. A pet without a
-    /// status has none, whatever the server gives those that are added over HTTP.
+    /// Adds a pet and returns it with its id: the given one, or the next one. A pet without a
+    /// status has none. The server's default status is only for pets that are created over HTTP.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl<'a> Pets<'a> {
         Ok(Pet { id, name, category_id, status })
     }
 
-    /// Removes a pet. Its id is not given again.
+    /// Removes a pet. Its id is not reused.
     ///
     /// # Errors
     ///
@@ -206,7 +206,7 @@ impl<'a> Pets<'a> {
         block_on(self.0.arrange(Change::Remove(id))).map(drop)
     }
 
-    /// Removes all pets. Their ids are not given again.
+    /// Removes all pets. Their ids are not reused.
     ///
     /// # Errors
     ///
@@ -227,7 +227,7 @@ impl<'a> Pets<'a> {
         self.0.read(|store| store.pets().clone()).iter().map(StoredPet::to_pet).collect()
     }
 
-    /// Returns how many pets there are.
+    /// Returns the number of pets.
     #[must_use]
     pub fn len(self) -> usize {
         self.0.read(Store::len)
@@ -283,7 +283,7 @@ impl<'a> Orders<'a> {
         block_on(self.0.arrange(Change::ClearOrders)).map(drop)
     }
 
-    /// Returns all orders, in the order they were added.
+    /// Returns all orders, in the order in which they were added.
     #[must_use]
     pub fn all(self) -> Vec<Value> {
         self.0.read(|store| store.orders().iter().cloned().map(Value::Object).collect())
@@ -308,7 +308,7 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        // If the data file can't be written, the store stays as it is; a drop can't report that.
+        // If the data file can't be written, the store stays unchanged. `drop` can't report that.
         let _ = block_on(self.app.restore(&self.before));
         self.app.journal.close_scope(&self.scope);
     }

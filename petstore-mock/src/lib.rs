@@ -1,3 +1,7 @@
+//! [assumptions]: guide::assumptions
+//! [compliance]: guide::compliance
+//! [connections]: guide::connections
+//! [data]: guide::data
 #![doc = include_str!("../README.md")]
 
 mod ban;
@@ -29,6 +33,7 @@ mod server;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod guide;
 #[cfg(test)]
 mod properties;
 

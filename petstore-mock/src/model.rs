@@ -1,9 +1,9 @@
-//! The animals of the service: the specification's section 2.
+//! The resources of the service (specification, section 2).
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumCount, EnumString, VariantNames};
 
-/// Whether an animal can be had.
+/// The availability of a pet.
 ///
 /// ```
 /// use petstore_mock::PetStatus;
@@ -16,15 +16,15 @@ use strum::{Display, EnumCount, EnumString, VariantNames};
 #[derive(Display, EnumCount, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum PetStatus {
-    /// It is for sale.
+    /// The pet can be bought.
     Available,
-    /// It is being sold.
+    /// The pet is reserved.
     Pending,
-    /// It has gone to a new home.
+    /// The pet has been sold.
     Sold,
 }
 
-/// A pet that is to be added, by a seed, a test or a request.
+/// A pet to add, from a seed, a test or a request.
 ///
 /// ```
 /// use petstore_mock::{SeedPet, PetStatus};
@@ -34,7 +34,7 @@ pub enum PetStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SeedPet {
-    /// Nothing for the next id.
+    /// `None` for the next id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<i64>,
     pub(crate) name: String,
@@ -44,7 +44,7 @@ pub struct SeedPet {
 }
 
 impl SeedPet {
-    /// Returns an animal without a status, which gets the next id.
+    /// Creates a pet without a status, which gets the next id.
     #[must_use]
     pub fn new(name: impl Into<String>, category_id: i64) -> Self {
         Self { id: None, name: name.into(), category_id, status: None }
@@ -63,18 +63,18 @@ impl SeedPet {
     }
 }
 
-/// An animal of the store, as the service returns it.
+/// A pet of the store, as the service returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Pet {
-    /// The identifier it was given when it was added.
+    /// The identifier, assigned on creation.
     pub id: i64,
-    /// The animal's name.
+    /// The name.
     pub name: String,
-    /// The category it belongs to.
+    /// The identifier of the category.
     pub category_id: i64,
-    /// Whether it can be had; left out of the JSON where it is not known.
+    /// The availability; absent from the JSON if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
 }

@@ -1,8 +1,8 @@
-//! The OpenAPI documents, written by hand in YAML and embedded: the contract of the service, and the
-//! mock's own paths. The JSON is made of the YAML by the build script. That routes and documents agree
-//! is tested in `router` and, for answers, across sockets.
+//! The embedded OpenAPI documents of the service and of the administration. They are written in
+//! YAML; the build script converts them to JSON. Tests check that they match the routes and
+//! responses.
 
-/// An OpenAPI 3.1 document that the mock carries.
+/// An embedded OpenAPI 3.1 document.
 ///
 /// ```
 /// use petstore_mock::OpenApi;
@@ -12,15 +12,15 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpenApi {
-    /// The Pet Store service, from its specification; what that leaves open is marked as an
-    /// assumption. Served as `/_mock/openapi.yaml` and `.json`.
+    /// The Pet Store service, from its specification. Marks assumptions. Served as
+    /// `/_mock/openapi.yaml` and `.json`.
     Service,
     /// The administration of the mock. Served as `/_mock/admin.yaml` and `.json`.
     Administration,
 }
 
 impl OpenApi {
-    /// Returns the document as YAML, as it was written.
+    /// Returns the document as YAML.
     #[must_use]
     pub const fn yaml(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl OpenApi {
         }
     }
 
-    /// Returns the document as JSON, in one line.
+    /// Returns the document as JSON on one line.
     #[must_use]
     pub const fn json(self) -> &'static str {
         match self {

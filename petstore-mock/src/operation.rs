@@ -1,4 +1,4 @@
-//! The operations of the service: their names, methods and paths, and which one a request asks for.
+//! The operations of the service: names, methods and paths.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
 
 /// An operation of the service.
 ///
-/// It is written, also in JSON, by the name that the specification's section 4 gives it.
+/// Its text and JSON form is the name in the specification, section 4.
 ///
 /// ```
 /// use petstore_mock::Operation;
@@ -31,12 +31,12 @@ pub enum Operation {
     CreatePet,
     /// `GET /pets/{petId}`, which is deprecated.
     GetPet,
-    /// `GET /store/orders`. Its name, `listOrders`, is the mock's: the specification shows none.
+    /// `GET /store/orders`. The specification shows no name, so the mock calls it `listOrders`.
     ListOrders,
 }
 
 impl Operation {
-    /// Every operation, in the order of the specification.
+    /// All operations, in the order of the specification.
     pub const ALL: [Self; 4] = [Self::ListPets, Self::CreatePet, Self::GetPet, Self::ListOrders];
 
     /// Returns the name, such as `listPets`.
@@ -45,7 +45,7 @@ impl Operation {
         self.into()
     }
 
-    /// Returns the method it is asked for with.
+    /// Returns the method.
     #[must_use]
     pub const fn method(self) -> Method {
         match self {
@@ -54,7 +54,7 @@ impl Operation {
         }
     }
 
-    /// Returns the template of its path below the origin, such as `/v1/pets/{petId}`.
+    /// Returns the template of its path, such as `/v1/pets/{petId}`.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Operation {
         }
     }
 
-    /// Returns the operation that a request asks for; `HEAD` asks for what `GET` does.
+    /// Returns the operation of a request. `HEAD` counts as `GET`.
     pub(crate) fn of(method: &Method, path: &str) -> Option<Self> {
         let reads = method == Method::GET || method == Method::HEAD;
         match path.strip_prefix("/v1/")? {

@@ -1,4 +1,4 @@
-//! Matches exchanges by what they contain, and describes how others differ.
+//! Matches exchanges, and describes how others differ.
 
 use std::{borrow::Cow, fmt, ops::RangeFull};
 
@@ -11,9 +11,9 @@ use crate::{
     text::printable,
 };
 
-/// Matches exchanges that fulfil all of its conditions.
+/// Matches exchanges that meet all conditions.
 ///
-/// An operation stands for all of its requests, `..` for all requests.
+/// An operation converts to the pattern of its requests, and `..` to the pattern of all requests.
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Operation, Pattern};
@@ -37,17 +37,17 @@ pub struct Pattern(Vec<Condition>);
 /// One condition.
 #[derive(Clone)]
 enum Condition {
-    /// A part of the exchange has this value.
+    /// A part of the exchange equals this value.
     Part(Part, Vec<u8>),
     Key(String),
-    /// The body is this JSON value, or includes it.
+    /// The body equals this JSON value, or includes it.
     Json {
         value: Value,
         is_whole: bool,
     },
 }
 
-/// A part of an exchange that is compared by its bytes.
+/// A part of an exchange that is compared as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Operation,
@@ -71,18 +71,18 @@ impl Pattern {
         self.part(Part::Method, method.as_ref())
     }
 
-    /// Matches only requests to this path, such as `/v1/pets`, as it was sent and without the query.
+    /// Matches only requests to this path as sent, without the query, such as `/v1/pets`.
     pub fn path(self, path: impl Into<String>) -> Self {
         self.part(Part::Path, path.into())
     }
 
-    /// Matches only requests whose query has this parameter; name and value are compared decoded.
+    /// Matches only requests with this query parameter. Compares decoded names and values.
     pub fn query(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.part(Part::Query(name.into()), value.into())
     }
 
-    /// Matches only requests with this header. The journal masks credentials, such as `Authorization`,
-    /// so that these are compared as they are masked.
+    /// Matches only requests with this header. Credentials such as `Authorization` are masked in
+    /// the journal, and compared in masked form.
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.part(Part::Header(name.into()), value.into())
     }
@@ -92,28 +92,28 @@ impl Pattern {
         self.and(Condition::Key(key.into()))
     }
 
-    /// Matches only requests that were admitted, or not, like this.
+    /// Matches only requests with this admission.
     pub fn admission(self, admission: Admission) -> Self {
         self.part(Part::Admission, admission_name(admission))
     }
 
-    /// Matches only requests that were answered this status.
+    /// Matches only requests that were answered with this status.
     pub fn status(self, status: u16) -> Self {
         self.part(Part::Status, status.to_string())
     }
 
-    /// Matches only requests with exactly this body, of at most 16 KiB.
+    /// Matches only requests with exactly this body, at most 16 KiB.
     pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
         self.part(Part::Body, body)
     }
 
-    /// Matches only requests whose body, of at most 16 KiB, equals this JSON value.
+    /// Matches only requests whose body equals this JSON value, at most 16 KiB.
     pub fn json(self, body: Value) -> Self {
         self.and(Condition::Json { value: body, is_whole: true })
     }
 
-    /// Matches only requests whose body, of at most 16 KiB, is a JSON value that includes this one:
-    /// objects may have more fields, arrays are as long.
+    /// Matches only requests whose body is JSON that includes this value, at most 16 KiB: objects
+    /// may have more fields, but arrays must have the same length.
     pub fn json_including(self, part: Value) -> Self {
         self.and(Condition::Json { value: part, is_whole: false })
     }
@@ -127,7 +127,7 @@ impl Pattern {
         self.0.iter().filter_map(|condition| condition.mismatch(record, keys)).collect()
     }
 
-    /// Describes the pattern, without a key in it.
+    /// Describes the pattern, without keys.
     pub(crate) fn describe(&self, keys: &Masker) -> String {
         let describe = |condition: &Condition| match condition {
             Condition::Key(key) => match keys.label(key) {
@@ -163,7 +163,7 @@ impl From<RangeFull> for Pattern {
 }
 
 impl Condition {
-    /// Describes how a record differs; nothing if the condition holds.
+    /// Describes how a record differs; `None` if the condition holds.
     fn mismatch(&self, record: &Record, keys: &Masker) -> Option<String> {
         let shown = |bytes: &[u8]| printable(&keys.text(&String::from_utf8_lossy(bytes)));
         match self {
@@ -246,7 +246,7 @@ fn admission_name(admission: Admission) -> String {
     format!("{admission:?}").to_lowercase()
 }
 
-/// Describes how a body differs from a JSON value; with `all`, more fields are a difference, too.
+/// Describes how a body differs from a JSON value. With `all`, additional fields are differences.
 fn json_mismatch(
     record: &Record,
     wanted: &Value,
@@ -268,15 +268,15 @@ fn json_mismatch(
     (!differences.is_empty()).then(|| format!("its body differs: {}", shown.join("; ")))
 }
 
-/// Returns the values of a parameter, decoded.
+/// Returns the decoded values of a parameter.
 fn parameters(query: &str, name: &str) -> Vec<String> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     pairs.filter(|(one, _)| decoded(one) == name).map(|(_, value)| decoded(value)).collect()
 }
 
-/// Describes each place where `found` differs from `wanted`; with `all`, additional fields of `found` are
-/// differences, too.
+/// Describes each place where `found` differs from `wanted`. With `all`, additional fields of
+/// `found` are differences.
 pub(crate) fn differences(wanted: &Value, found: &Value, all: bool) -> Vec<String> {
     let mut out = Vec::new();
     compare("", wanted, found, all, &mut out);

@@ -1,10 +1,10 @@
-//! The plans of the specification's section 8, and how many requests each allows.
+//! The plans and their quotas (specification, section 8).
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// The plan of a key: how many requests it may send a minute and a day.
+/// The plan of a key: its requests per minute and per day.
 ///
 /// ```
 /// use petstore_mock::Plan;
@@ -18,36 +18,36 @@ use serde::{Deserialize, Serialize};
 #[serde(into = "String", try_from = "String")]
 #[non_exhaustive]
 pub enum Plan {
-    /// 60 requests a minute, 1,000 a day.
+    /// 60 requests per minute, 1,000 per day.
     Free,
-    /// 300 requests a minute, 10,000 a day.
+    /// 300 requests per minute, 10,000 per day.
     Pro,
-    /// 1,000 requests a minute, 100,000 a day.
+    /// 1,000 requests per minute, 100,000 per day.
     Business,
-    /// As many requests as agreed upon.
+    /// Custom quotas.
     Enterprise {
-        /// Requests a minute; 0 refuses every request.
+        /// Requests per minute; 0 refuses every request.
         per_minute: u32,
-        /// Requests a day; 0 refuses every request.
+        /// Requests per day; 0 refuses every request.
         per_day: u32,
     },
 }
 
 impl Plan {
-    /// Returns an Enterprise plan with quotas of its own; a quota of 0 refuses every request.
+    /// Returns an Enterprise plan with these quotas. A quota of 0 refuses every request.
     #[must_use]
     pub const fn enterprise(per_minute: u32, per_day: u32) -> Self {
         Self::Enterprise { per_minute, per_day }
     }
 
-    /// Returns the Enterprise plan as it is unless set: 1,000,000 requests a minute and 100,000,000
-    /// a day (an assumption: the specification says "custom").
+    /// Returns the default Enterprise plan: 1,000,000 requests per minute and 100,000,000 per day
+    /// (an assumption: the specification says "custom").
     #[must_use]
     pub const fn default_enterprise() -> Self {
         Self::enterprise(1_000_000, 100_000_000)
     }
 
-    /// Returns how many requests a minute the plan allows.
+    /// Returns the requests per minute.
     #[must_use]
     pub const fn per_minute(self) -> u32 {
         match self {
@@ -58,7 +58,7 @@ impl Plan {
         }
     }
 
-    /// Returns how many requests a day the plan allows.
+    /// Returns the requests per day.
     #[must_use]
     pub const fn per_day(self) -> u32 {
         match self {
@@ -71,7 +71,7 @@ impl Plan {
 }
 
 impl fmt::Display for Plan {
-    /// Writes the plan as [`FromStr`] reads it.
+    /// Writes the format that [`FromStr`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Free => f.pad("free"),
@@ -98,9 +98,9 @@ impl TryFrom<String> for Plan {
     }
 }
 
-/// The text names no plan.
+/// The error for a text that is not a plan.
 ///
-/// The message does not repeat the text: next to a plan often stands a key.
+/// The message does not contain the text, because it may contain a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a plan is free, pro, business, enterprise, or enterprise:MINUTE/DAY with whole numbers up to \

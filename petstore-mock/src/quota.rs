@@ -1,47 +1,45 @@
-//! The quotas of the specification's section 8: how many requests a key has used and has left, and when a
-//! quota resets. Pure functions of `now`.
+//! The quotas of a key (specification, section 8). Pure functions of `now`.
 
 use std::{collections::VecDeque, time::Duration};
 
 use strum::{Display, EnumString, VariantNames};
 
-/// Which of a key's two quotas the `X-RateLimit-*` headers describe.
+/// The quota that the `X-RateLimit-*` headers describe.
 ///
-/// The specification does not show it, so this is an assumption: [`RateHeaders::Tightest`] unless
-/// set.
+/// The specification does not show this. Assumption: [`RateHeaders::Tightest`] by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 #[non_exhaustive]
 pub enum RateHeaders {
-    /// The quota with the fewest requests left; the minute's where both have as many.
+    /// The quota with the fewest requests left; the quota per minute if both are equal.
     #[default]
     Tightest,
-    /// Always the minute's.
+    /// Always the quota per minute.
     Minute,
-    /// Always the day's.
+    /// Always the quota per day.
     Day,
 }
 
-/// What kind of window a quota counts in.
+/// The kind of a quota's window.
 ///
-/// The specification does not show it, so this is an assumption: [`Window::Fixed`] unless set.
+/// The specification does not show this. Assumption: [`Window::Fixed`] by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 #[non_exhaustive]
 pub enum Window {
-    /// Windows that follow one another, aligned to the clock's minute and to the UTC day; all
-    /// requests come back at once when a new one begins.
+    /// Fixed windows, aligned to the clock's minute and to the UTC day. The quota resets when a new
+    /// window begins.
     #[default]
     Fixed,
-    /// The last 60 seconds and the last 86,400 seconds; each request comes back on its own.
+    /// Sliding windows: the last 60 and 86,400 seconds.
     ///
-    /// Requests are counted by the second in which they came: one leaves the window at the start of
-    /// the second that lies 60 (or 86,400) after its own. `X-RateLimit-Reset` is when the oldest of
-    /// them leaves; where none is counted, the end of a window that began now.
+    /// Requests are counted per second. A request leaves the window at the start of the second 60
+    /// (or 86,400) seconds after its own. `X-RateLimit-Reset` is when the oldest request leaves, or
+    /// the end of a window that starts now if none is counted.
     Sliding,
 }
 
-/// How often a quota resets.
+/// The period of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
 #[strum(serialize_all = "lowercase")]
 pub(crate) enum Period {
@@ -63,18 +61,18 @@ impl Period {
 pub(crate) struct Rate {
     pub(crate) limit: u32,
     pub(crate) remaining: u32,
-    /// In seconds since the Unix epoch; always later than the `now` it was asked for.
+    /// In seconds since the Unix epoch, always later than `now`.
     pub(crate) reset: u64,
 }
 
-/// Why a request is refused: a quota is used up. Of two, the one that resets later.
+/// The exhausted quota for which a request is refused. If both are, the one that resets later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exhausted {
     pub(crate) period: Period,
     pub(crate) rate: Rate,
 }
 
-/// The quotas of a key: the minute's and the day's.
+/// The quotas of a key, per minute and per day.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance([Quota; 2]);
 
@@ -84,7 +82,7 @@ impl Allowance {
         Self([minute, Quota::new(per_day, Period::Day, window)])
     }
 
-    /// Returns how many requests count against each quota at `now`, and its rate.
+    /// Returns the counted requests and the rate of each quota at `now`.
     pub(crate) fn usage(&mut self, now: Duration) -> [(u32, Rate); 2] {
         self.0.each_mut().map(|quota| {
             let rate = quota.rate(now);
@@ -92,22 +90,22 @@ impl Allowance {
         })
     }
 
-    /// Sets how many requests are allowed; those counted stay counted.
+    /// Sets the limits. Counted requests stay counted.
     pub(crate) fn set_limits(&mut self, per_minute: u32, per_day: u32) {
         [self.0[0].limit, self.0[1].limit] = [per_minute, per_day];
     }
 
-    /// Returns the requests that count against each quota, for a snapshot.
+    /// Returns the counted requests of each quota, for a snapshot.
     pub(crate) fn used(&self) -> [Used; 2] {
         self.0.each_ref().map(|quota| quota.used.clone())
     }
 
-    /// Sets the requests that count against each quota; false if the windows can't hold them.
+    /// Sets the counted requests of each quota. Returns false if they are invalid for the windows.
     pub(crate) fn set_used(&mut self, used: [Used; 2]) -> bool {
         self.0.iter_mut().zip(used).all(|(quota, used)| quota.set_used(used))
     }
 
-    /// Counts a request in both quotas, or refuses it and counts nothing.
+    /// Counts a request in both quotas, or refuses it without counting.
     pub(crate) fn admit(&mut self, now: Duration) -> Result<(), Exhausted> {
         let rates = self.0.each_mut().map(|quota| (quota.period, quota.rate(now)));
         let exhausted = rates.into_iter().filter(|(_, rate)| rate.remaining == 0);
@@ -118,7 +116,7 @@ impl Allowance {
         Ok(())
     }
 
-    /// Returns what the headers are to say at `now`.
+    /// Returns the values of the headers at `now`.
     pub(crate) fn rate(&mut self, now: Duration, headers: RateHeaders) -> Rate {
         let [minute, day] = self.0.each_mut().map(|quota| quota.rate(now));
         match headers {
@@ -129,7 +127,7 @@ impl Allowance {
     }
 }
 
-/// A quota and the requests that count against it.
+/// A quota and its counted requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Quota {
     limit: u32,
@@ -140,8 +138,8 @@ pub(crate) struct Quota {
     count: u32,
 }
 
-/// The requests that count against a quota: the seconds in which they are counted, ascending, and how many.
-/// In a fixed window that is the second in which it began. Each entry leaves the window a period later.
+/// The counted requests of a quota: seconds, ascending, with the number of requests. In a fixed
+/// window, this is the second in which it began. Each entry leaves the window a period later.
 pub(crate) type Used = VecDeque<(u64, u32)>;
 
 impl Quota {
@@ -165,13 +163,13 @@ impl Quota {
         Rate { limit: self.limit, remaining: self.limit.saturating_sub(self.count), reset }
     }
 
-    /// Counts one request that was let in at `now`.
+    /// Counts a request that was admitted at `now`.
     fn count(&mut self, now: Duration) {
         self.forget(now);
         let now = self.counted_at(now);
         self.count = self.count.saturating_add(1);
         match self.used.back_mut() {
-            // `>`: a clock that went back must not put the log out of order.
+            // `>`: a clock that goes back must not unsort the log.
             Some((at, here)) if *at >= now => *here = here.saturating_add(1),
             _ => self.used.push_back((now, 1)),
         }

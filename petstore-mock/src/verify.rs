@@ -1,4 +1,4 @@
-//! What a test asserts about the requests that came: their number and their order.
+//! Assertions about the number and order of requests.
 
 use std::{
     fmt::{self, Write as _},
@@ -14,7 +14,7 @@ use crate::{
     text::printable,
 };
 
-/// How many of the nearest requests are shown.
+/// The maximum number of shown requests.
 const MAX_SHOWN: usize = 3;
 
 /// Checks the number of exchanges that match, among those with a higher number than `after`.
@@ -32,7 +32,7 @@ pub(crate) fn check_times(
             let nearest = nearest(pattern, &records, keys, count > 0);
             return Err(format!("{wanted}, but {count} of {} came{nearest}", records.len()));
         }
-        // Exchanges that the journal has forgotten could have matched, too.
+        // Dropped exchanges could have matched too.
         if forgotten > after && !times.holds(usize::MAX) {
             return Err(format!(
                 "{wanted}: {count} are in the journal, but it has forgotten earlier ones; raise \
@@ -43,8 +43,7 @@ pub(crate) fn check_times(
     })
 }
 
-/// Checks that exchanges came that match these patterns, in this order; others may have come in
-/// between.
+/// Checks that exchanges matched these patterns in this order, possibly with others in between.
 pub(crate) fn check_order(journal: &Journal, patterns: &[Pattern]) -> Result<(), String> {
     journal.look(|records, keys, _| {
         let records: Vec<_> = records.iter().collect();
@@ -67,7 +66,7 @@ pub(crate) fn check_order(journal: &Journal, patterns: &[Pattern]) -> Result<(),
     })
 }
 
-/// Describes the requests that match, or those that came nearest to it, with what they have instead.
+/// Describes the matching requests, or the closest ones and how they differ.
 fn nearest(pattern: &Pattern, records: &[&Arc<Record>], keys: &Masker, matching: bool) -> String {
     let mut near: Vec<_> =
         records.iter().map(|record| (pattern.mismatches(record, keys), record)).collect();
@@ -94,10 +93,10 @@ fn nearest(pattern: &Pattern, records: &[&Arc<Record>], keys: &Masker, matching:
     text
 }
 
-/// Expects a number of requests of a kind from now on.
+/// An expected number of matching requests.
 ///
-/// It is checked when this is dropped, unless the thread is panicking already, or by
-/// [`verify`](Self::verify).
+/// It is checked by [`verify`](Self::verify), or when it is dropped, unless the thread already
+/// panics.
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Operation};
@@ -116,7 +115,7 @@ pub struct Expectation {
     journal: Arc<Journal>,
     pattern: Pattern,
     times: Times,
-    /// The number of the last request before it was set.
+    /// The number of the last request before the expectation.
     after: u64,
     is_checked: bool,
 }
@@ -131,14 +130,14 @@ impl Expectation {
     ///
     /// # Panics
     ///
-    /// If the number is wrong, with the requests that came.
+    /// If the number is wrong. The message shows the requests.
     #[track_caller]
     pub fn verify(mut self) {
         self.check();
     }
 
     #[track_caller]
-    #[expect(clippy::panic, reason = "that is what an assertion does")]
+    #[expect(clippy::panic, reason = "an assertion panics")]
     fn check(&mut self) {
         self.is_checked = true;
         if let Err(text) = check_times(&self.journal, &self.pattern, &self.times, self.after) {
@@ -155,7 +154,7 @@ impl Drop for Expectation {
     }
 }
 
-/// How many requests are expected: a number, or a range.
+/// An expected number of requests: a number or a range.
 ///
 /// ```
 /// use petstore_mock::Times;
@@ -169,7 +168,7 @@ impl Drop for Expectation {
 pub struct Times(RangeInclusive<usize>);
 
 impl Times {
-    /// Returns whether this number is right.
+    /// Returns whether `count` is as expected.
     #[must_use]
     pub fn holds(&self, count: usize) -> bool {
         self.0.contains(&count)

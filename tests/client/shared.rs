@@ -192,16 +192,18 @@ async fn a_process_that_is_slow_with_the_file_is_waited_for() {
     let calls = (0..60).map(|_| client.pets().list().send());
     assert!(join_all(calls).await.iter().all(Result::is_ok));
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let locked = fs::File::open(file(&folder)).unwrap();
-    locked.lock().unwrap();
-    tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        drop(locked);
-    });
-    let second = process(server.url(), &folder, 1).build().unwrap();
-    let error = second.pets().list().options(&hasty()).send().await.unwrap_err();
-    assert_eq!(error.attempts(), 0, "it reads that the quota is used up: {error}");
-    assert_eq!(second.rate_limits().shared.unwrap().problem, None);
+    for (number, path) in [file(&folder), folder.path().join("secret")].into_iter().enumerate() {
+        let locked = fs::File::open(&path).unwrap();
+        locked.lock().unwrap();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            drop(locked);
+        });
+        let newcomer = process(server.url(), &folder, number + 1).build().unwrap();
+        let error = newcomer.pets().list().options(&hasty()).send().await.unwrap_err();
+        assert_eq!(error.attempts(), 0, "it reads that the quota is used up: {error}");
+        assert_eq!(newcomer.rate_limits().shared.unwrap().problem, None, "{path:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -227,8 +229,11 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let (server, folder) = (free().await, TempDir::new().unwrap());
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "cut off").unwrap();
     let client = process(server.url(), &folder, 0).build().unwrap();
     client.pets().list().await.unwrap();
+    assert_eq!(fs::metadata(secret).unwrap().len(), 64);
     let path = file(&folder);
     let contents = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
     assert!(!contents.contains(KEY));

@@ -1,4 +1,4 @@
-//! A person's shell: a home of its own, the programs of this build at hand, and a service.
+//! A shell with its own home folder, the programs of this build in `PATH`, and a mock server.
 
 #![cfg(unix)]
 
@@ -10,10 +10,13 @@ use tempfile::TempDir;
 
 use super::root;
 
-/// Where documents think the service is.
+/// The service of the documents.
 const ELSEWHERE: &str = "https://petstore.example/v1";
 
-/// Stands in for what documents run their users' tests with.
+/// The example that the README runs.
+const EXAMPLE: &str = "examples/quickstart";
+
+/// Replaces `cargo`, with which documents run their users' tests.
 const TESTS: &str = "#!/bin/sh\nexec petstore pets list --limit 1\n";
 
 pub(super) struct Shell {
@@ -21,20 +24,20 @@ pub(super) struct Shell {
     server: MockServer,
 }
 
-/// Where cargo put the programs that belong to this test.
+/// The folder with the programs of this build, which are built if they are missing.
 fn programs() -> PathBuf {
     let folder = std::env::current_exe().unwrap();
     let folder = folder.parent().and_then(|deps| deps.parent()).unwrap().to_owned();
-    if !folder.join("petstore").exists() || !folder.join("petstore-mock").exists() {
+    if ["petstore", "petstore-mock", EXAMPLE].iter().any(|name| !folder.join(name).exists()) {
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "petstore-cli", "-p", "petstore-mock"]);
+        build.args(["build", "--quiet", "--workspace", "--bins", "--examples"]);
         assert!(build.current_dir(root()).status().unwrap().success());
     }
     folder
 }
 
 impl Shell {
-    /// Opens one, with the files that examples name.
+    /// Opens a shell whose home folder has the files that the examples name.
     pub(super) fn open() -> Self {
         use std::os::unix::fs::PermissionsExt;
 
@@ -50,7 +53,7 @@ impl Shell {
         Self { home, server }
     }
 
-    /// Types a script in as a person would, and returns what it wrote; it has to succeed.
+    /// Runs a script, and returns its standard output. Panics if it fails.
     pub(super) fn type_in(&self, script: &str, vars: &[(&str, &str)]) -> String {
         let Output { status, stdout, stderr } = self.command(script, vars).output().unwrap();
         let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
@@ -60,21 +63,25 @@ impl Shell {
 
     pub(super) fn command(&self, script: &str, vars: &[(&str, &str)]) -> Command {
         let home = self.home.path();
-        let script = script.replace(ELSEWHERE, self.server.url());
-        let path = format!("{}/bin:{}", home.display(), programs().display());
+        let programs = programs();
+        let script = script
+            .replace(ELSEWHERE, self.server.url())
+            .replace("cargo run -- ", "petstore ")
+            .replace("cargo run --example ", &format!("{}/examples/", programs.display()));
+        let path = format!("{}/bin:{}", home.display(), programs.display());
         let mut shell = Command::new("sh");
         shell.args(["-eu", "-c", &format!("PATH=\"$0:$PATH\"\n{script}")]).arg(path);
         for name in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
             shell.env_remove(name);
         }
         shell.current_dir(home).env("HOME", home).envs(vars.iter().copied());
-        // What asks for a key at a terminal reads it from there.
+        // `auth login` reads the key from standard input.
         shell.stdin(std::fs::File::open(home.join("key.txt")).unwrap());
         shell.stdout(Stdio::piped()).stderr(Stdio::piped());
         shell
     }
 
-    /// The variables of somebody who has set all up by them.
+    /// The variables that name the mock server and its key.
     pub(super) fn set_up(&self) -> [(&'static str, &str); 2] {
         [("PETSTORE_BASE_URL", self.server.url()), ("PETSTORE_API_KEY", "k")]
     }

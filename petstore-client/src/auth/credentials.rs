@@ -13,10 +13,10 @@ use super::provider::{ApiKeyProvider, DynProvider};
 use crate::clock;
 use crate::error::{BoxError, Error, ErrorKind};
 
-/// The longest wait for another call's refresh.
+/// Maximum wait for another call's refresh.
 const MAX_REFRESH_WAIT: Duration = Duration::from_secs(10);
 
-/// What authorizes one request.
+/// The credential of one request.
 #[derive(Clone)]
 pub(crate) struct Credential {
     pub(crate) authorization: HeaderValue,
@@ -30,13 +30,13 @@ impl Credential {
         Ok(Self { authorization: key.authorization()?, key: Some(key) })
     }
 
-    /// Returns whether it comes from a provider.
+    /// Returns whether the key comes from a provider.
     pub(crate) fn may_rotate(&self) -> bool {
         self.key.is_some()
     }
 }
 
-/// Where credentials come from.
+/// The source of credentials.
 pub(crate) enum Credentials {
     Fixed(HeaderValue),
     Provided(ProvidedKeys),
@@ -44,11 +44,11 @@ pub(crate) enum Credentials {
 
 pub(crate) struct ProvidedKeys {
     provider: Box<dyn DynProvider>,
-    /// The last refresh. It is locked while a call refreshes.
+    /// The last refresh. Locked during a refresh.
     last_refresh: Mutex<Option<Refresh>>,
 }
 
-/// The new credential; `None` where the provider has no other key.
+/// The new credential; `None` if the provider has no other key.
 type RefreshResult = Result<Option<Credential>, Arc<dyn StdError + Send + Sync>>;
 
 struct Refresh {
@@ -58,8 +58,8 @@ struct Refresh {
 }
 
 impl Refresh {
-    /// Returns whether its result can be used by a call whose request with `rejected` was sent at
-    /// `sent`: it ended later, or it ended shortly before with a key that the call did not have yet.
+    /// Returns whether a call whose request with `rejected` was sent at `sent` can use the result:
+    /// the refresh ended later, or shortly before with a key that the call did not have yet.
     fn serves(&self, rejected: &ApiKey, sent: Instant) -> bool {
         let is_new = matches!(self.result, Ok(Some(_)));
         let is_recent = is_new && sent.saturating_duration_since(self.ended) < MAX_REFRESH_WAIT;
@@ -100,14 +100,14 @@ impl Credentials {
 impl ProvidedKeys {
     async fn get(&self) -> Result<Credential, Error> {
         if self.last_refresh.try_lock().is_err() {
-            // The key is being replaced. A refresh that takes too long is not awaited.
+            // Another call is replacing the key. The wait for it is limited.
             let _ = timeout(MAX_REFRESH_WAIT, self.last_refresh.lock()).await;
         }
         Credential::provided(self.provider.dyn_api_key(None).await.map_err(failed)?)
     }
 
     async fn replace(&self, rejected: &ApiKey, sent: Instant) -> RefreshResult {
-        // The call that refreshes may not be polled any more, or its provider hangs.
+        // The refreshing call may no longer be polled, or its provider may hang.
         let Ok(mut last) = timeout(MAX_REFRESH_WAIT, self.last_refresh.lock()).await else {
             return self.ask(rejected).await;
         };

@@ -9,10 +9,10 @@ use crate::error::Error;
 
 /// An API key for the service (specification, section 5).
 ///
-/// `Debug` shows `ApiKey(…)` and never the key; there is no `Display`. This value's memory is
+/// `Debug` shows `ApiKey(…)` and never the key; there is no `Display`. The memory of this value is
 /// overwritten when the last copy is dropped. The `Authorization` header built from it is marked
-/// sensitive, so that HTTP libraries do not log it; the memory of that header is not overwritten,
-/// since the HTTP stack copies it.
+/// sensitive, so that HTTP libraries do not log it. The header's memory is not overwritten, because
+/// the HTTP stack copies it.
 ///
 /// ```
 /// use petstore_client::ApiKey;
@@ -24,7 +24,8 @@ use crate::error::Error;
 pub struct ApiKey(Zeroizing<String>);
 
 impl ApiKey {
-    /// Wraps a key. It is checked when a client is built with it, or when it is first sent.
+    /// Wraps a key. The client checks a fixed key when it is built, and a provider's key before
+    /// each request.
     #[must_use]
     pub fn new(key: impl Into<String>) -> Self {
         Self(Zeroizing::new(key.into()))

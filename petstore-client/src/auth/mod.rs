@@ -1,11 +1,11 @@
 //! API keys, fixed or from a provider.
 //!
-//! [`ClientBuilder::api_key`](crate::ClientBuilder::api_key) takes a fixed key. A key that is rotated
-//! comes from an [`ApiKeyProvider`]: implement it, or make one of a closure with [`provider_fn`]. Where
-//! it is slow, [`CachingProvider`] keeps its key for a time.
+//! [`ClientBuilder::api_key`](crate::ClientBuilder::api_key) takes a fixed key. For key rotation,
+//! implement [`ApiKeyProvider`], or turn a closure into one with [`provider_fn`].
+//! [`CachingProvider`] adds a cache to a slow provider.
 //!
-//! After a 401 the provider is asked once for all calls that were rejected with the same key, and
-//! those are sent again with the new one. So a rotation needs no restart, and no call fails.
+//! After a 401, the client asks the provider once for all calls that used the rejected key, and
+//! sends them again with the new key. A rotation needs no restart, and no call fails.
 
 mod credentials;
 mod key;

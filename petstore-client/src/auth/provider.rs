@@ -13,13 +13,13 @@ use super::key::ApiKey;
 use crate::clock;
 use crate::error::BoxError;
 
-/// A source of API keys that may change while the client lives.
+/// A source of API keys that can change during the client's lifetime.
 ///
-/// It is asked before every request, so it should answer from memory where it can. After a 401 it
-/// is asked once more, with the rejected key, for all calls that were rejected with that key. If it
-/// has another key, they are sent again with that.
+/// The client calls it before every request, so it should return a key from memory. After a 401,
+/// the client calls it once more, with the rejected key, for all calls that used this key. If it
+/// returns another key, the client sends those calls again.
 ///
-/// It runs on the call's task, which does not see the caller's task-locals.
+/// It runs on the call's task, which does not have the caller's task-locals.
 ///
 /// ```
 /// use petstore_client::{ApiKey, BoxError, auth::ApiKeyProvider};
@@ -39,12 +39,13 @@ use crate::error::BoxError;
 /// # assert!(client.is_ok());
 /// ```
 pub trait ApiKeyProvider: Send + Sync + 'static {
-    /// Returns the key for the next request. `rejected` is the key that the service has just
-    /// answered with 401.
+    /// Returns the key for the next request. `rejected` is the key that the service just answered
+    /// with 401.
     ///
     /// # Errors
     ///
-    /// Any error ends the call; it is the [`source`](std::error::Error::source) of the call's.
+    /// An error ends the call, and becomes the [`source`](std::error::Error::source) of the call's
+    /// error.
     fn api_key(
         &self,
         rejected: Option<&ApiKey>,
@@ -66,7 +67,7 @@ impl<P: ApiKeyProvider> ApiKeyProvider for Arc<P> {
     }
 }
 
-/// Makes a provider of an async closure. Its argument is the rejected key, if there is one.
+/// Turns an async closure into a provider. Its argument is the rejected key, if any.
 ///
 /// ```
 /// use petstore_client::{Client, auth::provider_fn};
@@ -103,11 +104,11 @@ where
     }
 }
 
-/// Keeps the key of a slow provider, such as a vault.
+/// Caches the key of a slow provider, such as a vault.
 ///
-/// One call asks the provider again when the time of the key is over or the service rejects it; other
-/// calls wait. A program that keeps the provider in an `Arc` can [`invalidate`](Self::invalidate) the
-/// key when it is rotated.
+/// When the key expires or the service rejects it, one call asks the provider again, and other
+/// calls wait. A program that keeps this provider in an `Arc` can [`invalidate`](Self::invalidate)
+/// the key after a rotation.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -126,18 +127,18 @@ where
 pub struct CachingProvider<P> {
     provider: P,
     ttl: Duration,
-    /// The key, and when it was fetched. It is locked while the provider is asked.
+    /// The key, and when it was fetched. Locked while the provider runs.
     cached: Mutex<Option<(ApiKey, Instant)>>,
     is_invalid: AtomicBool,
 }
 
 impl<P: ApiKeyProvider> CachingProvider<P> {
-    /// Keeps each key of `provider` for `ttl`.
+    /// Caches each key of `provider` for `ttl`.
     pub fn new(provider: P, ttl: Duration) -> Self {
         Self { provider, ttl, cached: Mutex::default(), is_invalid: AtomicBool::new(false) }
     }
 
-    /// Forgets the key: the next request asks the provider.
+    /// Drops the cached key. The next request asks the provider.
     pub fn invalidate(&self) {
         self.is_invalid.store(true, Ordering::Release);
     }

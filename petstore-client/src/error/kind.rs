@@ -2,47 +2,48 @@
 
 use http::StatusCode;
 
-/// Any error, as a source.
+/// A boxed error, used as a source.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What kind of failure an [`Error`](crate::Error) is.
+/// The kind of an [`Error`](crate::Error).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A setting of the client cannot be used.
+    /// A setting of the client is invalid.
     Config,
-    /// The request cannot be sent as it is: an argument out of range, a bad path or header.
+    /// The request is invalid and was not sent: an argument is out of range, or a path or header is
+    /// malformed.
     InvalidRequest,
     /// The API-key provider failed.
     Credentials,
-    /// 401: the key is missing or was not accepted.
+    /// 401: the key is missing or invalid.
     Unauthorized,
     /// 404: the resource or the path does not exist.
     NotFound,
-    /// 410: the operation has been removed.
+    /// 410: the service has removed the operation.
     Gone,
     /// Any other 4xx, a redirect, or a status that the specification does not list.
     Rejected,
     /// A 5xx.
     Server,
-    /// A 429, or a rate limit or a ban that blocks requests for longer than the call may wait.
+    /// A 429, or a rate limit or ban that lasts longer than the call may wait.
     RateLimited,
-    /// No connection: refused, unknown host, no route.
+    /// The connection failed: refused, unknown host, no route.
     Connect,
-    /// The TLS handshake failed. It would fail again, so the request is not sent again. Only rustls
-    /// tells it apart from [`Connect`](Self::Connect).
+    /// The TLS handshake failed. The client does not retry, because it would fail again. Only
+    /// rustls distinguishes this from [`Connect`](Self::Connect).
     Tls,
     /// A time limit ran out; [`Error::timeout`](crate::Error::timeout) says which.
     Timeout,
     /// The connection broke before the response was complete.
     Interrupted,
-    /// A success whose body is not what the operation returns.
+    /// The body of a successful response is not what the operation returns.
     Decode,
-    /// A response larger than `max_response_bytes`.
+    /// The response is larger than `max_response_bytes`.
     BodyTooLarge,
-    /// A link to the next page that leaves the origin or repeats.
+    /// The link to the next page leaves the origin, or pages repeat.
     Paging,
-    /// The call is made outside a Tokio runtime, or its runtime was shut down.
+    /// The call runs outside a Tokio runtime, or its runtime was shut down.
     Runtime,
 }
 
@@ -59,17 +60,17 @@ impl ErrorKind {
     }
 }
 
-/// Which time limit ran out.
+/// The time limit that expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TimeoutKind {
-    /// The one for connecting: TCP, proxy and TLS together.
+    /// `connect_timeout`: TCP, proxy and TLS together.
     Connect,
-    /// The one for an attempt.
+    /// `attempt_timeout`: one attempt.
     Attempt,
-    /// The one between two reads of a response's body.
+    /// `read_timeout`: the time between two reads of a body.
     Read,
-    /// The one for the whole call.
+    /// `timeout`: the whole call.
     Call,
 }
 

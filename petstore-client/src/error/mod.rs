@@ -1,4 +1,4 @@
-//! Why a call failed: one opaque type with accessors and predicates.
+//! The error of a call: an opaque type with accessors and predicates.
 
 mod kind;
 mod response;
@@ -21,14 +21,14 @@ use crate::rate_limit::{Blocked, QuotaWindow};
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a call has done so far.
+/// The statistics of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CallStats {
-    /// Requests that were sent, or tried.
+    /// The number of attempts.
     pub(crate) attempts: u32,
-    /// Time spent waiting between them, or before the first.
+    /// The time spent waiting before and between attempts.
     pub(crate) waited: Duration,
-    /// Whether the service may have acted on one of them.
+    /// Whether the service may have acted on one of the attempts.
     pub(crate) may_have_acted: bool,
     /// Whether sending the request twice has the same effect as sending it once.
     pub(crate) idempotent: bool,
@@ -36,9 +36,9 @@ pub(crate) struct CallStats {
 
 /// Why a call failed.
 ///
-/// [`kind`](Self::kind) says what happened; the `is_…` methods answer questions over several kinds.
-/// `Display` is one sentence that names the operation and what to do about it, safe to print on a
-/// terminal; [`source`](std::error::Error::source) is the cause below.
+/// [`kind`](Self::kind) says what happened; the `is_…` methods group several kinds. `Display`
+/// writes one sentence with the operation and what to do. It is safe to print on a terminal.
+/// [`source`](std::error::Error::source) is the cause.
 ///
 /// ```
 /// # async fn call(client: petstore_client::Client) {
@@ -59,7 +59,7 @@ struct Inner {
     message: Cow<'static, str>,
     operation: Option<Cow<'static, str>>,
     stats: CallStats,
-    /// Of a time limit: whether the request may have reached the service.
+    /// For a time-out: whether the request may have reached the service.
     sent: bool,
     source: Option<BoxError>,
     response: Option<ErrorResponse>,
@@ -106,7 +106,7 @@ impl Error {
         error
     }
 
-    /// Makes the error of a response that is not a success.
+    /// Creates the error for a response other than a success.
     pub(crate) fn from_response(response: ErrorResponse) -> Self {
         let kind = ErrorKind::of(response.status);
         Self::new(kind, response.to_string()).with_response(response)
@@ -119,7 +119,7 @@ impl Error {
         error
     }
 
-    /// Makes the error of a body that cannot be read as `T`.
+    /// Creates the error for a body that cannot be decoded as `T`.
     pub(crate) fn decode<T: DeserializeOwned>(
         status: StatusCode,
         headers: HeaderMap,
@@ -135,7 +135,7 @@ impl Error {
         error.with_source(source)
     }
 
-    /// Says of a rate limit which wait the call still allows.
+    /// Adds the wait that the call still allows to the message of a rate limit.
     pub(crate) fn with_allowed_wait(mut self, allowed: Duration) -> Self {
         if let Some(blocked) = self.0.blocked {
             let seconds = (allowed.as_secs_f64() * 10.0).round() / 10.0;
@@ -178,32 +178,32 @@ impl Error {
         self.0.response.as_ref()
     }
 
-    /// Returns the status of the response, where one came.
+    /// Returns the status of the response, if any.
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
         self.response().map(|response| response.status)
     }
 
-    /// Returns the service's `code`: an open set of values, as it came.
+    /// Returns the service's `code` as sent. The set of codes is open.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         self.response()?.code.as_deref()
     }
 
-    /// Returns the service's `message` as it came, which may hold control characters.
+    /// Returns the service's `message` as sent. It may contain control characters.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         self.response()?.message.as_deref()
     }
 
-    /// Returns the body of the response, at most 64 KiB, without the API key; empty for a response
-    /// that was too large.
+    /// Returns the body of the response, at most 64 KiB, without the API key. It is empty if the
+    /// response was too large.
     #[must_use]
     pub fn body(&self) -> Option<&Bytes> {
         self.response().map(|response| &response.body)
     }
 
-    /// Reads the body of the response as JSON, for services whose Error has more fields.
+    /// Decodes the body of the response, for services whose Error object has more fields.
     ///
     /// ```
     /// #[derive(serde::Deserialize)]
@@ -220,7 +220,8 @@ impl Error {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Decode`], without a response, or where its body is not JSON of this type.
+    /// Fails with [`ErrorKind::Decode`] if there is no response, or if its body is not JSON of this
+    /// type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         let Some(ErrorResponse { status, headers, body, .. }) = self.response() else {
             return Err(Self::new(ErrorKind::Decode, "there is no response to read"));
@@ -229,7 +230,7 @@ impl Error {
             .map_err(|problem| Self::decode::<T>(*status, headers.clone(), body, problem))
     }
 
-    /// Returns the headers of the response, where one came.
+    /// Returns the headers of the response, if any.
     #[must_use]
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.response().map(|response| &response.headers)
@@ -241,27 +242,27 @@ impl Error {
         QuotaWindow::read(self.headers()?)
     }
 
-    /// Returns the service's own time when it answered (`Date`), where an answer came.
+    /// Returns the time of the response (`Date`), if any.
     #[must_use]
     pub fn date(&self) -> Option<SystemTime> {
         headers::date(self.headers()?)
     }
 
-    /// Returns where in the JSON decoding failed, such as `[3].categoryId`, cut to 200 characters
-    /// and made printable; `.` is the whole.
+    /// Returns the path in the JSON at which decoding failed, such as `[3].categoryId`; `.` is the
+    /// root. It is escaped, and cut to 200 characters.
     #[must_use]
     pub fn decode_path(&self) -> Option<&str> {
         self.0.decode_path.as_deref()
     }
 
-    /// Returns what blocks requests with the key, where that ended the call.
+    /// Returns the block that ended the call, if any.
     #[must_use]
     pub fn blocked(&self) -> Option<&Blocked> {
         self.0.blocked.as_ref()
     }
 
-    /// Returns the instant, on the service's clock, from which the request may be sent again: the
-    /// end of the block, or what a 5xx or a 408 asks for (`Retry-After`).
+    /// Returns when to retry, on the service's clock: at the end of the block, or after the
+    /// `Retry-After` of a 5xx or 408.
     #[must_use]
     pub fn retry_at(&self) -> Option<SystemTime> {
         match self.blocked() {
@@ -270,8 +271,8 @@ impl Error {
         }
     }
 
-    /// Returns how long it was until [`retry_at`](Self::retry_at) when the error arose. Unlike
-    /// that, it does not depend on the local clock being right.
+    /// Returns the time from the error to [`retry_at`](Self::retry_at). Unlike that, it does not
+    /// depend on a correct local clock.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         if let Some(blocked) = self.blocked() {
@@ -285,13 +286,13 @@ impl Error {
         headers::retry_after(&response.headers, service_now)
     }
 
-    /// Returns the operation, by the specification's name (`listPets`) or as method and path.
+    /// Returns the operation: the specification's name (`listPets`), or the method and path.
     #[must_use]
     pub fn operation(&self) -> Option<&str> {
         self.0.operation.as_deref()
     }
 
-    /// Returns the number of attempts; 0 where the call failed before the first.
+    /// Returns the number of attempts; 0 if the call failed before the first.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.0.stats.attempts
@@ -304,26 +305,26 @@ impl Error {
         self.0.stats.waited
     }
 
-    /// Returns whether the service may have acted on the request: its response was lost, or it
-    /// reported a failure of its own. Where this is `false`, sending again cannot have a second effect.
+    /// Returns whether the service may have processed the request: the response was lost, or it was
+    /// a 5xx, for example. If `false`, the request is safe to send again.
     #[must_use]
     pub fn may_have_been_processed(&self) -> bool {
         self.0.stats.may_have_acted
     }
 
-    /// Returns what kind of failure it is.
+    /// Returns the kind of failure.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// Returns which time limit ran out, where that ended the call.
+    /// Returns the time limit that ended the call, if any.
     #[must_use]
     pub fn timeout(&self) -> Option<TimeoutKind> {
         self.0.timeout
     }
 
-    /// Returns whether the key is missing or was not accepted (401), or its provider had none.
+    /// Returns whether the key is missing or invalid (401), or the key provider failed.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         matches!(self.kind(), ErrorKind::Unauthorized | ErrorKind::Credentials)
@@ -335,28 +336,28 @@ impl Error {
         self.kind() == ErrorKind::NotFound
     }
 
-    /// Returns whether a rate limit or a ban ended the call: a 429, or a wait that is longer than
-    /// the call allows. [`retry_at`](Self::retry_at) says when to call again.
+    /// Returns whether a rate limit or a ban ended the call: a 429, or a wait beyond `max_wait`.
+    /// [`retry_at`](Self::retry_at) says when to retry.
     #[must_use]
     pub fn is_rate_limited(&self) -> bool {
         self.kind() == ErrorKind::RateLimited
     }
 
-    /// Returns whether a time limit ran out, that of connecting included.
+    /// Returns whether a time limit expired, including the one for connecting.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Returns whether no connection came about: [`ErrorKind::Connect`], [`ErrorKind::Tls`], or the
-    /// time limit for connecting.
+    /// Returns whether connecting failed: [`ErrorKind::Connect`], [`ErrorKind::Tls`], or a time-out
+    /// while connecting.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         matches!(self.kind(), ErrorKind::Connect | ErrorKind::Tls)
             || self.timeout() == Some(TimeoutKind::Connect)
     }
 
-    /// Returns whether the same call may succeed later: no connection, a time limit, an
+    /// Returns whether the same call may succeed later: after a failed connection, a time-out, an
     /// interruption, a 408 or 5xx, or a rate limit.
     #[must_use]
     pub fn is_transient(&self) -> bool {

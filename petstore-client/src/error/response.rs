@@ -9,23 +9,23 @@ use serde::de::DeserializeOwned;
 
 use crate::redact::printable;
 
-/// How many characters of foreign text a message shows.
+/// The maximum number of characters of the service's text in a message.
 const MAX_SHOWN: usize = 300;
-/// How many bytes of a body an error keeps.
+/// The maximum number of bytes of a body that an error keeps.
 pub(crate) const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// A response that ended a call: not a success, or a success that cannot be read.
+/// A response that ended a call: not a success, or a success that cannot be decoded.
 #[derive(Clone, Default)]
 pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// The Error object's `code`: an open set, never matched against a list.
+    /// The Error object's `code`. The set of codes is open.
     pub(crate) code: Option<String>,
     pub(crate) message: Option<String>,
     pub(crate) body: Bytes,
 }
 
-/// The specification's Error, of which each part may be missing or of another type.
+/// The specification's Error object. Each field may be missing or have another type.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ErrorBody {
@@ -34,7 +34,7 @@ struct ErrorBody {
 }
 
 impl ErrorResponse {
-    /// Reads a response that is not a success.
+    /// Reads a response other than a success.
     pub(crate) fn new(response: Response<Bytes>) -> Self {
         let (head, body) = response.into_parts();
         let error: ErrorBody = serde_json::from_slice(&body).unwrap_or_default();
@@ -85,7 +85,7 @@ impl fmt::Display for ErrorResponse {
             let target = String::from_utf8_lossy(target.as_bytes());
             write!(f, "; it points to {}", printable(&target, MAX_SHOWN))?;
         }
-        // A message of the service says what to do.
+        // The service's message says what to do.
         match self.message {
             Some(_) => Ok(()),
             None => write!(f, "; {}", self.advice()),
@@ -102,8 +102,8 @@ impl fmt::Debug for ErrorResponse {
     }
 }
 
-/// Returns why a body cannot be read as `T`: where in it, the problem as a sentence, and the parser's
-/// own words. Only now is the path tracked, which takes time.
+/// Returns why a body cannot be decoded as `T`: the path, a sentence, and the parser's error.
+/// Decodes again, because tracking the path costs time.
 pub(super) fn explain_decode<T: DeserializeOwned>(
     body: &[u8],
     problem: serde_json::Error,
@@ -111,7 +111,7 @@ pub(super) fn explain_decode<T: DeserializeOwned>(
     let mut reader = serde_json::Deserializer::from_slice(body);
     let (path, cause) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
         Err(error) => (error.path().to_string(), error.into_inner()),
-        // The value is right, and something follows it.
+        // The value is valid, but something follows it.
         Ok(_) => (".".to_owned(), problem),
     };
     let path = printable(&path, 200);
@@ -126,8 +126,8 @@ pub(super) fn explain_decode<T: DeserializeOwned>(
     (path, problem, said)
 }
 
-/// Returns the start of a body, made printable.
+/// Returns the escaped start of a body.
 fn excerpt(body: &[u8], max: usize) -> String {
-    // A character takes at most four bytes: no need to look at the rest.
+    // A character has at most four bytes, so the rest is not needed.
     printable(&String::from_utf8_lossy(&body[..body.len().min(max * 4)]), max)
 }

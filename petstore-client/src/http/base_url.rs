@@ -1,14 +1,14 @@
-//! The address that all paths are relative to, checked once.
+//! The base URL, checked once.
 
 use url::{Host, Url};
 
-/// A base address such as `https://petstore.example/v1` (specification, section 1).
+/// A base URL such as `https://petstore.example/v1` (specification, section 1).
 #[derive(Debug, Clone)]
 pub(crate) struct BaseUrl(Url);
 
 impl BaseUrl {
-    /// Checks a base address. Plain http is for this machine only, unless `insecure` allows it
-    /// elsewhere: each request carries the key.
+    /// Checks a base URL. Plain http is limited to this machine unless `insecure` is set, because
+    /// each request carries the key.
     pub(crate) fn parse(text: &str, insecure: bool) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -41,7 +41,7 @@ impl BaseUrl {
         &self.0
     }
 
-    /// Returns whether requests can do without TLS, and without a proxy.
+    /// Returns whether requests need neither TLS nor a proxy.
     pub(crate) fn is_plain(&self) -> bool {
         self.0.scheme() == "http"
     }
@@ -50,7 +50,7 @@ impl BaseUrl {
         is_loopback(&self.0)
     }
 
-    /// Returns the address of a path below the base, whose parts need no encoding.
+    /// Returns the URL of a path below the base. The path must need no encoding.
     pub(crate) fn at(&self, path: &str) -> Url {
         let mut url = self.0.clone();
         let base = self.0.path().trim_end_matches('/');
@@ -58,8 +58,8 @@ impl BaseUrl {
         url
     }
 
-    /// Returns the address of a path that a person wrote: relative to the base, with or without a
-    /// leading slash, and perhaps with a query.
+    /// Returns the URL of a path from user input: relative to the base, with or without a leading
+    /// slash, optionally with a query.
     pub(crate) fn relative(&self, path: &str) -> Result<Url, String> {
         let wrong = |problem: &str| Err(format!("the path {problem}"));
         let (path, query) =
@@ -83,7 +83,7 @@ impl BaseUrl {
     }
 }
 
-/// Returns whether two URLs have the same scheme, host and port, and the first no credentials.
+/// Returns whether two URLs have the same scheme, host and port, and the first has no credentials.
 pub(crate) fn same_origin(url: &Url, base: &Url) -> bool {
     url.scheme() == base.scheme()
         && url.host() == base.host()

@@ -1,14 +1,14 @@
 //! Parses response headers.
 //!
-//! A value that cannot be right counts as absent; where a header comes several times, or as a
-//! list, the most restrictive value counts. No input makes these functions panic.
+//! Impossible values count as absent. If a header is repeated or has a list, the most restrictive
+//! value counts. No input makes these functions panic.
 
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, header};
 
-/// Returns the values of a field, one for each line and each member of a comma-separated list.
-/// Not for fields whose values may hold commas, such as dates.
+/// Returns the values of a field, one for each line and list member. Not for fields whose values
+/// may contain commas, such as dates.
 pub(crate) fn values<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -16,7 +16,7 @@ pub(crate) fn values<'h>(
     lines(headers, name).flat_map(|line| line.split(',').map(str::trim))
 }
 
-/// Returns the lines of a field that are text.
+/// Returns the lines of a field that are valid text.
 pub(crate) fn lines<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -25,22 +25,22 @@ pub(crate) fn lines<'h>(
     lines.filter_map(|line| line.to_str().ok().map(str::trim))
 }
 
-/// Returns a number that is written as decimal digits only: without sign, fraction or exponent.
+/// Parses a number that consists of decimal digits only, without sign, fraction or exponent.
 pub(crate) fn digits(text: &str) -> Option<u64> {
     if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
-/// Returns a date in any of the three forms of RFC 9110, section 5.6.7.
+/// Parses a date in any of the three forms of RFC 9110, section 5.6.7.
 pub(crate) fn http_date(text: &str) -> Option<SystemTime> {
     httpdate::parse_http_date(text).ok()
 }
 
-/// Returns the service's own time (`Date`, RFC 9110, section 6.6.1).
+/// Returns the service's time (`Date`, RFC 9110, section 6.6.1).
 pub(crate) fn date(headers: &HeaderMap) -> Option<SystemTime> {
     lines(headers, &header::DATE).find_map(http_date)
 }
 
-/// Returns an instant given as seconds since 1970, where it lies within the calendar.
+/// Converts seconds since 1970 to a time, if it is within the calendar.
 pub(crate) fn epoch(seconds: u64) -> Option<SystemTime> {
     const YEAR_9999: u64 = 253_370_764_800;
     let within = seconds < YEAR_9999;
@@ -52,14 +52,13 @@ static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// Numbers below this are taken for seconds from now, where an instant is expected: as seconds
-/// since 1970 they would lie before 2001.
+/// Smaller numbers are read as seconds from now: as seconds since 1970, they would be before 2001.
 const FIRST_EPOCH: u64 = 1_000_000_000;
-/// Numbers from this on are taken for milliseconds since 1970: as seconds they would lie beyond
-/// the year 5138.
+/// This and larger numbers are read as milliseconds since 1970: as seconds, they would be after the
+/// year 5138.
 const FIRST_EPOCH_MILLIS: u64 = 100_000_000_000;
 
-/// The quota that the three headers of a response describe. They do not say which one it is.
+/// The quota that the three headers of a response describe. They do not say which quota it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RateHeaders {
     pub(crate) limit: u64,
@@ -67,8 +66,8 @@ pub(crate) struct RateHeaders {
     pub(crate) reset: SystemTime,
 }
 
-/// Returns the quota that a response describes, where all three headers can be right. `now` is
-/// the service's time.
+/// Returns the quota that a response describes, if all three headers are plausible. `now` is the
+/// service's time.
 pub(crate) fn rate_headers(headers: &HeaderMap, now: SystemTime) -> Option<RateHeaders> {
     let numbers = |name: &'static HeaderName| values(headers, name).map(digits);
     let limit = numbers(&LIMIT).flatten().min()?;
@@ -77,9 +76,8 @@ pub(crate) fn rate_headers(headers: &HeaderMap, now: SystemTime) -> Option<RateH
     Some(RateHeaders { limit, remaining: remaining.min(limit), reset })
 }
 
-/// Returns the wait that `Retry-After` asks for: seconds, a date in any form, or, as some servers
-/// send it, an instant in seconds since 1970. `now` is the service's time. `Retry-After-Ms`, in
-/// milliseconds, has precedence.
+/// Returns the wait of `Retry-After`: seconds, a date in any form, or seconds since 1970, as some
+/// servers send it. `now` is the service's time. `Retry-After-Ms` (milliseconds) takes precedence.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let millis = values(headers, &RETRY_AFTER_MS).filter_map(digits).max();
     millis
@@ -109,8 +107,8 @@ fn instant(number: u64, now: SystemTime) -> Option<SystemTime> {
     }
 }
 
-/// Returns the targets that the `Link` headers give for a relation, in their order (RFC 8288). What is
-/// malformed is passed over.
+/// Returns the targets of the `Link` headers with a relation, in order (RFC 8288). Skips malformed
+/// links.
 pub(crate) fn link_targets<'h>(
     headers: &'h HeaderMap,
     relation: &str,
@@ -120,8 +118,8 @@ pub(crate) fn link_targets<'h>(
         .filter_map(move |link| link_target(link, relation))
 }
 
-/// Returns the target of a link, if its first `rel` names the relation, in any case (section 3.3). A
-/// link with an `anchor` is about another resource (section 3.2).
+/// Returns the target of a link if its first `rel` contains the relation, ignoring case (section
+/// 3.3). A link with an `anchor` describes another resource (section 3.2).
 fn link_target<'h>(link: &'h str, relation: &str) -> Option<&'h str> {
     let (target, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
     let mut parameters = split_outside_quotes(parameters, ';').map(str::trim);
@@ -145,7 +143,7 @@ fn link_target<'h>(link: &'h str, relation: &str) -> Option<&'h str> {
     relations.any(|one| one.eq_ignore_ascii_case(relation)).then_some(target.trim())
 }
 
-/// Splits a text at a separator, but not within `"…"` and `<…>`.
+/// Splits text at a separator, but not inside `"…"` and `<…>`.
 fn split_outside_quotes(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut in_quotes, mut in_target, mut is_escaped) = (false, false, false);
     text.split(move |c| {

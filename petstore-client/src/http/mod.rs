@@ -1,4 +1,4 @@
-//! Addresses and headers.
+//! URLs and headers.
 
 pub(crate) mod base_url;
 pub(crate) mod headers;

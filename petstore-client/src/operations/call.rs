@@ -27,10 +27,10 @@ use crate::options::{DEFAULT_TIMEOUT, RequestOptions, option_setters};
 use crate::request::Request;
 use crate::response::Response;
 
-/// A task that has not ended so long after its call's deadline is not being polled.
+/// A task that still runs this long after its call's deadline is not being polled.
 const TASK_GRACE: Duration = Duration::from_millis(250);
 
-/// One call: await it, or change its limits first. It may be moved and spawned.
+/// A call that has not started: await it, or change its limits first. It can be moved and spawned.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -50,7 +50,7 @@ pub struct Call<T> {
 }
 
 impl<T: DeserializeOwned> Call<T> {
-    /// Makes a call whose response is read as JSON.
+    /// Creates a call that decodes its response from JSON.
     pub(super) fn new(client: Client, request: Result<Request, Error>) -> Self {
         Self { client, request, decode: Response::decoded }
     }
@@ -63,20 +63,20 @@ impl<T> Call<T> {
         &mut self.client.options
     }
 
-    /// Sends the request; the same as awaiting the call.
+    /// Sends the request. Awaiting the call does the same.
     ///
     /// # Errors
     ///
-    /// The future returns whatever ends the call without the operation's result; see [`Error`].
+    /// The future fails if the call fails; see [`Error`].
     pub fn send(self) -> CallFuture<T> {
         CallFuture::new(self.client, self.request, self.decode)
     }
 
-    /// Returns the request as it would be sent, without `Authorization`.
+    /// Returns the request that would be sent, without `Authorization`.
     ///
     /// # Errors
     ///
-    /// Where the request cannot be sent.
+    /// Fails if the request is invalid.
     pub fn build(self) -> Result<http::Request<Bytes>, Error> {
         self.client.build(&self.request?)
     }
@@ -91,12 +91,12 @@ impl<T> IntoFuture for Call<T> {
     }
 }
 
-/// A call that runs: await it.
+/// A running call: await it.
 ///
-/// It starts when it is first polled, and goes on whether or not it is polled again; it may be
-/// spawned, kept or selected over. Dropping it ends the call at once: a request that has been sent
-/// may still arrive. It needs a Tokio runtime with time and I/O. Key providers and event hooks do not
-/// see the caller's task-locals.
+/// It starts when it is first polled, and continues even if it is not polled again. It can be
+/// spawned, stored or used in `select!`. Dropping it cancels the call, but a sent request may still
+/// arrive. It needs a Tokio runtime with time and I/O. Key providers and event hooks do not have
+/// the caller's task-locals.
 #[must_use = "a call does nothing until it is polled"]
 pub struct CallFuture<T> {
     call: Work,
@@ -127,8 +127,8 @@ impl<T> fmt::Debug for CallFuture<T> {
     }
 }
 
-/// Runs a call on a task. Otherwise a call that is started and then not polled would keep its permit,
-/// and every other call with the key would wait for it.
+/// Runs a call on a task. Otherwise, a started call that is no longer polled would keep its permit,
+/// and block every other call with the key.
 async fn run_on_task(
     client: Client,
     request: Result<Request, Error>,
@@ -152,12 +152,12 @@ async fn run_on_task(
     Err(error.with_operation(operation).with_stats(stats))
 }
 
-/// Checks what can be checked before anything is sent.
+/// Checks the request before anything is sent.
 fn check(client: &Client, request: &Request) -> Result<(), Error> {
     if client.options.max_attempts == Some(0) {
         return Err(Error::invalid("the number of attempts cannot be used: it must be at least 1"));
     }
-    // The last check before the key leaves: whatever built the request, it stays with the service.
+    // The last check before the key is sent: the request must go to the base URL's origin.
     if !same_origin(&request.url, client.base_url()) {
         return Err(Error::invalid("it leads to another origin than the base URL's"));
     }
@@ -168,7 +168,7 @@ fn cannot_run(problem: &str) -> Error {
     Error::new(ErrorKind::Runtime, format!("the call cannot run: {problem}"))
 }
 
-/// The task that runs a call. Dropping it drops what the call holds at once, also where the runtime
+/// The task that runs a call. Dropping it drops the call's state immediately, even if the runtime
 /// never runs again.
 struct CallTask {
     handle: JoinHandle<Result<Response<Bytes>, Error>>,
@@ -208,7 +208,7 @@ impl CallTask {
 impl Drop for CallTask {
     fn drop(&mut self) {
         self.handle.abort();
-        // Where it is locked, the call is being polled: the abort takes effect after that.
+        // If it is locked, the call is being polled, and the abort takes effect afterwards.
         let work = self.work.try_lock().ok().and_then(|mut work| work.take());
         drop(work);
     }
@@ -221,7 +221,7 @@ impl Future for Running {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The task has been dropped, and is aborted soon.
+        // The task has been dropped, and will be aborted soon.
         let Some(work) = slot.as_mut() else { return Poll::Pending };
         let result = ready!(work.as_mut().poll(context));
         *slot = None;

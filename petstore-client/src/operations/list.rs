@@ -40,7 +40,7 @@ impl ListPets {
         &mut self.client.options
     }
 
-    /// Sets the size limit of a page: 1 to 100 pets. The service's default is 20.
+    /// Sets the maximum size of a page, from 1 to 100 pets. The service's default is 20.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = Some(limit);
         self
@@ -52,9 +52,8 @@ impl ListPets {
         self
     }
 
-    /// Starts at the page after an earlier one ([`Page::next_url`]), in place of the first. The status
-    /// is part of that address. The limit should be the same: a page with fewer pets is taken for the
-    /// last one.
+    /// Starts at the page after an earlier one ([`Page::next_url`]). The URL contains the status.
+    /// Use the same limit, because a page with fewer pets counts as the last one.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -75,14 +74,13 @@ impl ListPets {
     ///
     /// # Errors
     ///
-    /// The future fails where the limit is out of range (nothing is sent), or where the call fails.
+    /// The future fails if the limit is out of range (nothing is sent), or if the call fails.
     pub fn send(self) -> CallFuture<Page<Pet>> {
         let request = self.request();
         CallFuture::new(self.client, request, page)
     }
 
-    /// Requests page after page, as long as the service offers a next one (`Link: …; rel="next"`, RFC
-    /// 8288) on the same origin.
+    /// Returns all pages as a stream. Follows `Link: …; rel="next"` (RFC 8288) on the same origin.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -98,7 +96,7 @@ impl ListPets {
         Pages::new(self.client, first, page, items_digest)
     }
 
-    /// Requests page after page, and yields their pets one by one.
+    /// Returns the pets of all pages as a stream.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -113,11 +111,11 @@ impl ListPets {
         self.pages().items()
     }
 
-    /// Returns the request for the first page, as it would be sent, without `Authorization`.
+    /// Returns the request for the first page, without `Authorization`.
     ///
     /// # Errors
     ///
-    /// Where the limit is out of range.
+    /// Fails if the limit is out of range.
     pub fn build(self) -> Result<http::Request<Bytes>, Error> {
         self.client.build(&self.request()?)
     }

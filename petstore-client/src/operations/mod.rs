@@ -1,4 +1,4 @@
-//! The service's operations, as calls that may be moved, kept and spawned.
+//! The service's operations, as calls that can be stored, moved and spawned.
 
 mod call;
 mod list;

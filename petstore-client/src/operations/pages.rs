@@ -1,4 +1,4 @@
-//! Lists as streams: page after page, or item after item.
+//! Lists as streams of pages or items.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,16 +16,16 @@ use crate::page::Page;
 use crate::request::Request;
 use crate::response::Response;
 
-/// A list with more empty pages in a row is taken for endless.
+/// A list with more consecutive empty pages counts as endless.
 const MAX_EMPTY_PAGES: usize = 100;
 
 /// A stream of pages, from [`ListPets::pages`](crate::operations::ListPets::pages) and
 /// [`RawRequest::pages`](crate::operations::RawRequest::pages). It ends after its first error.
 ///
-/// `P` is `Page<Pet>`, or `Bytes` for raw requests. It may be moved, kept and spawned.
+/// `P` is `Page<Pet>`, or `Bytes` for raw requests. The stream can be stored, moved and spawned.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Pages<P> {
-    /// The step to the next page; `None` at the end.
+    /// The request for the next page; `None` at the end.
     step: Option<Step<P>>,
 }
 
@@ -40,14 +40,14 @@ struct Walk<P> {
     next: Result<Request, Error>,
     decode: Decode<P>,
     digest: Digest<P>,
-    /// The digests of the addresses and pages so far.
+    /// The digests of all URLs and pages so far.
     seen: HashSet<u64>,
-    /// The number of empty pages in a row.
+    /// The number of consecutive empty pages.
     empty: usize,
 }
 
 impl<P: 'static> Walk<P> {
-    /// Gets the next page. Returns the walk from there, unless the page is the last one.
+    /// Fetches the next page. Returns the page, and the walk after it unless it is the last one.
     async fn step(mut self) -> Result<(Response<P>, Option<Self>), Error> {
         let mut request = self.next?;
         let operation = request.operation.clone();
@@ -90,12 +90,12 @@ impl<P: 'static> Pages<P> {
         Self { step: Some(Box::pin(walk.step())) }
     }
 
-    /// Returns the next page; `None` after the last.
+    /// Returns the next page, or `None` after the last one.
     ///
     /// # Errors
     ///
-    /// Where a call fails, and [`ErrorKind::Paging`](crate::ErrorKind::Paging) for a link that leaves
-    /// the origin or repeats.
+    /// Fails if a call fails, and with [`ErrorKind::Paging`](crate::ErrorKind::Paging) if a link
+    /// leaves the origin or pages repeat.
     pub async fn try_next(&mut self) -> Result<Option<Response<P>>, Error> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await.transpose()
     }
@@ -116,14 +116,14 @@ impl<P: 'static> Stream for Pages<P> {
 }
 
 impl<T: Unpin + 'static> Pages<Page<T>> {
-    /// Turns the pages into their items.
+    /// Turns the stream of pages into a stream of items.
     pub fn items(self) -> Items<T> {
         Items { pages: self, page: Vec::new().into_iter() }
     }
 }
 
-/// A stream of items, page after page, from
-/// [`ListPets::items`](crate::operations::ListPets::items). It ends after its first error.
+/// A stream of items, from [`ListPets::items`](crate::operations::ListPets::items). It ends after
+/// its first error.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Items<T> {
     pages: Pages<Page<T>>,
@@ -131,11 +131,11 @@ pub struct Items<T> {
 }
 
 impl<T: Unpin + 'static> Items<T> {
-    /// Returns the next item; `None` after the last.
+    /// Returns the next item, or `None` after the last one.
     ///
     /// # Errors
     ///
-    /// Those of [`Pages::try_next`].
+    /// The same as [`Pages::try_next`].
     pub async fn try_next(&mut self) -> Result<Option<T>, Error> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await.transpose()
     }
@@ -158,12 +158,12 @@ impl<T: Unpin + 'static> Stream for Items<T> {
     }
 }
 
-/// Returns the digest of a page's items, if it has any.
+/// Returns the digest of a page's items; `None` for an empty page.
 pub(super) fn items_digest<T: Hash>(page: &Page<T>) -> Option<u64> {
     (!page.is_empty()).then(|| digest(&page[..]))
 }
 
-/// Returns the digest of a page of any JSON, unless it is empty or an empty array.
+/// Returns the digest of a raw page; `None` if it is empty or an empty array.
 pub(super) fn body_digest(body: &Bytes) -> Option<u64> {
     let text = body.trim_ascii();
     (!text.is_empty() && text != b"[]").then(|| digest(text))

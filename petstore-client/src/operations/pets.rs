@@ -38,13 +38,13 @@ impl Client {
         Store(self.clone())
     }
 
-    /// Asks the service for the key's rate limits: sends one `GET /pets?limit=1`, also where they are
-    /// known to be used up. It uses one request of the quotas. Of several such calls during a block,
-    /// one sends a request.
+    /// Updates the key's rate limits: sends one `GET /pets?limit=1`, even if the quotas are known
+    /// to be exhausted. It uses one request of the quotas. During a block, only one of several such
+    /// calls sends a request.
     ///
     /// # Errors
     ///
-    /// Where the call fails. After a 429, [`rate_limits`](Self::rate_limits) has what it said.
+    /// Fails if the call fails. After a 429, [`rate_limits`](Self::rate_limits) contains its block.
     pub async fn refresh_rate_limits(&self) -> Result<RateLimits, Error> {
         let list = self.pets().list().limit(1).max_attempts(1).max_wait(Duration::ZERO);
         let mut request = list.request()?;
@@ -55,7 +55,7 @@ impl Client {
 }
 
 impl Pets {
-    /// Lists pets (`listPets`): one page, or a stream of all of them.
+    /// Lists pets (`listPets`), as one page or as a stream of all pets.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -72,11 +72,11 @@ impl Pets {
         ListPets::new(self.0.clone())
     }
 
-    /// Adds a pet (`createPet`).
+    /// Creates a pet (`createPet`).
     ///
-    /// The request is sent again only where the first one cannot have been processed: it was not
-    /// sent, it was answered 429, or 401 and the key's provider has another key. After any other
-    /// failure, [`Error::may_have_been_processed`] says what is known.
+    /// The client retries only if the first request cannot have been processed: it was not sent, or
+    /// the response was 429, or it was 401 and the key provider returned another key. After any
+    /// other failure, check [`Error::may_have_been_processed`].
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -102,12 +102,12 @@ impl Pets {
 
     /// Gets one pet (`getPet`).
     ///
-    /// The service has announced the end of this operation; the response's
+    /// The service will remove this operation. The response's
     /// [`deprecation`](crate::ResponseMeta::deprecation) says when.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
-    /// #[expect(deprecated, reason = "until the list can be searched by identifier")]
+    /// #[expect(deprecated, reason = "the list has no filter by id")]
     /// let pet = client.pets().get(7).await?;
     /// println!("{}", pet.name);
     /// # Ok(())
@@ -128,8 +128,7 @@ impl Pets {
 }
 
 impl Store {
-    /// Gets the orders as JSON of any shape: the specification lists the operation without its
-    /// parameters and results.
+    /// Gets the orders as JSON of any shape, because the specification does not describe them.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {

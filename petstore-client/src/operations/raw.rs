@@ -1,4 +1,4 @@
-//! Raw requests, for what the specification does not describe.
+//! Raw requests, for operations without a typed method.
 
 use std::fmt;
 
@@ -17,9 +17,9 @@ use crate::request::{Request, additional_header};
 
 /// Any request, from [`Client::request`].
 ///
-/// It is authorized, rate limited and retried as an operation is; a response that is not a success is
-/// an [`Error`]. Requests with a method that RFC 9110, section 9.2.2, calls idempotent may be sent
-/// again; [`idempotent`](Self::idempotent) changes that.
+/// It is authorized, rate limited and retried like any operation. Responses other than a success
+/// are an [`Error`]. The client retries requests with an idempotent method (RFC 9110, section
+/// 9.2.2); [`idempotent`](Self::idempotent) changes that.
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -33,7 +33,7 @@ use crate::request::{Request, additional_header};
 pub type RawRequest = Call<Bytes>;
 
 impl Client {
-    /// Prepares any request. The path is relative to the base URL; it may hold a query.
+    /// Creates any request. The path is relative to the base URL, and may contain a query.
     pub fn request(&self, method: Method, path: &str) -> RawRequest {
         let operation = operation(&method, path);
         let request = match self.core.base.relative(path) {
@@ -43,19 +43,19 @@ impl Client {
         Call { client: self.clone(), request, decode: Ok }
     }
 
-    /// Sends a finished request, such as one from [`RawRequest::build`]. Its address is a whole URL of
-    /// the base URL's origin.
+    /// Sends a request, such as one from [`RawRequest::build`]. It needs an absolute URL on the
+    /// base URL's origin.
     ///
     /// # Errors
     ///
-    /// The future fails where the request cannot be sent, or where the call fails.
+    /// The future fails if the request is invalid or the call fails.
     pub fn execute(&self, request: http::Request<Bytes>) -> CallFuture<Bytes> {
         let (head, body) = request.into_parts();
         let operation = operation(&head.method, head.uri.path());
         let request = match Url::parse(&head.uri.to_string()) {
             Ok(url) => Ok(Request { body, ..Request::new(operation, head.method, url) }),
             Err(_) => {
-                let problem = "its address is not a whole URL of the base URL's origin";
+                let problem = "its URL must be absolute, on the base URL's origin";
                 Err(Error::invalid(problem).with_operation(operation))
             }
         };
@@ -94,8 +94,8 @@ impl Call<Bytes> {
         })
     }
 
-    /// Adds a header. `Authorization`, `Host`, `Connection` and those of the body's length are refused:
-    /// the client sets them.
+    /// Adds a header. The client sets `Authorization`, `Host`, `Connection` and the headers for the
+    /// body's length, and refuses them here.
     pub fn header<V: TryInto<HeaderValue>>(self, name: impl AsRef<str>, value: V) -> Self {
         self.try_map(|request| {
             let (name, value) = additional_header(name.as_ref(), value).map_err(Error::invalid)?;
@@ -104,7 +104,7 @@ impl Call<Bytes> {
         })
     }
 
-    /// Sets the body, and its content type where no header sets it.
+    /// Sets the body, and its content type unless a header sets that.
     pub fn body(self, content_type: &str, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         self.try_map(|request| {
@@ -124,8 +124,8 @@ impl Call<Bytes> {
         }
     }
 
-    /// Declares whether sending the request twice has the same effect as sending it once: then it is
-    /// sent again where its first response was lost. The default depends on the method.
+    /// Declares whether sending the request twice has the same effect as sending it once. If so,
+    /// the client retries it after a lost response. The default depends on the method.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -143,7 +143,7 @@ impl Call<Bytes> {
         })
     }
 
-    /// Names the operation in events, spans and errors; by default it is method and path.
+    /// Sets the operation's name in events, spans and errors. The default is the method and path.
     pub fn operation(self, name: impl Into<String>) -> Self {
         self.try_map(|request| {
             request.operation = name.into().into();
@@ -151,19 +151,18 @@ impl Call<Bytes> {
         })
     }
 
-    /// Returns the request as a call whose response is read as JSON.
+    /// Turns the request into a call that decodes its response from JSON.
     pub fn decode<T: DeserializeOwned>(self) -> Call<T> {
         Call::new(self.client, self.request)
     }
 
-    /// Requests page after page, as long as the service offers a next one (`Link: …; rel="next"`, RFC
-    /// 8288) on the same origin.
+    /// Returns all pages as a stream. Follows `Link: …; rel="next"` (RFC 8288) on the same origin.
     pub fn pages(self) -> Pages<Bytes> {
         Pages::new(self.client, self.request, Ok, body_digest)
     }
 }
 
-/// Returns a request's name, without the query: that may hold anything, and the name is logged.
+/// Returns a request's name, without the query, which may be secret: the name is logged.
 fn operation(method: &Method, path: &str) -> String {
     let bare = path.split('?').next().unwrap_or_default();
     format!("{method} {}", printable(bare, 100))

@@ -1,4 +1,4 @@
-//! Instants on two clocks, and what responses tell of the difference between them.
+//! Instants on the local and the service's clock, and the difference between them.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) const MINUTE: i64 = 60 * SECOND;
 
-/// Backends of one service may disagree by as much. Then the bounds are widened, and narrowed again
-/// by later responses.
+/// The clocks of a service's backends may differ by this much. Then the bounds widen, and later
+/// responses narrow them.
 const MAX_SKEW: i64 = 10 * SECOND;
 
 /// An instant on the service's clock: microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ServiceTime(pub(crate) i64);
 
-/// An instant on a monotonic clock, in microseconds: this process's, or that of the store by which
-/// processes share a ledger.
+/// An instant on a monotonic clock, in microseconds: the clock of this process, or of the shared
+/// store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct LocalTime(pub(crate) i64);
 
-/// What the estimate of the service's clock rests on.
+/// The source of the estimate of the service's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Source {
     /// The machine's wall clock: a guess.
     Wall,
-    /// A wall clock by which a reset was less than a minute off.
+    /// A wall clock according to which a reset was less than a minute away.
     ConfirmedWall,
-    /// `X-RateLimit-Reset` where the wall clock cannot be right.
+    /// `X-RateLimit-Reset`, if the wall clock is certainly wrong.
     Reset,
     /// `X-RateLimit-Reset` and `Retry-After` of one 429.
     Throttled,
@@ -35,15 +35,15 @@ enum Source {
     Date,
 }
 
-/// How far the service's clock is ahead of the local one.
+/// The difference between the service's clock and the local one.
 ///
-/// Each response bounds the difference: the service wrote its `Date` after the request was sent
-/// and before the response came, and cut it to whole seconds. The bounds of all responses are
-/// intersected.
+/// Each response bounds the difference: the service writes `Date` after the request was sent and
+/// before the response arrives, and truncates it to seconds. The estimate intersects the bounds of
+/// all responses.
 ///
-/// A service without `Date` has to be understood by its resets. Where the wall clock puts a reset
-/// further than a minute away, or into the past, a minute's window is assumed to have begun when it
-/// was first seen: the window ends a minute later at the latest, and one request asks.
+/// For a service without `Date`, the estimate uses its resets. If a reset is more than a minute
+/// away or in the past according to the wall clock, the limiter assumes that a window of a minute
+/// began when it was first seen. It ends at most a minute later, and then a probe is sent.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct ServiceClock {
     least: i64,
@@ -72,11 +72,11 @@ impl ServiceClock {
                 return;
             }
         }
-        // The first date, or the service's clock was set.
+        // The first date, or the service's clock was changed.
         *self = Self { least, most, source: Source::Date };
     }
 
-    /// Records the reset that a response without `Date` names, and the wait if it is a 429.
+    /// Records the reset of a response without `Date`, and the wait if it is a 429.
     pub(crate) fn observe_reset(
         &mut self,
         received: LocalTime,
@@ -86,7 +86,7 @@ impl ServiceClock {
         let ahead = reset.0.saturating_sub(received.0);
         match (self.source, wait) {
             (Source::Date, _) => {}
-            // A longer wait is for another quota than the reset, perhaps.
+            // A longer wait may be for another quota than the reset.
             (_, Some(wait)) if is_a_minute(micros(wait)) => {
                 self.restart(ahead.saturating_sub(micros(wait)), Source::Throttled);
             }
@@ -103,12 +103,12 @@ impl ServiceClock {
         *self = Self { least: ahead, most: ahead, source };
     }
 
-    /// Returns the least that the service's clock may show.
+    /// Returns the earliest possible time of the service's clock.
     pub(crate) fn earliest(&self, now: LocalTime) -> ServiceTime {
         ServiceTime(now.0.saturating_add(self.least))
     }
 
-    /// Returns when the service's clock has certainly reached an instant.
+    /// Returns the local time at which the service's clock has certainly reached an instant.
     pub(crate) fn local(&self, at: ServiceTime) -> LocalTime {
         LocalTime(at.0.saturating_sub(self.least))
     }

@@ -1,4 +1,5 @@
-//! Whether a request may be sent: a pure function of the ledger, the time and the caller's policy.
+//! Decides whether a request may be sent: a pure function of the ledger, the time and the caller's
+//! policy.
 
 use std::time::Duration;
 
@@ -8,37 +9,36 @@ use super::outcome::Block;
 use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
 use super::window::{ASSUMED_SHARE, Window};
 
-/// Above this own share of what is used, no other client uses the key.
+/// Above this own share, no other client uses the key.
 const SOLE_USER_SHARE: f64 = 0.95;
-/// The bounds of what may be in flight by default.
+/// The bounds of the cap for requests in flight.
 const MIN_IN_FLIGHT_CAP: u64 = 32;
 const MAX_IN_FLIGHT_CAP: u64 = 4096;
-/// What may be in flight while the minute's quota is not known. A ban takes 11 requests that are
-/// sent before its first 429 is seen (specification, section 8, rule 4, as the mock reads it).
+/// The cap while the minute's quota is unknown. A ban takes 11 requests sent before its first 429 is
+/// seen (specification, section 8, rule 4, as the mock reads it).
 const UNKNOWN_QUOTA_CAP: u64 = 5;
-/// What may be in flight in the first two minutes after a 429 that no figure predicted.
+/// The caps in the first two minutes after an unforeseen 429.
 const UNFORESEEN_CAPS: [u64; 2] = [2, 8];
 const UNFORESEEN_STEP: Duration = Duration::from_secs(60);
-/// What is kept, while requests are lost, for asking what became of them: each is counted twice
-/// for a while, as lost and in the figure, and would use up what is left of a burst with nothing
-/// left to ask with.
+/// Requests kept back for settling lost ones. A lost request counts twice for a while (as lost, and in
+/// the figure), which could use up a burst and leave nothing to settle it with.
 const SETTLING_RESERVE: u64 = 4;
-/// A figure that is as old says little of what other clients have used since.
+/// The age from which a figure says little about other clients.
 const MIN_OLD: Duration = Duration::from_millis(100);
-/// Other clients do not use so much between two looks at a quota, nor half of it.
+/// While this much is left, and half of the quota, other clients cannot use it up between two figures.
 const PLENTY: u64 = 2_048;
-/// How much later than its window a lost request may be counted.
+/// How long after a window's end a lost request may still be counted in it.
 const LATE: Duration = Duration::from_secs(2);
 
-/// How a caller uses a key's quotas.
+/// How a client uses a key's quotas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
-    /// The most requests in flight; without it, by risk.
+    /// The most requests in flight; `None` lets the ledger decide.
     pub(crate) max_in_flight: Option<u32>,
-    /// The part of each quota that is the caller's, above 0 and up to 1.
+    /// The caller's part of each quota: above 0, up to 1.
     pub(crate) share: f64,
     pub(crate) plan: Option<Plan>,
-    /// Whether quotas hold requests back at all; a 429 always does.
+    /// Whether quotas limit requests. A 429 always does.
     pub(crate) rate_limiting: bool,
 }
 
@@ -48,37 +48,37 @@ impl Default for Policy {
     }
 }
 
-/// What a request may do now.
+/// Whether a request may be sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It may be sent. While a probe is in flight, no other request may be sent.
+    /// It may be sent. No other request may be sent while a probe is in flight.
     Send { probe: bool },
-    /// No request may be sent before the block's end.
+    /// Wait until the end of the block.
     WaitUntil(Block),
-    /// A response to a request in flight has to come first.
+    /// The response to a request in flight must come first.
     WaitForResponse(WaitReason),
 }
 
-/// How many requests may be sent.
+/// The number of requests that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
-    /// Only one, whose response tells how many may follow.
+    /// Whether it is one request, whose response says how many may follow.
     pub(super) probe: bool,
     pub(super) requests: u64,
-    /// How many the quotas leave; fewer may be in flight at a time.
+    /// How many the quotas leave; the cap for requests in flight may be lower.
     pub(super) left: u64,
 }
 
 /// What the known quotas leave at one moment.
-struct Room {
-    /// The last to end of the quotas that are used up.
+struct Capacity {
+    /// The used-up quota that ends last.
     blocked: Option<Block>,
-    /// Whether one request has to go ahead and ask: where nothing is known, after a 429, and where
-    /// a window that was used up has ended.
+    /// Whether one request must go first: while nothing is known, after a 429, and after the reset of a
+    /// used-up window.
     must_probe: bool,
-    /// How many more requests may be sent.
+    /// The number of requests that may still be sent.
     left: u64,
-    /// The time to the reset of the window that leaves the least.
+    /// The time to the reset of the window with the least remaining.
     to_reset: Duration,
     minute_known: bool,
 }
@@ -92,7 +92,7 @@ impl Ledger {
         }
     }
 
-    /// Returns how many requests may be sent now, at least one, or else what to wait for.
+    /// Returns how many requests may be sent now (at least one), or what to wait for.
     pub(super) fn allowance(&self, now: LocalTime, policy: &Policy) -> Result<Allowance, Decision> {
         if let Some(block) = self.blocked_at(now) {
             return Err(Decision::WaitUntil(block));
@@ -100,39 +100,40 @@ impl Ledger {
         if !policy.rate_limiting {
             return Ok(Allowance { probe: false, requests: u64::MAX, left: u64::MAX });
         }
-        let room = self.room(now, policy);
-        if let Some(block) = room.blocked {
+        let capacity = self.capacity(now, policy);
+        if let Some(block) = capacity.blocked {
             return Err(Decision::WaitUntil(block));
         }
-        if room.must_probe && self.probe.is_some_and(|probe| now < probe.until) {
+        if capacity.must_probe && self.probe.is_some_and(|probe| now < probe.until) {
             return Err(Decision::WaitForResponse(WaitReason::Probe));
         }
-        let mut left = room.left;
+        let mut left = capacity.left;
         if self.is_settling(now) && left <= SETTLING_RESERVE + self.outstanding() {
             left = 0;
         }
         if left == 0 {
             return Err(Decision::WaitForResponse(WaitReason::Reserved));
         }
-        let requests = self.in_flight_cap(&room, now, policy).saturating_sub(self.reserved());
+        let requests = self.in_flight_cap(&capacity, now, policy).saturating_sub(self.reserved());
         if requests == 0 {
             return Err(Decision::WaitForResponse(WaitReason::Concurrency));
         }
-        let requests = if room.must_probe { 1 } else { requests.min(left) };
-        Ok(Allowance { probe: room.must_probe, requests, left })
+        let requests = if capacity.must_probe { 1 } else { requests.min(left) };
+        Ok(Allowance { probe: capacity.must_probe, requests, left })
     }
 
-    /// Returns whether lost requests will be settled soon: by the response to a request in flight,
-    /// or to one that is sent when they cannot be on their way any more.
+    /// Returns whether a response will soon settle the lost requests: that of a request in flight, or of
+    /// one sent after the lost ones must have arrived.
     fn is_settling(&self, now: LocalTime) -> bool {
         self.lost.count() > 0 && (self.reserved() > 0 || self.lost.is_on_the_way(now))
     }
 
-    /// Returns how much later than announced a window is taken to open. Other clients may have been
-    /// told to wait for whole seconds, rounded up: who sends before those are over is early for the
-    /// whole key, and is counted towards its ban.
+    /// Returns how much later than announced a window is assumed to open. Other clients may wait for
+    /// whole seconds, rounded up. A request before that is too early for the whole key, and counts
+    /// towards its ban.
     pub(super) fn guard(&self, now: ServiceTime) -> Duration {
-        let beside_others = self.cut_off || self.others_until.is_some_and(|until| now < until);
+        let beside_others =
+            self.is_alone || self.other_clients_until.is_some_and(|until| now < until);
         if beside_others { self.guard.max(GUARD_STEP) } else { self.guard }
     }
 
@@ -140,7 +141,7 @@ impl Ledger {
         now >= window.reset.plus(self.guard(now))
     }
 
-    /// Returns how many more requests a window leaves to this caller.
+    /// Returns the number of requests that a window leaves to this client.
     pub(crate) fn left_in(&self, window: &Window, policy: &Policy) -> u64 {
         let outstanding = self.outstanding();
         let left = window.remaining.saturating_sub(outstanding);
@@ -150,22 +151,21 @@ impl Ledger {
         left.min(window.left_of_share(policy.part_of(window.limit), outstanding))
     }
 
-    /// Returns the own share of what is used, where other clients use the key.
+    /// Returns the own share of the quota, if other clients use the key.
     pub(super) fn shared_use(&self) -> Option<f64> {
-        let assumed = if self.cut_off { ASSUMED_SHARE } else { 1.0 };
+        let assumed = if self.is_alone { ASSUMED_SHARE } else { 1.0 };
         let share = self.own_share.map_or(assumed, |share| share.min(assumed));
         Some(share).filter(|share| *share < SOLE_USER_SHARE)
     }
 
-    /// Returns the own share of what is used, where other clients may use up what is left between two
-    /// looks at the service's figures.
-    pub(super) fn contested(&self) -> Option<f64> {
+    /// Returns the own share, if other clients could use up the rest between two figures.
+    pub(super) fn contested_share(&self) -> Option<f64> {
         let is_scarce = |window: &Window| window.remaining <= PLENTY.max(window.limit / 2);
         self.shared_use().filter(|_| self.windows.iter().any(is_scarce))
     }
 
-    fn room(&self, now: LocalTime, policy: &Policy) -> Room {
-        let mut room = Room {
+    fn capacity(&self, now: LocalTime, policy: &Policy) -> Capacity {
+        let mut capacity = Capacity {
             blocked: None,
             must_probe: !self.described || self.blocked.is_some(),
             left: u64::MAX,
@@ -173,36 +173,42 @@ impl Ledger {
             minute_known: self.shows_minute,
         };
         let service_now = self.clock.earliest(now);
-        self.add_plan(&mut room, now, service_now, policy);
-        // A share that was agreed on is exact: nothing has to be left to others.
+        self.add_plan(&mut capacity, now, service_now, policy);
+        // A configured share is exact: no margin for others is needed.
         let margin = match self.shared_use() {
             Some(share) if policy.share >= 1.0 => margin(share, self.members(now)),
             _ => 0,
         };
         for window in &self.windows {
-            room.minute_known |= window.quota == Quota::Minute;
+            capacity.minute_known |= window.quota == Quota::Minute;
             let left = self.left_in(window, policy).saturating_sub(margin);
             if !self.has_passed(window, service_now) {
                 if left == 0 && (self.reserved() == 0 || window.remaining == 0) {
-                    room.block(Block {
+                    capacity.block(Block {
                         until: self.clock.local(window.reset.plus(self.guard(service_now))),
                         named: window.reset,
                         reason: BlockReason::Quota(window.quota),
                     });
                 }
-                room.limit(left, window.reset.since(service_now));
+                capacity.limit(left, window.reset.since(service_now));
             } else if left == 0 {
-                room.must_probe = true;
+                capacity.must_probe = true;
             } else {
-                room.limit(left, Duration::from_secs(60));
+                capacity.limit(left, Duration::from_secs(60));
             }
         }
-        room
+        capacity
     }
 
-    fn add_plan(&self, room: &mut Room, now: LocalTime, service_now: ServiceTime, policy: &Policy) {
+    fn add_plan(
+        &self,
+        capacity: &mut Capacity,
+        now: LocalTime,
+        service_now: ServiceTime,
+        policy: &Policy,
+    ) {
         let Some(plan) = policy.plan else { return };
-        room.minute_known |= plan.per_minute.is_some();
+        capacity.minute_known |= plan.per_minute.is_some();
         for quota in self.usage.left(plan, service_now, |limit| policy.part_of(limit)) {
             let to_reset = quota.reset.since(service_now);
             let length = match quota.quota {
@@ -215,45 +221,45 @@ impl Ledger {
             let left = quota.left.saturating_sub(lost).saturating_sub(self.reserved());
             let spent = quota.left == 0 || (self.reserved() == 0 && left == 0);
             if spent {
-                room.block(Block {
+                capacity.block(Block {
                     until: self.clock.local(quota.reset),
                     named: quota.reset,
                     reason: BlockReason::Quota(quota.quota),
                 });
             }
-            room.limit(left, to_reset);
+            capacity.limit(left, to_reset);
         }
     }
 
-    fn in_flight_cap(&self, room: &Room, now: LocalTime, policy: &Policy) -> u64 {
+    fn in_flight_cap(&self, capacity: &Capacity, now: LocalTime, policy: &Policy) -> u64 {
         let mut cap = match policy.max_in_flight {
             Some(most) => u64::from(most),
-            None if !room.minute_known => UNKNOWN_QUOTA_CAP,
-            None => self.cap_by_risk(room),
+            None if !capacity.minute_known => UNKNOWN_QUOTA_CAP,
+            None => self.cap_by_risk(capacity),
         };
         if let Some(since) = self.unforeseen {
             let step = now.since(since).as_secs() / UNFORESEEN_STEP.as_secs();
             let step = usize::try_from(step).unwrap_or(usize::MAX);
             cap = UNFORESEEN_CAPS.get(step).map_or(cap, |most| cap.min(*most));
         }
-        if let Some(share) = self.contested().filter(|_| policy.share >= 1.0) {
-            // Others see what is in flight a round trip late: less as the end comes near. Where
-            // nothing came for a while, they may have used all since: one request asks first.
+        if let Some(share) = self.contested_share().filter(|_| policy.share >= 1.0) {
+            // Others see this client's requests one round trip late, so fewer are sent towards the
+            // end. After a pause the rest may be used up: one request checks.
             let old = (self.latency * 2).max(MIN_OLD);
             let is_old = self.seen_at.is_none_or(|at| now.since(at) > old);
             cap = if is_old {
                 1
             } else {
-                cap.min(part(room.left, share.max(ASSUMED_SHARE) / 2.0)).max(1)
+                cap.min(part(capacity.left, share.max(ASSUMED_SHARE) / 2.0)).max(1)
             };
         }
         cap
     }
 
-    /// As much as costs little if all is not as it seems, and enough to use up the window.
-    fn cap_by_risk(&self, room: &Room) -> u64 {
-        let left = u128::from(room.left.saturating_add(self.reserved()));
-        let to_reset = room.to_reset.max(Duration::from_secs(1)).as_micros();
+    /// Returns a cap that limits the damage of a wrong figure and still uses the window up.
+    fn cap_by_risk(&self, capacity: &Capacity) -> u64 {
+        let left = u128::from(capacity.left.saturating_add(self.reserved()));
+        let to_reset = capacity.to_reset.max(Duration::from_secs(1)).as_micros();
         let needed = (3 * left).saturating_mul(self.latency.as_micros()) / to_reset;
         let cap = u64::try_from((left / 8).max(needed)).unwrap_or(u64::MAX);
         cap.clamp(MIN_IN_FLIGHT_CAP, MAX_IN_FLIGHT_CAP)
@@ -261,13 +267,13 @@ impl Ledger {
 }
 
 impl Policy {
-    /// Returns the caller's part of a limit, at least one request.
+    /// Returns the client's part of a limit, at least one request.
     pub(super) fn part_of(&self, limit: u64) -> u64 {
         if self.share >= 1.0 { limit } else { part(limit, self.share).max(1) }
     }
 }
 
-impl Room {
+impl Capacity {
     fn limit(&mut self, left: u64, to_reset: Duration) {
         if left <= self.left {
             (self.left, self.to_reset) = (left, to_reset);
@@ -281,8 +287,8 @@ impl Room {
     }
 }
 
-/// Returns what is left to other clients near the end of a window: each may have one in flight, if
-/// they use as much as a member.
+/// Returns the margin for other clients near the end of a window: one request in flight each, if they
+/// use as much as a member does.
 fn margin(share: f64, members: usize) -> u64 {
     let members = f64::from(u32::try_from(members.max(1)).unwrap_or(u32::MAX));
     part(1, (1.0 / share - 1.0) * members + 0.5)
@@ -292,7 +298,7 @@ fn margin(share: f64, members: usize) -> u64 {
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    reason = "a part of a limit: rounding down is meant, and `as` saturates"
+    reason = "rounds a part of a limit down; `as` saturates"
 )]
 fn part(of: u64, share: f64) -> u64 {
     (of as f64 * share) as u64

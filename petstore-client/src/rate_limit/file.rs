@@ -1,13 +1,13 @@
-//! The store that the processes of one machine share: a file for each key.
+//! A store for the processes of one machine: a file for each key.
 //!
-//! An update locks the file, reads a page, writes it, and lets go: four system calls, in which
-//! nothing waits. The lock is only tried, since a stopped process may hold it.
+//! An update locks the file, reads a page, writes it and unlocks the file: four system calls that
+//! do not block. It only tries the lock, because a suspended process may hold it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,25 +19,28 @@ use super::slot::MemberId;
 use super::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
 use crate::clock;
 
-/// A file begins with this, then come the record's length and its CRC, in 2 and 4 bytes.
+/// The start of a file. The record's length (2 bytes) and CRC (4 bytes) follow.
 const MAGIC: [u8; 4] = *b"PSL1";
 const HEADER: usize = 10;
 const PAGE: usize = 4_096;
+/// The length of a folder's secret, in hexadecimal digits.
+const SECRET: usize = 64;
 /// How often the lock is tried, with pauses of 1, 2, 4, 8, and then 16 ms: 0.7 s in all. It is held for
 /// some microseconds at a time, but the process that holds it may not be run for a while.
 const MAX_LOCK_TRIES: u32 = 45;
 /// How often members are looked at, and whether the files are still in their place.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// An update that takes longer holds the runtime up: the file is on a network, perhaps.
 const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
-/// For how long a file system is left alone that was slow twice.
+/// How long a file system is not used after it was slow twice.
 const SLOW_PAUSE: Duration = Duration::from_secs(60);
 
-/// Shares limits among the processes of one machine, through files in a folder.
+/// Shares limits between the processes of one machine, through files in a folder.
 ///
 /// There is one file for each key and origin, and one for each process that uses it. The folder is
-/// created where it is missing, for this user only; neither files nor their names show a key. It
-/// should not be on a network. A file that is damaged is replaced, one that is deleted made anew.
+/// created if it is missing, for this user only. Neither files nor their names show a key. The folder
+/// should be on a local disk: on a network, one machine may not see the locks of another. A file that is
+/// damaged or deleted is replaced.
 ///
 /// ```no_run
 /// use petstore_client::{Client, rate_limit::FileStore};
@@ -60,14 +63,14 @@ pub struct FileStore {
 struct KeyFiles {
     path: PathBuf,
     open: Mutex<OpenFiles>,
-    /// Which members run, and when that was looked at.
+    /// Which members run, and when that was checked.
     alive: Mutex<HashMap<MemberId, (Instant, bool)>>,
 }
 
 #[derive(Debug)]
 struct OpenFiles {
     record: File,
-    /// This process's file, which it has locked as long as it runs.
+    /// The file of this process, which it keeps locked while it runs.
     own: Option<(MemberId, File)>,
     looked_at: Instant,
     slow: u32,
@@ -75,7 +78,7 @@ struct OpenFiles {
 }
 
 impl FileStore {
-    /// Creates a store in a folder. Nothing is opened before the first update.
+    /// Creates a store in a folder. It opens nothing before the first update.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), keys: Mutex::default() }
     }
@@ -92,8 +95,8 @@ impl FileStore {
         Ok(files)
     }
 
-    /// Returns where a key's record is. The name does not tell whether a guess of the key is right,
-    /// for who cannot read the folder's secret.
+    /// Returns the path of a key's record. Without the folder's secret, nobody can check a guessed
+    /// key against the name.
     fn path(&self, key: &RecordKey) -> io::Result<PathBuf> {
         create_folder(&self.folder)?;
         let digest =
@@ -104,14 +107,17 @@ impl FileStore {
 
 impl LimitStore for FileStore {
     async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
-        let files = self.files(key).map_err(StoreError::new)?;
         for tries in 0..MAX_LOCK_TRIES {
-            let updated = lock(&files.open).update(&files.path, &mut change, now());
+            let updated = self
+                .files(key)
+                .and_then(|files| lock(&files.open).update(&files.path, &mut change, now()));
             match updated {
-                Ok(true) => return Ok(()),
-                Ok(false) => sleep(Duration::from_millis(1 << tries.min(4))).await,
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    sleep(Duration::from_millis(1 << tries.min(4))).await;
+                }
                 Err(error) => {
-                    // It is opened anew the next time.
+                    // The next update opens it again.
                     lock(&self.keys).remove(key);
                     return Err(StoreError::new(error));
                 }
@@ -150,7 +156,9 @@ impl LimitStore for FileStore {
         let now = clock::now();
         let mut alive = lock(&files.alive);
         match alive.get(&member) {
-            Some((at, alive)) if now.saturating_duration_since(*at) < LOOK_INTERVAL => Some(*alive),
+            Some((at, alive)) if now.saturating_duration_since(*at) < CHECK_INTERVAL => {
+                Some(*alive)
+            }
             _ => {
                 alive.retain(|_, (_, alive)| *alive);
                 let is_alive = is_locked(&member_path(&files.path, member))?;
@@ -169,24 +177,20 @@ impl OpenFiles {
     fn open(path: &Path) -> io::Result<Self> {
         let record = create(path)?;
         if record.metadata()?.len() < PAGE as u64 {
-            // A full disk shows now, and not when there is something to lose.
+            // A full disk is detected here, before anything can be lost.
             write_at(&record, &[0; PAGE])?;
         }
         Ok(Self { record, own: None, looked_at: clock::now(), slow: 0, slow_until: None })
     }
 
-    /// Updates the record. Returns false where another process holds its lock.
-    fn update(&mut self, path: &Path, change: &mut Change<'_>, now: StoreTime) -> io::Result<bool> {
+    /// Updates the record. Fails with `WouldBlock` where another process holds its lock.
+    fn update(&mut self, path: &Path, change: &mut Change<'_>, now: StoreTime) -> io::Result<()> {
         let began = clock::now();
         if self.slow_until.is_some_and(|until| began < until) {
             return Err(io::Error::other("its file system is slow"));
         }
         self.look(path, change.member(), began)?;
-        match self.record.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(false),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+        self.record.try_lock()?;
         let updated = self.update_locked(path, change, now);
         self.record.unlock()?;
         updated?;
@@ -194,7 +198,7 @@ impl OpenFiles {
         if self.slow > 1 {
             self.slow_until = Some(clock::now() + SLOW_PAUSE);
         }
-        Ok(true)
+        Ok(())
     }
 
     fn update_locked(
@@ -216,10 +220,10 @@ impl OpenFiles {
         write_at(&self.record, &[&MAGIC[..], &length, &crc, &record].concat())
     }
 
-    /// Looks, now and then, whether the files are still in their place, and opens them anew.
+    /// Checks at intervals whether the files still exist, and opens them again otherwise.
     fn look(&mut self, path: &Path, member: MemberId, now: Instant) -> io::Result<()> {
         let is_own = self.own.as_ref().is_some_and(|(own, _)| *own == member);
-        if is_own && now.saturating_duration_since(self.looked_at) < LOOK_INTERVAL {
+        if is_own && now.saturating_duration_since(self.looked_at) < CHECK_INTERVAL {
             return Ok(());
         }
         if is_deleted(&self.record)? {
@@ -242,7 +246,7 @@ fn member_path(path: &Path, member: MemberId) -> PathBuf {
     path.with_extension(format!("{:016x}", member.get()))
 }
 
-/// Returns whether the process runs that has locked a file. One that is left over is removed.
+/// Returns whether the process that locked a file still runs. Removes a leftover file.
 fn is_locked(path: &Path) -> Option<bool> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -250,7 +254,7 @@ fn is_locked(path: &Path) -> Option<bool> {
     };
     match file.try_lock_shared() {
         Ok(()) => {
-            // Where it is not removed, the next one who looks does it.
+            // If this fails, the next check removes it.
             let _ = std::fs::remove_file(path);
             Some(false)
         }
@@ -259,7 +263,7 @@ fn is_locked(path: &Path) -> Option<bool> {
     }
 }
 
-/// Returns the record in a page, where it is whole.
+/// Returns the record in a page, if it is intact.
 fn record_of(page: &[u8]) -> Option<&[u8]> {
     let (header, rest) = page.split_at_checked(HEADER)?;
     let (magic, numbers) = header.split_at(MAGIC.len());
@@ -269,7 +273,7 @@ fn record_of(page: &[u8]) -> Option<&[u8]> {
     (magic == MAGIC && crc == crc32fast::hash(record)).then_some(record)
 }
 
-/// Creates a folder that only this user can enter.
+/// Creates a folder that only this user can access.
 fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -277,7 +281,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Opens a file that only this user can read, and creates it where it is missing.
+/// Opens a file that only this user can read. Creates it if it is missing.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -286,28 +290,24 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Returns the folder's secret, which makes names that nobody else can make.
+/// Returns the folder's secret, which makes names that nobody else can make. Fails with `WouldBlock`
+/// while another process reads or writes it.
 fn secret(folder: &Path) -> io::Result<Vec<u8>> {
-    let path = folder.join("secret");
-    match std::fs::read(&path) {
-        Ok(secret) if secret.len() == 64 => return Ok(secret),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    let mut file = create(&folder.join("secret"))?;
+    file.try_lock()?;
+    let mut secret = Vec::new();
+    file.read_to_end(&mut secret)?;
+    if secret.len() != SECRET {
+        // std seeds it with 128 random bits of the operating system.
+        let random = RandomState::new();
+        let digest = (0..4_u64).fold(Sha256::new(), |digest, part| {
+            digest.chain_update(random.hash_one(part).to_le_bytes())
+        });
+        secret = hex(&digest.finalize()).into_bytes();
+        file.set_len(0)?;
+        write_at(&file, &secret)?;
     }
-    // std seeds it with 128 random bits of the operating system.
-    let random = RandomState::new();
-    let digest = (0..4_u64).fold(Sha256::new(), |digest, part| {
-        digest.chain_update(random.hash_one(part).to_le_bytes())
-    });
-    // Whole or not at all, and the first process's for all.
-    let draft = folder.join(format!("secret.{}", std::process::id()));
-    create(&draft)?.write_all(hex(&digest.finalize()).as_bytes())?;
-    let linked = std::fs::hard_link(&draft, &path);
-    std::fs::remove_file(&draft)?;
-    match linked {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => std::fs::read(&path),
-    }
+    Ok(secret)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -319,7 +319,7 @@ fn is_deleted(file: &File) -> io::Result<bool> {
     Ok(std::os::unix::fs::MetadataExt::nlink(&file.metadata()?) == 0)
 }
 
-/// A file that is open is not deleted there.
+/// Windows does not delete an open file.
 #[cfg(not(unix))]
 fn is_deleted(_: &File) -> io::Result<bool> {
     Ok(false)
@@ -344,11 +344,11 @@ fn read_at(mut file: &File, page: &mut [u8]) -> io::Result<usize> {
 #[cfg(not(unix))]
 fn write_at(mut file: &File, page: &[u8]) -> io::Result<()> {
     io::Seek::rewind(&mut file)?;
-    file.write_all(page)
+    io::Write::write_all(&mut file, page)
 }
 
-/// Returns the time on a clock that all processes of the machine share: since the machine was started,
-/// which nobody sets.
+/// Returns the time since boot, on a clock that all processes of the machine share and nobody
+/// changes.
 #[cfg(target_os = "linux")]
 fn now() -> StoreTime {
     static BOOT: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| {
@@ -359,7 +359,7 @@ fn now() -> StoreTime {
     StoreTime::new(*BOOT, clock::on_runtime(Duration::try_from(since).unwrap_or_default()))
 }
 
-/// Returns the wall clock's time: the others are not the same in all processes.
+/// Returns the wall clock's time, because other clocks differ between processes.
 #[cfg(not(target_os = "linux"))]
 fn now() -> StoreTime {
     let since = clock::wall().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -1,11 +1,10 @@
 //! All that is known of a key's limits, and how each response changes it: pure, without clock,
 //! lock or socket.
 //!
-//! The service accounts for each quota and describes one of them with every response. The ledger
-//! keeps the same accounts from outside. Within a window the service's figure only falls, and each
-//! answered request is inside the lowest figure seen, so nothing is counted down here, and nothing
-//! can drift. Requests that are in flight or unresolved are outstanding: they may be counted and
-//! are not in the figure.
+//! The service counts requests for each quota, and describes one quota with every response. Within a
+//! window the service's figure only falls, and the lowest figure seen includes every answered request.
+//! The ledger therefore keeps that figure and does not count by itself. Requests in flight and lost
+//! requests are outstanding: the service may have counted them, and the figure does not show it.
 
 use std::time::Duration;
 
@@ -19,28 +18,28 @@ use super::slot::{MemberId, Slot};
 use super::snapshot::{BlockReason, Quota};
 use super::window::{Figure, Relation, Window};
 
-/// How long a 429 without `Retry-After` and reset blocks: quotas are counted by the minute
+/// The block of a 429 without `Retry-After` and reset: quotas are counted by the minute
 /// (specification, section 8).
 const DEFAULT_BLOCK: Duration = Duration::from_secs(60);
 const MIN_BLOCK: Duration = Duration::from_secs(1);
-/// A day's quota and an hour of slack. No value blocks a key for longer: then one request asks.
+/// A day's quota and an hour of slack. A longer block ends here with a probe.
 const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
-/// The bounds of what is added to the wait for a 429 that follows another.
+/// The bounds of the extra wait after repeated 429s.
 const MIN_EXTRA_WAIT: Duration = Duration::from_secs(2);
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(15 * 60);
-/// By how much a window is expected to open later than announced, once one did.
+/// How much later than announced a window is expected to open, once one did.
 pub(super) const GUARD_STEP: Duration = Duration::from_secs(1);
 const MAX_GUARD: Duration = Duration::from_secs(2);
-/// For how long other clients are remembered that do not show any more.
-const OTHERS_REMEMBERED: Duration = Duration::from_secs(300);
-/// How much a response counts in the mean latency.
+/// How long other clients are remembered after their last request.
+const OTHER_CLIENTS_REMEMBERED: Duration = Duration::from_secs(300);
+/// The weight of the mean latency against one response.
 const LATENCY_WEIGHT: u32 = 16;
-/// A record holds so many members.
+/// The most members in a record.
 const MAX_MEMBERS: usize = 64;
-/// A service has two quotas; their limits may change. So many windows are kept.
+/// The most windows kept: a service has two quotas, whose limits may change.
 const MAX_WINDOWS: usize = 4;
 
-/// A request is in flight whose response tells how many may follow.
+/// The only request in flight while the quota is unknown.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Probe {
     pub(super) member: MemberId,
@@ -52,36 +51,36 @@ pub(super) struct Probe {
 pub(crate) struct Ledger {
     pub(crate) clock: ServiceClock,
     pub(crate) windows: Vec<Window>,
-    /// The last 429's block. It stays when it is over, until a later response is no 429.
+    /// The block of the last 429. It is kept past its end, until a later response is not a 429.
     pub(super) blocked: Option<Block>,
-    /// Whether a response has shown what this service describes.
+    /// Whether a response has shown whether the service describes its quotas.
     pub(super) described: bool,
-    /// Whether the minute's quota has been shown before it ran out, and no 429 came unforeseen since.
+    /// Whether the minute's quota has been shown before it ran out, without an unforeseen 429 since.
     pub(super) shows_minute: bool,
     /// When the last 429 came.
     throttled_at: Option<LocalTime>,
-    /// 429s in a row; those of requests that were in flight together count once.
-    strikes: u32,
-    /// The end of the last block that no known figure predicted: a quota is not shown.
+    /// 429s in a row. Those of requests that were in flight together count once.
+    throttled_in_a_row: u32,
+    /// The end of the last block that no known figure predicted. Then a quota is hidden.
     pub(super) unforeseen: Option<LocalTime>,
-    /// The members, in the order in which they came.
+    /// The members, oldest first.
     pub(super) slots: Vec<Slot>,
     pub(super) probe: Option<Probe>,
     pub(super) lost: LostRequests,
     pub(super) usage: PlanUsage,
-    /// How much later than announced windows open, as learned.
+    /// How much later than announced windows open, as observed.
     pub(super) guard: Duration,
-    /// The own share of what was used in the last window.
+    /// The own share of the requests in the last window.
     pub(super) own_share: Option<f64>,
-    /// Until when other clients are taken to use the key as well.
-    pub(super) others_until: Option<ServiceTime>,
-    /// When the last figure was written, or later.
+    /// Until when other clients are assumed to use the key.
+    pub(super) other_clients_until: Option<ServiceTime>,
+    /// When the service wrote the last figure, at the latest.
     pub(super) seen_at: Option<LocalTime>,
-    /// The running mean from sending to the response's head.
+    /// The running mean of the time from sending a request to the head of its response.
     pub(super) latency: Duration,
-    /// Whether members may be at work that cannot be seen: their store is out of reach.
+    /// Whether the store is unreachable, so that members may be active that cannot be seen.
     #[serde(skip)]
-    pub(super) cut_off: bool,
+    pub(super) is_alone: bool,
 }
 
 impl Ledger {
@@ -93,7 +92,7 @@ impl Ledger {
             described: false,
             shows_minute: false,
             throttled_at: None,
-            strikes: 0,
+            throttled_in_a_row: 0,
             unforeseen: None,
             slots: Vec::new(),
             probe: None,
@@ -101,10 +100,10 @@ impl Ledger {
             usage: PlanUsage::default(),
             guard: Duration::ZERO,
             own_share: None,
-            others_until: None,
+            other_clients_until: None,
             seen_at: None,
             latency: Duration::ZERO,
-            cut_off: false,
+            is_alone: false,
         }
     }
 
@@ -115,11 +114,11 @@ impl Ledger {
             && self.windows.iter().all(Window::is_plausible)
             && self.usage.is_plausible()
             && self.latency.max(self.guard).as_secs() < MAX_COUNT
-            && u64::from(self.strikes) < u64::from(u32::MAX)
+            && self.throttled_in_a_row < u32::MAX
     }
 
-    /// Records what came of a member's request. Returns the block that a 429 asks for. `jitter`
-    /// draws the extra wait for a 429 that follows another, up to its argument.
+    /// Records the outcome of a member's request. Returns the block if it is a 429. `jitter` draws the
+    /// extra wait after repeated 429s, up to its argument.
     pub(super) fn record(
         &mut self,
         member: MemberId,
@@ -149,7 +148,7 @@ impl Ledger {
             mean => (mean * (LATENCY_WEIGHT - 1) + latency) / LATENCY_WEIGHT,
         };
         if head.status >= 500 && head.figure.is_none() {
-            // Something before the service failed, perhaps.
+            // A proxy in front of the service may have failed.
             self.lost.add(requests, sent, now);
             return None;
         }
@@ -170,23 +169,23 @@ impl Ledger {
         self.learn(current, counted, (sent, now, earliest));
         self.seen_at = self.seen_at.max(current.map(|_| now));
         self.described |= current.is_some() || figure.is_none();
-        // 429s of requests that were in flight together are one.
+        // 429s of requests that were in flight together count once.
         let is_later = self.throttled_at.is_none_or(|at| sent > at || probe && sent == at);
         if head.status == 429 {
-            self.strikes += u32::from(is_later);
+            self.throttled_in_a_row += u32::from(is_later);
             self.throttled_at = Some(now);
             return Some(self.block(current, now, &head, jitter));
         }
         self.shows_minute |= self.windows.iter().any(|window| window.quota == Quota::Minute);
-        // A request that was forced shows that the service lets in again.
+        // A forced request that succeeds ends the block.
         if is_later && (probe || self.blocked_at(now).is_none()) {
             self.blocked = None;
-            self.strikes = 0;
+            self.throttled_in_a_row = 0;
         }
         None
     }
 
-    /// Returns a member's slot; a new one comes last.
+    /// Returns a member's slot, and adds one for a new member.
     pub(super) fn slot(&mut self, id: MemberId) -> &mut Slot {
         let place = self.slots.iter().position(|slot| slot.id == id).unwrap_or_else(|| {
             let turn = self.slots.iter().map(|slot| slot.turn).max().unwrap_or(0);
@@ -201,7 +200,7 @@ impl Ledger {
         self.slots.iter().filter(|slot| now < slot.until).count()
     }
 
-    /// Returns whether there is room for a member; the dead make room.
+    /// Returns whether there is room for a member. Dead members are removed if there is not.
     pub(super) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
         let is_known = self.slots.iter().any(|slot| slot.id == id);
         if self.slots.len() >= MAX_MEMBERS && !is_known {
@@ -215,45 +214,45 @@ impl Ledger {
         self.probe = self.probe.filter(|probe| probe.member != member);
     }
 
-    /// Returns the block of a 429 that is in force.
+    /// Returns the block of a 429, if it is in force.
     pub(super) fn blocked_at(&self, now: LocalTime) -> Option<Block> {
         self.blocked.filter(|block| now < block.until)
     }
 
-    /// Returns how many requests are reserved by all members: in flight, or about to be sent.
+    /// Returns how many requests all members have reserved or in flight.
     pub(super) fn reserved(&self) -> u64 {
         self.slots.iter().map(|slot| slot.reserved).sum()
     }
 
-    /// Returns how many requests may be counted by the service and are not in its figures.
+    /// Returns how many requests the service may have counted that its figures do not show.
     pub(super) fn outstanding(&self) -> u64 {
         self.reserved() + self.lost.count()
     }
 
-    /// Records that the last 429 was a ban, which only its body says.
+    /// Records that the last 429 was a ban; only its body says so.
     pub(crate) fn record_ban(&mut self) {
         if let Some(block) = &mut self.blocked {
             block.reason = BlockReason::Ban;
         }
     }
 
-    /// Returns when nothing here matters any more, if all goes as announced.
+    /// Returns when nothing known here matters any more, if all windows end as announced.
     pub(crate) fn idle_from(&self) -> LocalTime {
         let resets = self.windows.iter().map(|window| self.clock.local(window.reset));
         resets.chain(self.blocked.map(|block| block.until)).max().unwrap_or(LocalTime(0))
     }
 
-    /// Counts the lost requests that are settled by the response to one sent at `sent`.
+    /// Counts the lost requests that the response to a request sent at `sent` settles.
     fn settle(&mut self, sent: LocalTime) {
         for (count, at) in self.lost.settle(sent) {
-            // What is missing from the figure for them is not the doing of other clients.
+            // The figure may include them: they are not the requests of other clients.
             self.windows.iter_mut().for_each(|window| window.count_own(count));
             self.usage.count(count, self.clock.earliest(at));
         }
     }
 
-    /// Returns whether a response still describes a used-up window that was taken to have ended:
-    /// the service rounds its reset down.
+    /// Returns whether a response still describes a used-up window that should have ended: the service
+    /// rounds its reset down.
     fn opened_late(&self, figure: &Figure, now: ServiceTime) -> bool {
         figure.remaining == 0
             && self.windows.iter().any(|window| {
@@ -277,14 +276,14 @@ impl Ledger {
         self.windows.retain_mut(|window| {
             let passed = now >= window.reset.plus(guard);
             let Some(figure) = figure.filter(|figure| window.describes(figure, now)) else {
-                // Not described: past its reset it is forgotten, before it is counted down.
-                window.count_undescribed(counted);
+                // Not described: a window is forgotten after its reset, and counted down before.
+                window.count_unreported(counted);
                 return figure.is_none() || !passed;
             };
             described = true;
             match window.relation(&figure) {
-                // A late response, unless its request was sent when this window was open already:
-                // then the service's clock was set back.
+                // A late response, unless its request was sent after this window was opened: then the
+                // service's clock was set back.
                 Relation::Earlier if !passed && sent <= window.opened_at => {}
                 Relation::Same => {
                     window.lower(&figure);
@@ -307,14 +306,14 @@ impl Ledger {
         }
         self.own_share = share;
         if self.shared_use().is_some() {
-            self.others_until = Some(now.plus(OTHERS_REMEMBERED));
+            self.other_clients_until = Some(now.plus(OTHER_CLIENTS_REMEMBERED));
         }
         if reopened {
             self.slots.retain_mut(Slot::turn);
         }
     }
 
-    /// Keeps the windows that leave the least.
+    /// Drops the windows with the most remaining.
     fn drop_surplus_windows(&mut self) {
         while self.windows.len() > MAX_WINDOWS {
             let most = self.windows.iter().enumerate().max_by_key(|(_, window)| window.remaining);
@@ -335,12 +334,12 @@ impl Ledger {
         let until_reset = spent.map(|figure| figure.reset.since(earliest));
         let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);
         let asked = asked.clamp(MIN_BLOCK, MAX_BLOCK);
-        let extra = match self.strikes {
-            // Where a quota is used up, the wait is known to be long enough.
+        let extra = match self.throttled_in_a_row {
+            // The reset of a used-up quota says how long to wait.
             _ if spent.is_some() => Duration::ZERO,
             ..2 => Duration::ZERO,
-            strikes => {
-                let doubled = MIN_EXTRA_WAIT.saturating_mul(1 << (strikes - 2).min(10));
+            throttled_in_a_row => {
+                let doubled = MIN_EXTRA_WAIT.saturating_mul(1 << (throttled_in_a_row - 2).min(10));
                 jitter(doubled.min(MAX_EXTRA_WAIT))
             }
         };
@@ -358,8 +357,8 @@ impl Ledger {
     }
 }
 
-/// Tells what a 429 is about: a quota, only where the headers describe one that is used up and
-/// whose reset is the end of the wait.
+/// Returns the reason for a 429: a quota only if the headers describe one that is used up, and its
+/// reset is the end of the wait.
 fn reason(wait: Duration, until_reset: Option<Duration>) -> BlockReason {
     match until_reset {
         Some(left) if left.abs_diff(wait) <= Duration::from_secs(2) => {

@@ -1,8 +1,8 @@
-//! The limiter of one key: calls acquire a permit, send, and show what came.
+//! The limiter of one key: calls acquire a permit, send, and observe the response.
 //!
-//! All deciding is the ledger's. Whoever changes it grants what may be sent then, so that no waiter
-//! depends on another one being run: a waiter that is not run in time loses its grant, which lapses.
-//! Where members share the ledger, whoever finds an update due makes it.
+//! The ledger decides. Every change of the ledger also grants permits, so no waiter depends on another
+//! one being polled. A grant lapses if its waiter is not polled in time. Where members share the
+//! ledger, any caller that finds an update due starts it.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
-// Under the model checker each lock is a point where another task may come first.
+// Under the model checker, each lock is a point where another task may run.
 #[cfg(shuttle)]
 use shuttle::sync::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
@@ -22,44 +22,44 @@ use super::decision::{Decision, Policy};
 use super::member::Member;
 use super::outcome::{Block, ResponseHead};
 use super::outstanding::Reservation;
-use super::queue::{Lines, Place};
+use super::queue::{Place, Queue};
 use super::slot::MemberId;
 use super::snapshot::{Blocked, Priority, QuotaWindow, RateLimits, WaitReason};
 use super::store::{SharedRecord, StoreError};
 use crate::backoff::jitter;
 use crate::clock;
 
-/// How often a waiter looks whether a lease is over: a task that holds it may not be run, and
-/// neither may the first in line. A long line looks less often.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-const LOOK_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
-/// How soon a call looks whether an update of the record that members share has brought something,
-/// once it may not wait any longer.
+/// How often a waiter checks for leases that are over: neither their tasks nor the first in line may be
+/// polled. In a long queue, the others check less often.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const POLL_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
+/// How soon a call that may wait no longer checks whether an update of the shared record has brought a
+/// grant.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a call asks for.
+/// A call's request for a permit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acquire {
-    /// Its place from the first time it stood in line.
+    /// Its place from an earlier attempt.
     pub(crate) place: Option<u64>,
     pub(crate) priority: Priority,
     pub(crate) policy: Policy,
     /// The latest instant to which a block may hold it back.
     pub(crate) latest: Instant,
-    /// Whether it is sent whatever is known: a person asked for it.
+    /// Whether to send whatever is known, because a person asked for it.
     pub(crate) forced: bool,
     /// How long the request may last once it is sent.
     pub(crate) lease: Duration,
 }
 
-/// Why a call waits, and until when, if that is known.
+/// Why a call waits, and until when if that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wait {
     pub(crate) reason: WaitReason,
     pub(crate) blocked: Option<Blocked>,
 }
 
-/// What all calls with one key to one origin pass.
+/// The limiter of one key at one origin.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     pub(super) this: Weak<Self>,
@@ -67,36 +67,36 @@ pub(crate) struct Limiter {
     /// How far the store's clock is ahead of this process's, in microseconds.
     pub(super) ahead: AtomicI64,
     state: Mutex<State>,
-    /// Wakes all waiters: another block holds them back, which may be too long for some.
+    /// Wakes all waiters when the block changes: it may be too long for some.
     changed: Notify,
     pub(super) shared: Option<SharedRecord>,
     #[cfg(feature = "test-util")]
     test_clock: Option<super::TestClock>,
 }
 
-/// What is known, and who waits.
+/// The ledger and the queue.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) member: Member,
-    pub(super) lines: Lines,
+    pub(super) queue: Queue,
     /// The last block that waiters were woken for.
     announced: Option<Block>,
     /// The policy of the last call.
     pub(super) policy: Policy,
-    /// Since when an update of the record is made, and when the next one is planned.
+    /// When the update in progress began, and when the next one is planned.
     pub(super) updating: Option<LocalTime>,
     pub(super) planned: Option<LocalTime>,
-    /// What is wrong with the store, and how often that has changed.
+    /// The store's problem, and how often it has changed.
     pub(super) problem: Option<String>,
     pub(super) changes: u64,
 }
 
 pub(super) type StateGuard<'s> = MutexGuard<'s, State>;
 
-/// Numbers the places in all lines: a call may go on in another key's line.
+/// Numbers the places in all queues: a call may continue in another key's queue.
 static PLACES: AtomicU64 = AtomicU64::new(1);
 
-/// The right to send one request, now. Dropped, its request is unresolved.
+/// The right to send one request now. If dropped, its request is unresolved.
 #[derive(Debug)]
 #[must_use = "a permit is for sending a request"]
 pub(crate) struct Permit<'l> {
@@ -106,7 +106,7 @@ pub(crate) struct Permit<'l> {
     has_waited: bool,
 }
 
-/// A place in line, left when dropped.
+/// A place in the queue, left when dropped.
 struct InLine<'l> {
     limiter: &'l Limiter,
     request: Acquire,
@@ -118,7 +118,7 @@ impl Limiter {
     pub(crate) fn new(shared: Option<SharedRecord>) -> Arc<Self> {
         let state = State {
             member: new_member(LocalTime(0), shared.is_some()),
-            lines: Lines::default(),
+            queue: Queue::default(),
             announced: None,
             policy: Policy::default(),
             updating: None,
@@ -138,7 +138,7 @@ impl Limiter {
         })
     }
 
-    /// Creates a limiter that goes by a clock of a test.
+    /// Creates a limiter on a test's clock.
     #[cfg(feature = "test-util")]
     pub(crate) fn on_test_clock(clock: super::TestClock) -> Arc<Self> {
         let limiter = Self::new(None);
@@ -151,7 +151,7 @@ impl Limiter {
     }
 
     /// Waits until a request may be sent. Fails as soon as a block is known to last longer than
-    /// the call may wait. `report` is told of the waits.
+    /// the call may wait. Reports each wait to `report`.
     pub(crate) async fn acquire(
         &self,
         request: Acquire,
@@ -183,12 +183,12 @@ impl Limiter {
             }
             is_first_look = false;
             tokio::select! {
-                biased; // A grant that has come is taken.
+                biased; // A grant that has arrived is taken.
                 grant = &mut line.grant => match grant {
                     Ok(reservation) if self.start(reservation, request.lease) => {
                         return Ok(self.permit(reservation, place, true));
                     }
-                    // It has lapsed: this task was not run.
+                    // It has lapsed: this task was not polled in time.
                     _ => {
                         drop(line);
                         line = self.join(request, place);
@@ -203,7 +203,7 @@ impl Limiter {
     /// Returns what is known, for programs and people.
     pub(crate) fn snapshot(&self, policy: &Policy) -> RateLimits {
         let (_, state) = self.lock();
-        let is_known = self.shared.is_none() || state.member.is_shared();
+        let is_known = self.shared.is_none() || state.member.has_read_record();
         drop(state);
         if !is_known {
             self.start_update();
@@ -218,7 +218,7 @@ impl Limiter {
             reset: window.reset.system(),
         });
         let (wait_reason, blocked) = match member.decide(now, policy) {
-            // It would be asked for.
+            // A call would get reservations by an update.
             Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
             Decision::WaitUntil(block) => (Some(WaitReason::Blocked), Some(blocked(&block, now))),
             Decision::WaitForResponse(reason) => (Some(reason), None),
@@ -230,7 +230,7 @@ impl Limiter {
             wait_reason,
             in_flight: u32::try_from(member.in_flight()).unwrap_or(u32::MAX),
             unresolved: u32::try_from(member.unresolved()).unwrap_or(u32::MAX),
-            waiting: state.lines.waiting(),
+            waiting: state.queue.waiting(),
             throttled: member.throttled,
             age: member.ledger.seen_at.map(|at| now.since(at)),
             shared: self.shared_status(&state, now),
@@ -242,7 +242,7 @@ impl Limiter {
         self.change(|member, _| member.record_ban());
     }
 
-    /// Forgets all that is known; the record that members share as well.
+    /// Forgets all that is known, in the shared record too.
     pub(crate) async fn forget(&self) -> Result<(), StoreError> {
         self.change(|member, now| member.forget(now, clock::wall().into()));
         match &self.shared {
@@ -251,20 +251,20 @@ impl Limiter {
         }
     }
 
-    /// Returns when nothing that is known here matters any more.
+    /// Returns when nothing known here matters any more.
     pub(super) fn idle_from(&self) -> Instant {
         let at = self.lock().1.member.idle_from();
         self.instant(at)
     }
 
-    /// Takes the right to send, where there is one and nobody waits for it.
+    /// Acquires a permit at once, if one is free and nobody waits for it.
     fn try_acquire(&self, request: Acquire, place: Place) -> Option<Permit<'_>> {
         let (now, mut state) = self.lock();
         state.policy = request.policy;
-        let State { member, lines, .. } = &mut *state;
+        let State { member, queue, .. } = &mut *state;
         let probe = match member.decide(now, &request.policy) {
             _ if request.forced && !member.is_probing(now) => Some(true),
-            Decision::Send { probe } if lines.find(&request.policy, place).1 => Some(probe),
+            Decision::Send { probe } if queue.find(&request.policy, place).1 => Some(probe),
             _ => None,
         };
         let reservation = probe.map(|probe| {
@@ -277,23 +277,23 @@ impl Limiter {
     }
 
     fn join(&self, request: Acquire, place: Place) -> InLine<'_> {
-        let grant = self.lock().1.lines.join(&request.policy, place);
+        let grant = self.lock().1.queue.join(&request.policy, place);
         InLine { limiter: self, request, place, grant }
     }
 
-    /// Grants what may be sent. Returns what a call in line waits for, whether it is the first, and
-    /// when to look again.
+    /// Grants what may be sent. Returns what a waiting call waits for, whether it is the first, and when
+    /// to check again.
     fn look(&self, line: &InLine<'_>) -> Result<(Option<Wait>, bool, Instant), Blocked> {
         let (now, mut state) = self.lock();
         state.member.expire(now);
         self.grant(&mut state, now);
-        let waiters = u32::try_from(state.lines.waiting()).unwrap_or(u32::MAX);
+        let waiters = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
         let InLine { request, place, .. } = line;
-        let (waits, is_first) = state.lines.find(&request.policy, *place);
+        let (waits, is_first) = state.queue.find(&request.policy, *place);
         let instant = clock::now();
-        let mut wake = instant + LOOK_INTERVAL;
+        let mut wake = instant + POLL_INTERVAL;
         let mut wait = None;
-        // One that is in line no more has a grant.
+        // A call that is no longer in the queue has a grant.
         match state.member.decide(now, &request.policy) {
             Decision::WaitUntil(block) if waits => {
                 let blocked = blocked(&block, now);
@@ -305,7 +305,7 @@ impl Limiter {
             }
             Decision::WaitForResponse(reason) if waits => {
                 if reason == WaitReason::Members {
-                    match state.member.kept_until(now) {
+                    match state.member.blocked_by_members(now) {
                         Some(block) if request.latest <= instant => {
                             return Err(blocked(&block, now));
                         }
@@ -317,7 +317,7 @@ impl Limiter {
             _ => {}
         }
         if !is_first {
-            wake += LOOK_INTERVAL_PER_WAITER * waiters;
+            wake += POLL_INTERVAL_PER_WAITER * waiters;
         } else if let Some(end) = state.member.first_lease_end() {
             wake = wake.min(self.instant(end));
         }
@@ -329,12 +329,12 @@ impl Limiter {
     fn change<T>(&self, change: impl FnOnce(&mut Member, LocalTime) -> T) -> T {
         let (now, mut state) = self.lock();
         let result = change(&mut state.member, now);
-        self.go_on(now, state);
+        self.after_change(now, state);
         result
     }
 
-    pub(super) fn go_on(&self, now: LocalTime, mut state: StateGuard<'_>) {
-        if !state.lines.is_empty() {
+    pub(super) fn after_change(&self, now: LocalTime, mut state: StateGuard<'_>) {
+        if !state.queue.is_empty() {
             state.member.expire(now);
             self.grant(&mut state, now);
         }
@@ -342,8 +342,8 @@ impl Limiter {
     }
 
     fn grant(&self, state: &mut State, now: LocalTime) {
-        let State { member, lines, announced, .. } = state;
-        if let Some(Decision::WaitUntil(block)) = lines.grant(member, now)
+        let State { member, queue, announced, .. } = state;
+        if let Some(Decision::WaitUntil(block)) = queue.grant(member, now)
             && *announced != Some(block)
         {
             *announced = Some(block);
@@ -393,17 +393,17 @@ fn new_member(now: LocalTime, shared: bool) -> Member {
 }
 
 impl Permit<'_> {
-    /// Returns the call's place in line, which a retry keeps.
+    /// Returns the call's place in the queue, which a retry keeps.
     pub(crate) fn place(&self) -> u64 {
         self.place
     }
 
-    /// Returns whether the call stood in line for it.
+    /// Returns whether the call waited in the queue.
     pub(crate) fn has_waited(&self) -> bool {
         self.has_waited
     }
 
-    /// Records the head of the response; returns the block that it asks for.
+    /// Records the head of the response. Returns the block if it is a 429.
     pub(crate) fn observe(mut self, status: StatusCode, headers: &HeaderMap) -> Option<Blocked> {
         let reservation = self.reservation.take()?;
         self.limiter.change(|member, now| {
@@ -434,7 +434,7 @@ impl Drop for InLine<'_> {
         self.grant.close();
         let unused = self.grant.try_recv();
         let (now, mut state) = self.limiter.lock();
-        let was_waiting = state.lines.leave(&self.request.policy, self.place);
+        let was_waiting = state.queue.leave(&self.request.policy, self.place);
         if !was_waiting && unused.is_err() {
             return;
         }

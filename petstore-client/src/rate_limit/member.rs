@@ -1,8 +1,8 @@
-//! This process's part: its requests, and the ledger, which it may share with other members.
+//! The limiter's part of one process: its requests in flight, and its copy of the ledger.
 //!
-//! Alone, a process keeps the ledger and decides by it. With a store, the ledger is a record that
-//! all members update: this one then has a copy, draws reservations ahead, and tells later what came
-//! of them. While the store is out of reach it goes on with its copy, alone. All of it is pure.
+//! Without a store, the process owns the ledger and decides by it. With a store, the ledger is a record
+//! that all members update: this member keeps a copy, reserves requests in advance and reports their
+//! outcomes later. While the store is unreachable, it continues with its copy. This code is pure.
 
 use std::time::Duration;
 
@@ -16,25 +16,25 @@ use super::slot::MemberId;
 use super::snapshot::{BlockReason, Quota, WaitReason};
 use super::window::Window;
 
-/// Outcomes are told when there are so many, though not more often than each interval, and
-/// otherwise when a member has had reservations for some time.
-const MAX_UNTOLD: u32 = 16;
+/// Outcomes are reported when this many have gathered, but not more often than the interval, or when
+/// the member has held reservations for `MAX_UPDATE_INTERVAL`.
+const MAX_UNREPORTED: u32 = 16;
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 const MIN_UPDATE_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_millis(10);
-/// How soon a member asks whether what came of its own requests makes room for those that wait.
+/// How soon waiting calls make the member update the record after its own requests were answered.
 const FREED_INTERVAL: Duration = Duration::from_millis(50);
 const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
-/// After an update a member leaves the store alone for so many times as long as that took: where
-/// many members come between each other, that takes long.
+/// After an update, a member pauses for this many times the update's duration. Updates take long where
+/// many members conflict.
 const UPDATE_PAUSE_FACTOR: u32 = 8;
 const MAX_UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
-/// How often a store that is out of reach is tried.
+/// How often an unreachable store is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// For how long of its own rate a member draws reservations ahead.
-const DRAW_AHEAD: Duration = Duration::from_secs(2);
-/// More outcomes than this are not kept: while the store is out of reach, the last ones matter.
+/// A member reserves at most what it uses in this time.
+const PREFETCH_TIME: Duration = Duration::from_secs(2);
+/// The most outcomes kept while the store is unreachable; the oldest are dropped.
 const MAX_OUTCOMES: usize = 64;
-/// Reservations are not used any more when other members may take this one for dead.
+/// A member stops using its reservations this long before others may take it for dead.
 const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone)]
@@ -44,35 +44,35 @@ pub(crate) struct Member {
     requests: Requests,
     pub(crate) throttled: u64,
     state: Sharing,
-    /// Reservations drawn ahead, and whether the only one is for the probe.
+    /// Reservations made in advance, and whether the only one is for the probe.
     held: u64,
     holds_probe: bool,
     given_back: u64,
-    /// What the record does not hold yet; what an update tells that has not ended stands apart.
+    /// Outcomes that the record lacks: new ones, and those in an update in progress.
     outcomes: Vec<Outcome>,
-    telling: Vec<Outcome>,
-    /// Whether others wait for what this member has learned.
+    reporting: Vec<Outcome>,
+    /// Whether other members wait for what this member has learned.
     is_urgent: bool,
-    /// Requests since the last update, which tell the rate.
+    /// Requests since the last update; they give the rate.
     used: u32,
     updated_at: LocalTime,
     /// The pause after the last update.
     pause: Duration,
-    /// When calls that wait may get something; until then the rest may be kept for others.
-    ask_at: LocalTime,
-    is_kept: bool,
+    /// When waiting calls may get reservations; until then the rest may be reserved for other members.
+    retry_at: LocalTime,
+    is_reserved_for_others: bool,
 }
 
-/// How a process shares the ledger.
+/// Whether and how a process shares the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
-    /// There is no store.
+    /// No store is configured.
     Off,
     /// The record has not been read yet.
     New,
     On,
-    /// The store is out of reach.
-    CutOff,
+    /// The store is unreachable.
+    Alone,
 }
 
 impl Member {
@@ -87,13 +87,13 @@ impl Member {
             holds_probe: false,
             given_back: 0,
             outcomes: Vec::new(),
-            telling: Vec::new(),
+            reporting: Vec::new(),
             is_urgent: false,
             used: 0,
             updated_at: now,
             pause: Duration::ZERO,
-            ask_at: now,
-            is_kept: false,
+            retry_at: now,
+            is_reserved_for_others: false,
         }
     }
 
@@ -107,7 +107,7 @@ impl Member {
 
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, now: LocalTime, policy: &Policy) -> Decision {
-        if !self.draws() {
+        if !self.shares_record() {
             return self.ledger.decide(now, policy);
         }
         if let Some(block) = self.ledger.blocked_at(now) {
@@ -119,7 +119,7 @@ impl Member {
         if policy.max_in_flight.is_some_and(|most| self.requests.count() >= most.into()) {
             return Decision::WaitForResponse(WaitReason::Concurrency);
         }
-        if self.held > 0 && self.holds(now) {
+        if self.held > 0 && self.lease_is_valid(now) {
             return Decision::Send { probe: self.holds_probe };
         }
         match self.ledger.decide(now, policy) {
@@ -128,16 +128,16 @@ impl Member {
         }
     }
 
-    /// Returns until when at most what is left is kept for other members, once the record says so.
-    pub(super) fn kept_until(&self, now: LocalTime) -> Option<Block> {
-        if !(self.draws() && self.is_kept && now < self.ask_at) {
+    /// Returns until when, at most, the rest is reserved for other members.
+    pub(super) fn blocked_by_members(&self, now: LocalTime) -> Option<Block> {
+        if !(self.shares_record() && self.is_reserved_for_others && now < self.retry_at) {
             return None;
         }
         let service_now = self.service_time(now);
         let open = self.ledger.windows.iter().filter(|window| window.reset > service_now);
         let minute = open.filter(|window| window.quota == Quota::Minute).max_by_key(|w| w.reset);
         let block = minute.map_or(
-            Block { until: self.ask_at, named: service_now, reason: BlockReason::Unknown },
+            Block { until: self.retry_at, named: service_now, reason: BlockReason::Unknown },
             |window| Block {
                 until: self.ledger.clock.local(window.reset),
                 named: window.reset,
@@ -150,7 +150,7 @@ impl Member {
     /// Reserves a request that may be sent.
     pub(crate) fn reserve(&mut self, now: LocalTime, probe: bool) -> Reservation {
         let reservation = self.requests.reserve(now, probe);
-        if self.draws() {
+        if self.shares_record() {
             self.held = self.held.saturating_sub(1);
             self.holds_probe &= !probe;
             self.used += 1;
@@ -158,7 +158,7 @@ impl Member {
             self.ledger.slot(self.id).reserved += 1;
         }
         if probe {
-            self.note_probe(now);
+            self.record_probe(now);
         }
         reservation
     }
@@ -177,12 +177,12 @@ impl Member {
         }
         let started = self.requests.start(reservation, now, lease);
         if reservation.probe {
-            self.note_probe(now);
+            self.record_probe(now);
         }
         started
     }
 
-    /// Gives a reservation back whose request was not sent, or cannot have reached the service.
+    /// Returns the reservation of a request that was not sent, or cannot have reached the service.
     pub(crate) fn release(&mut self, reservation: Reservation) {
         if self.requests.end(reservation).is_some() {
             self.give_back(reservation.probe);
@@ -191,13 +191,13 @@ impl Member {
 
     /// Records a request that ended without a usable response.
     pub(crate) fn record_lost(&mut self, reservation: Reservation, now: LocalTime) {
-        // Without a lease it counts as lost already.
+        // A request without a lease counts as lost already.
         if let Some(lease) = self.requests.end(reservation) {
             self.lose(lease, now);
         }
     }
 
-    /// Records the head of a response. Returns the block that a 429 asks for.
+    /// Records the head of a response. Returns the block if it is a 429.
     pub(crate) fn record_response(
         &mut self,
         reservation: Reservation,
@@ -213,12 +213,12 @@ impl Member {
         self.record(Outcome { sent, ended: now, probe, requests, head: Some(*head) }, jitter)
     }
 
-    /// Records that the last 429 was a ban, which only its body says.
+    /// Records that the last 429 was a ban; only its body says so.
     pub(crate) fn record_ban(&mut self) {
         self.ledger.record_ban();
     }
 
-    /// Ends leases that are over: what was sent counts as lost.
+    /// Ends leases that are over: requests that were sent count as lost.
     pub(crate) fn expire(&mut self, now: LocalTime) {
         for lease in self.requests.expire(now) {
             self.lose(lease, now);
@@ -233,7 +233,7 @@ impl Member {
         self.ledger.lost.count()
     }
 
-    /// Returns what a window leaves; what is drawn ahead is left as well.
+    /// Returns what a window leaves, including own reservations that are not used yet.
     pub(super) fn left_in(&self, window: &Window) -> u64 {
         let left = self.ledger.left_in(window, &Policy::default());
         left.saturating_add(self.held).min(window.remaining)
@@ -243,17 +243,17 @@ impl Member {
         self.requests.first_end()
     }
 
-    /// Returns whether a request is in flight whose response tells how many may follow.
+    /// Returns whether a probe is in flight.
     pub(super) fn is_probing(&self, now: LocalTime) -> bool {
         self.ledger.probe.is_some_and(|probe| now < probe.until)
     }
 
-    /// Returns when nothing here matters any more, if all goes as announced.
+    /// Returns when nothing known here matters any more, if all windows end as announced.
     pub(super) fn idle_from(&self) -> LocalTime {
         self.ledger.idle_from().max(self.requests.last_end())
     }
 
-    /// Returns what the service's clock shows, at the earliest.
+    /// Returns the earliest time that the service's clock may show.
     pub(crate) fn service_time(&self, now: LocalTime) -> ServiceTime {
         self.ledger.clock.earliest(now)
     }
@@ -274,7 +274,7 @@ impl Member {
         block
     }
 
-    /// Records that a request was given up. What was not sent is not lost.
+    /// Records that a request was given up. It is lost only if it was sent.
     fn lose(&mut self, Lease { sent, probe, .. }: Lease, now: LocalTime) {
         match sent {
             Some(sent) => {
@@ -287,7 +287,7 @@ impl Member {
     }
 
     fn give_back(&mut self, probe: bool) {
-        match (self.draws(), probe) {
+        match (self.shares_record(), probe) {
             (true, true) => {
                 self.given_back += 1;
                 self.is_urgent = true;
@@ -303,87 +303,89 @@ impl Member {
         }
     }
 
-    /// Notes the lease of the probe, if there is one.
-    fn note_probe(&mut self, now: LocalTime) {
-        if !self.draws()
+    /// Records the lease of the probe, if one is in flight.
+    fn record_probe(&mut self, now: LocalTime) {
+        if !self.shares_record()
             && let Some(lease) = self.requests.probe()
         {
             self.ledger.probe = Some(Probe { member: self.id, granted: now, until: lease.end });
         }
     }
 
-    /// Returns whether it needs reservations from the record.
-    fn draws(&self) -> bool {
+    /// Returns whether reservations come from the shared record.
+    fn shares_record(&self) -> bool {
         matches!(self.state, Sharing::New | Sharing::On)
     }
 
-    /// Returns whether other members still count this one's reservations as its own.
-    fn holds(&self, now: LocalTime) -> bool {
+    /// Returns whether other members still count this member's reservations as its own.
+    fn lease_is_valid(&self, now: LocalTime) -> bool {
         now.since(self.updated_at) + LEASE_MARGIN < MEMBER_LEASE
     }
 }
 
-/// Updates of the record that members share.
+/// Updates of the shared record.
 impl Member {
     pub(crate) fn id(&self) -> MemberId {
         self.id
     }
 
     /// Returns whether the record has been read.
-    pub(super) fn is_shared(&self) -> bool {
-        matches!(self.state, Sharing::On | Sharing::CutOff)
+    pub(super) fn has_read_record(&self) -> bool {
+        matches!(self.state, Sharing::On | Sharing::Alone)
     }
 
-    /// Returns what the record held when it was last seen, and what came of requests since.
+    /// Returns the last known record with the outcomes since.
     pub(super) fn copy(&self) -> Option<Ledger> {
-        let mut copy = self.is_shared().then(|| self.ledger.clone())?;
-        copy.cut_off = false;
+        let mut copy = self.has_read_record().then(|| self.ledger.clone())?;
+        copy.is_alone = false;
         Some(copy)
     }
 
-    /// Returns how many members there are, this one included; 0 where none are known.
+    /// Returns the number of members, this one included; 0 before the first update.
     pub(crate) fn members(&self, now: LocalTime) -> usize {
         self.ledger.members(now)
     }
 
-    /// Returns when the record is to be updated next, if anything is to be told or asked for.
+    /// Returns when to update the record next, if an update is needed.
     pub(crate) fn update_at(&self, waiting: u64) -> Option<LocalTime> {
         let in_flight = self.requests.count();
-        let untold: u32 = self.outcomes.iter().map(|outcome| outcome.requests).sum();
-        let has_something = self.held + self.given_back + in_flight > 0 || untold > 0;
-        // What other clients use, the members know as well as they tell each other.
-        let (max_untold, interval) = match self.ledger.contested() {
+        let unreported: u32 = self.outcomes.iter().map(|outcome| outcome.requests).sum();
+        let has_something = self.held + self.given_back + in_flight > 0 || unreported > 0;
+        // Frequent reports show the members what other clients use.
+        let (max_unreported, interval) = match self.ledger.contested_share() {
             Some(_) => (1, MIN_UPDATE_INTERVAL_BESIDE_OTHERS),
-            None => (MAX_UNTOLD, MIN_UPDATE_INTERVAL),
+            None => (MAX_UNREPORTED, MIN_UPDATE_INTERVAL),
         };
         let is_idle = in_flight == 0 && waiting == 0;
         let told = match self.state {
             Sharing::Off => return None,
-            Sharing::CutOff => {
-                let is_used = waiting > 0 || has_something || !self.telling.is_empty();
+            Sharing::Alone => {
+                let is_used = waiting > 0 || has_something || !self.reporting.is_empty();
                 return is_used.then(|| self.updated_at.plus(RETRY_INTERVAL));
             }
             _ if self.is_urgent => return Some(self.updated_at),
-            _ if untold >= max_untold || (untold > 0 && is_idle) => {
+            _ if unreported >= max_unreported || (unreported > 0 && is_idle) => {
                 Some(self.updated_at.plus(interval))
             }
             _ => has_something.then(|| self.updated_at.plus(MAX_UPDATE_INTERVAL)),
         };
-        // What came of its own requests makes room for others, perhaps.
-        let freed = (untold > 0 && !self.is_kept).then(|| self.updated_at.plus(FREED_INTERVAL));
-        let ask_at = freed.map_or(self.ask_at, |freed| freed.min(self.ask_at));
-        let asked = (waiting > 0 && self.held == 0).then_some(ask_at);
+        // Own answered requests may have made room.
+        let freed = (unreported > 0 && !self.is_reserved_for_others)
+            .then(|| self.updated_at.plus(FREED_INTERVAL));
+        let retry_at = freed.map_or(self.retry_at, |freed| freed.min(self.retry_at));
+        let asked = (waiting > 0 && self.held == 0).then_some(retry_at);
         told.into_iter().chain(asked).min().map(|at| at.max(self.updated_at.plus(self.pause)))
     }
 
-    /// Returns what to tell with an update.
-    pub(crate) fn report(&mut self, now: LocalTime, waiting: u64, spread: f64) -> Report {
+    /// Returns the report for an update.
+    pub(crate) fn report(&mut self, now: LocalTime, waiting: u64, jitter: f64) -> Report {
         let in_flight = self.requests.count();
-        let others = self.ledger.contested().is_some();
+        let others = self.ledger.contested_share().is_some();
         let since = now.since(self.updated_at).max(MIN_UPDATE_INTERVAL);
-        let ahead = whole(f64::from(self.used) / since.as_secs_f64() * DRAW_AHEAD.as_secs_f64());
-        let kept = match (self.draws() && self.holds(now), self.holds_probe) {
-            (true, false) => self.held.min(ahead),
+        let prefetch =
+            whole(f64::from(self.used) / since.as_secs_f64() * PREFETCH_TIME.as_secs_f64());
+        let kept = match (self.shares_record() && self.lease_is_valid(now), self.holds_probe) {
+            (true, false) => self.held.min(prefetch),
             (true, true) => self.held,
             (false, _) => 0,
         };
@@ -392,37 +394,42 @@ impl Member {
         self.holds_probe &= kept > 0;
         (self.used, self.is_urgent) = (0, false);
         self.updated_at = now;
-        self.telling.append(&mut self.outcomes);
-        let surplus = self.telling.len().saturating_sub(MAX_OUTCOMES);
-        self.telling.drain(..surplus);
+        self.reporting.append(&mut self.outcomes);
+        let surplus = self.reporting.len().saturating_sub(MAX_OUTCOMES);
+        self.reporting.drain(..surplus);
         let probe_until = self.requests.probe().map(|lease| lease.end);
         Report {
-            outcomes: self.telling.clone(),
+            outcomes: self.reporting.clone(),
             reserved: kept + in_flight,
             given_back: self.given_back,
             want: waiting,
-            ahead: if in_flight + waiting > 0 && !others { ahead.saturating_sub(kept) } else { 0 },
+            prefetch: if in_flight + waiting > 0 && !others {
+                prefetch.saturating_sub(kept)
+            } else {
+                0
+            },
             blocked: self.ledger.blocked,
             probe_until: probe_until.or(self.holds_probe.then(|| now.plus(MEMBER_LEASE))),
-            spread,
+            jitter,
         }
     }
 
-    /// Takes over the record after an update: what it told and what it got.
+    /// Takes over the record after an update that was applied.
     pub(crate) fn updated(
         &mut self,
         now: LocalTime,
         ledger: Ledger,
-        told_back: u64,
+        returned: u64,
         granted: Granted,
     ) {
-        // A probe that it sent while it was alone, it sent by itself.
+        // A probe that was sent while the store was unreachable stays this member's.
         self.state = Sharing::On;
-        self.telling.clear();
-        self.given_back = self.given_back.saturating_sub(told_back);
+        self.reporting.clear();
+        self.given_back = self.given_back.saturating_sub(returned);
         self.held += granted.requests;
         self.holds_probe |= granted.probe;
-        (self.ask_at, self.is_kept) = (granted.again, granted.is_kept);
+        (self.retry_at, self.is_reserved_for_others) =
+            (granted.retry_at, granted.is_reserved_for_others);
         self.pause = MIN_UPDATE_PAUSE.max(now.since(self.updated_at) * UPDATE_PAUSE_FACTOR);
         self.updated_at = now;
         self.ledger = ledger;
@@ -431,25 +438,25 @@ impl Member {
         }
     }
 
-    /// Records that the store is out of reach.
+    /// Records that the store is unreachable.
     pub(crate) fn update_failed(&mut self, now: LocalTime) {
         self.updated_at = now;
         (self.held, self.holds_probe) = (0, false);
-        if self.draws() {
-            self.state = Sharing::CutOff;
-            self.ledger.cut_off = true;
+        if self.shares_record() {
+            self.state = Sharing::Alone;
+            self.ledger.is_alone = true;
             let (id, reserved) = (self.id, self.requests.count());
-            // What others had reserved may be counted; from now on they cannot be seen.
-            self.ledger.bury(now, |member| member == id);
+            // Other members' reservations may have been used; they cannot be seen from now on.
+            self.ledger.expire_members(now, |member| member == id);
             self.ledger.slot(id).reserved = reserved;
-            self.note_probe(now);
+            self.record_probe(now);
         }
     }
 
-    /// Moves all that is known by itself to a clock that is so many microseconds ahead.
+    /// Moves own times to a clock that is `by` microseconds ahead.
     pub(crate) fn shift(&mut self, by: i64) {
         self.requests.shift(by);
-        for outcome in self.outcomes.iter_mut().chain(&mut self.telling) {
+        for outcome in self.outcomes.iter_mut().chain(&mut self.reporting) {
             *outcome = outcome.moved(by);
         }
         self.updated_at = self.updated_at.moved(by);

@@ -1,4 +1,4 @@
-//! What came of requests, as far as it matters for limits.
+//! The outcomes of requests that matter for limits.
 
 use std::time::Duration;
 
@@ -10,15 +10,14 @@ use super::snapshot::BlockReason;
 use super::window::Figure;
 use crate::http::headers;
 
-/// A reset that is further off cannot be right: quotas are counted by the minute and the day, and
-/// one by the month is thinkable.
+/// A later reset is implausible: quotas are per minute and day, or at most per month.
 const MAX_WINDOW: Duration = Duration::from_secs(32 * 24 * 3600);
 
-/// No request may be sent before an instant.
+/// A block: no request may be sent before an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Block {
     pub(crate) until: LocalTime,
-    /// The end that the service named, which may be before `until`.
+    /// The end according to the service, which may be before `until`.
     pub(crate) named: ServiceTime,
     pub(crate) reason: BlockReason,
 }
@@ -30,7 +29,7 @@ impl Block {
     }
 }
 
-/// The head of a response, as far as it matters for limits.
+/// The parts of a response's head that matter for limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseHead {
     pub(crate) status: u16,
@@ -39,21 +38,22 @@ pub(crate) struct ResponseHead {
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// What came of a request that was sent, or of several that were answered alike.
+/// The outcome of a sent request, or of several with the same kind of response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
-    /// When the last of them was sent, and answered or given up.
+    /// When the last of them was sent, and when it ended.
     pub(super) sent: LocalTime,
     pub(super) ended: LocalTime,
     pub(super) probe: bool,
-    /// How many reservations it ends; none, where its lease had ended before.
+    /// The number of reservations that it ends; 0 if its lease had already ended.
     pub(super) requests: u32,
-    /// `None`: no response came.
+    /// `None` if no response came.
     pub(super) head: Option<ResponseHead>,
 }
 
 impl ResponseHead {
-    /// Reads a response's head; `believed` is the service's time where it does not tell it.
+    /// Reads a response's head. `believed` is the estimated service time, used if there is no
+    /// `Date`.
     pub(super) fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {
         let date = headers::date(headers);
         let service_now = date.unwrap_or_else(|| believed.system());
@@ -78,7 +78,7 @@ impl Outcome {
         Self { sent: self.sent.moved(by), ended: self.ended.moved(by), ..*self }
     }
 
-    /// Returns whether two outcomes differ in nothing but what is left of the same window.
+    /// Returns whether two outcomes differ only in what is left of the same window.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let plain = |outcome: &Self| {
             let head = outcome.head.filter(|head| head.status < 300 && !outcome.probe)?;

@@ -1,47 +1,50 @@
-//! Requests whose response has not come: in flight, or lost.
+//! Requests without a response: in flight, or lost.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 
 use super::clock::{LocalTime, SECOND, micros};
 
-/// A reservation that is not used lapses: the task that holds it is not run.
+/// An unused reservation lapses after this time: the task that holds it is not polled.
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
-/// No request lasts longer, whatever its time limit.
+/// The longest lease of a request.
 pub(super) const MAX_LEASE: Duration = Duration::from_secs(600);
 /// No count in a record is as large, so that sums of them cannot overflow.
 pub(super) const MAX_COUNT: u64 = 1 << 48;
-/// How long a request may be on its way to the service.
+/// How long a request may take to reach the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
-/// Lost requests are kept in so many groups at most.
+/// The most groups of lost requests.
 const MAX_LOST_GROUPS: usize = 16;
-/// Requests that are lost within this time are one group.
+/// Requests lost within this time form one group.
 const LOST_GROUP: u64 = SECOND.unsigned_abs() / 4;
 
 /// The right to send one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Reservation {
+    /// Where its lease is, and the number by which to know it: keys are used again.
+    key: usize,
     id: u64,
     pub(super) probe: bool,
 }
 
-/// A reserved request. When the lease ends, the task that holds it is taken to be dead.
+/// A reserved request. When the lease ends, its task is taken for dead.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lease {
+    id: u64,
     pub(super) end: LocalTime,
     pub(super) sent: Option<LocalTime>,
     pub(super) probe: bool,
 }
 
-/// This process's requests: reserved, and in flight.
+/// This process's reserved requests and requests in flight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Requests {
     last_id: u64,
-    leases: BTreeMap<u64, Lease>,
-    /// No lease ends before.
+    leases: Slab<Lease>,
+    /// When the first lease ends, or earlier.
     first_end: Option<LocalTime>,
 }
 
@@ -49,9 +52,10 @@ impl Requests {
     pub(super) fn reserve(&mut self, now: LocalTime, probe: bool) -> Reservation {
         self.last_id += 1;
         let end = now.plus(UNUSED_LEASE);
-        self.leases.insert(self.last_id, Lease { end, sent: None, probe });
         self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
-        Reservation { id: self.last_id, probe }
+        let id = self.last_id;
+        let key = self.leases.insert(Lease { id, end, sent: None, probe });
+        Reservation { key, id, probe }
     }
 
     /// Records that the request is sent now and lasts no longer than `lease`. Returns false where
@@ -62,14 +66,19 @@ impl Requests {
         now: LocalTime,
         lease: Duration,
     ) -> bool {
-        let Some(entry) = self.leases.get_mut(&reservation.id) else { return false };
-        (entry.sent, entry.end) = (Some(now), now.plus(lease.min(MAX_LEASE)));
+        let Some(found) = self.find(reservation) else { return false };
+        (found.sent, found.end) = (Some(now), now.plus(lease.min(MAX_LEASE)));
         true
     }
 
-    /// Ends a request. Returns `None` where its lease had ended before.
+    /// Ends a request. Returns `None` if its lease had already ended.
     pub(super) fn end(&mut self, reservation: Reservation) -> Option<Lease> {
-        self.leases.remove(&reservation.id)
+        self.find(reservation)?;
+        self.leases.try_remove(reservation.key)
+    }
+
+    fn find(&mut self, Reservation { key, id, .. }: Reservation) -> Option<&mut Lease> {
+        self.leases.get_mut(key).filter(|lease| lease.id == id)
     }
 
     /// Removes and returns the leases that have ended.
@@ -83,13 +92,13 @@ impl Requests {
             ended.extend(is_over.then_some(*lease));
             !is_over
         });
-        self.first_end = self.leases.values().map(|lease| lease.end).min();
+        self.first_end = self.leases.iter().map(|(_, lease)| lease.end).min();
         ended
     }
 
     /// Returns the lease of the probe, if there is one.
     pub(super) fn probe(&self) -> Option<&Lease> {
-        self.leases.values().find(|lease| lease.probe)
+        self.leases.iter().map(|(_, lease)| lease).find(|lease| lease.probe)
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -101,13 +110,13 @@ impl Requests {
     }
 
     pub(super) fn last_end(&self) -> LocalTime {
-        self.leases.values().map(|lease| lease.end).max().unwrap_or_default()
+        self.leases.iter().map(|(_, lease)| lease.end).max().unwrap_or_default()
     }
 
-    /// Moves all to a clock that is so many microseconds ahead.
+    /// Moves all times to a clock that is `by` microseconds ahead.
     pub(super) fn shift(&mut self, by: i64) {
         self.first_end = self.first_end.map(|end| end.moved(by));
-        for lease in self.leases.values_mut() {
+        for (_, lease) in &mut self.leases {
             lease.end = lease.end.moved(by);
             lease.sent = lease.sent.map(|sent| sent.moved(by));
         }
@@ -123,8 +132,7 @@ struct LostGroup {
     count: u32,
     /// When the last of them was sent.
     sent: LocalTime,
-    /// The response to a request that is sent from then on settles them: none of them is on its way
-    /// any more.
+    /// The response to a request sent from then on settles them: all of them have arrived by then.
     settled_from: LocalTime,
 }
 
@@ -148,13 +156,12 @@ impl LostRequests {
         }
     }
 
-    /// Removes the requests that were not on their way any more when the request was sent that is
-    /// answered now: the service's figure holds them, if it ever will. Returns how many there were,
-    /// in groups, and when they were sent.
+    /// Removes the requests that had arrived when the answered request was sent: the service's figure
+    /// includes them, if it ever will. Returns their number and when they were sent, in groups.
     pub(super) fn settle(&mut self, sent: LocalTime) -> impl Iterator<Item = (u32, LocalTime)> {
         let settled = self.0.extract_if(.., move |lost| {
             let after = sent.0.saturating_sub(lost.settled_from.0);
-            // What lies far in the future was recorded by a clock that was wrong.
+            // A time far in the future comes from a clock that was wrong.
             after >= 0 || after < -micros(MAX_LEASE)
         });
         settled.map(|lost| (lost.count, lost.sent))
@@ -164,12 +171,12 @@ impl LostRequests {
         self.0.iter().map(|lost| u64::from(lost.count)).sum()
     }
 
-    /// Returns how many were sent after an instant.
+    /// Returns the number of requests that were sent after an instant.
     pub(super) fn since(&self, at: LocalTime) -> u64 {
         self.0.iter().filter(|lost| lost.sent >= at).map(|lost| u64::from(lost.count)).sum()
     }
 
-    /// Returns whether one of them may still be on its way.
+    /// Returns whether a request may still be on its way.
     pub(super) fn is_on_the_way(&self, now: LocalTime) -> bool {
         self.0.iter().any(|lost| now < lost.settled_from)
     }

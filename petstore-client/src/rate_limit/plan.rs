@@ -1,5 +1,5 @@
-//! Own requests in the service's current minute and day, for callers who name their plan: the
-//! service may not show every quota that is in force.
+//! Counts this client's requests in the service's current minute and day, for clients with a
+//! configured plan: the service may not show every quota.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::snapshot::{Plan, Quota};
 
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// Own requests that the service has counted, by its minutes and days.
+/// This client's requests that the service has counted, per minute and day.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct PlanUsage {
     minute: Usage,
@@ -21,22 +21,22 @@ struct Usage {
     /// The number of the window since 1970.
     window: i64,
     used: u64,
-    /// Of those, how many the service may count into the next window: its clock may be further.
+    /// How many of them the service may count in the next window, because its clock may be ahead.
     late: u64,
 }
 
-/// What a plan still allows.
+/// What a plan leaves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlanLeft {
     pub(super) quota: Quota,
-    /// Requests left, outstanding ones not counted.
+    /// Requests left, not counting outstanding ones.
     pub(super) left: u64,
     pub(super) reset: ServiceTime,
 }
 
 impl PlanUsage {
-    /// Counts requests that were let in, or may have been, when the service's clock showed at
-    /// least `now`.
+    /// Counts requests that the service accepted, or may have, when its clock showed at least
+    /// `now`.
     pub(super) fn count(&mut self, requests: u32, now: ServiceTime) {
         self.minute.count(requests.into(), now, MINUTE);
         self.day.count(requests.into(), now, DAY);
@@ -49,7 +49,7 @@ impl PlanUsage {
         })
     }
 
-    /// Returns what each quota of the plan allows; `share` is the caller's part of them.
+    /// Returns what each quota of the plan leaves. `share` returns the client's part of a quota.
     pub(super) fn left(
         &self,
         plan: Plan,

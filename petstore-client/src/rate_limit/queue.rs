@@ -1,4 +1,4 @@
-//! Calls in line: first come, first served; a retry keeps its place.
+//! The queue of waiting calls: first come, first served; a retry keeps its place.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ pub(super) struct Place(pub(super) Priority, pub(super) u64);
 
 type Line = BTreeMap<Place, oneshot::Sender<Reservation>>;
 
-/// A line for each policy: what one client's settings hold up does not hold up another's calls.
+/// A line for each policy, so that one client's settings do not hold up another's calls.
 #[derive(Debug, Default)]
-pub(super) struct Lines(Vec<(Policy, Line)>);
+pub(super) struct Queue(Vec<(Policy, Line)>);
 
-impl Lines {
+impl Queue {
     pub(super) fn join(&mut self, policy: &Policy, place: Place) -> oneshot::Receiver<Reservation> {
         let (sender, grant) = oneshot::channel();
         match self.0.iter_mut().find(|(held, _)| held == policy) {
@@ -29,13 +29,13 @@ impl Lines {
         grant
     }
 
-    /// Returns whether the place was in line.
+    /// Returns whether the place was in the queue.
     pub(super) fn leave(&mut self, policy: &Policy, place: Place) -> bool {
         let line = self.0.iter_mut().find(|(held, _)| held == policy);
         line.is_some_and(|(_, line)| line.remove(&place).is_some())
     }
 
-    /// Returns whether a place is in line, and whether nobody is before it.
+    /// Returns whether a place is in line, and whether it is the first.
     pub(super) fn find(&self, policy: &Policy, place: Place) -> (bool, bool) {
         match self.0.iter().find(|(held, _)| held == policy) {
             Some((_, line)) => (line.contains_key(&place), line.range(..place).next().is_none()),
@@ -51,7 +51,7 @@ impl Lines {
         self.0.iter().map(|(_, line)| line.len()).sum()
     }
 
-    /// Grants what may be sent. Returns what the first line waits for.
+    /// Grants the requests that may be sent. Returns what the first queue waits for.
     pub(super) fn grant(&mut self, member: &mut Member, now: LocalTime) -> Option<Decision> {
         loop {
             self.0.retain_mut(|(_, line)| {

@@ -1,7 +1,7 @@
-//! The store that the machines of a fleet share: a Redis server, with a value for each key.
+//! A store for several machines: a Redis server with a value for each key.
 //!
-//! An update compares and sets the whole record in one trip, with what the last one brought back. A
-//! command that is not answered in time may still run: that does no harm, since members tell
+//! An update compares and sets the whole record in one round trip, using the result of the last
+//! update. A command that times out may still run. That is harmless, because members report
 //! absolute numbers.
 
 use std::borrow::Cow;
@@ -23,8 +23,8 @@ use super::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
 use crate::backoff::jitter;
 use crate::clock;
 
-/// Sets a record if it is still the one that was read. Returns whether it was, the server's time in
-/// microseconds, and the record where it was not.
+/// Sets a record if it has not changed since it was read. Returns whether it was set, the server's
+/// time in microseconds, and the current record if it was not set.
 const COMPARE_AND_SET: &str = "\
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -32,24 +32,24 @@ local current = redis.call('GET', KEYS[1])
 if string.sub(current or '', 1, 16) ~= ARGV[1] then return {0, now, current} end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return {1, now, false}";
-/// A record begins with so many bytes that no two records have in common.
+/// A record begins with this many bytes, which are unique.
 const TAG: usize = 16;
-/// A record is removed that nobody has updated for as long as a block lasts.
+/// A record expires if nobody updates it for the duration of the longest block.
 const TTL: Duration = Duration::from_secs(25 * 3600);
 const CONNECTION_TIMEOUT: Duration = Duration::from_millis(400);
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(100);
-/// How often an update is tried before others have come first too often.
+/// The maximum number of attempts of an update if others update the record first.
 const MAX_CONFLICTS: u32 = 50;
-/// The bounds of the pause after conflicts, which begins with twice what a trip takes, and doubles.
+/// The bounds of the delay after conflicts, which starts at two round trips, and doubles.
 const MIN_CONFLICT_PAUSE: Duration = Duration::from_millis(1);
 const MAX_CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Shares limits among machines, through a Redis server (6.2 or later, or what speaks its protocol).
+/// Shares limits between machines, through Redis 6.2 or later, or a compatible server.
 ///
-/// The address is `redis://USER:PASSWORD@HOST:PORT/DB`, or `rediss://` for TLS, which goes by the
-/// system's certificates. What is written is no secret: the API key is in it only as a slow hash. Set
-/// the server's `maxmemory-policy` to `noeviction`. A failover to a replica that lacks the last
-/// updates may cost a 429.
+/// The URL is `redis://USER:PASSWORD@HOST:PORT/DB`, or `rediss://` for TLS with the system's
+/// certificates. The server stores no secrets, and the API key only as a slow hash. Set its
+/// `maxmemory-policy` to `noeviction`. A failover to a replica without the last updates may cause a
+/// 429.
 ///
 /// ```no_run
 /// use petstore_client::{Client, rate_limit::RedisStore};
@@ -69,37 +69,37 @@ pub struct RedisStore {
     records: std::sync::Mutex<HashMap<RecordKey, Arc<Mutex<LastRecord>>>>,
 }
 
-/// What the last update brought back.
+/// The result of the last update.
 #[derive(Default)]
 struct LastRecord {
     record: Option<Vec<u8>>,
-    /// The server's time in microseconds since 1970, and when it was that.
+    /// The server's time in microseconds since 1970, and the local time at which it was read.
     time: Option<(u64, Instant)>,
     updates: u64,
 }
 
 impl RedisStore {
-    /// Creates a store. Nothing is connected before the first update.
+    /// Creates a store. It connects at the first update.
     ///
     /// # Errors
     ///
-    /// Where the address is none, or its scheme neither `redis` nor `rediss`.
+    /// Fails if the URL is invalid, or its scheme is neither `redis` nor `rediss`.
     pub fn new(url: &str) -> Result<Self, StoreError> {
         Self::with_certificates(url, None)
     }
 
-    /// Sets what the names of all records begin with; `petstore:` unless set.
+    /// Sets the prefix of all record names (default: `petstore:`).
     #[must_use]
     pub fn key_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Creates a store that trusts these root certificates, as PEM, in place of the system's.
+    /// Creates a store that trusts these root certificates (PEM) instead of the system's.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new), and where there is no certificate in it.
+    /// Fails like [`new`](Self::new), and if the PEM contains no certificate.
     pub fn with_root_certificates(url: &str, pem: impl Into<Vec<u8>>) -> Result<Self, StoreError> {
         Self::with_certificates(url, Some(pem.into()))
     }
@@ -125,7 +125,7 @@ impl RedisStore {
         })
     }
 
-    /// Returns the connection, and connects where there is none.
+    /// Returns the connection. Connects if there is none.
     async fn connection(&self) -> Result<MultiplexedConnection, StoreError> {
         let mut connection = self.connection.lock().await;
         if let Some(connection) = &*connection {
@@ -140,8 +140,8 @@ impl RedisStore {
         Ok(new)
     }
 
-    /// Sends a command. After an error the next one connects anew: the server may have become a
-    /// replica, or the runtime that drove the connection be gone.
+    /// Sends a command. After an error, the next command opens a new connection: the server may
+    /// have become a replica, or the connection's runtime may be gone.
     async fn query<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, StoreError> {
         let mut connection = self.connection().await?;
         match command.query_async(&mut connection).await {
@@ -181,7 +181,7 @@ impl LimitStore for RedisStore {
                     let [member, update] = [change.member().get(), last.updates + 1];
                     Some([&member.to_le_bytes()[..], &update.to_le_bytes(), &record].concat())
                 }
-                // The first time: it only reads.
+                // The first update only reads.
                 None => None,
             };
             match &new {
@@ -199,7 +199,8 @@ impl LimitStore for RedisStore {
                 return Ok(());
             }
             last.record = current.filter(|record| record.len() >= TAG);
-            // What a conflict brought back is tried at once: after a pause it would be out of date.
+            // Retries immediately with the record that the conflict returned, which would soon be
+            // outdated.
             if conflicts % 2 == 1 {
                 let pause = asked.elapsed().max(MIN_CONFLICT_PAUSE) * (1 << conflicts.min(9));
                 tokio::time::sleep(jitter(pause.min(MAX_CONFLICT_PAUSE))).await;
@@ -239,22 +240,22 @@ impl fmt::Debug for RedisStore {
     }
 }
 
-/// Returns an address as messages show it.
+/// Returns a URL without credentials, for messages.
 fn without_credentials(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else { return "Redis".to_owned() };
     let cleared = url.set_username("").and_then(|()| url.set_password(None));
     if cleared.is_ok() { url.to_string() } else { format!("{}:…", url.scheme()) }
 }
 
-/// Makes sure that rustls has a crypto provider, without which it panics: the program's own choice, or
-/// else that of the feature `rustls`.
+/// Makes sure that rustls has a crypto provider, without which it panics: the installed one, or
+/// else the one of the feature `rustls`.
 fn ensure_provider() -> Result<(), StoreError> {
     if rustls::crypto::CryptoProvider::get_default().is_some() {
         return Ok(());
     }
     #[cfg(feature = "rustls")]
     {
-        // Where another thread was quicker, its provider serves as well.
+        // If another thread was faster, its provider is used.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! One limiter for each key and origin in a process. It outlives the clients: what is known of a
-//! key is known until its last window and block are over.
+//! One limiter for each key and origin in a process. It outlives the clients, until its last window
+//! and block have ended.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,13 +13,13 @@ use super::limiter::Limiter;
 use super::store::{AnyStore, RecordKey, SharedRecord};
 use crate::clock;
 
-/// How many limiters are kept whether or not anybody holds them.
+/// The maximum number of unused limiters.
 const MAX_KEPT: usize = 1_024;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
 
-/// Limiters by a digest of key and origin, seeded anew in each process: the key itself is not
-/// kept here.
+/// The limiters, by a digest of key and origin that is seeded per process. The key itself is not
+/// stored.
 struct Registry {
     seeds: [RandomState; 2],
     limiters: Mutex<Limiters>,
@@ -30,19 +30,19 @@ struct Registry {
 #[derive(Default)]
 struct Limiters {
     by_digest: HashMap<[u64; 2], Arc<Limiter>>,
-    /// The number from which idle ones are looked for.
+    /// The number of limiters at which the next sweep happens.
     sweep_at: usize,
 }
 
-/// The limiters of a client: one, or with a key provider one for each key.
+/// The limiters of a client: one, or one per key with a key provider.
 pub(crate) struct ClientLimiters {
     base: Url,
-    /// The store by which processes share limits, if they do.
+    /// The store through which processes share limits, if any.
     store: Option<Arc<dyn AnyStore>>,
-    /// The limiters of this client alone, where it shares none with the others of the process.
+    /// The limiters of an isolated client.
     #[cfg(feature = "test-util")]
     isolated: Option<Registry>,
-    /// The limiter of a fixed key, or else of the last one.
+    /// The limiter of the last key.
     last: Mutex<Option<(HeaderValue, Arc<Limiter>)>>,
 }
 
@@ -57,7 +57,7 @@ impl ClientLimiters {
         }
     }
 
-    /// Shares no limiter with other clients; they go by a test's clock, where one is given.
+    /// Isolates the limiters from other clients. They use a test's clock, if given.
     #[cfg(feature = "test-util")]
     pub(crate) fn isolated(self, test_clock: Option<super::TestClock>) -> Self {
         Self { isolated: Some(Registry { test_clock, ..Registry::new() }), ..self }
@@ -84,7 +84,7 @@ impl ClientLimiters {
         limiter
     }
 
-    /// Returns the limiter that was used last.
+    /// Returns the last used limiter.
     pub(crate) fn last(&self) -> Option<Arc<Limiter>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().map(|(_, limiter)| Arc::clone(limiter))
@@ -108,7 +108,7 @@ impl Registry {
         authorization: &HeaderValue,
     ) -> Arc<Limiter> {
         let origin = base.origin().ascii_serialization();
-        // Stores of one location are one.
+        // Stores with the same location are the same store.
         let location = store.map(|store| store.location());
         let key = (origin.as_str(), location, authorization.as_bytes());
         let digest = self.seeds.each_ref().map(|seed| seed.hash_one(&key));
@@ -134,8 +134,8 @@ impl Registry {
 }
 
 impl Limiters {
-    /// Forgets limiters that nobody holds and whose windows and blocks are over, and beyond the
-    /// maximum those whose windows end first.
+    /// Drops unused limiters whose windows and blocks have ended, and beyond the maximum those
+    /// whose windows end first.
     fn sweep(&mut self) {
         if self.by_digest.len() < self.sweep_at {
             return;
@@ -151,12 +151,12 @@ impl Limiters {
                 self.by_digest.remove(&digest);
             }
         }
-        // Sweeping takes a fixed time for each limiter that was made since the last time.
+        // So the cost of sweeping is constant per created limiter.
         self.sweep_at = (self.by_digest.len() * 5 / 4).max(16);
     }
 }
 
-/// Returns the name of a key's record. To test a guess of the key takes a thousand hashes.
+/// Returns the name of a key's record. Checking a guessed key takes a thousand hashes.
 #[cfg(feature = "shared-limits")]
 fn record_key(origin: &str, authorization: &HeaderValue) -> RecordKey {
     use sha2::{Digest as _, Sha256};
@@ -167,7 +167,7 @@ fn record_key(origin: &str, authorization: &HeaderValue) -> RecordKey {
     RecordKey(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// No client has a store without that feature.
+/// Without the feature, no client has a store.
 #[cfg(not(feature = "shared-limits"))]
 fn record_key(_: &str, _: &HeaderValue) -> RecordKey {
     RecordKey(String::new())

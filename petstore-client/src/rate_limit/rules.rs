@@ -416,9 +416,9 @@ fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
     member.ledger.slot(other).reserved = 5;
     let (granted, until) = (at(1), at(9));
     member.ledger.probe = Some(Probe { member: other, granted, until });
-    member.ledger.bury(at(1), |_| true);
+    member.ledger.expire_members(at(1), |_| true);
     assert_eq!((member.ledger.reserved(), member.unresolved()), (5, 0));
-    member.ledger.bury(at(1), |id| id != other);
+    member.ledger.expire_members(at(1), |id| id != other);
     assert_eq!((member.ledger.reserved(), member.unresolved()), (0, 5));
     assert!(member.ledger.probe.is_none());
 }

@@ -1,9 +1,9 @@
-//! How the members that share a key divide what is left: rules on the ledger, pure.
+//! How the members that share a key divide what is left: pure rules on the ledger.
 //!
-//! Each member has a slot. Members draw reservations ahead and tell later what came of them, so
-//! most requests need no update. What is free does not depend on when they tell: an update lowers
-//! `remaining` and the member's reservations together. A member under its share goes first; what
-//! others do not ask for is free towards the window's end.
+//! Each member has a slot. A member reserves requests in advance and reports their outcomes later, so
+//! most requests need no update. When it reports does not change what is free: an update lowers
+//! `remaining` and the member's reservations together. Members below their share go first. Towards the
+//! end of a window, what nobody waits for is free for all.
 
 use std::time::Duration;
 
@@ -15,52 +15,53 @@ use super::slot::{MemberId, Slot};
 use super::snapshot::{Quota, WaitReason};
 use super::window::Window;
 
-/// A member that does not update for so long is taken to be dead.
+/// A member without an update for this long is taken for dead.
 pub(super) const MEMBER_LEASE: Duration = Duration::from_secs(5);
-/// A probe that was granted is in flight by then, which the member's next update says.
+/// A granted probe is in flight by then, and the member's next update says so.
 const PROBE_LEASE: Duration = Duration::from_secs(3);
-/// How soon a member that got nothing asks again.
+/// How soon a member without a grant tries again.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_ASK_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_ASK_INTERVAL: Duration = Duration::from_millis(1_600);
 const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// Members that wait for a reset ask within this time after it, not all at once.
+/// Members that wait for a reset try at random instants within this time after it.
 const MAX_SPREAD: Duration = Duration::from_millis(300);
-/// In the last part of a window nothing is kept for members that do not ask for it.
-const FREE_FOR_ALL: f64 = 0.05;
+/// In this last part of a window, nothing is reserved for members that do not wait.
+const UNRESERVED_PART: f64 = 0.05;
 
-/// What a member tells with an update, in the ledger's time.
+/// A member's report, in the ledger's time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Report {
     pub(super) outcomes: Vec<Outcome>,
-    /// Requests that it still has, drawn ahead or in flight: an absolute number, so that an update
+    /// The member's requests that are reserved or in flight. An absolute number, so that an update
     /// whose reply was lost does no harm.
     pub(super) reserved: u64,
     pub(crate) given_back: u64,
-    /// Calls that wait, and how many it would draw ahead.
+    /// Calls that wait, and how many requests the member would reserve in advance.
     pub(super) want: u64,
-    pub(super) ahead: u64,
+    pub(super) prefetch: u64,
     pub(super) blocked: Option<Block>,
     /// The lease of its probe.
     pub(super) probe_until: Option<LocalTime>,
-    /// A random part, 0 to 1, of what keeps members apart.
-    pub(super) spread: f64,
+    /// A random number, 0 to 1, that spreads the members' next updates.
+    pub(super) jitter: f64,
 }
 
-/// What a member gets.
+/// What an update grants to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Granted {
     pub(super) requests: u64,
     pub(super) probe: bool,
-    /// When to ask again, where calls still wait, and whether the rest is kept for others until then.
-    pub(super) again: LocalTime,
-    pub(super) is_kept: bool,
+    /// When to update again if calls still wait, and whether the rest is reserved for others until
+    /// then.
+    pub(super) retry_at: LocalTime,
+    pub(super) is_reserved_for_others: bool,
 }
 
 impl Ledger {
-    /// Counts what dead members had reserved as lost, and ends their probes. What they got is
-    /// remembered: a member that has nothing to tell for a while looks the same.
-    pub(crate) fn bury(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
+    /// Counts the reservations of dead members as lost, and ends their probes. Their use of the quota
+    /// is kept: a member that has been silent for a while looks the same.
+    pub(crate) fn expire_members(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
         let (lost, probe) = (&mut self.lost, &mut self.probe);
         for slot in self.slots.iter_mut().filter(|slot| now >= slot.until || !is_alive(slot.id)) {
             if slot.reserved > 0 {
@@ -71,7 +72,7 @@ impl Ledger {
         }
     }
 
-    /// Records what a member tells, and grants what it may have.
+    /// Records a member's report, and grants reservations.
     pub(crate) fn update(
         &mut self,
         me: MemberId,
@@ -80,7 +81,7 @@ impl Ledger {
         now: LocalTime,
     ) -> Granted {
         for outcome in &report.outcomes {
-            // How long a 429 blocks, the member that got it has drawn.
+            // The member that got a 429 has drawn its extra wait already.
             self.record(me, outcome, |_| Duration::ZERO);
         }
         if report.blocked.is_some_and(|block| now < block.until)
@@ -104,7 +105,7 @@ impl Ledger {
         slot.reserved += granted.requests;
         slot.got += granted.requests;
         if granted.probe {
-            // It still counts as waiting when the probe's response opens the window.
+            // The call still waits when the probe's response opens the window.
             let until = now.plus(PROBE_LEASE);
             self.probe = Some(Probe { member: me, granted: now, until });
         } else {
@@ -114,58 +115,72 @@ impl Ledger {
     }
 
     fn grant(&self, me: MemberId, report: &Report, policy: &Policy, now: LocalTime) -> Granted {
-        let nothing = |again| Granted { requests: 0, probe: false, again, is_kept: false };
-        let later = |by: Duration| now.plus(by + MAX_SPREAD.mul_f64(report.spread));
-        let told = (self.latency * 6 / 5).max(Duration::from_millis(100));
+        let nothing = |retry_at| Granted {
+            requests: 0,
+            probe: false,
+            retry_at,
+            is_reserved_for_others: false,
+        };
+        let later = |by: Duration| now.plus(by + MAX_SPREAD.mul_f64(report.jitter));
+        let response_due = (self.latency * 6 / 5).max(Duration::from_millis(100));
         let Allowance { probe, requests: most, left } = match self.allowance(now, policy) {
             Ok(allowance) => allowance,
             Err(Decision::WaitUntil(block)) => {
-                let spread = if self.slots.len() > 1 { report.spread } else { 0.0 };
-                let opens = block.until.plus(MAX_SPREAD.mul_f64(spread));
-                // Another member may learn that it ends sooner.
+                let jitter = if self.slots.len() > 1 { report.jitter } else { 0.0 };
+                let opens = block.until.plus(MAX_SPREAD.mul_f64(jitter));
+                // Another member may learn that the block ends sooner.
                 let look = (block.until.since(now) / 16).clamp(MAX_ASK_INTERVAL, MAX_LOOK_INTERVAL);
                 return nothing(opens.min(now.plus(look)));
             }
             Err(Decision::WaitForResponse(WaitReason::Probe)) => {
-                // Its response comes about then, and is told at once. One that takes longer is
-                // asked for less often.
+                // The response is expected after one latency, and reported at once. The longer it
+                // takes, the longer the interval.
                 let granted = self.probe.map_or(now, |probe| probe.granted);
                 let interval = (self.latency / 4).max(now.since(granted) / 4).max(MIN_ASK_INTERVAL);
                 let next = now.plus(interval).max(granted.plus(self.latency * 6 / 5));
                 return nothing(next.min(now.plus(MAX_ASK_INTERVAL)));
             }
             Err(Decision::WaitForResponse(WaitReason::Concurrency)) => {
-                return nothing(later(told).min(now.plus(MAX_ASK_INTERVAL)));
+                return nothing(later(response_due).min(now.plus(MAX_ASK_INTERVAL)));
             }
             Err(_) => {
-                let ahead = self.waiting_before(me);
-                return nothing(later(ASK_INTERVAL * (1 + ahead)).min(now.plus(MAX_ASK_INTERVAL)));
+                let prefetch = self.waiting_before(me);
+                return nothing(
+                    later(ASK_INTERVAL * (1 + prefetch)).min(now.plus(MAX_ASK_INTERVAL)),
+                );
             }
         };
-        if report.want == 0 && (probe || report.ahead == 0) {
+        if report.want == 0 && (probe || report.prefetch == 0) {
             return nothing(now);
         }
         let (part, mut in_flight) = match probe {
             true => (1, 1),
-            false => (self.part_of(me, report, left, now), self.part_of(me, report, most, now)),
+            false => {
+                (self.fair_share(me, report, left, now), self.fair_share(me, report, most, now))
+            }
         };
         if self.reserved() == 0 {
-            // The right to have the only one in flight is not kept for those that do not ask.
+            // One request may always be in flight: it is not reserved for members that do not wait.
             in_flight = in_flight.max(self.level(me, most, report.want, |slot| slot.want).min(1));
         }
         let requests = part.min(in_flight);
         let is_missing = requests < report.want;
-        // Otherwise more may be in flight soon.
-        let is_kept = is_missing && !probe && requests == part;
-        let again = match (is_missing, is_kept) {
+        // Otherwise the cap for requests in flight is the limit, and may soon rise.
+        let is_reserved_for_others = is_missing && !probe && requests == part;
+        let retry_at = match (is_missing, is_reserved_for_others) {
             (false, _) => now,
-            (true, false) => later(told),
+            (true, false) => later(response_due),
             (true, true) => later(ASK_INTERVAL),
         };
-        Granted { requests, probe, again: again.min(now.plus(MAX_ASK_INTERVAL)), is_kept }
+        Granted {
+            requests,
+            probe,
+            retry_at: retry_at.min(now.plus(MAX_ASK_INTERVAL)),
+            is_reserved_for_others,
+        }
     }
 
-    /// Returns how many members wait whose turn is before this one's.
+    /// Returns how many waiting members have their turn before this one.
     fn waiting_before(&self, me: MemberId) -> u32 {
         let own = self.slots.iter().find(|slot| slot.id == me).map(|slot| (slot.turn, slot.id));
         let waiting = self.slots.iter().filter(|slot| slot.want > 0 && slot.id != me);
@@ -173,9 +188,9 @@ impl Ledger {
         u32::try_from(before).unwrap_or(u32::MAX).min(8)
     }
 
-    /// Returns a member's part of what is free. Something is kept for members that do not ask yet,
-    /// except of a day.
-    fn part_of(&self, me: MemberId, report: &Report, free: u64, now: LocalTime) -> u64 {
+    /// Returns a member's part of what is free. In a minute's window, a part is reserved for members
+    /// that do not wait yet.
+    fn fair_share(&self, me: MemberId, report: &Report, free: u64, now: LocalTime) -> u64 {
         let members = self.slots.len() as u64;
         let service_now = self.clock.earliest(now);
         let is_open = |window: &&Window| {
@@ -185,13 +200,13 @@ impl Ledger {
             Some(window) => (window.limit / members, window.part_left(service_now)),
             None => (0, 0.0),
         };
-        let rest = ((rest - FREE_FOR_ALL) / (1.0 - FREE_FOR_ALL)).max(0.0);
-        let own = report.want + report.ahead.min(free / (4 * members));
+        let rest = ((rest - UNRESERVED_PART) / (1.0 - UNRESERVED_PART)).max(0.0);
+        let own = report.want + report.prefetch.min(free / (4 * members));
         self.level(me, free, own, |slot| slot.demand(share, rest))
     }
 
-    /// Divides what is free: all members are filled to the same level, as far as they ask or are
-    /// expected to. Returns the part of the one that asks for `own`.
+    /// Divides what is free by filling all members to one level, each up to its demand (known or
+    /// expected). Returns the part of the member whose demand is `own`.
     fn level(&self, me: MemberId, free: u64, own: u64, demand: impl Fn(&Slot) -> u64) -> u64 {
         let demand = |slot: &Slot| if slot.id == me { own } else { demand(slot) };
         let demands: Vec<_> = self.slots.iter().map(|slot| (slot, demand(slot))).collect();
@@ -209,7 +224,7 @@ impl Ledger {
             let middle = low + (high - low).div_ceil(2);
             if filled(middle) <= free { low = middle } else { high = middle - 1 }
         }
-        // One each of what is left over, in turn.
+        // The remainder goes to members one each, in their turn.
         let is_above = |slot: &Slot, demand: u64| slot.got <= low && slot.got + demand > low;
         let mut in_turn: Vec<_> = demands
             .iter()
@@ -243,19 +258,19 @@ mod tests {
         LocalTime(seconds * SECOND)
     }
 
-    /// A ledger of which members have used so much, as it was known ten seconds ago, where other
-    /// clients use the key.
+    /// A ledger with a figure of ten seconds ago, where other clients use the key.
     fn ledger(limit: u64, used: u64) -> Ledger {
         let mut ledger = Ledger::new(at(0), ServiceTime(0));
         let figure = Figure { limit, remaining: limit - used, reset: ServiceTime(60 * SECOND) };
         let window = Window::open(figure, (used, 1), None, (at(0), ServiceTime(0)));
         ledger.windows.push(window);
         (ledger.described, ledger.seen_at) = (true, Some(at(0)));
-        (ledger.own_share, ledger.others_until) = (Some(0.5), Some(ServiceTime(100 * SECOND)));
+        (ledger.own_share, ledger.other_clients_until) =
+            (Some(0.5), Some(ServiceTime(100 * SECOND)));
         ledger
     }
 
-    /// Asks for so many requests; returns how many it gets.
+    /// Returns how many requests a member gets that wants so many.
     fn ask(ledger: &mut Ledger, member: MemberId, want: u64) -> u64 {
         let report = Report { want, ..Report::default() };
         ledger.update(member, &report, &Policy::default(), at(10)).requests
@@ -268,7 +283,7 @@ mod tests {
         for member in 1..=5 {
             ledger.slot(MemberId(member)).want = 64;
         }
-        ledger.bury(at(10), |member| member == ME);
+        ledger.expire_members(at(10), |member| member == ME);
         assert_eq!(ask(&mut ledger, ME, 64), 1);
     }
 
@@ -277,7 +292,10 @@ mod tests {
         let mut ledger = Ledger::new(at(0), ServiceTime(0));
         let report = Report { want: 64, ..Report::default() };
         let granted = ledger.update(ME, &report, &Policy::default(), at(10));
-        assert_eq!((granted.requests, granted.probe, granted.is_kept), (1, true, false));
+        assert_eq!(
+            (granted.requests, granted.probe, granted.is_reserved_for_others),
+            (1, true, false)
+        );
     }
 
     #[test]
@@ -289,7 +307,7 @@ mod tests {
 
     /// Updates a record as a member that got these answers and has 64 calls waiting.
     fn updated(record: Option<&[u8]>, member: u64, outcomes: Vec<Outcome>) -> Vec<u8> {
-        let report = Report { outcomes, want: 64, ahead: 9, reserved: 3, ..Report::default() };
+        let report = Report { outcomes, want: 64, prefetch: 9, reserved: 3, ..Report::default() };
         let now = (StoreTime::new(7, Duration::from_secs(20)), at(20), ServiceTime(20 * SECOND));
         let policy = Policy::default();
         let member = (MemberId(member), &report);

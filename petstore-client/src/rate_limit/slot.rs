@@ -1,4 +1,4 @@
-//! A member's part of the ledger.
+//! The entry of a member in the ledger.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::clock::LocalTime;
 use super::outstanding::MAX_COUNT;
 
-/// What one request adds to a turn, which loses a quarter with each window.
+/// What one request adds to a turn. A turn loses a quarter with each window.
 const TURN_UNIT: u64 = 1_024;
 
-/// A process that shares a key's limits with others through a store.
+/// Identifies a process that shares a key's limits with others through a store.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -21,36 +21,36 @@ impl MemberId {
         Self(RandomState::new().hash_one("member"))
     }
 
-    /// Returns the number, which no other member is likely to have.
+    /// Returns the random number of the member.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
     }
 }
 
-/// One member's part of the ledger.
+/// The entry of a member in the ledger.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Slot {
     pub(super) id: MemberId,
-    /// Requests drawn ahead, in flight, or answered and not told yet.
+    /// Requests reserved in advance, in flight, or answered and not reported yet.
     pub(super) reserved: u64,
     /// Calls that wait for a reservation.
     pub(super) want: u64,
-    /// What it got in this window, and in the one before.
+    /// Requests granted in this window, and in the one before.
     pub(super) got: u64,
     pub(super) previous: u64,
-    /// Whether calls waited at the end of the window before.
+    /// Whether calls waited when the last window ended.
     hungry: bool,
-    /// What it got in all windows, the older the less: the smallest goes first.
+    /// Requests granted in all windows, older ones weighted less: the smallest turn goes first.
     pub(super) turn: u64,
-    /// When it is taken to be dead.
+    /// When the member is taken for dead.
     pub(super) until: LocalTime,
 }
 
 impl Slot {
-    /// Returns the slot of a member that comes after those with this turn.
+    /// Creates the slot of a new member, whose turn comes after the given one.
     pub(super) fn new(id: MemberId, turn: u64) -> Self {
-        // What it needs is not known yet.
+        // Its demand is not known yet.
         Self { id, turn, until: LocalTime(i64::MAX), hungry: true, ..Self::default() }
     }
 
@@ -59,7 +59,7 @@ impl Slot {
         counts.iter().all(|count| *count < MAX_COUNT)
     }
 
-    /// Begins a new window. Returns whether the slot is still needed.
+    /// Starts a new window. Returns whether the slot is still needed.
     pub(super) fn turn(&mut self) -> bool {
         (self.previous, self.hungry) = (self.got, self.want > 0);
         self.turn = self.turn / 4 * 3 + self.got.saturating_mul(TURN_UNIT);
@@ -67,12 +67,12 @@ impl Slot {
         self.reserved > 0 || self.hungry || self.previous > 0
     }
 
-    /// Returns what another member is expected to ask for; `rest` is what is left of the window.
+    /// Returns the expected demand of another member; `rest` is the part of the window that is left.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
-        reason = "a part of a limit: rounding down is meant, and `as` saturates"
+        reason = "rounds a part of a limit down; `as` saturates"
     )]
     pub(super) fn demand(&self, share: u64, rest: f64) -> u64 {
         let expected = match (self.want > 0 || self.hungry, self.previous) {

@@ -1,4 +1,4 @@
-//! What is known of a key's rate limits, as programs and people see it.
+//! The public view of a key's rate limits.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::http::headers;
 
-/// A reset that is further off than this is not the minute's: servers round.
+/// A reset that is further away does not belong to the quota per minute. Servers round.
 const MAX_MINUTE: Duration = Duration::from_secs(90);
 
-/// Which quota (specification, section 8).
+/// A quota (specification, section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -21,12 +21,12 @@ pub enum Quota {
     Minute,
     /// Requests per day.
     Day,
-    /// The service does not say which.
+    /// The service does not say which quota.
     Unknown,
 }
 
 impl Quota {
-    /// Tells the quota by the time to its reset: the service does not name it.
+    /// Returns the quota for the time to its reset, because the service does not name it.
     pub(super) fn by_reset(left: Duration) -> Self {
         if left <= MAX_MINUTE { Self::Minute } else { Self::Day }
     }
@@ -42,23 +42,23 @@ impl fmt::Display for Quota {
     }
 }
 
-/// One window of a quota, as the service described it (specification, section 8).
+/// The current window of a quota, as the service describes it (specification, section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QuotaWindow {
-    /// Which quota it is, told by how far off its reset is.
+    /// The quota, derived from the time to its reset.
     pub quota: Quota,
-    /// `X-RateLimit-Limit`: requests that the window allows.
+    /// `X-RateLimit-Limit`: the requests that the window allows.
     pub limit: u64,
-    /// `X-RateLimit-Remaining`: requests left. In [`RateLimits`], requests in flight are counted
-    /// as used.
+    /// `X-RateLimit-Remaining`: the requests left. In [`RateLimits`], requests in flight count as
+    /// used.
     pub remaining: u64,
     /// `X-RateLimit-Reset`: when the next window begins, on the service's clock.
     pub reset: SystemTime,
 }
 
 impl QuotaWindow {
-    /// Reads the window that a response describes, where its three headers make sense.
+    /// Reads the window that a response describes, if its three headers are valid.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
         let now = headers::date(headers).unwrap_or_else(clock::wall);
         let headers::RateHeaders { limit, remaining, reset } = headers::rate_headers(headers, now)?;
@@ -67,8 +67,7 @@ impl QuotaWindow {
     }
 }
 
-/// The plan of a key: its quotas, for services that do not show them all (specification,
-/// section 8).
+/// The quotas of a key, for services that do not show all of them (specification, section 8).
 ///
 /// ```
 /// use petstore_client::rate_limit::Plan;
@@ -90,34 +89,34 @@ impl Plan {
     /// 1,000 requests a minute, 100,000 a day.
     pub const BUSINESS: Self = Self::custom().per_minute(1_000).per_day(100_000);
 
-    /// Creates a plan without quotas, to be filled in.
+    /// Creates a plan without quotas.
     pub const fn custom() -> Self {
         Self { per_minute: None, per_day: None }
     }
 
-    /// Sets the requests per minute; at least 1.
+    /// Sets the requests per minute, at least 1.
     pub const fn per_minute(mut self, requests: u64) -> Self {
         self.per_minute = Some(requests);
         self
     }
 
-    /// Sets the requests per day; at least 1.
+    /// Sets the requests per day, at least 1.
     pub const fn per_day(mut self, requests: u64) -> Self {
         self.per_day = Some(requests);
         self
     }
 }
 
-/// Why all requests with a key have to wait.
+/// Why a key is blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BlockReason {
-    /// A quota is used up.
+    /// A quota is exhausted.
     Quota(Quota),
-    /// The key is banned for a while.
+    /// The key is banned temporarily.
     Ban,
-    /// A 429 names neither.
+    /// A 429 without a reason.
     Unknown,
 }
 
@@ -131,15 +130,15 @@ impl fmt::Display for BlockReason {
     }
 }
 
-/// No request with the key may be sent until an instant.
+/// A block: no request with the key may be sent until an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Blocked {
-    /// Why.
+    /// The reason.
     pub reason: BlockReason,
-    /// Until when, on the service's clock.
+    /// The end, on the service's clock.
     pub until: SystemTime,
-    /// How long that was when this value was made. It does not depend on any clock being right.
+    /// The time until the end when this value was created. It does not depend on a correct clock.
     pub remaining: Duration,
 }
 
@@ -155,17 +154,17 @@ impl fmt::Display for Blocked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WaitReason {
-    /// The key is blocked: [`RateLimits::blocked`] says why, and until when.
+    /// The key is blocked. [`RateLimits::blocked`] says why and until when.
     Blocked,
-    /// One request is in flight whose response tells how many may follow: the first with a key,
-    /// the first after a 429, and the first after the reset of a quota that was used up.
+    /// A probe is in flight: a single request whose response says how many may follow. It is the
+    /// first request with a key, after a 429, and after the reset of an exhausted quota.
     Probe,
-    /// Requests in flight, or unresolved ones, may use up what is left of a quota.
+    /// Requests in flight or unresolved requests may use up the rest of a quota.
     Reserved,
-    /// As many requests are in flight as allowed
+    /// The maximum number of requests is in flight
     /// ([`max_in_flight`](crate::ClientBuilder::max_in_flight)).
     Concurrency,
-    /// Other members that share the key have, or may ask for, what is left.
+    /// The rest is reserved for other members that share the key.
     Members,
 }
 
@@ -181,56 +180,55 @@ impl fmt::Display for WaitReason {
     }
 }
 
-/// Which of two waiting calls goes first.
+/// The priority of waiting calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[non_exhaustive]
 pub enum Priority {
-    /// Before calls of low priority.
+    /// Goes before calls with low priority.
     #[default]
     Normal,
-    /// After all others: imports, caches.
+    /// Goes after all others. For imports and caches, for example.
     Low,
 }
 
-/// What is known of a key's rate limits at one moment, from
-/// [`Client::rate_limits`](crate::Client::rate_limits).
+/// A snapshot of a key's rate limits, from [`Client::rate_limits`](crate::Client::rate_limits).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimits {
-    /// The open windows that the service has described. It describes one quota with each response,
-    /// so not all that are in force need be known.
+    /// The current windows that the service has described. Each response describes one quota, so
+    /// some may be unknown.
     pub windows: Vec<QuotaWindow>,
-    /// The service's time, as far as it is known; `None` before the first call with a key.
+    /// The estimated time of the service; `None` before the first call with a key.
     pub service_time: Option<SystemTime>,
-    /// What blocks all requests now: a 429, or a quota that is used up.
+    /// The block of all requests, if any: after a 429, or until an exhausted quota resets.
     pub blocked: Option<Blocked>,
-    /// Why a call that came now would wait, if it would.
+    /// Why a new call would wait, if it would.
     pub wait_reason: Option<WaitReason>,
-    /// Requests in flight.
+    /// The number of requests in flight.
     pub in_flight: u32,
-    /// Requests that ended without a usable response. Each counts as used until a later response
-    /// shows whether it was.
+    /// The number of requests that ended without a usable response. Each counts as used until a
+    /// later response shows whether the service counted it.
     pub unresolved: u32,
-    /// Calls that wait.
+    /// The number of waiting calls.
     pub waiting: usize,
-    /// 429 responses since the process first used the key.
+    /// The number of 429 responses since the process first used the key.
     pub throttled: u64,
-    /// How long ago the last response came that described a quota, to this process or to another
-    /// that shares the limits. `None`: none has.
+    /// The time since the last response that described a quota, to this process or to another
+    /// member; `None` if there was none.
     pub age: Option<Duration>,
-    /// The store by which processes share the limits, where they do.
+    /// The store through which processes share the limits, if any.
     pub shared: Option<SharedStatus>,
 }
 
-/// The state of a store by which processes share limits.
+/// The state of a shared store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SharedStatus {
-    /// Where it is.
+    /// The location of the store.
     pub location: String,
-    /// The processes that use the key now, this one included; 0 before the first update.
+    /// The number of processes that use the key now, including this one; 0 before the first update.
     pub members: u32,
-    /// Why it cannot be used, if it cannot: then this process goes on alone.
+    /// Why the store cannot be used, if so. The process then continues alone.
     pub problem: Option<String>,
 }
 

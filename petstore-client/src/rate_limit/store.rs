@@ -1,4 +1,4 @@
-//! Where members keep the ledger that they share: one small record for each key, updated atomically.
+//! Stores of the shared ledger: one small record per key, updated atomically.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -15,16 +15,16 @@ use super::ledger::Ledger;
 use super::sharing::{Granted, Report};
 use super::slot::MemberId;
 
-/// Changes with each change of what is written. A record of another format is replaced.
+/// The version of the format. A record with another version is replaced.
 const FORMAT: u8 = 1;
-/// No record is larger, so that it fits a page of 4 KiB with what a store adds.
+/// The maximum size of a record. It fits in a page of 4 KiB with the store's own data.
 const MAX_RECORD: usize = 4_000;
 
-/// Keeps one small record for each key and origin, which all members update atomically.
+/// Stores one small record per key and origin, which all members update atomically.
 ///
-/// `FileStore` shares limits among the processes of a machine, `RedisStore` among machines. All rules are the
-/// client's: a store need not understand the record, which is at most 4 KiB long and holds no
-/// secret. Implement it with `async fn`.
+/// `FileStore` shares limits between the processes of a machine, and `RedisStore` between machines.
+/// A store does not need to understand the record. It is at most 4 KiB long and contains no secret.
+/// Implement it with `async fn`.
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -68,13 +68,13 @@ const MAX_RECORD: usize = 4_000;
 /// # Ok::<(), petstore_client::Error>(())
 /// ```
 pub trait LimitStore: Send + Sync + 'static {
-    /// Replaces the record of a key by what [`Change::apply`] returns for it. No other member's
-    /// update may come in between. Where one did, the change is applied again.
+    /// Replaces the record of a key with what [`Change::apply`] returns for it, atomically. If
+    /// another member updates the record in between, applies the change again.
     ///
     /// # Errors
     ///
-    /// Where the store is out of reach. The client then goes on alone, and comes back by itself. An
-    /// update that takes longer than a second counts as failed.
+    /// Fails if the store is unreachable. The client then continues alone, and retries later. An
+    /// update that takes more than a second counts as failed.
     fn update(
         &self,
         key: &RecordKey,
@@ -85,17 +85,17 @@ pub trait LimitStore: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Where the store is out of reach.
+    /// Fails if the store is unreachable.
     fn forget(
         &self,
         key: Option<&RecordKey>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Returns where the records are kept, for messages; without a secret.
+    /// Returns the location of the records for messages, without secrets.
     fn location(&self) -> Cow<'_, str>;
 
-    /// Returns whether a member still runs, where the store can tell. It must not block. Otherwise a
-    /// member that has not updated the record for 5 s is taken to be dead.
+    /// Returns whether a member still runs, if the store can determine that. It must not block.
+    /// With `None`, a member counts as dead after 5 s without an update.
     fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
         let _ = (key, member);
         None
@@ -135,7 +135,7 @@ impl RecordKey {
 
 type Apply<'c> = dyn FnMut(Option<&[u8]>, StoreTime) -> Vec<u8> + Send + 'c;
 
-/// A member's change of a record.
+/// A change of a record by a member.
 pub struct Change<'c> {
     member: MemberId,
     apply: &'c mut Apply<'c>,
@@ -146,14 +146,14 @@ impl<'c> Change<'c> {
         Self { member, apply }
     }
 
-    /// Returns the member.
+    /// Returns the member that makes the change.
     #[must_use]
     pub fn member(&self) -> MemberId {
         self.member
     }
 
-    /// Returns the record that replaces the current one. May be called again, where that has changed
-    /// in the meantime: the last call counts.
+    /// Returns the record that replaces the current one. Can be called again if the record has
+    /// changed in the meantime. The last call counts.
     pub fn apply(&mut self, current: Option<&[u8]>, now: StoreTime) -> Vec<u8> {
         (self.apply)(current, now)
     }
@@ -173,8 +173,8 @@ pub struct StoreTime {
 }
 
 impl StoreTime {
-    /// Creates an instant. Those of different epochs, such as two boots of a machine, cannot be
-    /// compared: of a record from another epoch, only a block is kept.
+    /// Creates an instant. Instants of different epochs, such as two boots of a machine, cannot be
+    /// compared. From a record of another epoch, the client keeps only the block.
     #[must_use]
     pub fn new(epoch: u64, since: Duration) -> Self {
         Self { epoch, since: LocalTime(micros(since)) }
@@ -197,26 +197,26 @@ impl StoreError {
     }
 }
 
-/// What stands in a record after its format.
+/// The content of a record after its format.
 #[derive(Serialize, Deserialize)]
 struct Record<L> {
     epoch: u64,
-    /// When it was written, on the store's clock and on the wall clock.
+    /// When it was written, on the store's clock and the wall clock.
     at: LocalTime,
     wall: ServiceTime,
     ledger: L,
 }
 
-/// Returns a record, at most 4 KiB long.
+/// Encodes a record of at most 4 KiB.
 fn encode(ledger: &Ledger, now: StoreTime, wall: ServiceTime) -> Vec<u8> {
     let record = Record { epoch: now.epoch, at: now.since, wall, ledger };
-    // Nothing in it can fail to be written; an empty record is like none.
+    // Serialization cannot fail, and an empty record counts as missing.
     postcard::to_extend(&record, vec![FORMAT]).unwrap_or_default()
 }
 
-/// Reads what members have written; `None` where it is damaged or of another format. Of a record
-/// from another epoch, or from before the store's clock was set back, only the block of a 429 is
-/// left: the wall clock tells the rest of it.
+/// Decodes a record; `None` if it is damaged or has another format. From a record of another epoch,
+/// or from before the store's clock was set back, only the block of a 429 is kept, and the wall
+/// clock determines its rest.
 fn decode(record: &[u8], now: StoreTime, wall_now: ServiceTime) -> Option<Ledger> {
     let record = record.strip_prefix(&[FORMAT])?;
     let Record::<Ledger> { epoch, at, wall, ledger } = postcard::from_bytes(record).ok()?;
@@ -233,8 +233,8 @@ fn decode(record: &[u8], now: StoreTime, wall_now: ServiceTime) -> Option<Ledger
     Some(fresh)
 }
 
-/// Updates a member's part of a record; one that is lost is made anew from the member's `copy`.
-/// Returns the new record, what is in it, and what the member gets; or why that cannot be.
+/// Updates a member's part of a record, and restores a lost record from the member's `copy`.
+/// Returns the new record, its content, and what the member gets.
 pub(crate) fn update_record(
     current: Option<&[u8]>,
     (at, now, wall): (StoreTime, LocalTime, ServiceTime),
@@ -245,7 +245,7 @@ pub(crate) fn update_record(
 ) -> Result<(Vec<u8>, Ledger, Granted), &'static str> {
     let known = current.and_then(|current| decode(current, at, wall));
     let mut ledger = known.or_else(copy).unwrap_or_else(|| Ledger::new(now, wall));
-    ledger.bury(now, |other| other == me || is_alive(other));
+    ledger.expire_members(now, |other| other == me || is_alive(other));
     if !ledger.admits(me, now) {
         return Err("it has as many members as there may be");
     }
@@ -257,7 +257,7 @@ pub(crate) fn update_record(
     Ok((record, ledger, granted))
 }
 
-/// The record of a key, in a store.
+/// The record of a key in a store.
 pub(crate) struct SharedRecord {
     pub(super) store: Arc<dyn AnyStore>,
     pub(super) key: RecordKey,

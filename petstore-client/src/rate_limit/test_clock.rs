@@ -1,4 +1,4 @@
-//! The service's clock in place of the runtime's, for tests that move a mock's clock.
+//! The service's clock instead of the runtime's, for tests that move a mock's clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use super::clock::{LocalTime, micros};
 use crate::clock;
 
-/// How often a waiter looks at the clock, which may have been moved.
+/// How often a waiter checks whether the clock was moved.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A clock that limiters go by: their local time is the time since it was set.
+/// A clock for limiters. Their local time is the time since it was created.
 #[derive(Clone)]
 pub(crate) struct TestClock {
     start: SystemTime,
@@ -32,12 +32,12 @@ impl TestClock {
         LocalTime(micros(self.wall().duration_since(self.start).unwrap_or_default()))
     }
 
-    /// Returns the runtime's instant of a local time, as long as the clock is not moved.
+    /// Converts a local time to an instant of the runtime, assuming that the clock is not moved.
     pub(super) fn instant(&self, at: LocalTime) -> Instant {
         clock::after(clock::now(), at.since(self.local()))
     }
 
-    /// Returns when a waiter looks again that would look at `wake`.
+    /// Returns when a waiter that would wake at `wake` checks again.
     pub(super) fn look(&self, wake: Instant) -> Instant {
         wake.min(clock::now() + LOOK_INTERVAL)
     }

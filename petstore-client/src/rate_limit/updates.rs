@@ -1,4 +1,4 @@
-//! Updates of the record that members share, by the limiter of each: whoever finds one due makes it.
+//! Updates of the shared record. Any caller of the limiter that finds one due starts it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Waker};
@@ -14,21 +14,21 @@ use super::store::{Change, StoreTime, update_record};
 use crate::backoff::random_part;
 use crate::clock;
 
-/// How far two measurements of the difference between clocks are apart that is none, in microseconds.
+/// The tolerance when clocks are compared, in microseconds.
 const MAX_ROUNDING: u64 = 1_000;
-/// No call waits longer for a store.
+/// The time limit of an update.
 const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
-/// An update that takes so much longer is not run any more: its runtime stands still.
+/// An update that is older than this is abandoned: its runtime is blocked.
 const STALE_UPDATE: Duration = Duration::from_secs(2);
 
-/// The record that members share.
+/// The shared record.
 impl Limiter {
-    /// Makes an update of the record that is due, or sees to it that it is made when it is.
+    /// Starts an update that is due, or plans the next one.
     pub(super) fn plan_update(&self, now: LocalTime, mut state: StateGuard<'_>) {
         if self.shared.is_none() {
             return;
         }
-        match state.member.update_at(state.lines.waiting() as u64) {
+        match state.member.update_at(state.queue.waiting() as u64) {
             Some(at) if at <= now => {
                 drop(state);
                 self.start_update();
@@ -43,7 +43,7 @@ impl Limiter {
                 runtime.spawn(async move {
                     sleep_until(wake).await;
                     let (now, mut state) = limiter.lock();
-                    // Otherwise another one was planned since, for earlier.
+                    // Otherwise an earlier one has been planned since.
                     if state.planned == Some(at) {
                         state.planned = None;
                         limiter.plan_update(now, state);
@@ -54,8 +54,8 @@ impl Limiter {
         }
     }
 
-    /// Updates the record, unless that is being done. A store on this machine has done it when this
-    /// returns.
+    /// Updates the record, unless an update is in progress. A store on this machine has finished when
+    /// this returns.
     pub(super) fn start_update(&self) {
         let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current()) else {
             return;
@@ -70,7 +70,7 @@ impl Limiter {
         }
     }
 
-    /// Updates the record now: what is known here is told, and what others have told is read.
+    /// Updates the record now, both ways.
     pub(crate) async fn synchronize(&self) {
         while !self.begin_update() {
             sleep(Duration::from_millis(5)).await;
@@ -78,7 +78,7 @@ impl Limiter {
         self.update().await;
     }
 
-    /// Returns whether no other update is being made.
+    /// Returns whether no other update is in progress.
     fn begin_update(&self) -> bool {
         let (now, mut state) = self.lock();
         let is_free = state.updating.is_none_or(|since| now >= since.plus(STALE_UPDATE));
@@ -92,7 +92,7 @@ impl Limiter {
         let Some(shared) = &self.shared else { return };
         let (report, me, policy) = {
             let (now, mut state) = self.lock();
-            let waiting = state.lines.waiting() as u64;
+            let waiting = state.queue.waiting() as u64;
             let report = state.member.report(now, waiting, random_part());
             (report, state.member.id(), state.policy)
         };
@@ -101,7 +101,7 @@ impl Limiter {
             let wall = ServiceTime::from(clock::wall());
             let mut now = self.now();
             let shift = at.local().0.saturating_sub(now.0);
-            // Rounding does not move the ends of windows.
+            // Rounding errors do not move the ends of windows.
             let shift = if shift.unsigned_abs() > MAX_ROUNDING { shift } else { 0 };
             now = now.moved(shift);
             match update_record(
@@ -110,7 +110,7 @@ impl Limiter {
                 (me, &report.moved(shift)),
                 &policy,
                 |other| shared.is_alive(other),
-                // Its times are those of the store's clock before it jumped.
+                // After a jump of the store's clock, the copy's times are wrong.
                 || self.lock().1.member.copy().filter(|_| shift == 0),
             ) {
                 Ok((record, ledger, granted)) => {
@@ -153,11 +153,11 @@ impl Limiter {
             }
         }
         state.updating = None;
-        self.go_on(now, state);
+        self.after_change(now, state);
     }
 
-    /// Returns the store's state where it has changed since `seen`.
-    pub(crate) fn store_news(&self, seen: &AtomicU64) -> Option<SharedStatus> {
+    /// Returns the store's status if it has changed since `seen`.
+    pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<SharedStatus> {
         self.shared.as_ref()?;
         let (now, state) = self.lock();
         let is_new = seen.swap(state.changes, Ordering::Relaxed) != state.changes;

@@ -1,4 +1,4 @@
-//! One window of a quota, as the service accounts for it.
+//! One window of a quota, as the service counts it.
 
 use std::time::Duration;
 
@@ -8,14 +8,13 @@ use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::outstanding::MAX_COUNT;
 use super::snapshot::Quota;
 
-/// Resets that are no further apart belong to the same window: servers round.
+/// Resets this close together belong to the same window: servers round.
 const SAME_WINDOW: i64 = 2 * SECOND;
-/// A window whose reset follows another's sooner is the same one, and slides.
+/// A window slides if its reset moves by less than this.
 const MIN_FIXED_WINDOW: Duration = Duration::from_secs(50);
-/// How many requests it takes to tell which share of a quota other clients use: what was known
-/// before counts as much as so many.
+/// The weight of earlier knowledge when the own share is computed, in requests.
 const MIN_SAMPLE: u64 = 8;
-/// The own share that is assumed where other clients may be at work.
+/// The own share that is assumed where other clients may use the key.
 pub(super) const ASSUMED_SHARE: f64 = 0.25;
 
 /// The quota that a response describes.
@@ -26,7 +25,7 @@ pub(crate) struct Figure {
     pub(crate) reset: ServiceTime,
 }
 
-/// How a figure's window relates to a known one.
+/// The relation of a figure's window to a known window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     Same,
@@ -38,24 +37,24 @@ pub(super) enum Relation {
 pub(crate) struct Window {
     pub(crate) quota: Quota,
     pub(crate) limit: u64,
-    /// The lowest figure seen in this window: within one, the service's figure only falls.
+    /// The lowest figure seen: within a window the service's figure only falls.
     pub(crate) remaining: u64,
     pub(crate) reset: ServiceTime,
-    /// The reset with which the window was opened.
+    /// The reset when the window was opened.
     anchor: ServiceTime,
     pub(super) opened_at: LocalTime,
     opened_with: u64,
-    /// Own requests answered in this window, besides the one that opened it.
+    /// Own answered requests in this window, besides the one that opened it.
     own: u64,
-    /// Requests of other clients that were in the window before it was seen.
+    /// Requests of other clients in the window before it was seen.
     others_before: u64,
-    /// The own share of what is used, as it was known when the window was opened.
+    /// The own share that was known when the window was opened.
     prior: Option<f64>,
 }
 
 impl Window {
-    /// Opens the first window that is seen. Where more is used of it than the answered requests and
-    /// the outstanding ones, other clients may be at work.
+    /// Opens the first window that is seen. If more is used than own requests explain, other clients may
+    /// use the key.
     pub(super) fn open(
         figure: Figure,
         (outstanding, answered): (u64, u32),
@@ -78,8 +77,7 @@ impl Window {
         }
     }
 
-    /// Opens the window that follows this one. What is used of it already, besides the answered
-    /// requests and the outstanding ones, was used by other clients.
+    /// Opens the next window. What own requests do not explain was used by other clients.
     pub(super) fn reopen(
         &self,
         figure: Figure,
@@ -89,7 +87,7 @@ impl Window {
     ) -> Self {
         let answered = u64::from(answered.max(1));
         let used = figure.limit - figure.remaining;
-        // In a window that slides, what is used may be one's own.
+        // In a sliding window, own earlier requests may still count.
         let slides = figure.reset.since(self.anchor) < MIN_FIXED_WINDOW;
         let others_before = if slides { 0 } else { used.saturating_sub(answered + outstanding) };
         Self {
@@ -110,8 +108,8 @@ impl Window {
         self.own < MAX_COUNT && self.remaining <= self.limit
     }
 
-    /// Returns whether a figure describes this quota. The limit alone would not tell: 1,000 is one
-    /// plan's day and another's minute.
+    /// Returns whether a figure describes this quota. The limit alone is not enough: 1,000 is a day's
+    /// quota in one plan and a minute's in another.
     pub(super) fn describes(&self, figure: &Figure, now: ServiceTime) -> bool {
         let quota = Quota::by_reset(figure.reset.since(now));
         self.limit == figure.limit
@@ -126,35 +124,35 @@ impl Window {
         }
     }
 
-    /// Records a figure of this window. It may only lower what is known: the response may be late.
+    /// Records a figure of this window. It only lowers what is known: the response may be late.
     pub(super) fn lower(&mut self, figure: &Figure) {
         self.reset = self.reset.max(figure.reset);
         self.remaining = self.remaining.min(figure.remaining);
     }
 
-    /// Records own requests that were counted, or may have been.
+    /// Records own requests that the service counted, or may have counted.
     pub(super) fn count_own(&mut self, requests: u32) {
         self.own += u64::from(requests);
     }
 
-    /// Records own requests that were counted and whose responses describe another quota.
-    pub(super) fn count_undescribed(&mut self, requests: u32) {
+    /// Records own requests that were counted, and whose responses describe another quota.
+    pub(super) fn count_unreported(&mut self, requests: u32) {
         self.remaining = self.remaining.saturating_sub(requests.into());
         self.count_own(requests);
     }
 
-    /// Returns which part of a minute is left, 0 to 1.
+    /// Returns the part of a minute's window that is left, 0 to 1.
     pub(super) fn part_left(&self, now: ServiceTime) -> f64 {
         (self.reset.since(now).as_secs_f64() / 60.0).min(1.0)
     }
 
-    /// Returns how many more own requests a share of the limit allows.
+    /// Returns how many more requests of this client a share of the limit allows.
     pub(super) fn left_of_share(&self, allowed: u64, outstanding: u64) -> u64 {
         allowed.saturating_sub(self.own + 1 + outstanding)
     }
 
-    /// Returns the own share of what is used in this window, once it can be told. Outstanding
-    /// requests count as used already: only what is beyond them is certainly others'.
+    /// Returns the own share of the requests in this window, if enough are known. Outstanding requests
+    /// count as own.
     #[expect(clippy::cast_precision_loss, reason = "a ratio of requests in one window")]
     pub(super) fn own_share(&self, outstanding: u64) -> Option<f64> {
         let used = self.opened_with.saturating_sub(self.remaining);
@@ -163,7 +161,7 @@ impl Window {
         let own = self.own + 1;
         let (here, all) = (own as f64, own as f64 + others as f64);
         match self.prior {
-            // A few requests tell little, and a wrong share costs either speed or a refusal.
+            // A share from few requests is unreliable, and costs speed or a refusal.
             Some(prior) => Some((here + prior * MIN_SAMPLE as f64) / (all + MIN_SAMPLE as f64)),
             None => (all >= MIN_SAMPLE as f64).then(|| here / all),
         }

@@ -9,12 +9,12 @@ use http::{Request, Response};
 
 use crate::error::{BoxError, Error, ErrorKind};
 
-/// Sends one request and returns the whole response: for another HTTP client, or for tests without a
-/// socket. Implement it with an `async fn`, or see [`transport_fn`].
+/// Sends one request and returns the complete response. Use it for another HTTP client, or for
+/// tests without a socket. Implement it with an `async fn`, or see [`transport_fn`].
 ///
-/// The client adds everything else: the key, rate limits, retries, time limits, decoding. A transport
-/// must send each request once, to its address only, and must not follow redirects: the request
-/// carries the API key in `Authorization`. A time limit may drop the future at any point.
+/// The client does everything else: key, rate limits, retries, time limits, decoding. The request
+/// has the API key in `Authorization`, so a transport must send it once, only to its URL, and must
+/// not follow redirects. A time limit may drop the future at any point.
 ///
 /// ```
 /// use petstore_client::{Bytes, Client};
@@ -42,7 +42,7 @@ use crate::error::{BoxError, Error, ErrorKind};
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(show()).unwrap();
 /// ```
 pub trait Transport: Send + Sync + 'static {
-    /// Sends a request. A [`ResponseLimit`] is among its extensions.
+    /// Sends a request. Its extensions contain a [`ResponseLimit`].
     fn send(
         &self,
         request: Request<Bytes>,
@@ -58,7 +58,7 @@ impl<T: Transport> Transport for Arc<T> {
     }
 }
 
-/// Makes a transport of an async closure.
+/// Turns an async closure into a transport.
 ///
 /// ```
 /// use petstore_client::transport::{TransportError, transport_fn};
@@ -106,12 +106,12 @@ impl<T: Transport> DynTransport for T {
     }
 }
 
-/// The number of bytes of body that the client accepts: an extension of the request. A transport that
-/// stops reading there saves memory; the client checks it as well.
+/// The maximum size of the body that the client accepts, in bytes: an extension of the request. A
+/// transport that stops reading there saves memory. The client checks the size too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseLimit(pub usize);
 
-/// Why a transport has no response, and whether the service may have seen the request.
+/// The error of a transport. It says whether the service may have received the request.
 #[derive(Debug)]
 pub struct TransportError {
     kind: ErrorKind,
@@ -123,29 +123,29 @@ impl TransportError {
         Self { kind, source: Some(cause.into()) }
     }
 
-    /// Creates the error of a connection that could not be opened: the request was not sent.
+    /// Creates the error for a connection that could not be opened. The request was not sent.
     pub fn connect(cause: impl Into<BoxError>) -> Self {
         Self::new(ErrorKind::Connect, cause)
     }
 
-    /// Creates the error of a failed TLS handshake: the request was not sent, and is not sent again.
+    /// Creates the error for a failed TLS handshake. The request was not sent, and is not retried.
     pub fn tls(cause: impl Into<BoxError>) -> Self {
         Self::new(ErrorKind::Tls, cause)
     }
 
-    /// Creates the error of a connection that broke, or of anything else that may have happened
-    /// after the request was sent: the service may have processed it.
+    /// Creates the error for a broken connection, or for any failure after the request was sent.
+    /// The service may have processed it.
     pub fn interrupted(cause: impl Into<BoxError>) -> Self {
         Self::new(ErrorKind::Interrupted, cause)
     }
 
-    /// Creates the error of a response that is larger than [`ResponseLimit`].
+    /// Creates the error for a response that is larger than [`ResponseLimit`].
     #[must_use]
     pub fn body_too_large() -> Self {
         Self { kind: ErrorKind::BodyTooLarge, source: None }
     }
 
-    /// Returns the error of a call to an origin, with a limit for the size of its response.
+    /// Converts it to the error of a call to `origin` with this size limit.
     pub(super) fn into_error(self, origin: &str, max_bytes: usize) -> Error {
         let message = match self.kind {
             ErrorKind::Connect => format!(

@@ -1,7 +1,7 @@
-//! How requests are sent: TLS, proxies, and custom transports.
+//! Sends requests: TLS, proxies and custom transports.
 //!
-//! The built-in transport is an HTTP client with a connection pool. Another HTTP client, or a fake in
-//! tests, implements [`Transport`]: the client adds the rest, from the key to the retries.
+//! The built-in transport is an HTTP client with a connection pool. To use another HTTP client, or
+//! a fake in tests, implement [`Transport`].
 
 mod custom;
 mod network;

@@ -1,4 +1,4 @@
-//! Makes one attempt, without retries, rate limits or redirects.
+//! Sends one attempt, without retries, rate limits or redirects.
 
 use std::convert::Infallible;
 use std::error::Error as _;
@@ -24,7 +24,7 @@ use crate::request::Request;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptLimits {
     pub(crate) deadline: Instant,
-    /// The time limit that ends at the deadline.
+    /// The time limit that expires at the deadline.
     pub(crate) limit: (TimeoutKind, Duration),
     pub(crate) read_timeout: Duration,
     pub(crate) max_bytes: usize,
@@ -54,8 +54,8 @@ impl Network {
         Self { origin: base.origin().ascii_serialization(), route }
     }
 
-    /// Sends a request with these headers, in place of its own. Sets `sent` before the service can have
-    /// seen it. Returns when the head of the response has arrived.
+    /// Sends a request with these headers instead of its own. Sets `sent` before the service can
+    /// receive it. Returns when the head of the response has arrived.
     pub(crate) async fn send(
         &self,
         request: &Request,
@@ -73,7 +73,7 @@ impl Network {
                 match timeout_at(limits.deadline, http.execute(outgoing)).await {
                     Ok(response) => response.map_err(|error| self.error(error, *connect_timeout)),
                     Err(_) => {
-                        // A connection that took the request just before records it now.
+                        // A connection that just took the request sets `sent` now.
                         tokio::task::yield_now().await;
                         Err(limits.timed_out(sent.load(Ordering::Acquire)))
                     }
@@ -112,20 +112,20 @@ impl Network {
     }
 }
 
-/// Returns whether TLS failed over a connection that was opened: rustls reports invalid data, which
-/// nothing else reads before a request is sent.
+/// Returns whether the TLS handshake failed: rustls reports invalid data, and nothing else reads
+/// data before a request is sent.
 fn is_handshake(error: &reqwest::Error) -> bool {
     let mut causes = iter::successors(error.source(), |&cause| cause.source());
     causes.any(|cause| cause.downcast_ref().is_some_and(is_invalid_data))
 }
 
-/// Looks into I/O errors as well: `source` does not return the error that one wraps.
+/// Also searches wrapped I/O errors, which `source` does not return.
 fn is_invalid_data(error: &io::Error) -> bool {
     let inner = || error.get_ref().and_then(|inner| inner.downcast_ref());
     error.kind() == io::ErrorKind::InvalidData || inner().is_some_and(is_invalid_data)
 }
 
-/// Reads the body of a response: up to `max_bytes` of a success, and up to 64 KiB of an error.
+/// Reads the body of a response: at most `max_bytes` of a success, and 64 KiB of an error.
 pub(crate) async fn read(
     mut response: reqwest::Response,
     limits: &AttemptLimits,
@@ -137,7 +137,7 @@ pub(crate) async fn read(
     let headers = std::mem::take(response.headers_mut());
     let body = match body {
         Ok(body) if body.len() <= max => body,
-        // The status of an error says more than the end of its body.
+        // The status of an error matters more than the end of its body.
         Ok(body) if is_error => body.slice(..max),
         Err(_) if is_error => Bytes::new(),
         Ok(_) => {
@@ -152,7 +152,7 @@ pub(crate) async fn read(
     Ok(whole)
 }
 
-/// Reads a body, or some more than `max` bytes of it.
+/// Reads a body, or slightly more than `max` bytes of it.
 async fn read_body(
     response: &mut reqwest::Response,
     max: usize,
@@ -161,7 +161,7 @@ async fn read_body(
     let mut body = Bytes::new();
     while let Some(chunk) = read_chunk(response, limits).await? {
         if body.is_empty() {
-            // The usual case: one chunk, which is not copied.
+            // The usual case: a single chunk, which is not copied.
             body = chunk;
         } else {
             let mut longer = BytesMut::from(body);
@@ -190,8 +190,8 @@ async fn read_chunk(
     }
 }
 
-/// The body of a request. It records when a connection begins to write the request, which asks
-/// `is_end_stream` first. Before that, nothing can have reached the service.
+/// The body of a request. It records when a connection starts to write the request, because the
+/// connection calls `is_end_stream` first. Before that, nothing can have reached the service.
 struct OutgoingBody {
     data: Bytes,
     sent: Arc<AtomicBool>,

@@ -25,15 +25,15 @@ pub struct Tls {
     identity: Option<Vec<u8>>,
 }
 
-/// A TLS library that was compiled in.
+/// A TLS library. Features choose which ones exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TlsBackend {
-    /// rustls with the provider that the program installed, or else aws-lc-rs.
+    /// rustls with the crypto provider that the program installed, or else with aws-lc-rs.
     #[cfg(feature = "rustls")]
     Rustls,
-    /// rustls with the crypto provider that the program installed. Without one, building the client
-    /// fails.
+    /// rustls with the crypto provider that the program installed. Without a provider, building the
+    /// client fails.
     #[cfg(feature = "rustls-no-provider")]
     Installed,
     /// The system's library.
@@ -42,20 +42,20 @@ pub enum TlsBackend {
 }
 
 impl Tls {
-    /// Creates the default: the first backend compiled in, in the order of [`TlsBackend`], and the
+    /// Creates the default: the first available backend, in the order of [`TlsBackend`], and the
     /// system's certificates.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Chooses the library.
+    /// Sets the TLS library.
     pub fn backend(mut self, backend: TlsBackend) -> Self {
         self.backend = Some(backend);
         self
     }
 
-    /// Trusts certificate authorities, as PEM, beside the system's; for https only. It may be called
-    /// several times.
+    /// Trusts certificate authorities (PEM) in addition to the system's. Only for https. Can be
+    /// called several times.
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
         let roots = self.roots.get_or_insert_default();
         roots.extend_from_slice(pem.as_ref());
@@ -63,13 +63,13 @@ impl Tls {
         self
     }
 
-    /// Sets whether only the certificates given are trusted, and not the system's.
+    /// Sets whether to trust only the given certificates, and not the system's.
     pub fn only_root_certificates(mut self, only: bool) -> Self {
         self.only_roots = only;
         self
     }
 
-    /// Presents a client certificate: its chain and its private key (PKCS #8), as PEM.
+    /// Sets a client certificate: its chain and private key (PKCS #8), as PEM.
     pub fn client_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.identity = Some(pem.into());
         self
@@ -82,7 +82,7 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// The proxy of the built-in transport. It is never used for a service on this machine.
+/// The proxy of the built-in transport. Requests to this machine never use it.
 ///
 /// ```
 /// use petstore_client::transport::Proxy;
@@ -95,9 +95,9 @@ impl fmt::Debug for Tls {
 pub struct Proxy(Option<Result<reqwest::Proxy, &'static str>>);
 
 impl Proxy {
-    /// Sends everything through one proxy, such as `http://proxy.internal:3128`.
+    /// Uses one proxy for all requests, such as `http://proxy.internal:3128`.
     pub fn all(url: impl AsRef<str>) -> Self {
-        // The message of the parser may hold a password.
+        // The parser's message may contain a password.
         Self(Some(reqwest::Proxy::all(url.as_ref()).map_err(|_| "its URL is not valid")))
     }
 
@@ -111,7 +111,7 @@ impl Proxy {
         Self(self.0.map(|proxy| proxy.map(|proxy| proxy.basic_auth(user, password))))
     }
 
-    /// Sets the hosts that are reached directly, in the form of `NO_PROXY`: `.internal,10.0.0.0/8`.
+    /// Sets the hosts that bypass the proxy, in the format of `NO_PROXY`: `.internal,10.0.0.0/8`.
     pub fn no_proxy(self, hosts: &str) -> Self {
         let hosts = reqwest::NoProxy::from_string(hosts);
         Self(self.0.map(|proxy| proxy.map(|proxy| proxy.no_proxy(hosts))))
@@ -134,7 +134,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Returns the name of a setting that is set, if one is.
+    /// Returns the name of a setting that is set, if any.
     pub(crate) fn any(&self) -> Option<&'static str> {
         let set = [
             ("time limit for connecting", self.connect_timeout.is_some()),
@@ -145,8 +145,8 @@ impl Connection {
         set.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
     }
 
-    /// Builds the HTTP client for a base URL. Its own redirects, retries and `Referer` are off: they
-    /// would send the key elsewhere, or requests that the rate limiter does not count.
+    /// Builds the HTTP client for a base URL. Disables reqwest's redirects, retries and `Referer`,
+    /// which would send the key elsewhere, or send requests that the rate limiter does not count.
     pub(crate) fn route(&self, base: &BaseUrl) -> Result<Route, Error> {
         let connect_timeout = self.connect_timeout.unwrap_or(Duration::from_secs(10));
         let mut http = reqwest::Client::builder()
@@ -156,7 +156,7 @@ impl Connection {
             .connect_timeout(connect_timeout)
             .pool_idle_timeout(self.pool_idle_timeout.unwrap_or(Duration::from_secs(90)));
         http = match &self.proxy {
-            // A proxy could not reach this machine's loopback, and would see the key.
+            // A proxy could not reach this machine's loopback addresses, and would see the key.
             _ if base.is_loopback() => http.no_proxy(),
             None => http,
             Some(Proxy(None)) => http.no_proxy(),
@@ -194,7 +194,7 @@ fn tls(
         TlsBackend::Native => http.tls_backend_native(),
     };
     if base.is_plain() && !is_native(backend) {
-        // Reading the system's certificates takes longer than a whole request on loopback.
+        // Loading the system's certificates takes longer than a whole request on loopback.
         return Ok(http.tls_certs_only(std::iter::empty()));
     }
     let problem = |setting, error: reqwest::Error| Error::config(setting, error);
@@ -225,7 +225,7 @@ fn tls(
     Err(Error::config("base URL", problem))
 }
 
-/// The backends, the default first.
+/// The available backends, the default first.
 #[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
 const COMPILED_IN: &[TlsBackend] = &[
     #[cfg(feature = "rustls")]

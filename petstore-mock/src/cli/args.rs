@@ -23,9 +23,9 @@ use crate::{
     server::{Builder, Limits, MockServer},
 };
 
-/// What can follow the name of the mock: a command, or the flags of `serve`.
+/// The arguments of the mock: a command, or the flags of `serve`.
 ///
-/// It can be embedded in another command line: see [`MockArgs::run`].
+/// Another program can embed them: see [`MockArgs::run`].
 #[derive(Args, Clone)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct MockArgs {
@@ -44,20 +44,20 @@ impl fmt::Debug for MockArgs {
 
 #[derive(Clone, Subcommand)]
 pub(super) enum Command {
-    /// Serves until SIGINT or SIGTERM; so does the mock without a command.
+    /// Serve until SIGINT or SIGTERM (default command).
     Serve(Box<ServeArgs>),
-    /// Serves while another command runs, and ends as that ends.
+    /// Serve while another command runs, and exit with its status.
     ///
-    /// The command finds the service by PETSTORE_BASE_URL, a key of its own in PETSTORE_API_KEY, and the
-    /// mock's administration at PETSTORE_MOCK_URL. Signals are passed on to it.
+    /// The command finds the service in PETSTORE_BASE_URL, its key in PETSTORE_API_KEY, and the
+    /// mock's administration in PETSTORE_MOCK_URL. Signals are passed on to it.
     ///
-    /// Exit status: that of the command, or 128 plus the number of the signal that ended it; 126 and 127
-    /// if it can't be run or is not there; and where it ended with 0, 3 if the report has what --fail-on
-    /// names.
+    /// Exit status: the status of the command, or 128 plus the number of the signal that ended it;
+    /// 126 if it can't be run, 127 if it is not found. If it ended with 0, but the report has
+    /// findings that --fail-on names: 3.
     Exec(Box<ExecArgs>),
-    /// Asks a mock whether it is ready: exit status 0 if it is.
+    /// Check whether a mock is ready: exit status 0 if it is.
     Health(HealthArgs),
-    /// Prints the OpenAPI document of the service.
+    /// Print the OpenAPI document of the service.
     #[command(name = "openapi")]
     OpenApi(OpenApiArgs),
 }
@@ -65,8 +65,7 @@ pub(super) enum Command {
 #[derive(Args, Clone)]
 #[command(after_help = "Example:\n  petstore-mock exec --fail-on warnings -- cargo test")]
 pub(super) struct ExecArgs {
-    /// Plan of the key the command is given: free, pro, business, enterprise, or
-    /// enterprise:MINUTE/DAY.
+    /// Plan of the command's key: free, pro, business, enterprise, or enterprise:MINUTE/DAY.
     #[arg(long, value_name = "PLAN", default_value = "free")]
     pub(super) plan: Plan,
 
@@ -80,24 +79,24 @@ pub(super) struct ExecArgs {
 
 #[derive(Args, Clone)]
 pub(super) struct HealthArgs {
-    /// Where the mock is, with or without http://; only its scheme, address and port count.
+    /// URL of the mock, with or without http://; only its scheme, host and port matter.
     #[arg(value_name = "URL", default_value = "http://127.0.0.1:4010")]
     pub(super) url: String,
 
-    /// File with the certificate of the authority that is trusted (PEM), for https.
+    /// File with the certificate authority to trust (PEM), for https.
     ///
-    /// It is what the mock's own flag of this name has written; SSL_CERT_FILE does the same.
+    /// The flag of the same name of `serve` writes this file. SSL_CERT_FILE works too.
     #[arg(long, value_name = "FILE")]
     pub(super) tls_ca_file: Option<PathBuf>,
 }
 
 #[derive(Args, Clone)]
 pub(super) struct OpenApiArgs {
-    /// Format to print it in.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "yaml")]
     pub(super) format: DocumentFormat,
 
-    /// Print the document of the mock's own administration instead.
+    /// Print the document of the mock's administration instead.
     #[arg(long)]
     pub(super) admin: bool,
 }
@@ -130,29 +129,30 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
     addr: IpAddr,
 
-    /// Port to listen on; 0 takes a free one (default: 4010, and for exec a free one).
+    /// Port to listen on; 0 for a free port (default: 4010; with exec, a free port).
     #[arg(long, value_name = "PORT")]
     pub(super) port: Option<u16>,
 
-    /// File to write the port to, before the ready line is printed.
+    /// File to write the port to, before the ready line.
     #[arg(long, value_name = "FILE")]
     pub(super) port_file: Option<PathBuf>,
 
-    /// Serve over TLS, with a certificate authority that is made anew at each start.
+    /// Serve over TLS, with a new certificate authority at each start.
     ///
-    /// The certificate is for localhost, 127.0.0.1, ::1 and the address listened on.
+    /// The certificate is for localhost, 127.0.0.1, ::1 and the listening address.
     #[cfg(feature = "tls")]
     #[arg(long)]
     tls: bool,
 
-    /// File to write the authority's certificate to (PEM), before the ready line is printed.
+    /// File to write the authority's certificate to (PEM), before the ready line.
     #[cfg(feature = "tls")]
     #[arg(long, value_name = "FILE", requires = "tls")]
     pub(super) tls_ca_file: Option<PathBuf>,
 
-    /// File with the token by which the mock can be administered from other machines.
+    /// File with a token for administration from other machines.
     ///
-    /// The variable PETSTORE_MOCK_ADMIN_TOKEN does the same; without either, it can't be.
+    /// The variable PETSTORE_MOCK_ADMIN_TOKEN also sets it. Without a token, administration is
+    /// local only.
     #[arg(long, value_name = "FILE")]
     pub(super) admin_token_file: Option<PathBuf>,
 }
@@ -162,38 +162,38 @@ pub(super) struct ServerArgs {
 pub(super) struct ServiceArgs {
     /// Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
     ///
-    /// With a name, NAME:KEY=PLAN, reports and the journal show the key by that; write :KEY=PLAN for a
-    /// key that holds a colon and has no name.
+    /// NAME:KEY=PLAN gives the key a name for reports and the journal. Write :KEY=PLAN if a key
+    /// without a name contains a colon.
     ///
-    /// The first one replaces the four that are there otherwise: free-key=free, pro-key=pro,
-    /// business-key=business, enterprise-key=enterprise. Assumption: the specification does not
-    /// show how a key maps to a plan, nor Enterprise's quotas (here 1000000 a minute and 100000000
-    /// a day unless set).
-    // Plain text, because clap would repeat a value it refuses, and this one holds a key.
+    /// Replaces the default keys: free-key=free, pro-key=pro, business-key=business,
+    /// enterprise-key=enterprise. Assumption: the specification shows neither how a key maps to a
+    /// plan nor the quotas of Enterprise (default: 1000000 per minute and 100000000 per day).
+    // Parsed later: clap would print an invalid value, which contains a key.
     #[arg(long = "key", value_name = "[NAME:]KEY=PLAN")]
     pub(super) keys: Vec<String>,
 
-    /// JSON file with the pets to start with; `none` for an empty store.
+    /// JSON file with the initial pets; `none` for an empty store.
     ///
-    /// An array of pets, or {"pets": [...], "orders": [...]}. A pet without an id gets one. Without
-    /// this flag there are 25 pets, the same at each start.
+    /// An array of pets, or {"pets": [...], "orders": [...]}. A pet without an id gets one. The
+    /// default is 25 pets, the same at each start.
     #[arg(long, value_name = "FILE|none")]
     pub(super) seed: Option<PathBuf>,
 
-    /// File that keeps pets, orders and ids; made if it is not there (nothing is kept unless given).
+    /// File that keeps pets, orders and ids; created if missing (default: keep nothing).
     ///
-    /// A pet that was answered 201 is there after the process was killed. The seed is for a new or
-    /// empty file only. One petstore-mock at a time can use a file.
+    /// A pet that was answered 201 survives a kill of the process. The seed applies only to a new
+    /// or empty file. Only one petstore-mock at a time can use a file.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 
-    /// JSON file with an array of faults that are there from the start.
+    /// JSON file with an array of initial faults.
     ///
-    /// Each is what POST /_mock/faults takes, such as {"operation": "listPets", "effect": {"status": 503}}.
+    /// The format of each is that of POST /_mock/faults, such as {"operation": "listPets",
+    /// "effect": {"status": 503}}.
     #[arg(long, value_name = "FILE")]
     pub(super) faults: Option<PathBuf>,
 
-    /// Date at which the mock's clock starts, such as 2030-12-04 or 2030-12-04T23:59:00Z (default: now).
+    /// Start of the mock's clock, such as 2030-12-04 or 2030-12-04T23:59:00Z (default: now).
     #[arg(long, value_name = "DATE", value_parser = clock::parse_date)]
     start_at: Option<SystemTime>,
 }
@@ -201,26 +201,26 @@ pub(super) struct ServiceArgs {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Assumptions")]
 struct AssumptionArgs {
-    /// Status of a pet that is added without one (assumption: it has none).
+    /// Status of a pet that is created without one (assumption: none).
     #[arg(long, value_name = "STATUS", value_parser = one_of::<PetStatus>())]
     default_status: Option<PetStatus>,
 
-    /// Whether a page that more pets follow has a Link to the next one (assumption: it has).
+    /// Whether a page has a Link to the next page (assumption: on).
     #[arg(long, value_name = "SWITCH", default_value = "on")]
     paging: Switch,
 
-    /// Kind of window the quotas count in (assumption: fixed).
+    /// Kind of quota window (assumption: fixed).
     ///
-    /// Fixed windows are aligned to the clock's minute and to the UTC day; sliding ones are the last
-    /// 60 and 86400 seconds.
+    /// Fixed windows are aligned to the minute and to the UTC day. Sliding windows are the last 60
+    /// and 86400 seconds.
     #[arg(long, value_name = "KIND", default_value = "fixed", value_parser = one_of::<Window>())]
     window: Window,
 
-    /// Origin whose pages may use the service from a browser; `off` for none (assumption: all may).
+    /// Origin whose web pages may use the service; `*` for all, `off` for none (assumption: all).
     #[arg(long, value_name = "ORIGIN|*|off", default_value_t)]
     cors: Cors,
 
-    /// Quota the X-RateLimit headers describe (assumption: the one with the fewest requests left).
+    /// Quota in the X-RateLimit headers (assumption: the one with the fewest requests left).
     #[arg(
         long,
         value_name = "QUOTA",
@@ -229,7 +229,7 @@ struct AssumptionArgs {
     )]
     rate_headers: RateHeaders,
 
-    /// Requests sent during a Retry-After that are forgiven before a ban (assumption: 10).
+    /// Requests before the end of Retry-After that do not cause a ban (assumption: 10).
     #[arg(
         long,
         value_name = "N",
@@ -238,11 +238,11 @@ struct AssumptionArgs {
     )]
     ban_after: u32,
 
-    /// Seconds within which they count together (assumption: 60).
+    /// Seconds within which those requests are counted (assumption: 60).
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds())]
     ban_within: Duration,
 
-    /// Seconds a ban lasts; 0 switches bans off (assumption: 300).
+    /// Duration of a ban in seconds; 0 disables bans (assumption: 300).
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds())]
     ban_for: Duration,
 }
@@ -256,7 +256,7 @@ enum Switch {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Limits")]
 struct LimitArgs {
-    /// Connections served at once; those beyond are answered 503.
+    /// Maximum connections at once; others are answered 503.
     #[arg(
         long,
         value_name = "N",
@@ -265,32 +265,33 @@ struct LimitArgs {
     )]
     max_connections: usize,
 
-    /// Bytes a body may have that is sent to the mock's administration, then it is answered 413.
+    /// Maximum size in bytes of a body for the administration; larger ones are answered 413.
     #[arg(long, value_name = "BYTES", default_value = "268435456")]
     max_admin_body: usize,
 
-    /// Seconds the head of a request may take, then it is answered 408; 0 for any time.
+    /// Seconds for the head of a request, then it is answered 408; 0 for no limit.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds())]
     head_timeout: Duration,
 
-    /// Seconds the body of a request may take, then it is answered 408; 0 for any time.
+    /// Seconds for the body of a request, then it is answered 408; 0 for no limit.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds())]
     body_timeout: Duration,
 
-    /// Seconds a connection may be idle, then it is closed; 0 for any time.
+    /// Seconds that a connection may be idle, then it is closed; 0 for no limit.
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds())]
     idle_timeout: Duration,
 
-    /// Seconds a client may take nothing of its answer, then it is cut; 0 for any time.
+    /// Seconds that a client may not read its response, then the connection is reset; 0 for no
+    /// limit.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds())]
     write_timeout: Duration,
 
-    /// Seconds requests at hand may take when the server stops; a second signal ends that wait.
+    /// Seconds for requests in flight when the server stops; a second signal stops it immediately.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds())]
     grace: Duration,
 }
 
-/// Takes the names of an enum's variants.
+/// Parses the name of an enum variant.
 fn one_of<T>() -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = strum::ParseError> + VariantNames + Clone + Send + Sync + 'static,
@@ -298,13 +299,13 @@ where
     PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
 }
 
-/// Takes whole seconds, up to ten years.
+/// Parses whole seconds, up to ten years.
 fn seconds() -> impl TypedValueParser<Value = Duration> {
     value_parser!(u64).range(..=10 * 366 * 86_400).map(Duration::from_secs)
 }
 
 impl ServeArgs {
-    /// Returns a builder of the server the flags describe; what stands in files is left out.
+    /// Returns a builder for the flags, without the contents of files.
     pub(super) fn builder(&self) -> Result<Builder, CliError> {
         let Self { server, service, assumptions, limits, report } = self;
         let mut builder = MockServer::builder()
@@ -344,7 +345,7 @@ impl ServiceArgs {
     fn add_keys(&self, mut builder: Builder) -> Result<Builder, CliError> {
         let mut seen = BTreeSet::new();
         for text in &self.keys {
-            // From the right: a key may hold an equals sign, a plan does not.
+            // From the right, because a key may contain an equals sign.
             let (key, plan) = text.rsplit_once('=').ok_or_else(|| {
                 let message = "a --key has no `=`: give it as KEY=PLAN, such as --key my-key=free";
                 CliError::usage(message)

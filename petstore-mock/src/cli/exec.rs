@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{server::MockServer, state::DEFAULT_KEYS};
 
-/// Variables that would keep the command from using what it is given here.
+/// Variables that would override the variables set here.
 const REMOVED: [&str; 2] = ["PETSTORE_PROFILE", "PETSTORE_API_KEY_FILE"];
 
 pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
-    // Before the command is there: a signal that comes then must not end this without it.
+    // Before the command starts, so that a signal cannot end this process without the command.
     let mut signals = Signals::listen()?;
     args.serve.report.format()?;
     let key = fresh_key();
@@ -68,7 +68,7 @@ fn command(args: &ExecArgs, server: &MockServer, key: &str) -> Command {
     command
 }
 
-/// Waits for the command, however long it takes, and passes signals on to it.
+/// Waits for the command, and passes signals on to it.
 async fn wait(child: &mut Child, signals: &mut Signals) -> std::io::Result<ExitStatus> {
     loop {
         tokio::select! {
@@ -82,7 +82,7 @@ async fn wait(child: &mut Child, signals: &mut Signals) -> std::io::Result<ExitS
     }
 }
 
-/// A key that nobody can guess: the standard library seeds its hashers from the system's randomness.
+/// Returns a random key: the standard library seeds its hashers from the system's randomness.
 fn fresh_key() -> String {
     let half = || RandomState::new().hash_one(0);
     format!("exec-{:016x}{:016x}", half(), half())
@@ -94,12 +94,12 @@ fn status(ended: ExitStatus) -> u8 {
         return u8::try_from(signal)
             .map_or(FAILED, |signal| super::outcome::SIGNALLED.saturating_add(signal));
     }
-    // A status that does not fit, as Windows has them, stays a failure.
+    // A status that does not fit, as on Windows, becomes a failure.
     ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED)
 }
 
-/// Makes a command trust the mock's authority, by files that last as long as what is returned; `trusted`
-/// names the authorities that would be trusted without them.
+/// Makes a command trust the mock's authority, through files that live as long as the returned
+/// value. `trusted` names the previously trusted authorities.
 #[cfg(feature = "tls")]
 fn trust(
     command: &mut Command,
@@ -107,7 +107,7 @@ fn trust(
     trusted: Option<&std::path::Path>,
 ) -> std::io::Result<[tempfile::NamedTempFile; 2]> {
     use std::{fs, io::Write as _, path::Path};
-    /// Where systems keep the authorities that are trusted anyway.
+    /// Paths of the system's trusted authorities.
     const SYSTEM: [&str; 4] = [
         "/etc/ssl/certs/ca-certificates.crt",
         "/etc/pki/tls/certs/ca-bundle.crt",
@@ -123,11 +123,11 @@ fn trust(
     let others = trusted.or_else(system).map(fs::read).transpose()?.unwrap_or_default();
     let mock = file(authority.as_bytes())?;
     let all = file(&[authority.as_bytes(), b"\n", &others].concat())?;
-    // `petstore` and Node trust the authorities of these files as well as those of the system.
+    // `petstore` and Node trust these files in addition to the system's authorities.
     for name in ["PETSTORE_CA_FILE", "NODE_EXTRA_CA_CERTS"] {
         command.env(name, mock.path());
     }
-    // OpenSSL, Go, Python, rustls, curl and Python's requests trust the authorities of these alone.
+    // OpenSSL, Go, Python, rustls, curl and Python's requests trust only these files.
     for name in ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"] {
         command.env(name, all.path());
     }

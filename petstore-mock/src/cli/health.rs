@@ -1,4 +1,4 @@
-//! `health`: asks a mock whether it is ready, for containers and scripts that have no other client.
+//! `health`: checks whether a mock is ready, for containers and scripts without another client.
 
 use std::{io, path::Path, time::Duration};
 
@@ -14,12 +14,12 @@ use super::{
     outcome::{DONE, FAILED, Io, USAGE},
 };
 
-/// For connecting, asking and reading together.
+/// The time limit for connecting, sending and reading together.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 const REQUEST: &[u8] = b"GET /_mock/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-/// Far more than the response has.
+/// Far more than the size of the response.
 const MAX_RESPONSE_BYTES: u64 = 16 * 1024;
 
 pub(super) async fn run(args: &HealthArgs, io: &mut Io<'_>) -> u8 {
@@ -33,9 +33,9 @@ pub(super) async fn run(args: &HealthArgs, io: &mut Io<'_>) -> u8 {
             let _ = writeln!(io.out, "ok");
             return DONE;
         }
-        Ok(Ok(_)) => "the answer is not that of a mock that is ready".to_owned(),
+        Ok(Ok(_)) => "this is not a mock that is ready".to_owned(),
         Ok(Err(error)) => error.to_string(),
-        Err(_) => "no answer within 5 seconds".to_owned(),
+        Err(_) => "no response within 5 seconds".to_owned(),
     };
     let Address { host, port, .. } = address;
     let _ = writeln!(io.err, "petstore-mock: no healthy mock at {host}:{port}: {problem}");
@@ -46,7 +46,7 @@ fn is_ready(response: &[u8]) -> bool {
     response.starts_with(b"HTTP/1.1 200 ") && response.ends_with(br#"{"status":"ok"}"#)
 }
 
-/// What to connect to.
+/// The address to connect to.
 #[derive(Debug, PartialEq, Eq)]
 struct Address {
     is_tls: bool,
@@ -55,7 +55,7 @@ struct Address {
 }
 
 impl Address {
-    /// Reads a URL; its path does not matter, so that a base URL will do.
+    /// Parses a URL. Ignores its path, so that a base URL works.
     fn parse(url: &str) -> Option<Self> {
         let uri: Uri =
             if url.contains("://") { url.parse() } else { format!("http://{url}").parse() }.ok()?;

@@ -1,7 +1,8 @@
-//! The command line of the mock: the `petstore-mock` binary, and the same for other binaries to embed.
+//! The command line of the mock: the binary `petstore-mock`, and its arguments for other programs
+//! to embed.
 //!
-//! Standard output carries what was asked for: the one line that says where the server listens, or a
-//! document. All else goes to standard error.
+//! Standard output carries the result: the line with the server's URL, or a document. Everything
+//! else goes to standard error.
 
 mod args;
 mod exec;

@@ -1,18 +1,18 @@
-//! What a command is given by its process, and how it ends.
+//! The input and output of a command, its exit statuses and its error.
 
 use std::{fmt, io, path::Path, path::PathBuf};
 
 use crate::server::StartError;
 
-/// Streams and variables, handed in.
+/// Streams and variables for a command.
 pub struct Io<'a> {
-    /// Where results go.
+    /// The stream for results.
     pub out: &'a mut dyn io::Write,
-    /// Where all else goes.
+    /// The stream for messages.
     pub err: &'a mut dyn io::Write,
     /// The value of `PETSTORE_MOCK_ADMIN_TOKEN`, if it is set.
     pub admin_token: Option<String>,
-    /// The value of `SSL_CERT_FILE`, if it is set: a file with the authorities that are trusted anyway.
+    /// The value of `SSL_CERT_FILE`, if it is set: a file with the trusted authorities.
     pub trusted: Option<PathBuf>,
 }
 
@@ -23,23 +23,24 @@ impl fmt::Debug for Io<'_> {
     }
 }
 
-/// All is well.
+/// Success.
 pub(super) const DONE: u8 = 0;
-/// The mock could not serve, or the mock that was asked for its health is not ready.
+/// The mock could not serve, or the mock that `health` checked is not ready.
 pub(super) const FAILED: u8 = 1;
 /// The command line is wrong.
 pub(super) const USAGE: u8 = 2;
 /// The compliance report has findings that `--fail-on` names.
 pub(super) const FINDINGS: u8 = 3;
-/// The command of `exec` can't be run; the same as in shells.
+/// The command of `exec` can't be run; as in shells.
 pub(super) const NOT_EXECUTABLE: u8 = 126;
-/// The command of `exec` does not exist; the same as in shells.
+/// The command of `exec` does not exist; as in shells.
 pub(super) const NOT_FOUND: u8 = 127;
-/// Plus the number of the signal that ended the command of `exec`; the same as in shells.
+/// The base to which the number of the signal that ended the command of `exec` is added; as in
+/// shells.
 #[cfg(unix)]
 pub(super) const SIGNALLED: u8 = 128;
 
-/// Why `serve` or `exec` failed; the message is one line, and repeats no key.
+/// The error of `serve` or `exec`. The message is one line without keys.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct CliError {

@@ -1,5 +1,4 @@
-//! What is done with the compliance report when the server stops: where it is written, and whether it
-//! is a failure.
+//! Writes the compliance report when the server stops, and determines the exit status.
 
 use std::{
     fs,
@@ -18,13 +17,13 @@ const NO_FORMAT: &str = "can't tell the format of the --report from its name: le
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Report")]
 pub(super) struct ReportArgs {
-    /// File to write the compliance report on the client to, when the server stops.
+    /// File to write the compliance report to, when the server stops.
     ///
-    /// Its name says in which format: .txt, .json, .xml (JUnit) or .md.
+    /// Its extension sets the format: .txt, .json, .xml (JUnit) or .md.
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
 
-    /// Format of that file, whatever its name.
+    /// Format of that file, regardless of its extension.
     #[arg(long, value_name = "FORMAT", requires = "report")]
     pub(super) report_format: Option<ReportFormat>,
 
@@ -36,7 +35,7 @@ pub(super) struct ReportArgs {
     #[arg(long = "rule", value_name = "NAME=SEVERITY", value_parser = rule)]
     pub(super) rules: Vec<(Rule, Option<Severity>)>,
 
-    /// End with 3 if the report has violations; with `warnings`, also if it has warnings.
+    /// Exit with 3 if the report has violations; with `warnings`, also if it has warnings.
     #[arg(long, value_name = "SEVERITY")]
     pub(super) fail_on: Option<FailOn>,
 }
@@ -56,7 +55,7 @@ pub(super) enum FailOn {
 }
 
 impl ReportArgs {
-    /// Returns the format to write in, if the report is to be written.
+    /// Returns the report's format, if it is to be written.
     pub(super) fn format(&self) -> Result<Option<ReportFormat>, CliError> {
         let Some(path) = &self.report else { return Ok(None) };
         let named = || ReportFormat::of(path).ok_or_else(|| CliError::usage(NO_FORMAT));
@@ -79,7 +78,7 @@ impl ReportArgs {
     }
 }
 
-/// Reads a rule and its severity.
+/// Parses a rule and its severity.
 fn rule(text: &str) -> Result<(Rule, Option<Severity>), String> {
     let (name, severity) = text.split_once('=').ok_or("write NAME=SEVERITY")?;
     let rule = name.parse().map_err(|error: ParseRuleError| error.to_string())?;
@@ -92,7 +91,7 @@ fn rule(text: &str) -> Result<(Rule, Option<Severity>), String> {
 }
 
 impl ReportFormat {
-    /// Returns the format that the name of a file stands for.
+    /// Returns the format for a file's extension.
     fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "txt" => Some(Self::Text),

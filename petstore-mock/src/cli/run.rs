@@ -1,4 +1,4 @@
-//! The commands that need no server, and the way from the arguments to each command.
+//! Runs the commands.
 
 use std::ffi::OsString;
 
@@ -15,8 +15,8 @@ use crate::openapi::OpenApi;
 
 /// A mock server that implements the whole Pet Store service.
 ///
-/// Where the service's specification is silent, the mock takes the plainest reading. Each of these
-/// is marked below as an assumption, with the flag that chooses another.
+/// Where the service's specification is silent, the mock makes assumptions. The flags below that
+/// are marked as assumptions change them.
 ///
 /// Without a command, `petstore-mock` serves.
 #[derive(Parser)]
@@ -37,22 +37,23 @@ struct Program {
 enum ProgramCommand {
     #[command(flatten)]
     Mock(Command),
-    /// Prints a script by which a shell completes the commands and flags of petstore-mock.
+    /// Print the completions of a shell.
     Completions {
-        /// Shell to print it for.
+        /// The shell.
         shell: Shell,
     },
 }
 
-/// Runs the whole command, `args[0]` being its name, and returns its exit status.
+/// Runs the program with these arguments, of which `args[0]` is its name, and returns its exit
+/// status.
 ///
-/// It makes a tokio runtime of its own, so it must not be called from within one.
+/// It creates a tokio runtime, so it must not be called within one.
 pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
     let Program { command, serve } = match Program::try_parse_from(args) {
         Ok(program) => program,
         Err(error) => {
             let to = if error.use_stderr() { io.err } else { io.out };
-            // Where the stream is closed, nobody reads it.
+            // If the stream is closed, nobody reads it.
             let _ = write!(to, "{}", error.render());
             return u8::try_from(error.exit_code()).unwrap_or(USAGE);
         }
@@ -76,11 +77,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
 }
 
 impl MockArgs {
-    /// Runs the command on the tokio runtime this is awaited on, and returns the exit status. Messages
-    /// go to `io`.
+    /// Runs the command on the current tokio runtime, and returns its exit status.
     ///
-    /// `serve` and `exec` catch the process's signals: a program that embeds them must not end on
-    /// SIGINT by itself.
+    /// `serve` and `exec` handle the process's signals, so a program that embeds them must not exit
+    /// on SIGINT itself.
     pub async fn run(self, mut io: Io<'_>) -> u8 {
         let done = match self.command {
             None => serve::run(&self.serve, &mut io).await,
@@ -104,7 +104,7 @@ fn openapi(args: &OpenApiArgs, io: &mut Io<'_>) -> u8 {
     }
 }
 
-/// Prints a result. A reader that has closed the stream does not want the rest: that is no error.
+/// Prints a result. A stream that the reader closed is not an error.
 fn print(io: &mut Io<'_>, text: &[u8]) -> u8 {
     match io.out.write_all(text).and_then(|()| io.out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

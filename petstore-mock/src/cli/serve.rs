@@ -1,4 +1,4 @@
-//! `serve`: binds, prints where it listens, serves, and stops at a signal.
+//! `serve`: binds, prints the URL, serves, and stops on a signal.
 
 use std::{ffi::OsString, fs, io, path::Path};
 
@@ -18,14 +18,14 @@ use crate::{
 
 const DEFAULT_PORT: u16 = 4010;
 
-/// Serves until a signal; a second one ends the wait for requests in flight.
+/// Serves until a signal. A second signal ends the wait for requests in flight.
 pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
-    // Before the ready line: from then on a signal must stop the server in order.
+    // Before the ready line, after which a signal must stop the server gracefully.
     let mut signals = Signals::listen()?;
     args.report.format()?;
     let builder = args.builder()?.port(args.server.port.unwrap_or(DEFAULT_PORT));
     let server = start(args, builder, io).await?;
-    // Where the stream is closed, the server is there all the same.
+    // The server works even if the stream is closed.
     let _ = writeln!(io.out, "listening on {}", server.url()).and_then(|()| io.out.flush());
     let journal = server.journal();
     let stop = Notify::new();
@@ -45,7 +45,7 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliErro
     args.report.finish(&journal.report(), io)
 }
 
-/// Starts a server with the files that the flags name, and writes those that tell where it is.
+/// Starts a server with the files that the flags name, and writes the port and certificate files.
 pub(super) async fn start(
     args: &ServeArgs,
     mut builder: Builder,
@@ -103,14 +103,14 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, CliError> {
     deserializer.end().map(|()| value).map_err(|error| wrong(error.to_string()))
 }
 
-/// Writes a file that appears whole or not at all, so that whoever waits for it can read it at once.
+/// Writes a file atomically, so that a process that waits for it can read it immediately.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    // In the same folder: a rename is atomic only within a file system.
+    // In the same folder, because a rename is atomic only within a file system.
     let mut beside = OsString::from(path);
     beside.push(format!(".{}.tmp", std::process::id()));
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // It may not even exist; the first error is the one to report.
+        // It may not exist; the first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written

@@ -1,4 +1,4 @@
-//! The signals that ask the process to stop, and forwarding them.
+//! Receives and forwards the signals that stop the process.
 
 use std::io;
 
@@ -10,8 +10,7 @@ pub(super) enum Signal {
     Terminate,
 }
 
-/// SIGINT and SIGTERM, caught from the moment this is made, whether or not it is waited for yet; where
-/// there are no such signals, Ctrl-C.
+/// SIGINT and SIGTERM, received from the creation of this value; on Windows, Ctrl-C.
 pub(super) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -29,7 +28,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next of them.
+    /// Waits for the next signal.
     pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,
@@ -44,9 +43,9 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Waits until it is pressed.
+    /// Waits for Ctrl-C.
     pub(super) async fn next(&mut self) -> Signal {
-        // Where it can't be caught, it ends the process by itself.
+        // If it can't be handled, it ends the process.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -54,7 +53,7 @@ impl Signals {
     }
 }
 
-/// Passes a signal on to another process, unless its terminal has sent it that one already.
+/// Sends a signal to another process, unless its terminal has already sent it.
 #[cfg(unix)]
 pub(super) fn forward(signal: Signal, to: u32) {
     use rustix::process::{Pid, Signal as Number, kill_process};
@@ -65,18 +64,18 @@ pub(super) fn forward(signal: Signal, to: u32) {
     };
     let pid = i32::try_from(to).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // If it has ended meanwhile, that is what was wanted.
+        // Fails if the process has already ended, which is fine.
         let _ = kill_process(pid, number);
     }
 }
 
-/// Whether a Ctrl-C at the terminal reaches this process, and so whatever it runs.
+/// Whether a Ctrl-C at the terminal reaches this process and its children.
 #[cfg(unix)]
 fn has_terminal() -> bool {
     use rustix::{process::getpgrp, stdio::stdin, termios::tcgetpgrp};
     tcgetpgrp(stdin()).is_ok_and(|foreground| foreground == getpgrp())
 }
 
-/// The console sends Ctrl-C to all of its processes.
+/// The console sends Ctrl-C to all its processes.
 #[cfg(not(unix))]
 pub(super) fn forward(_: Signal, _: u32) {}

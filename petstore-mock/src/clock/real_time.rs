@@ -1,5 +1,4 @@
-//! Waits in real time, also where the time of the caller's runtime is paused. The mock's own time is
-//! `clock`.
+//! Waits in real time, even if the caller's runtime is paused. The mock's time is in `clock`.
 
 use std::{
     future::pending,
@@ -13,8 +12,8 @@ use tokio::{
     time::Sleep,
 };
 
-/// A runtime that does nothing but drive timers: a `Sleep` belongs to the runtime in which it is made,
-/// and a paused runtime jumps to its next timer as soon as it is idle.
+/// A runtime that only drives timers. A `Sleep` belongs to the runtime that creates it, and a
+/// paused runtime jumps to its next timer when it is idle.
 static TIMERS: LazyLock<Option<Handle>> = LazyLock::new(|| {
     let runtime = Builder::new_current_thread().enable_time().build().ok()?;
     let handle = runtime.handle().clone();
@@ -23,14 +22,14 @@ static TIMERS: LazyLock<Option<Handle>> = LazyLock::new(|| {
     Some(handle)
 });
 
-/// Sleeps in real time. Where no thread can be started, the caller's runtime is the next best timer.
+/// Sleeps in real time. If no thread can be started, uses the caller's runtime.
 pub(crate) fn sleep(duration: Duration) -> Sleep {
     let _entered = TIMERS.as_ref().map(Handle::enter);
     tokio::time::sleep(duration)
 }
 
 /// Returns the real time.
-#[expect(clippy::disallowed_methods, reason = "real time is what this module is for")]
+#[expect(clippy::disallowed_methods, reason = "this module provides real time")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

@@ -1,4 +1,4 @@
-//! The part of a key that is shown: enough to tell it from others, and too little to use it.
+//! The public part of a key: enough to identify it, and too little to use it.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde::{Serialize, Serializer};
 
 use crate::plan::Plan;
 
-/// Only of a key as long as this is anything shown.
+/// Shorter keys are not shown at all.
 const LONG_ENOUGH: usize = 16;
 
-/// A key as it is shown: its number, its plan and, if the key is long, its last characters.
+/// The label of a key: its number, its plan and, for a long key, its last characters.
 ///
-/// A key that was given a name is shown by that ([`Builder::named_key`](crate::Builder::named_key)). The
-/// four default keys, which are public, are shown in full; of another key of 16 characters or more the
-/// last four, of a shorter one nothing.
+/// A named key shows its name ([`Builder::named_key`](crate::Builder::named_key)). The four default
+/// keys are public, and shown in full. Other keys show their last four characters if they have at
+/// least 16, and none otherwise.
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Plan, StartError};
@@ -32,12 +32,12 @@ pub struct KeyLabel {
     number: u32,
     plan: Plan,
     shown: Box<str>,
-    /// Whether a test made the key for itself.
+    /// Whether a test created the key.
     is_made_by_test: bool,
 }
 
 impl KeyLabel {
-    /// Labels the `number`th key; a public key is shown in full.
+    /// Labels the `number`th key. A public key is shown in full.
     pub(crate) fn new(number: u32, plan: Plan, key: &str, is_public: bool) -> Self {
         let shown = match key.char_indices().nth_back(3) {
             _ if is_public => key.to_owned(),
@@ -47,12 +47,12 @@ impl KeyLabel {
         Self { number, plan, shown: shown.into(), is_made_by_test: false }
     }
 
-    /// Returns the label of a key that was given a name.
+    /// Returns the label with a name.
     pub(crate) fn named(self, name: &str) -> Self {
         Self { shown: name.into(), ..self }
     }
 
-    /// Returns the label of a key that a test made for itself.
+    /// Returns the label of a key that a test created.
     pub(crate) fn made_by_test(self) -> Self {
         Self { is_made_by_test: true, ..self }
     }
@@ -70,12 +70,12 @@ impl KeyLabel {
         }
     }
 
-    /// Returns the label of the same key on another plan.
+    /// Returns the label with another plan.
     pub(crate) fn with_plan(&self, plan: Plan) -> Self {
         Self { plan, ..self.clone() }
     }
 
-    /// Returns the number of the key: the server counts its keys from 1.
+    /// Returns the number of the key, from 1.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number

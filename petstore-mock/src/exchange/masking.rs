@@ -1,5 +1,5 @@
-//! Masks credentials: every key of the server, wherever and however it was sent, and the values of
-//! credential fields, whether they are known or not.
+//! Masks credentials: the server's keys wherever they were sent, and the values of all credential
+//! fields.
 
 use std::{borrow::Cow, collections::HashMap, fmt, sync::Arc};
 
@@ -10,24 +10,24 @@ use super::KeyLabel;
 /// Replaces a secret.
 pub(super) const MASK: &str = "***";
 
-/// A shorter key occurs by chance in other texts, so it is masked only as a whole word.
+/// Shorter keys may occur by chance in other texts, so they are masked only as whole words.
 const MIN_SUBSTRING_LENGTH: usize = 8;
 
 /// Words in the names of header fields and query parameters whose values are credentials.
 const CREDENTIAL_WORDS: [&str; 8] =
     ["authorization", "auth", "cookie", "token", "secret", "password", "apikey", "credentials"];
 
-/// Every key that was ever known, also those that were removed.
+/// All keys, including removed ones.
 #[derive(Default)]
 pub(crate) struct Masker {
     labels: HashMap<Box<str>, Arc<KeyLabel>>,
-    /// Those that must not be shown, the longest first: of a key that begins with another the end
-    /// would stay.
+    /// The secret keys, the longest first, so that a key that begins with another key is masked
+    /// completely.
     secret: Vec<Box<[u8]>>,
 }
 
 impl Masker {
-    /// Adds a key, or gives it another label. If it is a secret it is never shown.
+    /// Adds a key, or changes its label. A secret key is never shown.
     pub(crate) fn add(&mut self, key: &str, label: Arc<KeyLabel>, is_public: bool) {
         if self.labels.insert(key.into(), label).is_none() && !is_public && !key.is_empty() {
             self.secret.push(key.as_bytes().into());
@@ -35,12 +35,12 @@ impl Masker {
         }
     }
 
-    /// Returns how a key may be shown, if it is known.
+    /// Returns the label of a key, if it is known.
     pub(crate) fn label(&self, key: &str) -> Option<&KeyLabel> {
         self.labels.get(key).map(|label| &**label)
     }
 
-    /// Returns the bytes without keys, percent-encoded ones included.
+    /// Returns the bytes with all keys masked, including percent-encoded ones.
     pub(crate) fn bytes(&self, text: &[u8]) -> Vec<u8> {
         if self.secret.is_empty() {
             return text.to_vec();
@@ -59,13 +59,13 @@ impl Masker {
         out
     }
 
-    /// Returns the text without keys.
+    /// Returns the text with all keys masked.
     pub(crate) fn text(&self, text: &str) -> String {
         // Keys are ASCII, so no character is cut.
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
-    /// Returns a request target without keys, and without the values of parameters that are credentials.
+    /// Returns a request target with all keys and values of credential parameters masked.
     pub(crate) fn target(&self, target: &str) -> String {
         let Some((path, query)) = target.split_once('?') else { return self.text(target) };
         let decoded = |name| percent_decode_str(name).decode_utf8_lossy();
@@ -79,7 +79,7 @@ impl Masker {
     }
 }
 
-/// Returns how many bytes a key takes up at this place, if it is there.
+/// Returns the length in bytes of a key at this position, if it is there.
 fn key_at(text: &[u8], start: usize, key: &[u8]) -> Option<usize> {
     let mut at = start;
     for wanted in key {
@@ -97,7 +97,7 @@ fn key_at(text: &[u8], start: usize, key: &[u8]) -> Option<usize> {
     (key.len() >= MIN_SUBSTRING_LENGTH || !is_inside()).then_some(at - start)
 }
 
-/// Returns the byte at this place, percent-decoded, and how many bytes it takes up.
+/// Returns the percent-decoded byte at this position, and its encoded length.
 fn decoded_byte(text: &[u8], at: usize) -> Option<(u8, usize)> {
     let first = *text.get(at)?;
     let digit = |place: usize| char::from(*text.get(place)?).to_digit(16);
@@ -107,7 +107,7 @@ fn decoded_byte(text: &[u8], at: usize) -> Option<(u8, usize)> {
     }
 }
 
-/// Whether the value of a header field or a query parameter is a credential, by a name such as
+/// Whether a header field or query parameter is a credential, according to its name, such as
 /// `Authorization`, `X-Api-Key`, `X-Auth-Token` or `access_token`.
 pub(super) fn is_credential(name: &str) -> bool {
     let is_known =

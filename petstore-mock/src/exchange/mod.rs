@@ -1,5 +1,4 @@
-//! One request and its answer: as it is recorded, at little cost, and as it is shown, with the keys
-//! masked.
+//! A request and its response: a compact record, and its public form with masked keys.
 
 mod key;
 mod masking;

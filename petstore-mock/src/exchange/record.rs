@@ -1,4 +1,4 @@
-//! An exchange as it is recorded: copied at its exact size, and not formatted.
+//! The record of an exchange: copied at its exact size, and not formatted.
 
 use std::{
     borrow::Cow,
@@ -26,58 +26,58 @@ use crate::{operation::Operation, quota::Rate};
 /// When something happened at the mock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    /// Counts arrivals and ends together: a higher number is later, even on a frozen clock.
+    /// A number that increases with each arrival and end, even on a frozen clock.
     pub(crate) order: u64,
-    /// On the mock's clock, since the Unix epoch.
+    /// The time on the mock's clock, since the Unix epoch.
     pub(crate) at: Duration,
-    /// In real time, whatever the mock's clock does.
+    /// The real time.
     pub(crate) real: Instant,
 }
 
 impl Moment {
-    /// Returns how long ago the other was, by the clock on which it is longer.
+    /// Returns the time since `earlier`, on the clock on which it is longer.
     pub(crate) fn gap_since(&self, earlier: &Self) -> Duration {
         let real = self.real.saturating_duration_since(earlier.real);
         real.max(self.at.saturating_sub(earlier.at))
     }
 }
 
-/// What is wrong with how a key was sent.
+/// A wrong way to send a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyFlaw {
-    /// It is in this query parameter, or in the path if the name is empty.
+    /// The key is in this query parameter, or in the path if the name is empty.
     InUrl(Box<str>),
-    /// It is valid, but was not sent as a bearer token.
+    /// The key is valid, but was not sent as a bearer token.
     OtherScheme,
 }
 
-/// Which client sent a request, and what else of it was in flight.
+/// The client of a request, and its other requests in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InFlight {
     pub(crate) client: u64,
-    /// The most requests of the client in flight at once in the last minute.
+    /// The maximum number of the client's requests in flight in the last minute.
     pub(crate) width: u32,
-    /// Whether several were in flight at once in the last second.
+    /// Whether several were in flight in the last second.
     pub(crate) is_parallel: bool,
 }
 
-/// Whether a request was admitted.
+/// Whether the service admitted a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Admission {
-    /// Its key let it in; it may have been answered an error all the same.
+    /// Its key was valid and within its quotas. The response may still be an error.
     Admitted,
-    /// A quota of its key was used up.
+    /// A quota of its key was exhausted.
     Refused,
     /// Its key was banned.
     Banned,
     /// It had no valid key.
     Anonymous,
-    /// The server refused it before it looked at its key: it was malformed, too large or too slow, or
-    /// its connection exceeded the limit.
+    /// The server refused it without checking its key: it was malformed, too large or too slow, or
+    /// there were too many connections.
     Rejected,
-    /// Its path is outside the service, where no key is needed.
+    /// Its path is outside the service, and needs no key.
     Outside,
 }
 
@@ -89,33 +89,33 @@ pub(crate) struct Caller {
     pub(crate) connection: u64,
     /// When the connection was accepted.
     pub(crate) opened: Moment,
-    /// 1-based index of the request on its connection.
+    /// The number of the request on its connection, from 1.
     pub(crate) nth: u64,
-    /// Whether its connection exceeds the limit.
+    /// Whether there were too many connections when it was opened.
     pub(crate) is_over_limit: bool,
 }
 
 /// What is known of a request before it is routed.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    /// On the mock's clock, since the Unix epoch.
+    /// The time on the mock's clock, since the Unix epoch.
     pub(crate) now: Duration,
-    /// Path and query, as they were sent.
+    /// The path and query as sent.
     pub(crate) target: Arc<str>,
     pub(crate) operation: Option<Operation>,
     pub(crate) key: Option<Arc<KeyLabel>>,
     pub(crate) flaw: Option<KeyFlaw>,
-    /// Differs if the credentials do, among requests without a valid key.
+    /// Distinguishes the credentials of requests without a valid key.
     pub(crate) credentials: u64,
     pub(crate) admission: Admission,
-    /// What the rate headers were to say, before any fault.
+    /// The rate headers before any fault.
     pub(crate) rate: Option<Rate>,
 }
 
-/// One request and its answer.
+/// A request and its response.
 #[derive(Debug)]
 pub(crate) struct Record {
-    /// From 1, by arrival.
+    /// The number of the request, from 1.
     pub(crate) number: u64,
     pub(crate) caller: Caller,
     pub(crate) arrival: Arrival,
@@ -126,22 +126,22 @@ pub(crate) struct Record {
     pub(crate) version: Version,
     pub(crate) fields: Fields,
     pub(crate) body: Captured,
-    /// Nothing if the client left before it was answered.
+    /// `None` if the client left before the response.
     pub(crate) status: Option<u16>,
     pub(crate) reply_fields: Fields,
     pub(crate) reply_body: Captured,
-    /// The id of the pet that it added, whatever the client was answered.
+    /// The id of the pet that it created, whatever the response was.
     pub(crate) added: Option<i64>,
-    /// A remark about it.
+    /// A remark.
     pub(crate) note: Option<&'static str>,
     /// The names of the faults that hit.
     pub(crate) faults: Vec<Cow<'static, str>>,
-    /// Whether the client can't have had all of the answer.
+    /// Whether the client can't have received the whole response.
     pub(crate) lost: AtomicBool,
 }
 
 impl Record {
-    /// Returns about how much memory it takes.
+    /// Returns its approximate memory use.
     pub(crate) fn weight(&self) -> usize {
         size_of::<Self>()
             + self.arrival.target.len()
@@ -161,22 +161,22 @@ impl Record {
 pub(crate) struct Captured {
     /// At most [`Captured::MAX`].
     pub(crate) start: Bytes,
-    /// Of the whole body, as far as it was read.
+    /// The length of the body, as far as it was read.
     pub(crate) length: u64,
-    /// The same for two request bodies of the same bytes; nothing unless it was read to its end.
+    /// Equal for request bodies with the same bytes; `None` if the body was not read completely.
     pub(crate) digest: Option<u64>,
 }
 
 impl Captured {
-    /// How many bytes of a body are kept: 16 KiB.
+    /// The maximum number of bytes of a body that are kept: 16 KiB.
     pub(crate) const MAX: usize = 16 * 1024;
 
-    /// Returns the body of a request that has none.
+    /// Returns an empty body.
     pub(crate) fn none() -> Self {
         Self { digest: Some(0), ..Self::default() }
     }
 
-    /// Keeps a body that is there as a whole.
+    /// Captures a complete body.
     pub(crate) fn whole(body: &Bytes) -> Self {
         let length = body.len() as u64;
         // A slice would keep all of a long body in memory.
@@ -188,9 +188,8 @@ impl Captured {
     }
 }
 
-/// The fields of one message: of each the length of its name, the name, the length of its value and the
-/// value, so that a field is found without reading those before it. Values that are secrets by definition
-/// are masked.
+/// The fields of a message. Each has the length of its name, the name, the length of its value and
+/// the value, so that a search can skip fields. Values of credential fields are masked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields(Box<[u8]>);
 
@@ -200,7 +199,7 @@ impl Fields {
         let mut all = Vec::with_capacity(length.sum());
         for (name, value) in headers {
             for part in [name.as_str().as_bytes(), without_secret(name, value)] {
-                // No head is longer than a few MiB.
+                // A head has at most a few MiB.
                 all.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
                 all.extend_from_slice(part);
             }
@@ -208,12 +207,12 @@ impl Fields {
         Self(all.into_boxed_slice())
     }
 
-    /// Returns the fields as a map, in the order they came in.
+    /// Returns the fields as a map, in their order.
     pub(crate) fn to_map(&self) -> HeaderMap {
         let mut map = HeaderMap::new();
         for (name, value) in self.iter() {
             let name = HeaderName::from_bytes(name);
-            // They were in a map before, so neither is refused now.
+            // They come from a map, so both are valid.
             if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
                 map.append(name, value);
             }
@@ -221,7 +220,7 @@ impl Fields {
         map
     }
 
-    /// Returns the first value of a field; its name is in lower case.
+    /// Returns the first value of a field with this lower-case name.
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter().find(|(one, _)| *one == name.as_bytes()).map(|(_, value)| value)
     }
@@ -241,13 +240,13 @@ impl Fields {
     }
 }
 
-/// Returns the part that bytes begin with, and those after it.
+/// Splits off the first length-prefixed part.
 fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
 }
 
-/// Returns the value, or what may be kept of it.
+/// Returns the value, masked if it is a credential.
 fn without_secret<'a>(name: &HeaderName, value: &'a HeaderValue) -> &'a [u8] {
     if name == AUTHORIZATION || name == PROXY_AUTHORIZATION {
         let value = value.as_bytes();

@@ -1,4 +1,4 @@
-//! An exchange as it is shown: owned, and with every key masked.
+//! The public form of an exchange, with every key masked.
 
 use std::{
     borrow::Cow,
@@ -11,11 +11,11 @@ use serde::{Serialize, Serializer};
 use super::{Admission, Fields, KeyLabel, Masker, Record};
 use crate::operation::Operation;
 
-/// A request and its answer, as the journal shows them.
+/// A request and its response in the journal.
 ///
-/// It contains no credential: every key of the server is masked wherever it was sent, and so is the value
-/// of every credential field (`Authorization`, `Cookie`, `X-Api-Key`, `?api_key=` and the like), known or
-/// not.
+/// It contains no credentials. The server's keys are masked wherever they were sent, and so are the
+/// values of all credential fields (`Authorization`, `Cookie`, `X-Api-Key`, `?api_key=` and
+/// similar).
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Operation};
@@ -38,22 +38,22 @@ use crate::operation::Operation;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Exchange {
-    /// Its number: requests are counted from 1, as they arrive.
+    /// The number of the request, from 1.
     pub number: u64,
-    /// The number of its connection, from 1.
+    /// The number of the connection, from 1.
     pub connection: u64,
-    /// 1-based index of the request on its connection.
+    /// The number of the request on its connection, from 1.
     pub nth_on_connection: u64,
     /// When the request arrived, on the mock's clock.
     #[serde(rename = "at", serialize_with = "as_seconds")]
     pub arrived: SystemTime,
-    /// When the answer was ready, on the mock's clock.
+    /// When the response was ready, on the mock's clock.
     #[serde(rename = "endedAt", serialize_with = "as_seconds")]
     pub ended: SystemTime,
     /// The method.
     #[serde(serialize_with = "as_text")]
     pub method: Method,
-    /// Path and query, as they were sent.
+    /// The path and query as sent.
     pub target: String,
     /// The header fields of the request.
     #[serde(serialize_with = "as_pairs")]
@@ -63,33 +63,33 @@ pub struct Exchange {
     pub body: Vec<u8>,
     /// The length of the request's body in bytes, as far as it was read.
     pub body_length: u64,
-    /// The key it was sent with; nothing if that is missing or unknown.
+    /// The key; `None` if it is missing or unknown.
     pub key: Option<KeyLabel>,
-    /// The operation it asked for; nothing if there is no such operation.
+    /// The operation; `None` if the path or method is unknown.
     pub operation: Option<Operation>,
-    /// Whether it was let in.
+    /// Whether the service admitted the request.
     pub admission: Admission,
-    /// The status of the answer; nothing if the client left before that, or if a fault left it without
-    /// an answer.
+    /// The status of the response; `None` if the client left first, or if a fault suppressed the
+    /// response.
     pub status: Option<u16>,
-    /// Whether all of the answer was sent, as far as the mock can tell.
+    /// Whether the whole response was sent, as far as the mock can tell.
     pub answered: bool,
-    /// The header fields of the answer.
+    /// The header fields of the response.
     #[serde(serialize_with = "as_pairs")]
     pub reply_headers: HeaderMap,
-    /// The first 16 KiB of the answer's body.
+    /// The first 16 KiB of the response's body.
     #[serde(serialize_with = "as_lossy_text")]
     pub reply_body: Vec<u8>,
-    /// The length of the answer's body in bytes.
+    /// The length of the response's body in bytes.
     pub reply_body_length: u64,
     /// The names of the faults that hit.
     pub faults: Vec<Cow<'static, str>>,
-    /// A remark, such as that its delay waited for a frozen clock.
+    /// A remark, for example that a delay waited for a frozen clock.
     pub note: Option<&'static str>,
 }
 
 impl Exchange {
-    /// Shows a record; `keys` masks the keys.
+    /// Converts a record. `keys` masks the keys.
     pub(crate) fn new(record: &Record, keys: &Masker) -> Self {
         Self {
             number: record.number,
@@ -115,13 +115,13 @@ impl Exchange {
         }
     }
 
-    /// Returns the path, as it was sent.
+    /// Returns the path as sent.
     #[must_use]
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// Returns the query, as it was sent and without the question mark; empty if there is none.
+    /// Returns the query as sent, without the question mark; empty if there is none.
     #[must_use]
     pub fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
@@ -131,7 +131,7 @@ impl Exchange {
 fn headers(fields: &Fields, keys: &Masker) -> HeaderMap {
     let mut headers = fields.to_map();
     for value in headers.values_mut() {
-        // A header value without its keys is a valid one, too.
+        // A header value with masked keys is still valid.
         if let Ok(masked) = HeaderValue::from_bytes(&keys.bytes(value.as_bytes())) {
             *value = masked;
         }
@@ -152,7 +152,7 @@ fn as_lossy_text<S: Serializer>(body: &[u8], serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(&String::from_utf8_lossy(body))
 }
 
-/// Writes header fields as a list of pairs: a name can be there more than once.
+/// Serializes header fields as a list of pairs, because names can repeat.
 fn as_pairs<S: Serializer>(headers: &HeaderMap, serializer: S) -> Result<S::Ok, S::Error> {
     let pairs = headers.iter();
     serializer.collect_seq(

@@ -1,5 +1,4 @@
-//! How a fault is set from Rust: which requests it hits, then what it does. JSON makes the same
-//! [`Fault`].
+//! Sets faults from Rust: first the requests, then the effect. JSON produces the same [`Fault`].
 
 use http::{HeaderName, HeaderValue};
 
@@ -13,13 +12,13 @@ use super::{
 use crate::operation::Operation;
 
 impl Faults {
-    /// Begins a fault that is meant for an operation.
+    /// Starts a fault for an operation.
     pub fn on(&self, operation: Operation) -> FaultBuilder<'_> {
         let fault = Fault { operation: Some(operation), ..Fault::default() };
         FaultBuilder { faults: self, fault }
     }
 
-    /// Begins a fault that is meant for every request to the service, unknown paths included.
+    /// Starts a fault for every request to the service, including unknown paths.
     pub fn on_all(&self) -> FaultBuilder<'_> {
         FaultBuilder { faults: self, fault: Fault::default() }
     }
@@ -30,7 +29,7 @@ impl Faults {
     }
 }
 
-/// A fault in the making: which requests it hits. What it does comes last, and sets it.
+/// Builds a fault. The method for the effect comes last, and sets the fault.
 #[derive(Clone, Debug)]
 #[must_use = "the fault is set by the method that names its effect"]
 pub struct FaultBuilder<'a> {
@@ -38,7 +37,7 @@ pub struct FaultBuilder<'a> {
     fault: Fault,
 }
 
-/// Which requests.
+/// The requests.
 impl FaultBuilder<'_> {
     /// Matches only requests with this key.
     pub fn key(mut self, key: impl Into<String>) -> Self {
@@ -46,22 +45,22 @@ impl FaultBuilder<'_> {
         self
     }
 
-    /// Matches only requests that have this header field, with this value if there is one: so a client
-    /// can ask for its faults itself, by `X-Mock-Fault: reset` say.
+    /// Matches only requests with this header field, and with this value if given. A client can
+    /// request a fault this way, for example with `X-Mock-Fault: reset`.
     pub fn header(mut self, name: HeaderName, value: impl Into<Option<HeaderValue>>) -> Self {
         let (name, value) = (HeaderText(name), value.into().map(HeaderText));
         self.fault.header = Some(MatchedHeader { name, value });
         self
     }
 
-    /// Hits the first `count` matching requests. Of this, `nth`, `after` and `chance` the last one
-    /// called counts; without any all matching requests are hit.
+    /// Hits the first `count` matching requests. This, `nth`, `after` and `chance` replace each
+    /// other. The default is all matching requests.
     pub fn first(mut self, count: u64) -> Self {
         self.fault.when = When::First(count);
         self
     }
 
-    /// Hits one of the matching requests, counted from 1.
+    /// Hits the matching request with this number, from 1.
     pub fn nth(mut self, number: u64) -> Self {
         self.fault.when = When::Nth(number);
         self
@@ -79,36 +78,37 @@ impl FaultBuilder<'_> {
         self
     }
 
-    /// Sets the seed of all random choices, 0 by default: the same seed hits the same requests, in order
+    /// Sets the seed of random choices (default: 0). The same seed hits the same requests, in order
     /// of arrival, in each run.
     pub fn seed(mut self, seed: u64) -> Self {
         self.fault.seed = seed;
         self
     }
 
-    /// Sets whether the request is carried out all the same, so that a pet is added whose answer is
-    /// lost. By default it is, but for effects that answer a status. The answer to a request that is
-    /// not carried out is 503, unless a status is set.
+    /// Sets whether the service still processes the request, for example creates a pet whose
+    /// response is lost. The default is true, except for effects that set a status. An unprocessed
+    /// request is answered 503, unless the fault sets a status.
     pub fn processed(mut self, processed: bool) -> Self {
         self.fault.processed = Some(processed);
         self
     }
 
-    /// Sets its name in the journal and in the list of faults, by default that of its effect.
+    /// Sets the name in the journal and in the list of faults (default: the name of the effect).
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.fault.name = Some(name.into());
         self
     }
 }
 
-/// What it does to them.
+/// The effect.
 impl FaultBuilder<'_> {
-    /// Sets a fault that has this effect.
+    /// Sets the fault with this effect.
     pub fn apply(self, effect: Effect) -> FaultGuard {
         self.faults.set(Fault { effect: Some(effect), ..self.fault })
     }
 
-    /// Sets a fault that has one of these effects after the other, and none once they are used up.
+    /// Sets the fault with these effects in sequence, one per hit. After the last effect, it does
+    /// nothing.
     pub fn sequence(self, effects: impl IntoIterator<Item = Effect>) -> FaultGuard {
         let effects = effects.into_iter().collect();
         self.faults.set(Fault { sequence: Some(effects), ..self.fault })

@@ -1,4 +1,4 @@
-//! An effect: what a fault does to the requests it hits.
+//! Effects of faults.
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
@@ -13,9 +13,9 @@ use super::{
 };
 use crate::clock;
 
-/// What a fault does to the requests it hits.
+/// The effect of a fault on the requests that it hits.
 ///
-/// In JSON it is an object with one field, its kind: `{"status": 503}`.
+/// In JSON, it is an object with one field, the kind of effect: `{"status": 503}`.
 ///
 /// ```
 /// use petstore_mock::{Effect, RetryAfter};
@@ -88,15 +88,15 @@ struct TrickleEffect {
     every_seconds: Seconds,
 }
 
-/// What happens on the socket.
+/// Effects on the socket.
 impl Effect {
     /// Resets the connection (RST) before the status line.
     pub fn reset() -> Self {
         Self(EffectKind::Reset(ResetEffect { after_body_bytes: None }))
     }
 
-    /// Resets the connection (RST) after `body_bytes` of the body. A body that is not longer stays as it
-    /// is, which does not count as a hit.
+    /// Resets the connection (RST) after `body_bytes` of the body. Does not change a body that is
+    /// not longer, and does not count that as a hit.
     pub fn reset_after(body_bytes: u64) -> Self {
         Self(EffectKind::Reset(ResetEffect { after_body_bytes: Some(body_bytes) }))
     }
@@ -106,47 +106,47 @@ impl Effect {
         Self(EffectKind::EmptyReply {})
     }
 
-    /// Closes the connection after `body_bytes` of the body, though `Content-Length` announces all of
-    /// it. A body that is not longer stays as it is, which does not count as a hit.
+    /// Closes the connection after `body_bytes` of the body, less than `Content-Length` announces.
+    /// Does not change a body that is not longer, and does not count that as a hit.
     pub fn cut_after(body_bytes: u64) -> Self {
         Self(EffectKind::Cut { after_body_bytes: body_bytes })
     }
 
-    /// Sends the head and `body_bytes` of the body, and then nothing until the client leaves. A body
-    /// that is not longer stays as it is, which does not count as a hit.
+    /// Sends the head and `body_bytes` of the body, and then nothing until the client disconnects.
+    /// Does not change a body that is not longer, and does not count that as a hit.
     pub fn stall_after(body_bytes: u64) -> Self {
         Self(EffectKind::Stall(StallEffect { after_body_bytes: body_bytes, seconds: None }))
     }
 
-    /// Sends the head and `body_bytes` of the body, and the rest after a time on the mock's clock.
+    /// Sends the head and `body_bytes` of the body, and the rest after `time` on the mock's clock.
     pub fn stall_for(time: Duration, body_bytes: u64) -> Self {
         let seconds = Some(Seconds(time));
         Self(EffectKind::Stall(StallEffect { after_body_bytes: body_bytes, seconds }))
     }
 
-    /// Answers nothing until the client leaves.
+    /// Sends nothing until the client disconnects.
     pub fn hang() -> Self {
         Self(EffectKind::Hang {})
     }
 
-    /// Sends this many bytes at once, the head included, and as many again each time `every` has
-    /// passed on the mock's clock. 0 bytes mean 1.
+    /// Sends this many bytes, including the head, and as many again after each `every` on the
+    /// mock's clock. 0 bytes count as 1.
     pub fn trickle(bytes: u32, every: Duration) -> Self {
         let bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
         Self(EffectKind::Trickle(TrickleEffect { bytes, every_seconds: Seconds(every) }))
     }
 
-    /// Sends this many bytes a second of the mock's clock, the head included, in steps of 50 ms. 0 bytes
-    /// mean 1.
+    /// Sends this many bytes per second of the mock's clock, including the head, in steps of 50 ms.
+    /// 0 bytes count as 1.
     pub fn bandwidth(bytes_per_second: u32) -> Self {
         let bytes_per_second = NonZeroU32::new(bytes_per_second).unwrap_or(NonZeroU32::MIN);
         Self(EffectKind::Bandwidth { bytes_per_second })
     }
 }
 
-/// What is answered.
+/// Effects on the response.
 impl Effect {
-    /// Answers this status in the service's Error shape, instead of what the service would.
+    /// Answers this status with an Error object, instead of the service's response.
     ///
     /// # Panics
     ///
@@ -166,77 +166,78 @@ impl Effect {
         Self(EffectKind::Status(StatusEffect::new(status, false)))
     }
 
-    /// Sends another body under the same status and headers.
+    /// Replaces the body, and keeps the status and headers.
     pub fn body(text: impl Into<String>) -> Self {
         Self(EffectKind::Body { text: text.into() })
     }
 
-    /// Sends the body without the bracket that closes it, so that it is invalid JSON.
+    /// Removes the closing bracket of the body, so that it is invalid JSON.
     pub fn malformed_json() -> Self {
         Self(EffectKind::MalformedJson {})
     }
 
-    /// Replaces the `Content-Type`; without a value, removes it.
+    /// Replaces the `Content-Type`, or removes it if there is no value.
     pub fn content_type(value: impl Into<Option<HeaderValue>>) -> Self {
         Self(EffectKind::ContentType { value: value.into().map(HeaderText) })
     }
 
-    /// Makes the rate-limit headers wrong, missing or garbage.
+    /// Changes the rate-limit headers: wrong, missing or invalid.
     pub fn rate_headers(fault: RateFault) -> Self {
         Self(EffectKind::RateHeaders(fault))
     }
 
-    /// Sets `Date` this many seconds ahead of the mock's clock; behind it, if negative.
+    /// Sets `Date` this many seconds ahead of the mock's clock, or behind it if negative.
     pub fn date_offset(seconds: i64) -> Self {
         Self(EffectKind::Date { offset_seconds: seconds })
     }
 
-    /// Sets `Retry-After`, whatever the status.
+    /// Sets `Retry-After`, for any status.
     pub fn retry_after(form: RetryAfter) -> Self {
         Self(EffectKind::RetryAfter(form))
     }
 
-    /// Sets a header field, in the place of all that have its name.
+    /// Sets a header field. Replaces all fields with this name.
     pub fn set_header(name: HeaderName, value: HeaderValue) -> Self {
         Self(EffectKind::SetHeader(Header { name: HeaderText(name), value: HeaderText(value) }))
     }
 
-    /// Adds a header field to those there are.
+    /// Adds a header field.
     pub fn add_header(name: HeaderName, value: HeaderValue) -> Self {
         Self(EffectKind::AddHeader(Header { name: HeaderText(name), value: HeaderText(value) }))
     }
 
-    /// Removes all header fields of a name.
+    /// Removes all header fields with this name.
     pub fn remove_header(name: HeaderName) -> Self {
         Self(EffectKind::RemoveHeader { name: HeaderText(name) })
     }
 
-    /// Gives every pet of a response a status that the specification does not know.
+    /// Sets the status of every pet in the response, for example to one that the specification does
+    /// not list.
     pub fn pet_status(value: impl Into<String>) -> Self {
         Self(EffectKind::PetStatus { value: value.into() })
     }
 }
 
-/// When it is answered, and several effects at once.
+/// Delays and combinations.
 impl Effect {
-    /// Delays the response, on the mock's clock. The request is carried out before that.
+    /// Delays the response on the mock's clock. The service processes the request before that.
     pub fn delay(delay: impl Into<Delay>) -> Self {
         Self(EffectKind::Delay(delay.into()))
     }
 
-    /// Does all of these.
+    /// Combines several effects.
     pub fn all(effects: impl IntoIterator<Item = Self>) -> Self {
         Self(EffectKind::All(effects.into_iter().collect()))
     }
 
-    /// Does nothing: a step of a sequence that leaves the answer as it is.
+    /// Does nothing. A step of a sequence that does not change the response.
     pub fn pass() -> Self {
         Self(EffectKind::Pass {})
     }
 }
 
 impl Effect {
-    /// Returns the effects that it is made of.
+    /// Returns the combined effects.
     fn parts(&self) -> Vec<&EffectKind> {
         match &self.0 {
             EffectKind::All(effects) => effects.iter().flat_map(Self::parts).collect(),
@@ -250,12 +251,12 @@ impl Effect {
         self.parts().is_empty()
     }
 
-    /// Whether it replaces the response, so that the service is not asked.
+    /// Whether it replaces the response, so that the service does not process the request.
     pub(super) fn has_status(&self) -> bool {
         self.parts().into_iter().any(|kind| matches!(kind, EffectKind::Status(_)))
     }
 
-    /// Draws how much later the response is sent; nothing if it has no delay.
+    /// Returns a random delay of the response; `None` if it has no delay.
     pub(super) fn draw_delay(&self, random: &mut Random) -> Option<Duration> {
         let parts = self.parts().into_iter();
         let delays = parts.filter_map(|part| match part {
@@ -265,8 +266,8 @@ impl Effect {
         delays.reduce(Duration::saturating_add)
     }
 
-    /// Changes a response; false if there was nothing in it to change. A status comes first: it
-    /// replaces everything else.
+    /// Changes a response. Returns false if there was nothing to change. A status comes first,
+    /// because it replaces everything else.
     pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
         let mut parts = self.parts();
         parts.sort_by_key(|kind| !matches!(kind, EffectKind::Status(_)));
@@ -277,7 +278,7 @@ impl Effect {
 impl EffectKind {
     fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
         match self {
-            // Its parts are applied one by one, and a delay is over already.
+            // The parts are applied one by one, and the delay is already over.
             Self::All(_) | Self::Pass {} | Self::Delay(_) => false,
             Self::Status(status) => {
                 status.replace(target.response);
@@ -321,14 +322,14 @@ impl EffectKind {
 }
 
 impl fmt::Display for Effect {
-    /// Writes the kinds as JSON names them, such as `status + retryAfter`.
+    /// Writes the JSON names of the kinds, such as `status + retryAfter`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.parts().into_iter().map(Into::into).collect();
         f.pad(&if names.is_empty() { "pass".to_owned() } else { names.join(" + ") })
     }
 }
 
-/// A length of time, in JSON a number of seconds, with fractions.
+/// A duration; in JSON, a number of seconds with fractions.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 struct Seconds(Duration);
@@ -344,7 +345,7 @@ impl TryFrom<f64> for Seconds {
 
 impl Serialize for Seconds {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        // Whole seconds are written without a fraction.
+        // Whole seconds without a fraction.
         if self.0.subsec_nanos() == 0 {
             self.0.as_secs().serialize(to)
         } else {
@@ -353,7 +354,7 @@ impl Serialize for Seconds {
     }
 }
 
-/// How much later a response is sent, on the mock's clock.
+/// A delay of a response on the mock's clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -378,15 +379,15 @@ enum Spread {
 }
 
 impl Delay {
-    /// Returns a delay between two times, all equally likely.
+    /// Returns a uniformly distributed delay.
     #[must_use]
     pub fn uniform(from: Duration, to: Duration) -> Self {
         Self(Spread::Uniform { from: Seconds(from), to: Seconds(to) })
     }
 
-    /// Returns a delay with a long tail, as networks have it: half of all are shorter than `median`,
-    /// and `sigma` is the standard deviation of the logarithm (0.4: one in six is over 1.5 times the
-    /// median; 1: over 2.7 times).
+    /// Returns a log-normally distributed delay, with a long tail like that of networks. Half of
+    /// the delays are shorter than `median`. `sigma` is the standard deviation of the logarithm
+    /// (0.4: one in six is over 1.5 times the median; 1: over 2.7 times).
     #[must_use]
     pub fn log_normal(median: Duration, sigma: f64) -> Self {
         Self(Spread::LogNormal { median: Seconds(median), sigma })
@@ -412,7 +413,7 @@ impl From<Duration> for Delay {
     }
 }
 
-/// Multiplies: an impossible product is zero, and one that is too long the maximum.
+/// Multiplies. An invalid product becomes zero, and one that is too large the maximum.
 fn stretched(time: Duration, by: f64) -> Duration {
     let seconds = time.as_secs_f64() * by;
     let beyond = if seconds > 0.0 { Duration::MAX } else { Duration::ZERO };

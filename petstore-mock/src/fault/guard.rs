@@ -1,5 +1,4 @@
-//! The guard of a fault: it removes the fault at the end of its scope, and panics if the fault was never
-//! hit.
+//! The guard of a fault. It removes the fault when it is dropped, and panics if no request was hit.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -11,10 +10,10 @@ use super::{
     spec::Fault,
 };
 
-/// A fault that is set until this goes out of scope.
+/// The guard of a fault. The fault is removed when the guard is dropped.
 ///
-/// A test that sets a fault wants to see it happen. So a guard whose fault was never hit panics when
-/// it is dropped, unless the thread is panicking already, or the fault is
+/// If the fault has hit no request, dropping the guard panics, because a test without the fault
+/// shows nothing. It does not panic if the thread already panics, or if the fault is
 /// [`optional`](Self::optional). [`detach`](Self::detach) keeps the fault without a guard.
 ///
 /// ```
@@ -47,29 +46,29 @@ impl FaultGuard {
         Self { faults: faults.clone(), set, optional: false, detached: false }
     }
 
-    /// Returns how many requests it has changed.
+    /// Returns the number of requests that the fault has changed.
     ///
-    /// Requests that it was meant for, but whose answer had nothing to change (a body too short to
-    /// be cut, say), do not count.
+    /// Matching requests whose response had nothing to change do not count, for example if the body
+    /// was too short to be cut.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.set.hits.load(Ordering::Relaxed)
     }
 
-    /// Returns how many requests it was meant for, hit or not.
+    /// Returns the number of matching requests, hit or not.
     #[must_use]
     pub fn matched(&self) -> u64 {
         self.set.matched.load(Ordering::Relaxed)
     }
 
-    /// Accepts that it may never be hit.
+    /// Accepts that the fault may hit no request.
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// Keeps the fault without a guard, until it is removed or the server ends; returns its number, for
-    /// [`Faults::remove`](crate::Faults::remove).
+    /// Keeps the fault without a guard, until it is removed or the server stops. Returns its number
+    /// for [`Faults::remove`](crate::Faults::remove).
     #[expect(clippy::must_use_candidate, reason = "a fault that is never removed needs no number")]
     pub fn detach(mut self) -> u64 {
         self.detached = true;
@@ -78,7 +77,7 @@ impl FaultGuard {
 }
 
 impl Drop for FaultGuard {
-    #[expect(clippy::panic, reason = "a test that never met its fault has shown nothing")]
+    #[expect(clippy::panic, reason = "a test without its fault shows nothing")]
     fn drop(&mut self) {
         if self.detached {
             return;

@@ -1,5 +1,5 @@
-//! Faults: the requests they hit (by operation, key, header, count, chance), what they do to the
-//! response, and how often each has hit. All of it is pure; the router applies it.
+//! Faults: the requests that they hit, their effects, and their hit counts. This module is pure;
+//! the router applies the faults.
 
 mod socket_effects;
 mod trigger;

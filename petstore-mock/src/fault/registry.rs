@@ -1,4 +1,4 @@
-//! The faults that are set, in that order, what each has done so far, and those chosen for a request.
+//! The active faults, their counts, and the selection of faults for a request.
 
 use std::{
     collections::BTreeMap,
@@ -23,11 +23,11 @@ use super::{
 };
 use crate::changes::{Changes, What};
 
-/// The faults of a server; its clones are the same.
+/// The faults of a server. Clones share them.
 ///
-/// All faults that are meant for a request hit it, in the order in which they were set; of two that
-/// end the answer, or give it a pace, the first does. A request counts against its quota whatever
-/// hits it, and requests to `/_mock` are never hit.
+/// All matching faults hit a request, in the order in which they were set. If two of them end the
+/// response or set its speed, the first one does. A request that is hit still uses quota. Faults
+/// never hit requests to `/_mock`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,7 +53,7 @@ pub struct Faults(Arc<Registry>);
 #[derive(Default)]
 struct Registry {
     changes: Changes,
-    /// Whether any fault is set: all that a request without faults looks at.
+    /// Whether any fault is set, so that requests need no lock if none is.
     has_any: AtomicBool,
     entries: Mutex<Entries>,
 }
@@ -62,18 +62,18 @@ struct Registry {
 struct Entries {
     list: Vec<Entry>,
     last_id: u64,
-    /// The hits of faults that were removed, by name.
+    /// The hits of removed faults, by name.
     removed_hits: BTreeMap<String, u64>,
 }
 
 struct Entry {
     set: Arc<SetFault>,
     random: Random,
-    /// How often its turn came, also to let a request pass.
+    /// The number of its turns, including those that let a request pass.
     turns: usize,
 }
 
-/// A fault that is set, and what it has met so far.
+/// An active fault and its counts.
 #[derive(Debug)]
 pub(super) struct SetFault {
     pub(super) id: u64,
@@ -83,25 +83,25 @@ pub(super) struct SetFault {
     pub(super) hits: AtomicU64,
 }
 
-/// A fault that is set, and what it has done so far.
+/// An active fault and its counts.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct FaultStatus {
-    /// Its number, by which it can be removed.
+    /// The number of the fault, for its removal.
     pub id: u64,
-    /// The fault itself.
+    /// The fault.
     #[serde(flatten)]
     pub fault: Fault,
-    /// How many requests came since it was set.
+    /// The number of requests since it was set.
     pub seen: u64,
-    /// How many of them it was meant for.
+    /// The number of matching requests.
     pub matched: u64,
-    /// How many it changed.
+    /// The number of changed requests.
     pub hits: u64,
 }
 
 impl Faults {
-    /// Returns no faults; listeners to the changes hear of those that are set and removed.
+    /// Creates an empty set that broadcasts its changes.
     pub(crate) fn new(changes: Changes) -> Self {
         Self(Arc::new(Registry { changes, ..Registry::default() }))
     }
@@ -117,7 +117,7 @@ impl Faults {
         set
     }
 
-    /// Returns the faults that are set, in that order, and what each has done so far.
+    /// Returns the active faults in order, with their counts.
     #[must_use]
     pub fn list(&self) -> Vec<FaultStatus> {
         let status = |Entry { set, .. }: &Entry| FaultStatus {
@@ -130,7 +130,7 @@ impl Faults {
         self.lock().list.iter().map(status).collect()
     }
 
-    /// Returns how many requests were hit since the server started, by the name of the fault.
+    /// Returns the hits since the start of the server, by name of the fault.
     pub(crate) fn total_hits(&self) -> BTreeMap<String, u64> {
         let entries = self.lock();
         let mut total = entries.removed_hits.clone();
@@ -140,8 +140,8 @@ impl Faults {
         total
     }
 
-    /// Removes a fault; returns whether it was set.
-    #[expect(clippy::must_use_candidate, reason = "whoever set it knows that it is there")]
+    /// Removes a fault. Returns whether it was set.
+    #[expect(clippy::must_use_candidate, reason = "the caller usually knows that it is set")]
     pub fn remove(&self, id: u64) -> bool {
         self.remove_all(|set| set.id == id) > 0
     }
@@ -164,7 +164,7 @@ impl Faults {
         removed.len()
     }
 
-    /// Chooses the faults that hit a request; it is looked at only if any fault is set.
+    /// Selects the faults that hit a request. Calls `request` only if any fault is set.
     pub(crate) fn choose<'a>(
         &self,
         request: impl FnOnce() -> RequestView<'a>,
@@ -185,7 +185,8 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
-        // The entries are whole after a panic: every change is a single push, count or removal.
+        // A panic cannot leave the entries inconsistent: every change is a single push, count or
+        // removal.
         self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -197,7 +198,7 @@ impl fmt::Debug for Faults {
 }
 
 impl Entry {
-    /// Counts a request, and returns what hits it.
+    /// Counts a request, and returns the effect that hits it.
     fn choose(&mut self, request: RequestView<'_>) -> Option<ActiveFault> {
         let Self { set, random, turns } = self;
         set.seen.fetch_add(1, Ordering::Relaxed);
@@ -228,7 +229,7 @@ struct ActiveFault {
 }
 
 impl ActiveFault {
-    /// Counts a hit, once, and returns the name of the fault.
+    /// Counts the hit once, and returns the name of the fault.
     fn hit(&mut self) -> Option<String> {
         if mem::replace(&mut self.has_hit, true) {
             return None;
@@ -239,18 +240,18 @@ impl ActiveFault {
 }
 
 impl ActiveFaults {
-    /// Whether they keep the request from the service.
+    /// Whether the service does not process the request.
     pub(crate) fn skips_service(&self) -> bool {
         self.0.iter().any(|active| !active.set.fault.is_processed(&active.effect))
     }
 
-    /// The response to a request that is kept from the service.
+    /// The response to an unprocessed request.
     pub(crate) fn unavailable() -> Response<Bytes> {
         StatusEffect::new(503, true).to_response()
     }
 
-    /// Returns how much later the response is to be sent, and the names of the faults that delay it:
-    /// they have hit as soon as the delay begins, since not every client waits for its end.
+    /// Returns the delay of the response, and the names of the faults that cause it. They count as
+    /// hits when the delay begins, because not every client waits for its end.
     pub(crate) fn delay(&mut self) -> (Duration, Vec<String>) {
         let delayed = self.0.iter_mut().filter(|active| active.delay.is_some());
         let (mut delay, mut names) = (Duration::ZERO, Vec::new());
@@ -261,8 +262,8 @@ impl ActiveFaults {
         (delay, names)
     }
 
-    /// Changes the response, counts the hits, and returns the names of the faults that hit now. What
-    /// happens on the socket goes along in the extensions.
+    /// Changes the response, counts the hits, and returns the names of the faults that hit now. The
+    /// extensions of the response carry the effects on the socket.
     pub(crate) fn change(
         &mut self,
         response: &mut Response<Bytes>,
@@ -271,7 +272,7 @@ impl ActiveFaults {
     ) -> Vec<String> {
         let mut target = FaultTarget { response, is_head, now, plan: SocketPlan::default() };
         let mut names = Vec::new();
-        // A status replaces the whole response, so it comes before what changes a part.
+        // A status replaces the whole response, so it comes first.
         self.0.sort_by_key(|active| !active.effect.has_status());
         for active in &mut self.0 {
             if active.effect.apply(&mut target) {
@@ -285,7 +286,7 @@ impl ActiveFaults {
         names
     }
 
-    /// Whether the client won't get all of a response that was changed here.
+    /// Whether the client won't receive the whole changed response.
     pub(crate) fn loses_response(response: &Response<Bytes>) -> bool {
         response.extensions().get::<SocketPlan>().is_some_and(SocketPlan::loses_response)
     }

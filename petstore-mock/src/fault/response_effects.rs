@@ -1,4 +1,4 @@
-//! What faults change in a response: its status, its headers and its body.
+//! Effects on a response: status, headers and body.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -20,23 +20,22 @@ const RATE_HEADERS: [HeaderName; 3] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
-/// Values that are not numbers, though a parser might take them for some.
+/// Invalid numbers that a lenient parser might accept.
 const GARBAGE: [HeaderValue; 3] = [
     HeaderValue::from_static("1e999"),
     HeaderValue::from_static("-1"),
     HeaderValue::from_static("tomorrow"),
 ];
 
-/// A response that faults change before it is sent. The methods return false if there was nothing to
-/// change.
+/// The response that faults change. The methods return false if there was nothing to change.
 #[derive(Debug)]
 pub(super) struct FaultTarget<'r> {
     pub(super) response: &'r mut Response<Bytes>,
-    /// Whether it answers HEAD, and so has no body to change.
+    /// Whether the request was HEAD, so that there is no body.
     pub(super) is_head: bool,
     /// The mock's time, since the Unix epoch.
     pub(super) now: Duration,
-    /// What happens on the socket while it is sent.
+    /// The effects on the socket.
     pub(super) plan: SocketPlan,
 }
 
@@ -53,7 +52,7 @@ impl FaultTarget<'_> {
         }
     }
 
-    /// Replaces the body, if one is sent; its length is written anew with the response.
+    /// Replaces the body, if there is one. The server recomputes its length.
     pub(super) fn set_body(&mut self, body: impl Into<Bytes>) -> bool {
         if !self.is_head {
             self.response.headers_mut().remove(CONTENT_LENGTH);
@@ -62,13 +61,13 @@ impl FaultTarget<'_> {
         !self.is_head
     }
 
-    /// Ends the response in its body, unless that is no longer than this.
+    /// Ends the response inside its body, if the body is longer than this.
     pub(super) fn end_body(&mut self, after_bytes: u64, how: How) -> bool {
         let length = self.response.body().len() as u64;
         after_bytes < length && self.plan.end(At::Body(after_bytes), how)
     }
 
-    /// Cuts off the last byte, the bracket that closes everything: the rest is invalid JSON.
+    /// Removes the last byte, the closing bracket, so that the rest is invalid JSON.
     pub(super) fn malform_json(&mut self) -> bool {
         let Some(length) = self.response.body().len().checked_sub(1) else { return false };
         let body = self.response.body().slice(..length);
@@ -86,7 +85,7 @@ impl FaultTarget<'_> {
         self.set_header(DATE, http_date(at, imf_fixdate)) && seconds != 0
     }
 
-    /// Gives every pet of the body this status. The `status` of an error is another field.
+    /// Sets the status of every pet in the body, but not the `status` of an error.
     pub(super) fn set_pet_status(&mut self, status: &str) -> bool {
         let mut pets = match serde_json::from_slice(self.response.body()) {
             Ok(pets) if self.response.status().is_success() => pets,
@@ -110,11 +109,11 @@ impl FaultTarget<'_> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum RateFault {
-    /// They are missing.
+    /// The headers are missing.
     Missing,
-    /// They are not numbers.
+    /// The values are not numbers.
     Garbage,
-    /// They are wrong numbers; a field that is `None` stays as it is.
+    /// The numbers are wrong. `None` keeps the value.
     Wrong {
         /// `X-RateLimit-Limit`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,7 +143,7 @@ impl RateFault {
     }
 }
 
-/// The value of `Retry-After`, in the forms of RFC 9110, section 10.2.3, and in some invalid ones; the
+/// The value of `Retry-After`, in the forms of RFC 9110, section 10.2.3, and in invalid ones. The
 /// numbers are seconds from the mock's current time.
 ///
 /// ```
@@ -160,15 +159,16 @@ impl RateFault {
 pub enum RetryAfter {
     /// `30`
     Seconds(u64),
-    /// `Thu, 01 Jan 2026 00:00:40 GMT`: what RFC 9110, section 5.6.7, prefers.
+    /// `Thu, 01 Jan 2026 00:00:40 GMT`: the preferred form of RFC 9110, section 5.6.7.
     HttpDate(u64),
     /// `Thursday, 01-Jan-26 00:00:40 GMT`: obsolete, but recipients must accept it.
     Rfc850(u64),
     /// `Thu Jan  1 00:00:40 2026`: obsolete, but recipients must accept it.
     Asctime(u64),
-    /// `1767225640`: a Unix timestamp, which some services send against the rule.
+    /// `1767225640`: a Unix timestamp, which is invalid, but which some services send.
     Epoch(u64),
-    /// Any text, such as `soon` or an empty one; characters that a header can't hold become `?`.
+    /// Any text, such as `soon` or an empty one. Characters that are invalid in a header become
+    /// `?`.
     Text(String),
     /// The header is missing.
     Missing,
@@ -194,10 +194,10 @@ impl RetryAfter {
     }
 }
 
-/// Writes a time since the Unix epoch, up to the year 9999, from weekday, day, month, year and time of day.
+/// Formats a time since the Unix epoch, up to the year 9999.
 fn http_date(at: Duration, form: fn([&str; 5]) -> String) -> Option<HeaderValue> {
     let date = httpdate::fmt_http_date(UNIX_EPOCH.checked_add(at.min(END))?);
-    // "Thu, 01 Jan 2026 00:00:40 GMT": the form is fixed, column by column.
+    // "Thu, 01 Jan 2026 00:00:40 GMT": each part has fixed columns.
     let parts = [0..3, 5..7, 8..11, 12..16, 17..25].map(|at| date.get(at).unwrap_or_default());
     HeaderValue::try_from(form(parts)).ok()
 }
@@ -223,21 +223,21 @@ fn asctime([weekday, day, month, year, time]: [&str; 5]) -> String {
     format!("{weekday} {month} {day:>2} {time} {year}")
 }
 
-/// A status in the place of the whole response, of which only the common headers stay.
+/// A status that replaces the whole response, except for the common headers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "StatusForm")]
 pub(super) struct StatusEffect {
-    /// From 200 to 599: a status that can end an exchange.
+    /// From 200 to 599: a final status.
     status: u16,
-    /// The `code` of the Error shape; from the status unless set.
+    /// The `code` of the Error object; derived from the status by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
-    /// Whether there is a body in the Error shape.
+    /// Whether the body is an Error object.
     #[serde(skip_serializing_if = "Clone::clone")]
     body: bool,
 }
 
-/// The forms in which a status is read from JSON.
+/// The JSON forms of a status.
 #[derive(Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 #[serde(expecting = "expected a status such as 503, or \
@@ -262,7 +262,7 @@ impl TryFrom<StatusForm> for StatusEffect {
 }
 
 impl StatusEffect {
-    /// Returns an answer with this status, and with a body in the Error shape if `body` is set.
+    /// Creates a response with this status, and with an Error object if `body` is set.
     ///
     /// # Panics
     ///
@@ -294,7 +294,7 @@ impl StatusEffect {
         response
     }
 
-    /// Replaces a response, but for its date and its rate headers.
+    /// Replaces a response, except for its date and its rate headers.
     pub(super) fn replace(&self, old: &mut Response<Bytes>) {
         let mut response = self.to_response();
         for name in RATE_HEADERS.into_iter().chain([DATE]) {

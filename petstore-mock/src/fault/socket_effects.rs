@@ -1,9 +1,9 @@
-//! Effects on the socket while a response is sent: the pace of its bytes, and where they end. The server
-//! carries them out.
+//! Effects on the socket while a response is sent: its speed and where it ends. The server applies
+//! them.
 
 use std::{num::NonZeroU32, time::Duration};
 
-/// The socket's part of a response; nothing unusual unless set.
+/// The socket effects of a response; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct SocketPlan {
     pub(crate) pace: Option<Pace>,
@@ -11,27 +11,27 @@ pub(crate) struct SocketPlan {
 }
 
 impl SocketPlan {
-    /// Sets where the response ends, unless another fault did so before.
+    /// Sets where the response ends, unless another fault already did.
     pub(super) fn end(&mut self, at: At, how: How) -> bool {
         let is_first = self.end.is_none();
         self.end.get_or_insert(End { at, how });
         is_first
     }
 
-    /// Sets its pace, unless another fault did so before.
+    /// Sets the speed, unless another fault already did.
     pub(super) fn pace(&mut self, pace: Pace) -> bool {
         let is_first = self.pace.is_none();
         self.pace.get_or_insert(pace);
         is_first
     }
 
-    /// Whether the client never gets the whole response.
+    /// Whether the client never receives the whole response.
     pub(super) fn loses_response(&self) -> bool {
         self.end.is_some_and(|end| !matches!(end.how, How::Stall(Some(_))))
     }
 }
 
-/// How a response ends before its end.
+/// A premature end of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct End {
     pub(crate) at: At,
@@ -47,41 +47,40 @@ pub(crate) enum At {
     Body(u64),
 }
 
-/// What happens there.
+/// How it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// The connection is reset: the client sees ECONNRESET.
     Reset,
     /// The connection is closed: the client sees the end of the stream.
     Close,
-    /// Nothing more is sent for this long, on the mock's clock, or ever if no time is given.
+    /// Nothing more is sent for this long on the mock's clock, or at all if `None`.
     Stall(Option<Duration>),
 }
 
-/// How fast the bytes of a response are sent, its head included: a number of bytes in each period, in
-/// equal steps.
+/// The speed of a response, including its head: a number of bytes per period, in equal steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
     bytes: NonZeroU32,
     steps: u64,
     step: Duration,
-    /// Whether the bytes of the first step are sent at its beginning, and not at its end.
+    /// Whether the first step sends its bytes at its start, and not at its end.
     begins_at_once: bool,
 }
 
 impl Pace {
-    /// Sends the first bytes at once, and as many again after each pause.
+    /// Sends the first bytes immediately, and as many again after each pause.
     pub(super) fn trickle(bytes: NonZeroU32, every: Duration) -> Self {
         Self { bytes, steps: 1, step: every, begins_at_once: true }
     }
 
-    /// Sends this many bytes a second. Steps of 50 ms are small enough to look steady, and large enough to
-    /// cost little.
+    /// Sends this many bytes per second. Steps of 50 ms are small enough to look continuous, and
+    /// large enough to be cheap.
     pub(super) fn bandwidth(bytes: NonZeroU32) -> Self {
         Self { bytes, steps: 20, step: Duration::from_millis(50), begins_at_once: false }
     }
 
-    /// Returns how many bytes may have been sent this long after the beginning.
+    /// Returns the number of bytes that may have been sent after `elapsed`.
     pub(crate) fn allowed(&self, elapsed: Duration) -> u64 {
         let steps = elapsed.as_nanos().checked_div(self.step.as_nanos());
         let steps = u64::try_from(steps.unwrap_or(u128::MAX)).unwrap_or(u64::MAX);
@@ -89,7 +88,7 @@ impl Pace {
         steps.saturating_mul(self.bytes.get().into()) / self.steps
     }
 
-    /// Returns how long after the beginning the byte is due that follows the first `sent`.
+    /// Returns when the byte after the first `sent` bytes is due, since the start.
     pub(crate) fn due(&self, sent: u64) -> Duration {
         let bytes_and_steps = sent.saturating_add(1).saturating_mul(self.steps);
         let steps = bytes_and_steps.div_ceil(self.bytes.get().into());

@@ -1,5 +1,4 @@
-//! A fault as it is set: the requests it is meant for, and what it does to them. JSON and the typed
-//! builder make the same.
+//! The specification of a fault, from JSON or the builder.
 
 use std::fmt;
 
@@ -11,11 +10,10 @@ use super::{
 };
 use crate::operation::Operation;
 
-/// A fault: which requests it hits, and what it does to them.
+/// A fault: the requests that it hits, and its effect.
 ///
-/// In Rust a fault is set with [`Faults::on`](crate::Faults::on). This is what JSON says instead,
-/// where only `effect` (or `sequence`, a list of effects of which each hit takes the next) must be
-/// there:
+/// In Rust, use [`Faults::on`](crate::Faults::on). In JSON, only `effect` is required, or
+/// `sequence`, a list of effects for one hit each:
 ///
 /// ```
 /// use petstore_mock::Fault;
@@ -54,17 +52,17 @@ pub struct Fault {
     pub(super) seed: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) processed: Option<bool>,
-    /// What it does at each hit.
+    /// The effect of each hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) effect: Option<Effect>,
-    /// In the place of `effect`: the next of these at each hit, and nothing once they are used up.
+    /// Instead of `effect`: one effect per hit, and none after the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sequence: Option<Vec<Effect>>,
 }
 
 impl<'de> Deserialize<'de> for Fault {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // The derived function: this name is found before that of the trait.
+        // The derived function, whose name takes precedence over the trait's.
         let fault = Self::deserialize(from)?;
         match (&fault.effect, &fault.sequence) {
             (None, None) => {
@@ -85,7 +83,7 @@ impl Serialize for Fault {
 }
 
 impl Fault {
-    /// Returns its name: the one it was given, or that of its effect.
+    /// Returns its name, which defaults to that of its effect.
     #[must_use]
     pub fn name(&self) -> String {
         match (&self.name, &self.effect) {
@@ -95,15 +93,14 @@ impl Fault {
         }
     }
 
-    /// Whether it is meant for a request.
+    /// Whether it matches a request.
     pub(super) fn matches(&self, request: RequestView<'_>) -> bool {
         self.operation.is_none_or(|operation| request.operation == Some(operation))
             && self.key.as_ref().is_none_or(|key| request.key == Some(&key.0))
             && self.header.as_ref().is_none_or(|header| header.is_in(request.headers))
     }
 
-    /// Returns the effect of its hit with this number, counted from 1; nothing if it lets the
-    /// request pass.
+    /// Returns the effect of the hit with this number, from 1; `None` if it lets the request pass.
     pub(super) fn effect(&self, hit: usize) -> Option<&Effect> {
         let effect = match &self.sequence {
             Some(effects) => effects.get(hit.checked_sub(1)?),
@@ -112,15 +109,15 @@ impl Fault {
         effect.filter(|effect| !effect.is_pass())
     }
 
-    /// Whether a request that has this effect is carried out all the same. Unless set it is, but for
-    /// effects that answer a status.
+    /// Whether the service processes a request with this effect. By default it does, except for
+    /// effects that set a status.
     pub(super) fn is_processed(&self, effect: &Effect) -> bool {
         self.processed.unwrap_or_else(|| !effect.has_status())
     }
 }
 
 impl fmt::Display for Fault {
-    /// Writes the name and the operation it is meant for.
+    /// Writes the name and the operation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name())?;
         self.operation.map_or(Ok(()), |operation| write!(f, " on {operation}"))

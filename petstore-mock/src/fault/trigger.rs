@@ -1,4 +1,4 @@
-//! Which requests a fault is meant for, and which of those it hits: by count, or by a seeded chance.
+//! Conditions of a fault, and the selection of hits by count or seeded probability.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::{operation::Operation, text::printable};
 
-/// The parts of a request that faults are chosen by.
+/// The parts of a request that faults can match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestView<'a> {
     pub(crate) operation: Option<Operation>,
-    /// The bearer token, whether such a key exists or not.
+    /// The bearer token, even if no such key exists.
     pub(crate) key: Option<&'a str>,
     pub(crate) headers: &'a HeaderMap,
 }
 
-/// A key, which is never shown again.
+/// A key, which is never shown.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub(super) struct MatchedKey(pub(super) String);
@@ -33,7 +33,7 @@ impl Serialize for MatchedKey {
     }
 }
 
-/// A header field that a request must have, with this value if one is given.
+/// A required header field, with this value if given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MatchedHeader {
@@ -49,8 +49,7 @@ impl MatchedHeader {
     }
 }
 
-/// The name or the value of a header field, a text in JSON. Bytes that are not UTF-8 are written as
-/// replacement characters.
+/// The name or value of a header field; text in JSON. Invalid UTF-8 becomes replacement characters.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HeaderText<T>(pub(super) T);
 
@@ -73,25 +72,25 @@ impl<T: AsRef<[u8]>> Serialize for HeaderText<T> {
     }
 }
 
-/// Which of the matching requests are hit. They are counted from 1, in order of arrival.
+/// The matching requests that are hit, numbered from 1 in order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum When {
     #[default]
     Always,
-    /// The first ones, up to this number.
+    /// The first requests, up to this number.
     First(u64),
-    /// This one alone.
+    /// Only the request with this number.
     Nth(u64),
-    /// All with a higher number.
+    /// All requests with a higher number.
     After(u64),
-    /// Each with this probability, from 0 to 1.
+    /// Each request with this probability, from 0 to 1.
     Chance(f64),
 }
 
 impl When {
-    /// Whether the fault hits the request with this number. Chance is drawn once for each request,
-    /// so that the draws depend on nothing but their order.
+    /// Whether the fault hits the request with this number. Draws once per request, so that the
+    /// draws depend only on their order.
     pub(super) fn hits(self, number: u64, random: &mut Random) -> bool {
         match self {
             Self::Always => true,
@@ -103,8 +102,8 @@ impl When {
     }
 }
 
-/// A seeded generator, after Steele, Lea and Flood's `SplitMix64`: the same seed gives the same draws with
-/// every version of this crate, so it is written out here.
+/// A seeded generator: `SplitMix64` by Steele, Lea and Flood. Implemented here, so that a seed
+/// gives the same numbers in every version of this crate.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -121,9 +120,9 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Draws from 0 (included) to 1 (not included), evenly.
+    /// Returns a uniformly distributed number from 0 (inclusive) to 1 (exclusive).
     pub(super) fn unit(&mut self) -> f64 {
-        // 32 bits are exact in a float, and more than any test can tell apart.
+        // 32 bits are exact in a float, and enough for any test.
         let bits = u32::try_from(self.next() >> 32).unwrap_or(0);
         f64::from(bits) / 4_294_967_296.0
     }

@@ -1,4 +1,4 @@
-//! Errors in the one shape of the specification's section 7, with the header that belongs to each.
+//! Errors as Error objects (specification, section 7), with their headers.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -21,60 +21,60 @@ use crate::{
     text::{nearest, printable},
 };
 
-/// How many letters of a path may be wrong, missing, surplus or swapped.
+/// The maximum number of typing errors in a path with a suggestion.
 const MAX_TYPOS: usize = 2;
 
-/// The media type of every body, errors included.
+/// The media type of every body, including errors.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// How many header fields a request may have.
+/// The maximum number of header fields.
 pub(crate) const MAX_HEADER_FIELDS: usize = 100;
-/// How long the request line and the header fields may be together: 256 KiB.
+/// The maximum total size of the request line and the header fields: 256 KiB.
 pub(crate) const MAX_HEAD_BYTES: u32 = 256 * 1024;
 
-/// The values that `code` has in the mock's errors.
+/// The values of `code` in the mock's errors.
 ///
-/// The specification does not show them, so all of them are assumptions: a client must not expect
-/// these, nor that there are no others.
+/// The specification does not show them, so all of them are assumptions. A client must not rely on
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorCode {
     /// 400: the request is malformed HTTP.
     BadRequest,
-    /// 401: the key is missing or not known.
+    /// 401: the key is missing or unknown.
     Unauthorized,
-    /// 400: the body is not what the operation takes.
+    /// 400: the body is invalid for the operation.
     InvalidBody,
-    /// 400: a query parameter is not what the operation takes.
+    /// 400: a query parameter is invalid for the operation.
     InvalidParameter,
-    /// 404: no pet has that id.
+    /// 404: no pet has this id.
     PetNotFound,
-    /// 404: the service has nothing at that path.
+    /// 404: the path does not exist.
     RouteNotFound,
-    /// 405: the path exists, but not for that method.
+    /// 405: the path does not support the method.
     MethodNotAllowed,
-    /// 409: what is sent contradicts itself, or what the mock holds. Only administration answers it.
+    /// 409: the input contradicts itself or the mock's state. Only the administration answers it.
     Conflict,
     /// 408: the request took too long to arrive.
     RequestTimeout,
     /// 414: the target of the request is too long.
     UriTooLong,
-    /// 415: the body is not said to be JSON.
+    /// 415: the content type of the body is not JSON.
     UnsupportedMediaType,
     /// 413: the body is longer than 1 MiB.
     PayloadTooLarge,
     /// 431: there are more than 100 header fields, or the head is longer than 256 KiB.
     HeadersTooLarge,
-    /// 429: a quota of the key is used up.
+    /// 429: a quota of the key is exhausted.
     RateLimitExceeded,
-    /// 429: the key is banned for a while.
+    /// 429: the key is banned.
     KeyBanned,
     /// 410: the deprecated operation has been removed.
     OperationRemoved,
-    /// 500: a fault of the mock itself.
+    /// 500: an internal error of the mock.
     InternalError,
-    /// 507: the data file can't be written, most likely because its disk is full.
+    /// 507: the data file can't be written, usually because the disk is full.
     InsufficientStorage,
     /// 501: the request has a transfer coding other than `chunked`.
     NotImplemented,
@@ -83,7 +83,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// Returns the HTTP status that goes with the code.
+    /// Returns the HTTP status of the code.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
@@ -112,9 +112,9 @@ impl ErrorCode {
 pub(crate) struct ApiError {
     code: ErrorCode,
     message: Cow<'static, str>,
-    /// The header that this error must carry.
+    /// The header that this error requires.
     header: Option<(HeaderName, HeaderValue)>,
-    /// Whether the connection ends with it.
+    /// Whether it closes the connection.
     closes: bool,
 }
 
@@ -123,8 +123,8 @@ impl ApiError {
         Self { code, message: message.into(), header: None, closes: false }
     }
 
-    /// Ends the connection: what else comes on it can't be told apart from the rest of this request
-    /// (RFC 9112, section 9.6). HTTP/2 leaves it out.
+    /// Closes the connection, because further bytes could belong to this request (RFC 9112, section
+    /// 9.6). Not used over HTTP/2.
     pub(crate) fn and_close(self) -> Self {
         Self { closes: true, ..self }
     }
@@ -133,7 +133,7 @@ impl ApiError {
         Self { header: Some((name, value.into())), ..self }
     }
 
-    /// The key is missing or not known; the challenge is that of RFC 6750, section 3.
+    /// The key is missing or unknown. The challenge is that of RFC 6750, section 3.
     pub(crate) fn unauthorized(
         message: impl Into<Cow<'static, str>>,
         challenge: &'static str,
@@ -142,7 +142,7 @@ impl ApiError {
             .with(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
     }
 
-    /// The service has nothing at that path.
+    /// The path does not exist.
     pub(crate) fn route_not_found(method: &Method, path: &str) -> Self {
         let slash = if path.len() > 1 && path.ends_with('/') {
             " (paths take no slash at the end)"
@@ -163,7 +163,7 @@ impl ApiError {
         )
     }
 
-    /// The path exists, but not for this method; `allow` is axum's list of those it takes.
+    /// The path does not support the method. `allow` is axum's list of supported methods.
     pub(crate) fn method_not_allowed(allow: &HeaderValue) -> Self {
         let allow = String::from_utf8_lossy(allow.as_bytes()).replace(',', ", ");
         let message = format!("this path takes {allow}: use one of these methods");
@@ -174,7 +174,7 @@ impl ApiError {
         }
     }
 
-    /// A quota is used up.
+    /// A quota is exhausted.
     pub(crate) fn exhausted(Exhausted { period, rate }: Exhausted, now: Duration) -> Self {
         let wait = seconds_until(Duration::from_secs(rate.reset), now);
         let limit = rate.limit;
@@ -183,7 +183,7 @@ impl ApiError {
         Self::new(ErrorCode::RateLimitExceeded, message).with(RETRY_AFTER, wait)
     }
 
-    /// The key is banned until then, counted from the Unix epoch.
+    /// The key is banned until this time, since the Unix epoch.
     pub(crate) fn banned(until: Duration, now: Duration) -> Self {
         let wait = seconds_until(until, now);
         let message = format!(
@@ -199,7 +199,7 @@ impl ApiError {
         Self::new(ErrorCode::Overloaded, message).with(RETRY_AFTER, 1)
     }
 
-    /// A request that hyper refuses by itself, or whose head took too long to arrive.
+    /// A request that hyper refuses, or whose head took too long.
     pub(crate) fn unreadable(code: ErrorCode) -> Self {
         let message = match code {
             ErrorCode::UriTooLong => "the request target is longer than 65534 bytes",
@@ -210,7 +210,7 @@ impl ApiError {
         Self::new(code, message).and_close()
     }
 
-    /// The request has too many header fields, or too long ones.
+    /// The request's header fields are too many or too long.
     pub(crate) fn headers_too_large() -> Self {
         let message = format!(
             "the request has more than {MAX_HEADER_FIELDS} header fields, or its head is longer \
@@ -224,7 +224,7 @@ impl ApiError {
         Self::internal("internal error in petstore-mock; please report it")
     }
 
-    /// An error of the mock itself.
+    /// An internal error of the mock.
     pub(crate) fn internal(message: &'static str) -> Self {
         Self::new(ErrorCode::InternalError, message)
     }
@@ -241,7 +241,7 @@ impl From<ChangeError> for ApiError {
     }
 }
 
-/// Returns the operation whose path is most similar to this one, if any is.
+/// Returns the operation with the most similar path, if any is similar.
 fn nearest_operation(method: &Method, path: &str) -> Option<Operation> {
     let path = path.trim_end_matches('/').to_ascii_lowercase();
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -264,13 +264,13 @@ fn nearest_operation(method: &Method, path: &str) -> Option<Operation> {
 
 /// Returns the whole seconds from `now` until `until`, rounded up, and at least 1.
 fn seconds_until(until: Duration, now: Duration) -> u64 {
-    // Only the difference is rounded: rounding its ends apart could make it a second longer.
+    // Rounds only the difference: rounding both times could make it a second longer.
     let wait = until.saturating_sub(now);
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
 impl ApiError {
-    /// Returns the response in the Error shape.
+    /// Returns the response with an Error object.
     pub(crate) fn to_response(&self) -> http::Response<Bytes> {
         let status = self.code.status();
         let body = json!({"code": self.code, "message": self.message, "status": status});

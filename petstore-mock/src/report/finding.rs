@@ -1,4 +1,4 @@
-//! What the report consists of: findings, and the evidence for each. Their JSON is that of the report.
+//! The content of the report: findings and their evidence. Their JSON form is that of the report.
 
 use std::{
     collections::VecDeque,
@@ -16,14 +16,14 @@ use super::{
 };
 use crate::plan::Plan;
 
-/// The client that a finding is about: requests with one key and one `User-Agent`, in one scope.
+/// The client of a finding: the requests with one key and one `User-Agent` in one scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReportedClient {
-    /// The name of its key, or the number if it has none; never the key itself.
+    /// The name of its key, or its number; never the key itself.
     pub key: String,
-    /// The plan of its key; nothing without a valid key.
+    /// The plan of its key; `None` without a valid key.
     #[serde(serialize_with = "as_text")]
     pub plan: Option<Plan>,
     /// Its `User-Agent`.
@@ -40,42 +40,43 @@ impl fmt::Display for ReportedClient {
     }
 }
 
-/// One breach of a rule: what the client was told, what it did, and the requests concerned.
+/// The evidence of a breach: what the service announced, what the client did, and the requests
+/// concerned.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Evidence {
-    /// When the first request that breaks the rule arrived, on the mock's clock.
+    /// When the first request that broke the rule arrived, on the mock's clock.
     #[serde(serialize_with = "as_instant")]
     pub at: SystemTime,
-    /// What the client was told before, if that is what it ignored.
+    /// What the client ignored, for example a `Retry-After`.
     pub told: Option<String>,
-    /// What happened, in a sentence.
+    /// What happened, in one sentence.
     pub text: String,
-    /// How much too early a request came, or how long after the end of the one before.
+    /// How much too early a request arrived, or how long after the end of the previous one.
     #[serde(rename = "bySeconds", serialize_with = "as_seconds")]
     pub by: Option<Duration>,
-    /// The ids of the pets that were added, if they are the same animal.
+    /// The ids of duplicate pets.
     pub added: Vec<i64>,
-    /// How many requests broke the rule here.
+    /// The number of requests that broke the rule.
     pub offences: u64,
-    /// How many requests of a long row are left out.
+    /// The number of omitted requests.
     pub omitted: u64,
-    /// The requests concerned, and some around them, by number.
+    /// The requests concerned and some around them, by number.
     pub requests: Vec<JudgedRequest>,
-    /// Identifies the breach among those of one rule and client, since it may go on.
+    /// Identifies the breach within its rule and client, because it may continue.
     #[serde(skip)]
     pub(super) breach: u64,
 }
 
 impl Evidence {
-    /// How many requests are shown at most.
+    /// The maximum number of shown requests.
     const MAX_REQUESTS: usize = 14;
-    /// The index of the request that is left out to make room.
+    /// The index of the request that is omitted to make room.
     const OMITTED_AT: usize = 8;
 
-    /// Returns the evidence that a request is, or is part of, a breach. Without a text it adds only the
-    /// request to the evidence that is there.
+    /// Creates evidence that a request is part of a breach. Without a text, it only adds the
+    /// request to existing evidence.
     pub(super) fn new(breach: u64, request: &JudgedRequest, text: String) -> Self {
         Self {
             at: UNIX_EPOCH + request.arrived.at,
@@ -90,13 +91,12 @@ impl Evidence {
         }
     }
 
-    /// Returns the numbers of the requests concerned, without those that are shown for the context.
+    /// Returns the numbers of the requests concerned, without those that are shown as context.
     pub fn concerned(&self) -> impl Iterator<Item = u64> {
         self.requests.iter().filter(|one| one.role.is_concerned()).map(|one| one.number)
     }
 
-    /// Adds requests, in the order of their numbers. One that is there already gets the new role if it
-    /// is concerned.
+    /// Adds requests, by number. An existing one gets the new role if it is concerned.
     pub(super) fn show(mut self, requests: impl IntoIterator<Item = JudgedRequest>) -> Self {
         requests.into_iter().for_each(|request| self.add(request));
         self
@@ -114,7 +114,7 @@ impl Evidence {
         }
     }
 
-    /// Adds later evidence of the same breach; a notice shows only its first request.
+    /// Adds later evidence of the same breach. A notice shows only its first request.
     pub(super) fn extend(&mut self, more: Self, is_notice: bool) {
         self.offences += more.offences;
         if !more.text.is_empty() {
@@ -126,11 +126,11 @@ impl Evidence {
     }
 }
 
-/// What the rules found in one exchange.
+/// The result of the rules for one exchange.
 #[derive(Debug, Default)]
 pub(super) struct Judgement {
     pub(super) breaches: Vec<(Rule, Evidence)>,
-    /// The breach of `steady-retry` that turned out to be none, or part of a more severe one.
+    /// A breach of `steady-retry` that turned out to be none, or part of a more severe breach.
     pub(super) withdrawn: Option<u64>,
 }
 
@@ -139,47 +139,47 @@ impl Judgement {
         self.breaches.push((rule, evidence));
     }
 
-    /// Adds a request to a breach that counts once a client.
+    /// Adds a request to a breach that counts once per client.
     pub(super) fn note(&mut self, rule: Rule, request: &JudgedRequest, text: impl Into<String>) {
         self.add(rule, Evidence::new(0, request, text.into()));
     }
 }
 
-/// A rule that one client broke, how often, and the evidence.
+/// A rule that a client broke, with the number of breaches and the evidence.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// How severe it is.
+    /// The severity.
     pub severity: Severity,
-    /// The scope, or the test, that it belongs to.
+    /// The scope, usually a test.
     pub scope: Arc<str>,
     /// The client that broke the rule.
     pub client: ReportedClient,
-    /// How often the rule was broken. A row of retries, and a time in which the client was told to wait,
-    /// count once however many requests they had.
+    /// The number of breaches. A series of retries counts once, and so does a period in which the
+    /// client should have waited.
     pub count: u64,
-    /// The section of the specification, or of an RFC, that the rule rests on.
+    /// The section of the specification or an RFC on which the rule is based.
     pub source: &'static str,
     /// What the client should do instead.
     pub advice: &'static str,
-    /// The evidence for the first 10 times; of a notice, for the first time.
+    /// The evidence of the first 10 breaches; for a notice, of the first one.
     pub evidence: Vec<Evidence>,
     /// The number of the first request that broke the rule.
     #[serde(skip)]
     pub(super) first_request: u64,
-    /// The last breaches: a request that belongs to one of them does not count again.
+    /// The last breaches. A request that belongs to one of them does not count again.
     #[serde(skip)]
     breaches: VecDeque<u64>,
 }
 
 impl Finding {
-    /// How many breaches are shown, and how many are known if they go on; all are counted.
+    /// The maximum number of shown breaches, and of breaches that can continue. All are counted.
     const MAX_EVIDENCE: usize = 10;
     const MAX_BREACHES: usize = 64;
 
-    /// Returns a finding about the rule that a request broke first.
+    /// Creates a finding for the first breach of a rule.
     pub(super) fn new(
         rule: Rule,
         severity: Severity,
@@ -222,7 +222,7 @@ impl Finding {
         }
     }
 
-    /// Takes back a breach.
+    /// Withdraws a breach.
     pub(super) fn withdraw(&mut self, breach: u64) {
         self.count = self.count.saturating_sub(1);
         self.breaches.retain(|one| *one != breach);
@@ -235,10 +235,10 @@ impl Finding {
     }
 }
 
-/// What the clients did that the specification forbids, that does harm, or that could be better.
+/// The compliance report: which rules clients broke, how often, and with which requests.
 ///
-/// A client is known by its scope, its key and its `User-Agent`: two programs with one key are two
-/// clients. Findings survive [`MockServer::reset`](crate::MockServer::reset).
+/// Scope, key and `User-Agent` identify a client, so two programs with one key are two clients.
+/// Findings survive [`MockServer::reset`](crate::MockServer::reset).
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Rule};
@@ -258,49 +258,48 @@ impl Finding {
 #[must_use]
 pub struct Report {
     pub(super) requests: u64,
-    /// The scopes, in the order of their first requests, with the number of these.
+    /// The scopes in order of their first requests, with their numbers of requests.
     pub(super) scopes: Vec<(Arc<str>, u64)>,
     /// The most severe first.
     pub(super) findings: Vec<Finding>,
     pub(super) severities: Severities,
-    /// How many breaches there were beyond the findings that are kept, by severity.
+    /// The number of breaches beyond the kept findings, by severity.
     pub(super) unlisted: [u64; 3],
 }
 
 impl Report {
-    /// Returns the number of requests that were judged.
+    /// Returns the number of judged requests.
     #[must_use]
     pub const fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Returns the scopes that requests belong to, in the order of their first requests, each with
-    /// the number of these.
+    /// Returns the scopes in order of their first requests, with their numbers of requests.
     pub fn scopes(&self) -> impl Iterator<Item = (&str, u64)> {
         self.scopes.iter().map(|(scope, requests)| (&**scope, *requests)).filter(|it| it.1 > 0)
     }
 
-    /// Returns what was found, the most severe first: a finding for each rule and client.
+    /// Returns the findings, the most severe first: one for each rule and client.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter()
     }
 
-    /// Returns the findings that are violations.
+    /// Returns the violations.
     pub fn violations(&self) -> impl Iterator<Item = &Finding> {
         self.of(Severity::Violation)
     }
 
-    /// Returns the findings that are warnings.
+    /// Returns the warnings.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.of(Severity::Warning)
     }
 
-    /// Returns the findings that are notices: each counts once a client.
+    /// Returns the notices, which count once per client.
     pub fn notices(&self) -> impl Iterator<Item = &Finding> {
         self.of(Severity::Notice)
     }
 
-    /// Returns whether nothing as severe as this, or more severe, was found.
+    /// Returns whether there is no finding with this or a higher severity.
     #[must_use]
     pub fn is_free_of(&self, severity: Severity) -> bool {
         Severity::VARIANTS
@@ -310,26 +309,26 @@ impl Report {
             .all(|one| self.count(one) == 0)
     }
 
-    /// Returns whether there is neither a violation nor a warning. Notices don't count.
+    /// Returns whether there are neither violations nor warnings. Notices don't count.
     #[must_use]
     pub fn is_compliant(&self) -> bool {
         self.is_free_of(Severity::Warning)
     }
 
-    /// Fails unless the clients are compliant.
+    /// Panics unless the clients are compliant.
     ///
     /// # Panics
     ///
-    /// With the report as its message, if there is a violation or a warning.
+    /// If there is a violation or a warning. The message is the report.
     #[track_caller]
-    #[expect(clippy::panic, reason = "that is what an assertion does")]
+    #[expect(clippy::panic, reason = "an assertion panics")]
     pub fn assert_compliant(&self) {
         if !self.is_compliant() {
             panic!("the client is not compliant\n\n{self}");
         }
     }
 
-    /// Returns how often rules were broken with this severity.
+    /// Returns the number of breaches with this severity.
     pub(super) fn count(&self, severity: Severity) -> u64 {
         let listed: u64 = self.of(severity).map(|finding| finding.count).sum();
         listed + self.unlisted[severity as usize]

@@ -1,5 +1,4 @@
-//! Writes the report: as text for a terminal and the log of a CI run, as JSON, as JUnit's XML and as
-//! Markdown. Each finding can be read by itself.
+//! Writes the report as text, JSON, JUnit XML and Markdown. Each finding is self-contained.
 
 use std::{fmt, time::Duration};
 
@@ -13,11 +12,11 @@ use super::{
     rule::{Rule, Severity},
 };
 
-/// A difference between the mock's clock and real time that is shown.
+/// The minimum difference between the mock's clock and real time that is shown.
 const CLOCK_MOVED: Duration = Duration::from_millis(50);
 
 impl Report {
-    /// Returns the report in one line, without a line break at its end.
+    /// Returns the report as one line, without a line break.
     #[must_use]
     pub fn summary_line(&self) -> String {
         let requests = count(self.requests, "request");
@@ -36,7 +35,7 @@ impl Report {
         format!("compliance: {} in {requests} ({})", counts.join(", "), broken.join(", "))
     }
 
-    /// Returns the report as text, as its `Display` does.
+    /// Returns the report as text. The same as its `Display`.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.to_string()
@@ -60,8 +59,8 @@ impl Report {
         value.to_string()
     }
 
-    /// Returns the report as JUnit's XML: a test suite for each scope and a test case for each rule,
-    /// failed if a violation or a warning was found.
+    /// Returns the report as JUnit XML: a test suite for each scope, with a test case for each
+    /// rule. Violations and warnings are failures.
     #[must_use]
     pub fn to_junit(&self) -> String {
         let mut document = Document::new("petstore-mock compliance");
@@ -75,14 +74,14 @@ impl Report {
             }));
             document.add_test_suite(suite);
         }
-        // The names in a report are text, and text can be written.
+        // All names are valid text, so this can't fail.
         document.to_string().unwrap_or_default()
     }
 
-    /// Returns the report as Markdown, for the summary of a CI run.
+    /// Returns the report as Markdown, for example for the job summary of a CI run.
     #[must_use]
     pub fn to_markdown(&self) -> String {
-        // What clients sent stands in code blocks, where nothing of it is read as Markdown.
+        // Text from clients is in code blocks, where it can't act as Markdown.
         let block = |text: &str| format!("\n```text\n{text}```\n");
         let mut out = format!("# Compliance report\n\n{}\n", self.summary_line());
         for finding in &self.findings {
@@ -97,7 +96,7 @@ impl Report {
         out
     }
 
-    /// Returns a line for each scope without a finding.
+    /// Returns a line for each scope without findings.
     fn clean_scopes(&self) -> String {
         let is_clean = |scope: &str| self.findings.iter().all(|finding| &*finding.scope != scope);
         let clean = self.scopes().filter(|(scope, _)| is_clean(scope));
@@ -129,7 +128,7 @@ fn test_case(scope: &str, rule: Rule, findings: &[&Finding]) -> TestCase {
 }
 
 impl fmt::Display for Report {
-    /// Writes the findings, the most severe first, and a line for each scope without one.
+    /// Writes the findings, the most severe first, and a line for each scope without findings.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.summary_line())?;
         for finding in &self.findings {
@@ -211,7 +210,7 @@ impl fmt::Display for JudgedRequest {
     }
 }
 
-/// Returns what happened, with the number of requests if there were several.
+/// Returns what happened, with the number of requests if several.
 fn sentence(evidence: &Evidence) -> String {
     match evidence.offences {
         1 => evidence.text.clone(),
@@ -219,7 +218,7 @@ fn sentence(evidence: &Evidence) -> String {
     }
 }
 
-/// Returns the real time since the first request, if the mock's clock was moved meanwhile.
+/// Returns the real time since the first request, if the mock's clock was moved in the meantime.
 fn real_time(request: &JudgedRequest, first: &JudgedRequest) -> String {
     let clock = request.arrived.at.saturating_sub(first.arrived.at);
     let real = request.arrived.real.saturating_duration_since(first.arrived.real);
@@ -229,7 +228,7 @@ fn real_time(request: &JudgedRequest, first: &JudgedRequest) -> String {
     format!("  (in real time {} after the first)", seconds(real))
 }
 
-/// Writes how often something happened.
+/// Writes a number of times.
 fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
@@ -238,7 +237,7 @@ fn times(count: u64) -> String {
     }
 }
 
-/// Writes a number of things.
+/// Writes a number with a noun.
 fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")

@@ -1,4 +1,4 @@
-//! A request as the rules judge it and as evidence shows it, made at one place from what was recorded.
+//! The form of a request that the rules judge and the evidence shows.
 
 use std::{
     borrow::Cow,
@@ -14,25 +14,25 @@ use serde_json::Value;
 
 use crate::exchange::{Admission, Captured, Moment, Record};
 
-/// A request on another connection may have been sent before the answer was read, for this long.
+/// A request on another connection may have been sent up to this long before the response was read.
 pub(super) const REACTION: Duration = Duration::from_millis(100);
-/// A wait may end this much early: clocks and timers differ.
+/// A wait may end this much early, because clocks and timers differ.
 const TOLERANCE: Duration = Duration::from_millis(50);
-/// The same for dates, which are whole seconds.
+/// The same for dates, which have whole seconds.
 const DATE_TOLERANCE: Duration = Duration::from_secs(1);
 
-/// What a request has to do with a finding.
+/// The role of a request in a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Role {
-    /// The client sent it shortly before; it is shown for the context.
+    /// Context: the client sent it shortly before.
     Before,
-    /// The finding follows from its answer, or from the lack of one.
+    /// The finding follows from its response, or from its missing response.
     Cause,
     /// It breaks the rule.
     Offence,
-    /// The client sent it shortly after; it is shown for the context.
+    /// Context: the client sent it shortly after.
     After,
 }
 
@@ -43,14 +43,14 @@ impl Role {
     }
 }
 
-/// A request that evidence shows: without its body, and with every key masked.
+/// A request in evidence, without its body, and with every key masked.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct JudgedRequest {
-    /// Its number in the journal: requests are counted from 1, as they arrive.
+    /// The number of the request in the journal, from 1.
     pub number: u64,
-    /// What it has to do with the finding.
+    /// Its role in the finding.
     pub role: Role,
     #[serde(rename = "at", serialize_with = "as_instant")]
     pub(super) arrived: Moment,
@@ -59,45 +59,45 @@ pub struct JudgedRequest {
     /// The method.
     #[serde(serialize_with = "as_text")]
     pub method: Method,
-    /// Path and query.
+    /// The path and query.
     pub path: Arc<str>,
     /// The number of its connection, from 1.
     pub connection: u64,
-    /// The status of the answer; nothing if no answer, or not all of it, reached the client.
+    /// The status of the response; `None` if the client did not receive the whole response.
     pub status: Option<u16>,
     /// The `Retry-After` of a 429 or 5xx.
     pub retry_after: Option<String>,
-    /// Why no answer, or not all of it, reached the client.
+    /// Why the client did not receive the whole response.
     pub lost: Option<Cow<'static, str>>,
-    /// The id of the pet that it added, whatever was answered.
+    /// The id of the pet that it created, whatever the response was.
     pub added: Option<i64>,
-    /// Whether it was refused because the key is banned.
+    /// Whether it was refused because the key was banned.
     pub banned: bool,
     /// When its connection was opened.
     #[serde(skip)]
     pub(super) opened: Moment,
-    /// Whether its connection carries several requests at once (HTTP/2).
+    /// Whether its connection can carry several requests at once (HTTP/2).
     #[serde(skip)]
     pub(super) is_multiplexed: bool,
-    /// The most requests of the client in flight at once in the last 60 s.
+    /// The maximum number of the client's requests in flight in the last 60 s.
     #[serde(skip)]
     pub(super) width: u32,
-    /// Whether two requests of the client were in flight at once in the last second.
+    /// Whether two requests of the client were in flight in the last second.
     #[serde(skip)]
     pub(super) is_parallel: bool,
-    /// The same for two requests of one method, target, media type and body.
+    /// Equal for requests with the same method, target, media type and body.
     #[serde(skip)]
     pub(super) fingerprint: u64,
-    /// Until when the answer tells the client to wait, and how much earlier the wait may end.
+    /// Until when the response asks the client to wait, and the tolerance.
     #[serde(skip)]
     pub(super) told_until: Option<(Duration, Duration)>,
-    /// When a quota is reset that the answer says is used up.
+    /// When the quota resets that is exhausted according to the response.
     #[serde(skip)]
     pub(super) used_up_until: Option<Duration>,
 }
 
 impl JudgedRequest {
-    /// Makes a request from its record; `ended` is when its answer was taken or lost.
+    /// Converts a record. `ended` is when its response was read or lost.
     pub(crate) fn new(record: &Record, ended: Moment) -> Self {
         let reply = |name| str::from_utf8(record.reply_fields.get(name)?).ok().map(str::trim);
         let number = |name| reply(name)?.parse::<u64>().ok();
@@ -105,7 +105,7 @@ impl JudgedRequest {
         let status = record.status.filter(|_| !is_lost);
         let banned = record.arrival.admission == Admission::Banned;
         let quota = match record.arrival.rate {
-            // A fault may have changed what the client was told.
+            // A fault may have changed the headers.
             Some(_) if !record.faults.is_empty() => {
                 number("x-ratelimit-remaining").zip(number("x-ratelimit-reset"))
             }
@@ -142,22 +142,22 @@ impl JudgedRequest {
         }
     }
 
-    /// Returns a copy that has another role.
+    /// Returns a copy with another role.
     pub(super) fn with_role(&self, role: Role) -> Self {
         Self { role, ..self.clone() }
     }
 
-    /// Whether the client got no answer, or a 5xx.
+    /// Whether the client got no response, or a 5xx.
     pub(super) fn has_failed(&self) -> bool {
         self.status.is_none_or(|status| status >= 500)
     }
 
-    /// Returns method and path, without the query: that may hold credentials.
+    /// Returns the method and path, without the query, which may contain credentials.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.method, self.path.split('?').next().unwrap_or_default())
     }
 
-    /// Whether the answer tells the client to wait at this moment: neither clock has reached the end.
+    /// Whether the client should still wait: neither clock has reached the end.
     pub(super) fn tells_to_wait_at(&self, now: &Moment) -> bool {
         self.told_until.is_some_and(|(until, tolerance)| {
             let until = until.saturating_sub(tolerance);
@@ -166,7 +166,7 @@ impl JudgedRequest {
         })
     }
 
-    /// Whether it was certainly sent after the answer to an earlier request had been read.
+    /// Whether it was certainly sent after the client read the response to an earlier request.
     pub(super) fn follows(&self, earlier: &Self) -> bool {
         earlier.ended.order < self.arrived.order
             && (self.connection == earlier.connection && !self.is_multiplexed
@@ -174,8 +174,8 @@ impl JudgedRequest {
                 || self.arrived.gap_since(&earlier.ended) >= REACTION)
     }
 
-    /// Whether its sender was told by an earlier answer to wait: on the same connection, or as a repeat
-    /// of the same request.
+    /// Whether its sender knew an earlier response: it used the same connection, or repeated the
+    /// same request.
     pub(super) fn was_told_by(&self, earlier: &Self) -> bool {
         let is_repeat =
             self.fingerprint == earlier.fingerprint && self.opened.order > earlier.ended.order;
@@ -183,7 +183,7 @@ impl JudgedRequest {
     }
 }
 
-/// Adds to a queue, and drops its first item if there would be more than `max`.
+/// Adds to a queue of at most `max` items, and drops the first one if it is full.
 pub(super) fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
     if queue.len() >= max {
         queue.pop_front();
@@ -191,7 +191,7 @@ pub(super) fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
     queue.push_back(item);
 }
 
-/// Returns when a `Retry-After` ends and the tolerance; `reset` is that of a quota that is used up.
+/// Returns the end of a `Retry-After` and the tolerance. `reset` is that of an exhausted quota.
 fn wait_end(text: &str, now: Duration, reset: Option<Duration>) -> Option<(Duration, Duration)> {
     if let Ok(seconds) = text.parse() {
         let until = now.saturating_add(Duration::from_secs(seconds));
@@ -210,14 +210,14 @@ fn fingerprint(record: &Record) -> u64 {
     match (json(&record.body), record.body.digest) {
         (Some(json), _) => json.hash(&mut hasher),
         (None, Some(digest)) => digest.hash(&mut hasher),
-        // A body that was not read to its end is like no other.
+        // A body that was not read completely equals no other.
         (None, None) => record.number.hash(&mut hasher),
     }
     hasher.finish()
 }
 
-/// Returns a body as JSON, if all of it was kept: the order of members and the form of a number make no
-/// difference.
+/// Returns a body as JSON, if all of it was kept. The order of members and the form of numbers do
+/// not matter.
 fn json(body: &Captured) -> Option<Value> {
     let is_whole = body.digest.is_some() && body.start.len() as u64 == body.length;
     if !is_whole || body.length == 0 {
@@ -228,7 +228,7 @@ fn json(body: &Captured) -> Option<Value> {
     Some(json)
 }
 
-/// Turns floats such as 7.0 into integers, as far as these are exact.
+/// Turns floats such as 7.0 into integers, if this is exact.
 #[expect(clippy::cast_possible_truncation, reason = "it is checked to be an exact integer")]
 fn unify_numbers(json: &mut Value) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -254,13 +254,13 @@ fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Er
     serializer.collect_str(method)
 }
 
-/// Writes a length of time in seconds, with as many digits as it has, up to milliseconds.
+/// Formats a duration in seconds, with up to three decimals.
 pub(super) fn seconds(time: Duration) -> String {
     let text = format!("{:.3}", time.as_secs_f64());
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Writes the time of day, in UTC, of an instant since the Unix epoch.
+/// Formats the time of day in UTC.
 pub(super) fn clock_time(at: Duration) -> String {
     let text = humantime::format_rfc3339_millis(UNIX_EPOCH + at).to_string();
     text.get(11..23).unwrap_or(&text).to_owned()

@@ -1,9 +1,9 @@
-//! The 12 rules: their names, how severe a breach is, and the sections they rest on.
+//! The 12 rules: names, severities and sources.
 
 use serde::Serialize;
 use strum::{Display, EnumString, VariantArray};
 
-/// How severe a finding is. It is read and written as `notice`, `warning` or `violation`.
+/// The severity of a finding. Its text form is `notice`, `warning` or `violation`.
 #[derive(
     Clone,
     Copy,
@@ -22,7 +22,7 @@ use strum::{Display, EnumString, VariantArray};
 #[strum(serialize_all = "camelCase", parse_err_ty = ParseSeverityError, parse_err_fn = unknown_severity)]
 #[non_exhaustive]
 pub enum Severity {
-    /// It could be better. A notice never fails a run.
+    /// Something that could be better. A notice never fails a run.
     Notice,
     /// A specification advises against it, or it can't succeed.
     Warning,
@@ -30,7 +30,7 @@ pub enum Severity {
     Violation,
 }
 
-/// No severity has this name.
+/// The error for an unknown severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown severity; severities: notice, warning, violation")]
 pub struct ParseSeverityError;
@@ -83,9 +83,10 @@ pub enum Rule {
     SteadyRetry,
     /// A request that was refused for its content was sent again unchanged, five times.
     RepeatedError,
-    /// A valid key was sent otherwise than as a bearer token.
+    /// A valid key was not sent as a bearer token.
     KeyScheme,
-    /// Requests were sent although the quota was known to be used up, or many at once beyond it.
+    /// Requests were sent although the quota was known to be exhausted, or too many were sent at
+    /// once.
     #[strum(to_string = "quota-ignored", serialize = "remaining-zero", serialize = "burst")]
     QuotaIgnored,
     /// The deprecated operation was used.
@@ -96,7 +97,7 @@ pub enum Rule {
     UserAgent,
 }
 
-/// No rule has this name.
+/// The error for an unknown rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown rule; rules: {}", Rule::VARIANTS.iter().map(Rule::to_string).collect::<Vec<_>>().join(", "))]
 pub struct ParseRuleError;
@@ -105,17 +106,17 @@ const fn unknown_rule(_: &str) -> ParseRuleError {
     ParseRuleError
 }
 
-/// Describes a rule.
+/// The description of a rule.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[non_exhaustive]
 pub struct About {
-    /// What a client did that breaks the rule, in a few words.
+    /// What a client did, in a few words.
     pub title: &'static str,
-    /// How severe a breach is unless set otherwise.
+    /// The default severity.
     pub severity: Severity,
-    /// The section of the specification, or of an RFC, that the rule rests on.
+    /// The section of the specification or an RFC on which the rule is based.
     pub source: &'static str,
-    /// What the rule asks for, and what a breach does.
+    /// What the rule requires, and the effect of a breach.
     pub reason: &'static str,
     /// What the client should do instead.
     pub advice: &'static str,
@@ -251,10 +252,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_names_every_rule_its_source_and_its_severity() {
-        let readme = include_str!("../../README.md");
+    fn the_guide_names_every_rule_its_source_and_its_severity() {
+        let guide = include_str!("../../guide/compliance.md");
         for rule in Rule::all() {
-            let line = readme.lines().find(|line| line.starts_with(&format!("| `{rule}` |")));
+            let line = guide.lines().find(|line| line.starts_with(&format!("| `{rule}` |")));
             let line = line.unwrap_or_default();
             let About { title, source, severity, .. } = rule.about();
             for part in [*title, *source, &severity.to_string()] {

@@ -1,4 +1,4 @@
-//! How a server is configured, checked, bound and started.
+//! Configures, checks, binds and starts a server.
 
 use std::{
     fmt, io,
@@ -28,12 +28,12 @@ use crate::{
 };
 
 impl MockServer {
-    /// Starts a server with the default settings: on a free port of 127.0.0.1, with the keys `free-key`, `pro-key`, `business-key` and `enterprise-key`, and 25 pets.
+    /// Starts a server with the default settings: a free port of 127.0.0.1, the keys `free-key`,
+    /// `pro-key`, `business-key` and `enterprise-key`, and 25 pets.
     ///
     /// # Panics
     ///
-    /// Where no port of 127.0.0.1 can be bound: a test has nothing better to do then. Use
-    /// [`MockServer::builder`] to get an error instead.
+    /// If no port of 127.0.0.1 can be bound. Use [`MockServer::builder`] to get an error instead.
     #[must_use = "dropping the server stops it"]
     pub async fn start() -> Self {
         Self::builder()
@@ -42,8 +42,8 @@ impl MockServer {
             .expect("the defaults are valid, and a machine has a free port on 127.0.0.1")
     }
 
-    /// Starts a server as [`MockServer::start`] does, on a thread of its own: for tests without a
-    /// runtime, and where a server is to outlive the runtimes of the tests that use it.
+    /// Starts a server like [`MockServer::start`], but on its own thread. For tests without a
+    /// runtime, and for a server that outlives the runtimes of its tests.
     ///
     /// ```
     /// use std::io::{Read, Write};
@@ -60,7 +60,7 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// Where no port of 127.0.0.1 can be bound, or no thread started.
+    /// If no port of 127.0.0.1 can be bound, or no thread can be started.
     #[must_use = "dropping the server stops it"]
     pub fn start_blocking() -> Self {
         Self::builder()
@@ -68,13 +68,13 @@ impl MockServer {
             .expect("the defaults are valid, and a machine has a free port on 127.0.0.1")
     }
 
-    /// Returns a builder, to set what should differ from [`MockServer::start`].
+    /// Returns a builder with the settings of [`MockServer::start`].
     pub fn builder() -> Builder {
         Builder::new()
     }
 }
 
-/// Makes a [`MockServer`].
+/// Builds a [`MockServer`].
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -97,7 +97,7 @@ impl MockServer {
 #[must_use = "a builder does nothing until it is started"]
 pub struct Builder {
     addr: SocketAddr,
-    /// The default keys, if there are none.
+    /// The default keys apply if this is empty.
     keys: Vec<FirstKey>,
     seed: Seed,
     data: Option<PathBuf>,
@@ -125,28 +125,28 @@ impl Builder {
         }
     }
 
-    /// Sets the address to listen on: 127.0.0.1 unless set.
+    /// Sets the address to listen on (default: 127.0.0.1).
     pub fn addr(mut self, addr: IpAddr) -> Self {
         self.addr.set_ip(addr);
         self
     }
 
-    /// Sets the port to listen on: 0, which takes a free one, unless set.
+    /// Sets the port to listen on (default: 0, which means a free port).
     pub fn port(mut self, port: u16) -> Self {
         self.addr.set_port(port);
         self
     }
 
-    /// Sets how many connections there may be, and how long clients may take: see [`Limits`].
+    /// Sets the limits of connections: see [`Limits`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Serves over TLS (HTTP/2 and HTTP/1.1, as the client chooses): plain HTTP unless set.
+    /// Serves over TLS, with HTTP/2 or HTTP/1.1 as the client chooses (default: plain HTTP).
     ///
-    /// The certificate, for `localhost`, 127.0.0.1, ::1 and the address listened on, is made anew at each
-    /// start, with an authority of the server's own, which a client is told to trust.
+    /// Each start creates a certificate authority, which clients must trust, and a certificate for
+    /// `localhost`, 127.0.0.1, ::1 and the listening address.
     ///
     /// ```
     /// # use petstore_mock::MockServer;
@@ -168,20 +168,20 @@ impl Builder {
         self
     }
 
-    /// Sets which pages of other origins may use the service from a browser: all of them unless set.
+    /// Sets the origins whose web pages may use the service (default: all).
     pub fn cors(mut self, cors: Cors) -> Self {
         self.settings.cors = cors;
         self
     }
 
-    /// Adds a key and its plan. The first one given replaces the four default keys; a key given
-    /// twice has the plan given last.
+    /// Adds a key with a plan. The first call replaces the four default keys. If a key is added
+    /// twice, the last plan counts.
     pub fn key(mut self, key: impl Into<String>, plan: Plan) -> Self {
         self.add_key(FirstKey { key: key.into(), plan, name: None });
         self
     }
 
-    /// Adds a key as [`Builder::key`] does, with a name by which reports and the journal show it.
+    /// Adds a key like [`Builder::key`], with a name for reports and the journal.
     pub fn named_key(
         mut self,
         name: impl Into<String>,
@@ -199,7 +199,7 @@ impl Builder {
         }
     }
 
-    /// Sets how severe a breach of a rule of the compliance report is; `None` turns the rule off.
+    /// Sets the severity of a rule of the compliance report; `None` disables the rule.
     ///
     /// ```
     /// # use petstore_mock::{MockServer, Rule, Severity};
@@ -212,17 +212,17 @@ impl Builder {
         self
     }
 
-    /// Sets what the store holds at first: 25 pets of the mock's own unless set.
+    /// Sets the initial content of the store (default: 25 built-in pets).
     pub fn seed(mut self, seed: Seed) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Keeps pets, orders and ids in a file, which is made if it is not there: a pet that was answered
-    /// 201 is there after the process was killed. Nothing is kept unless set.
+    /// Keeps pets, orders and ids in a file, which is created if it is missing. A pet that was
+    /// answered 201 survives a kill of the process. By default, nothing is kept.
     ///
-    /// The seed is for a new file only. One server at a time can use a file; dropping it closes the
-    /// file. What the keys have used is not kept.
+    /// The seed applies only to a new file. Only one server at a time can use a file; dropping the
+    /// server closes it. The file does not keep how much of the quotas the keys have used.
     ///
     /// ```
     /// # use petstore_mock::{MockServer, SeedPet};
@@ -245,75 +245,74 @@ impl Builder {
         self
     }
 
-    /// Sets the clock: the machine's unless set.
+    /// Sets the clock (default: the machine's clock).
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets what kind of window the quotas count in: fixed ones unless set.
+    /// Sets the kind of quota window (default: fixed).
     pub fn window(mut self, window: Window) -> Self {
         self.settings.window = window;
         self
     }
 
-    /// Sets which quota the `X-RateLimit-*` headers describe: the tightest unless set.
+    /// Sets the quota in the `X-RateLimit-*` headers (default: the tightest).
     pub fn rate_headers(mut self, rate_headers: RateHeaders) -> Self {
         self.settings.rate_headers = rate_headers;
         self
     }
 
-    /// Sets whether a page that more pets follow has a `Link` to the next one: it has unless set.
+    /// Sets whether a page has a `Link` to the next page (default: true).
     pub fn paging(mut self, paging: bool) -> Self {
         self.settings.paging = paging;
         self
     }
 
-    /// Sets the status of pets that are added without one: they have none unless set.
+    /// Sets the status of pets that are created without one (default: none).
     pub fn default_status(mut self, status: PetStatus) -> Self {
         self.settings.default_status = Some(status);
         self
     }
 
-    /// Sets when a key is banned, and for how long: see [`BanPolicy`].
+    /// Sets when the service bans a key, and for how long: see [`BanPolicy`].
     pub fn ban(mut self, policy: BanPolicy) -> Self {
         self.settings.ban = policy;
         self
     }
 
-    /// Sets how many exchanges the journal keeps: the last 1,000, and 4 MiB of them, unless set; 0
+    /// Sets the maximum number of exchanges in the journal (default: 1,000, and at most 4 MiB); 0
     /// keeps none.
     pub fn journal(mut self, exchanges: usize) -> Self {
         self.settings.journal = exchanges;
         self
     }
 
-    /// Sets the token with which the mock can be administered from other machines, as
-    /// `Authorization: Bearer TOKEN`: without one, it can't be.
+    /// Sets the token for administration from other machines, which send `Authorization: Bearer
+    /// TOKEN`. Without a token, administration is local only.
     pub fn admin_token(mut self, token: impl Into<String>) -> Self {
         self.settings.admin_token = Some(token.into());
         self
     }
 
-    /// Sets how long a body administration takes, in bytes: 256 MiB unless set, so that a store of
-    /// millions of pets can be put back.
+    /// Sets the maximum size of a body for the administration, in bytes (default: 256 MiB, enough
+    /// for a snapshot with millions of pets).
     pub fn admin_body(mut self, bytes: usize) -> Self {
         self.settings.admin_body = bytes;
         self
     }
 
-    /// Sets a fault from the first request on; more are set with [`MockServer::faults`].
+    /// Sets a fault from the first request. [`MockServer::faults`] sets faults later.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.faults.push(fault);
         self
     }
 
-    /// Binds the port and starts serving, on the tokio runtime this is awaited on, which needs its
-    /// I/O and time enabled.
+    /// Binds the port and starts serving, on the current tokio runtime, which needs I/O and time.
     ///
     /// # Errors
     ///
-    /// Where the address can't be bound, a key can't travel in a header, or the seed contradicts
+    /// Fails if the address can't be bound, a key is invalid in a header, or the seed contradicts
     /// itself.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let Self { addr, mut keys, seed, data, clock, limits, settings, faults, .. } = self;
@@ -334,7 +333,7 @@ impl Builder {
         let listener = TcpListener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
-            // Last, so that a server that can't start makes no file.
+            // Last, so that a server that can't start creates no file.
             Some(path) => {
                 let data_error = |source| StartError::Data { path: path.clone(), source };
                 app.with_data(path.clone()).await.map_err(data_error)?
@@ -344,12 +343,12 @@ impl Builder {
         Ok(MockServer::serve(listener, addr, Arc::new(app), limits, tls))
     }
 
-    /// Binds the port and starts serving on a thread of the server's own, which ends when the server
-    /// is dropped; from within a runtime too.
+    /// Binds the port and starts serving on a new thread, which ends when the server is dropped.
+    /// Also works within a runtime.
     ///
     /// # Errors
     ///
-    /// As for [`Builder::start`], and where no thread can be started.
+    /// Fails like [`Builder::start`], and if no thread can be started.
     pub fn start_blocking(self) -> Result<MockServer, StartError> {
         let (server, thread) = ServerThread::run(self.start()).map_err(StartError::Thread)?;
         Ok(server?.on(thread))
@@ -358,7 +357,7 @@ impl Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the keys.
+        // Without the keys.
         f.debug_struct("Builder")
             .field("addr", &self.addr)
             .field("keys", &self.keys.len())
@@ -372,34 +371,34 @@ impl fmt::Debug for Builder {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address can't be listened on.
+    /// The address can't be bound.
     #[error("can't listen on {addr}: {source}")]
     Bind {
-        /// The address, with the port asked for.
+        /// The address with the requested port.
         addr: SocketAddr,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A key is empty, or holds a space or a character beyond ASCII, and so can't be sent in a
-    /// header. The message does not repeat it.
+    /// A key is empty, or contains a space or a non-ASCII character, so that it is invalid in a
+    /// header. The message does not contain the key.
     #[error("{0}")]
     Key(KeyError),
-    /// The token of administration is empty, or holds a space or a character beyond ASCII.
+    /// The admin token is empty, or contains a space or a non-ASCII character.
     #[error("the admin token is empty, or holds a space or a character beyond ASCII")]
     AdminToken,
-    /// The file that keeps the data can't be used.
+    /// The data file can't be used.
     #[error("can't use the data file {path}: {source}", path = path.display())]
     Data {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: DataError,
     },
-    /// The certificates can't be made.
+    /// The certificates can't be created.
     #[cfg(feature = "tls")]
     #[error("can't make the certificates for TLS: {0}")]
     Tls(io::Error),
-    /// There is no thread for the server.
+    /// The thread can't be started.
     #[error("can't start a thread for the server: {0}")]
     Thread(io::Error),
     /// The seed contradicts itself.

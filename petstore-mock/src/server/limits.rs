@@ -1,11 +1,11 @@
-//! How many connections a server takes, and how long clients may take.
+//! The limits of connections.
 
 use std::time::Duration;
 
-/// How many connections there may be, and how long a client may keep each waiting.
+/// The maximum number of connections, and time limits for slow clients.
 ///
-/// They guard the machine, so they are real time, whatever the mock's clock and the runtime's do. No
-/// limit runs while a request is being answered, however long that takes. A time of zero is no limit.
+/// The limits use real time, not the mock's clock or the runtime's. They do not run while the mock
+/// processes a request. Zero disables a time limit.
 ///
 /// ```
 /// use std::time::Duration;
@@ -17,23 +17,22 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many connections are served at once, at least one: 4,096 unless set. Those beyond are answered 503
-    /// `overloaded` and closed; so that the answer can be read, up to 64 of them are there as well.
+    /// The maximum number of connections, at least 1 (default: 4,096). Others are answered 503
+    /// `overloaded` and closed. Up to 64 such connections can exist at once.
     pub connections: usize,
-    /// From the first byte of a request to the end of its header fields: 10 seconds unless set. What
-    /// takes longer is answered 408 `request_timeout`.
+    /// The time from the first byte of a request to the end of its header fields (default: 10 s).
+    /// After that, it is answered 408 `request_timeout`.
     pub head: Duration,
-    /// From there to the end of its body: 30 seconds unless set. What takes longer is answered 408
+    /// The time from there to the end of its body (default: 30 s). After that, it is answered 408
     /// `request_timeout`.
     pub body: Duration,
-    /// Between one request and the next, and before the first: 120 seconds unless set. Then the
-    /// connection is closed without a response.
+    /// The time between requests, and before the first (default: 120 s). Then the connection is
+    /// closed without a response.
     pub idle: Duration,
-    /// How long the client takes nothing of an answer that is there: 30 seconds unless set. Then the
-    /// connection is reset.
+    /// How long a client may not read its response (default: 30 s). Then the connection is reset.
     pub write: Duration,
-    /// How long a server that stops waits for requests in flight: 5 seconds unless set; zero cuts them
-    /// at once.
+    /// How long a stopping server waits for requests in flight (default: 5 s). Zero closes their
+    /// connections immediately.
     pub grace: Duration,
 }
 

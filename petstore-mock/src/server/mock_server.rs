@@ -1,4 +1,4 @@
-//! A running server: the methods that tests use, and its end.
+//! A running server.
 
 use std::{
     fmt,
@@ -32,9 +32,9 @@ use crate::{
 
 /// A running mock of the Pet Store service.
 ///
-/// It runs on the tokio runtime it was started on, or on a thread of its own where it was started
-/// with [`MockServer::start_blocking`]. Dropping it closes its port at once and cuts its connections;
-/// [`MockServer::stop`] lets requests at hand finish first.
+/// It runs on the tokio runtime on which it was started, or on its own thread with
+/// [`MockServer::start_blocking`]. Dropping it closes its port and connections immediately;
+/// [`MockServer::stop`] first lets requests in flight finish.
 ///
 /// ```
 /// use petstore_mock::MockServer;
@@ -53,11 +53,11 @@ pub struct MockServer {
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
     app: Arc<AppState>,
-    /// Shared with the accept loop, so that dropping closes the port without the loop's help.
+    /// Shared with the accept loop, so that dropping the server closes the port without it.
     listener: Arc<Listener>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    /// The runtime, where it is the server's own. Last, since all else ends before it.
+    /// The server's own runtime, if any. Last, so that it is dropped last.
     thread: Option<ServerThread>,
 }
 
@@ -95,7 +95,7 @@ impl MockServer {
         }
     }
 
-    /// Returns the server with the runtime it runs on.
+    /// Returns the server with its own runtime.
     pub(super) fn on(mut self, thread: ServerThread) -> Self {
         self.thread = Some(thread);
         self
@@ -103,33 +103,33 @@ impl MockServer {
 
     /// Returns the base URL of the service, such as `http://127.0.0.1:4010/v1`.
     ///
-    /// A server that listens on all addresses is named by the loopback one.
+    /// If the server listens on all addresses, this is the loopback address.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Returns the URL without the `/v1`, for the mock's own paths such as `/_mock/health`.
+    /// Returns the URL without `/v1`, for paths such as `/_mock/health`.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Returns the address the server listens on.
+    /// Returns the address on which the server listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Returns the certificate of the authority that vouches for the server, as PEM: what a client has to
-    /// trust; nothing where the server speaks plain HTTP ([`Builder::tls`](crate::Builder::tls)).
+    /// Returns the certificate authority that clients must trust, as PEM; `None` without TLS
+    /// ([`Builder::tls`](crate::Builder::tls)).
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn ca_certificate(&self) -> Option<&str> {
         self.tls.as_ref().map(Tls::authority)
     }
 
-    /// Returns the server's clock, by which a test lets time pass.
+    /// Returns the server's clock, which a test can move.
     ///
     /// ```
     /// # use std::time::{Duration, SystemTime};
@@ -148,62 +148,62 @@ impl MockServer {
         &self.app.clock
     }
 
-    /// Returns the server's pets, to add, look at and remove.
+    /// Returns the server's pets, to add, read and remove them.
     #[must_use]
     pub fn pets(&self) -> Pets<'_> {
         Pets::new(&self.app)
     }
 
-    /// Returns the server's orders, to add, look at and remove.
+    /// Returns the server's orders, to add, read and remove them.
     #[must_use]
     pub fn orders(&self) -> Orders<'_> {
         Orders::new(&self.app)
     }
 
-    /// Makes a key of its own, with quotas that no other test uses.
+    /// Creates a key with its own quotas, for one test.
     #[must_use]
     pub fn key(&self, plan: Plan) -> Key {
         Key::fresh(&self.app, plan)
     }
 
-    /// Returns the server's keys, to add, look at and ban.
+    /// Returns the server's keys, to add, read and ban them.
     #[must_use]
     pub fn keys(&self) -> Keys<'_> {
         Keys::new(&self.app)
     }
 
-    /// Goes back to how the server started: its pets, orders and keys, with nothing used and no one
-    /// banned. Keys that were made since are gone. Only the clock stays as it is.
+    /// Restores the initial pets, orders and keys, with unused quotas and no bans. Removes keys
+    /// that were added since. Does not change the clock.
     ///
     /// # Errors
     ///
-    /// Where the file that keeps the data can't be written.
+    /// Fails if the data file can't be written.
     pub fn reset(&self) -> Result<(), ChangeError> {
         block_on(self.app.reset())
     }
 
-    /// Returns the pets and orders, and what the keys have used, to be put back later.
+    /// Returns the pets, orders and key usage, to restore them later.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.app.snapshot()
     }
 
-    /// Puts back what a snapshot holds, all of it or nothing. Keys that it does not know stay as they
-    /// are, and so does the clock.
+    /// Restores a snapshot completely, or not at all. Does not change the clock, or keys that are
+    /// not in the snapshot.
     ///
     /// # Errors
     ///
-    /// Where the snapshot contradicts itself or counts in another kind of window than this server, or
-    /// the file that keeps the data can't be written.
+    /// Fails if the snapshot contradicts itself, uses another kind of window than this server, or
+    /// if the data file can't be written.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
         block_on(self.app.restore(snapshot))
     }
 
-    /// Begins a scope, such as a test: returns a guard that puts pets, orders, and what the keys have used
-    /// back when it is dropped.
+    /// Starts a scope, such as a test. Returns a guard that restores pets, orders and key usage
+    /// when it is dropped.
     ///
-    /// The report names the scope with what it finds meanwhile. Of tests that run at the same time, each
-    /// needs a key of its own ([`MockServer::key`]), or a client that sends `X-Mock-Scope: NAME`.
+    /// The report assigns findings to the scope. Concurrent tests need separate keys
+    /// ([`MockServer::key`]), or clients that send `X-Mock-Scope: NAME`.
     ///
     /// ```
     /// # use petstore_mock::MockServer;
@@ -222,7 +222,7 @@ impl MockServer {
         Scope::new(&self.app, name)
     }
 
-    /// Returns the server's faults, by which a test lets things go wrong.
+    /// Returns the server's faults, to set and remove them.
     ///
     /// ```
     /// # use petstore_mock::{MockServer, Operation};
@@ -240,16 +240,16 @@ impl MockServer {
         &self.app.faults
     }
 
-    /// Returns the exchanges that the journal still has and that the pattern means, by number.
+    /// Returns the matching exchanges in the journal, by number.
     ///
-    /// An exchange is there as soon as its answer is on its way; what was asked under `/_mock` is
-    /// not in the journal.
+    /// An exchange is available as soon as its response is being sent. The journal does not contain
+    /// requests to `/_mock`.
     #[must_use]
     pub fn requests(&self, pattern: impl Into<Pattern>) -> Vec<Exchange> {
         self.app.journal.matching(&pattern.into())
     }
 
-    /// Checks that so many of the requests that the journal has are as the pattern says.
+    /// Checks the number of matching requests in the journal.
     ///
     /// ```
     /// # use petstore_mock::{MockServer, Operation, Pattern};
@@ -266,24 +266,25 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// Where it is otherwise, with the requests that came nearest and what they have instead. Also
-    /// where it can't be known, because the journal has forgotten some.
+    /// If the number is wrong. The message shows the closest requests and how they differ. Also
+    /// panics if the number is uncertain because the journal has dropped requests.
     #[track_caller]
-    #[expect(clippy::panic, reason = "that is what an assertion does")]
+    #[expect(clippy::panic, reason = "an assertion panics")]
     pub fn verify(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) {
         if let Err(text) = check_times(&self.app.journal, &pattern.into(), &times.into(), 0) {
             panic!("{text}");
         }
     }
 
-    /// Checks that requests arrived as these patterns say, in this order; others may have arrived
+    /// Checks that requests matching these patterns arrived in this order. Others may have arrived
     /// in between.
     ///
     /// # Panics
     ///
-    /// Where they did not, with how far it went and what came nearest to the one that is missing.
+    /// If they did not. The message shows the last matching request, and the closest ones to the
+    /// missing request.
     #[track_caller]
-    #[expect(clippy::panic, reason = "that is what an assertion does")]
+    #[expect(clippy::panic, reason = "an assertion panics")]
     pub fn verify_order<P: Into<Pattern>>(&self, patterns: impl IntoIterator<Item = P>) {
         let patterns: Vec<Pattern> = patterns.into_iter().map(Into::into).collect();
         if let Err(text) = check_order(&self.app.journal, &patterns) {
@@ -291,14 +292,13 @@ impl MockServer {
         }
     }
 
-    /// Expects so many requests from now on that are as the pattern says: it is checked at the end of
-    /// the scope.
+    /// Expects a number of matching requests from now on. Checked when the returned value is
+    /// dropped.
     pub fn expect(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) -> Expectation {
         Expectation::new(Arc::clone(&self.app.journal), pattern.into(), times.into())
     }
 
-    /// Returns what the server's clients did, since it was started, that the specification forbids,
-    /// that does harm, or that could be better. A reset forgets none of it.
+    /// Returns the compliance report since the start of the server. A reset does not clear it.
     ///
     /// ```
     /// # use petstore_mock::MockServer;
@@ -319,14 +319,14 @@ impl MockServer {
         Arc::clone(&self.app.journal)
     }
 
-    /// Stops the server: closes the port, closes idle connections, and waits for requests at
-    /// hand, as long as [`Limits::grace`] says: in real time, also where the time of the runtime is paused.
+    /// Stops the server: closes the port and idle connections, and waits for requests in flight,
+    /// for [`Limits::grace`] at most, in real time.
     pub async fn stop(mut self) {
         self.listener.close();
         self.app.journal.close();
-        // Nobody listening means that the server has ended already.
+        // Without a receiver, the server has already ended.
         let _ = self.stop.send(true);
-        // What is still there after that is cut when `self` is dropped.
+        // Dropping `self` closes the remaining connections.
         tokio::select! {
             _ = &mut self.task => {}
             () = real_time::sleep(self.grace) => {}
@@ -348,7 +348,7 @@ impl Drop for MockServer {
     }
 }
 
-/// An address that can be connected to: "all addresses" can be listened on only.
+/// Returns an address to connect to, which "all addresses" is not.
 fn reachable(addr: SocketAddr) -> SocketAddr {
     let ip = match addr.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

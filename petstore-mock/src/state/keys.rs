@@ -1,4 +1,4 @@
-//! The keys, with the quotas and the ban of each, and the decision whether a request is let in.
+//! The keys with their quotas and bans, and the admission of requests.
 
 use std::{
     collections::HashMap,
@@ -17,20 +17,20 @@ use crate::{
     quota::{Allowance, Exhausted, Rate},
 };
 
-/// Why a key can't be added. The message does not repeat it.
+/// The error of adding a key. The message does not contain the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The server has the key already.
+    /// The server already has the key.
     #[error("the server has this key already")]
     Taken,
-    /// The key is empty, or holds a space or a character beyond ASCII, and so can't be sent in a
+    /// The key is empty, or contains a space or a non-ASCII character, so that it is invalid in a
     /// header.
     #[error("a key is empty, or holds a space or a character beyond ASCII, which no key may")]
     Unsendable,
 }
 
-/// A key that is there from the start.
+/// An initial key.
 #[derive(Clone)]
 pub(crate) struct FirstKey {
     pub(crate) key: String,
@@ -38,19 +38,19 @@ pub(crate) struct FirstKey {
     pub(crate) name: Option<String>,
 }
 
-/// A key of this length is no part of another text by chance.
+/// A key of this length does not occur in other texts by chance.
 const LONG_KEY: usize = 12;
 
 /// The accounts, by key.
 #[derive(Default)]
 pub(crate) struct Accounts {
     by_key: HashMap<Box<str>, Account>,
-    /// How many keys there ever were: a number is not given again.
+    /// The number of keys ever added. Numbers are not reused.
     counted: u32,
 }
 
 impl Accounts {
-    /// Replaces all keys by the first ones, whose numbers are their order.
+    /// Replaces all keys with the initial ones, numbered in their order.
     pub(super) fn reset(
         &mut self,
         first: &[FirstKey],
@@ -66,7 +66,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Adds a key for a test, or a fresh one where none is given; returns it and its number.
+    /// Adds a key for a test, or a new one if `None`. Returns it and its number.
     pub(super) fn add(
         &mut self,
         key: Option<&str>,
@@ -92,7 +92,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Returns a key that is not there: `test-key-5`, or one that begins like it.
+    /// Returns an unused key: `test-key-5`, or one that starts like it.
     fn fresh(&self, number: u32) -> Box<str> {
         let mut key = format!("test-key-{number}");
         while self.by_key.contains_key(&*key) {
@@ -111,19 +111,19 @@ impl Accounts {
         self.by_key.get_mut(key)
     }
 
-    /// Whether a text is a key, or has one in it that is too long to be there by chance.
+    /// Whether a text is a key, or contains one that is too long to occur by chance.
     pub(super) fn is_in(&self, text: &str) -> bool {
         let holds = |key: &str| key.len() >= LONG_KEY && text.contains(key);
         self.by_key.contains_key(text)
             || text.len() > LONG_KEY && self.by_key.keys().any(|key| holds(key))
     }
 
-    /// Returns an account by its number; only the administration needs that.
+    /// Returns an account by its number, for the administration.
     pub(super) fn by_number(&mut self, number: u32) -> Option<&mut Account> {
         self.by_key.values_mut().find(|account| account.label.number() == number)
     }
 
-    /// Returns the accounts, by their numbers, each with its key.
+    /// Returns the accounts with their keys, by number.
     pub(super) fn sorted(&mut self) -> Vec<(&str, &mut Account)> {
         let mut all: Vec<_> =
             self.by_key.iter_mut().map(|(key, account)| (&**key, account)).collect();
@@ -132,23 +132,23 @@ impl Accounts {
     }
 }
 
-/// Whether a key is no secret: the default ones are documented.
+/// Whether a key is public: the default keys are documented.
 pub(super) fn is_public(key: &str) -> bool {
     DEFAULT_KEYS.iter().any(|(public, _)| *public == key)
 }
 
-/// Whether a key can travel in a header.
+/// Whether a key is valid in a header.
 pub(crate) fn is_sendable(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Whether a request is let in.
+/// The admission of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Admitted,
-    /// A quota is used up.
+    /// A quota is exhausted.
     Exhausted(Exhausted),
-    /// The key is banned until then, counted from the Unix epoch.
+    /// The key is banned until this time, since the Unix epoch.
     Banned(Duration),
 }
 
@@ -175,7 +175,7 @@ impl Account {
         Self { label: Arc::new(label), allowance, record: BanRecord::default() }
     }
 
-    /// Lets a request in or refuses it.
+    /// Admits a request or refuses it.
     pub(super) fn admit(&mut self, now: Duration, settings: &Settings) -> Admitted {
         let Self { allowance, record, label } = self;
         let verdict = if let Some(until) = record.arrive(now, settings.ban) {
@@ -190,19 +190,19 @@ impl Account {
         Admitted { verdict, rate, label: Arc::clone(label) }
     }
 
-    /// Gives the key another plan: what it used stays used, and a wait it was told is over.
+    /// Changes the plan. Used requests stay counted, and the current `Retry-After` ends.
     pub(crate) fn set_plan(&mut self, plan: Plan) {
         self.label = Arc::new(self.label.with_plan(plan));
         self.allowance.set_limits(plan.per_minute(), plan.per_day());
         self.record.excuse();
     }
 
-    /// Bans the key until then.
+    /// Bans the key until this time.
     pub(crate) fn ban(&mut self, until: Duration) {
         self.record.ban(until);
     }
 
-    /// Ends the ban of the key, and forgets what led to it.
+    /// Ends the ban of the key, and clears the early requests.
     pub(crate) fn unban(&mut self) {
         self.record.pardon();
     }
@@ -227,39 +227,39 @@ impl Account {
     }
 }
 
-/// The quotas and the ban of a key at one moment.
+/// The quotas and the ban of a key at an instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct KeyUsage {
-    /// The number of the key: the server counts its keys from 1, the first ones in their order.
+    /// The number of the key, from 1.
     #[serde(rename = "id")]
     pub number: u32,
-    /// The key as it may be shown.
+    /// The label of the key.
     pub label: KeyLabel,
-    /// Its plan.
+    /// The plan.
     pub plan: Plan,
-    /// The minute's quota.
+    /// The quota per minute.
     pub minute: QuotaUsage,
-    /// The day's quota.
+    /// The quota per day.
     pub day: QuotaUsage,
-    /// The end of its ban, if it is banned.
+    /// The end of the ban, if the key is banned.
     #[serde(serialize_with = "serialize_seconds")]
     pub banned_until: Option<SystemTime>,
-    /// The end of the last `Retry-After` of a 429, if that lies ahead.
+    /// The end of the last `Retry-After` of a 429, if it is in the future.
     #[serde(rename = "retryAfterUntil", serialize_with = "serialize_seconds")]
     pub waits_until: Option<SystemTime>,
 }
 
-/// A quota at one moment.
+/// A quota at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QuotaUsage {
-    /// How many requests it allows.
+    /// The requests that it allows.
     pub limit: u32,
-    /// How many count: more than the limit where that was lowered since.
+    /// The used requests. More than the limit if that was lowered.
     pub used: u32,
-    /// How many are left.
+    /// The requests left.
     pub remaining: u32,
     /// When it resets: the value of `X-RateLimit-Reset`.
     #[serde(serialize_with = "serialize_seconds")]

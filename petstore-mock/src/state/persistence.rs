@@ -1,10 +1,11 @@
-//! The store in a file: a pet that was answered 201 is there after the process was killed, or the power
-//! failed.
+//! The store in a file: a pet that was answered 201 survives a kill of the process and a power
+//! failure.
 //!
-//! The file is a log: a first line that names the format, then a line a commit, `CHECKSUM CHANGES`, where
-//! the changes are a JSON array. One thread writes: it takes all changes that wait, appends them as one
-//! line, syncs it, makes them in memory, and only then answers. A last line without its end was never
-//! answered, so it is cut off; any other line that is wrong means that the file is damaged.
+//! The file is a log: a first line with the format, then one line per commit, `CHECKSUM CHANGES`,
+//! with the changes as a JSON array. A single thread writes. It takes all waiting changes, appends
+//! them as one line, syncs the file, applies them in memory, and only then answers. An incomplete
+//! last line was never answered, so it is dropped. Any other invalid line means that the file is
+//! damaged.
 
 use std::{
     ffi::OsString,
@@ -30,22 +31,22 @@ pub(crate) const FORMAT: &str = "petstore-mock data 1\n";
 /// No more changes than these go into one commit, so that the first of them does not wait for ever.
 const MAX_COMMIT: usize = 10_000;
 
-/// Why a data file can't be used; the file is left as it is.
+/// The error of a data file. The file stays unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// The operating system does not let it be read or written.
+    /// The file can't be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Another server has it open.
+    /// Another server uses the file.
     #[error("another petstore-mock is using it: stop that one, or choose another file")]
     InUse,
-    /// It is another kind of file.
+    /// The file is not a data file.
     #[error(
         "it is not a data file of this petstore-mock, and is left as it is: choose another file"
     )]
     Foreign,
-    /// It was one, but something is wrong with it.
+    /// The file is damaged.
     #[error("it is damaged, and is left as it is ({0}): restore a copy, or choose another file")]
     Damaged(String),
 }

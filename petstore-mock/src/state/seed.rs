@@ -1,4 +1,4 @@
-//! The first content of the store: the built-in pets, those of a file, or those of a test.
+//! The initial content of the store: built-in pets, or those of a file or a test.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::{
     text::read_json,
 };
 
-/// What the store holds when the server starts.
+/// The initial content of the store.
 ///
 /// [`Seed::default`] is 25 built-in pets, the same at each start, and no orders.
 ///
@@ -44,28 +44,28 @@ impl Default for Seed {
 }
 
 impl Seed {
-    /// Returns a seed to add pets and orders to.
+    /// Creates an empty seed, to which pets and orders can be added.
     #[must_use]
     pub const fn new() -> Self {
         Self { pets: Vec::new(), orders: Vec::new() }
     }
 
-    /// Returns an empty seed: the store starts empty.
+    /// Returns an empty seed.
     #[must_use]
     pub const fn none() -> Self {
         Self::new()
     }
 
-    /// Returns the seed that a JSON text describes.
+    /// Parses a seed from JSON.
     ///
-    /// The text is an array of pets, or an object such as `{"pets": […], "orders": […]}` in which
-    /// either may be missing. A pet is what the service returns, without `id` if it is to get the next
-    /// one; an order is any object.
+    /// The text is an array of pets, or an object such as `{"pets": […], "orders": […]}`, in which
+    /// either may be missing. A pet has the service's fields; without `id`, it gets the next id. An
+    /// order is any object.
     ///
     /// # Errors
     ///
-    /// Where the text is no such JSON, with line and column; where two pets have one id. A field that a
-    /// pet does not have is an error too.
+    /// Fails if the text is not such JSON (with line and column), if two pets have the same id, or
+    /// if a pet has an unknown field.
     pub fn from_json(text: &[u8]) -> Result<Self, SeedError> {
         let is_array = text.trim_ascii_start().starts_with(b"[");
         let read = if is_array {
@@ -83,29 +83,29 @@ impl Seed {
 
     /// Adds a pet.
     ///
-    /// Pets without an id get one when the server starts: one more than the highest id of the seed,
-    /// in the order in which they were added. Two pets with the same id are an error then.
+    /// When the server starts, pets without an id get ids above the highest id of the seed, in
+    /// order. Two pets with the same id are then an error.
     #[must_use]
     pub fn pet(mut self, pet: SeedPet) -> Self {
         self.pets.push(pet);
         self
     }
 
-    /// Adds an order, which must be a JSON object: anything else is an error when the server starts.
+    /// Adds an order. If it is not a JSON object, starting the server fails.
     #[must_use]
     pub fn order(mut self, order: Value) -> Self {
         self.orders.push(order);
         self
     }
 
-    /// Checks the seed and makes a store of it.
+    /// Checks the seed and creates a store from it.
     pub(crate) fn into_store(self) -> Result<Store, SeedError> {
         let at = |list: &str, place: usize, error: ChangeError| {
             SeedError::Contradiction(format!("{list}[{place}]: {error}"))
         };
         let mut store = Store::default();
         let pets = self.pets.into_iter().enumerate();
-        // Those without an id get the ids above all others.
+        // Pets without an id get ids above all others.
         let (with_id, without): (Vec<_>, Vec<_>) = pets.partition(|(_, pet)| pet.id.is_some());
         for (place, pet) in with_id.into_iter().chain(without) {
             store.change(&mut Change::Add(pet)).map_err(|error| at("pets", place, error))?;
@@ -122,14 +122,14 @@ impl Seed {
     }
 }
 
-/// A seed that can't be used; the message says what is wrong with it and where.
+/// The error of an invalid seed. The message says what is wrong and where.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SeedError {
-    /// The text is not the JSON of a seed.
+    /// The text is not valid JSON for a seed.
     #[error("{0}")]
     Json(String),
-    /// Two pets have one id, or an order is no object.
+    /// Two pets have the same id, or an order is not an object.
     #[error("{0}")]
     Contradiction(String),
 }

@@ -1,5 +1,4 @@
-//! The pets, the orders and what the keys have used, at one moment: to be put back later, in the same
-//! process or as JSON in another.
+//! A snapshot of pets, orders and key usage, to restore in this process, or as JSON in another.
 
 use std::{iter, sync::Arc};
 
@@ -13,13 +12,13 @@ use super::{
 };
 use crate::{ban::BanRecord, plan::Plan, quota::Used};
 
-/// The form of the JSON; another one is refused.
+/// The version of the JSON. Others are refused.
 const VERSION: u32 = 1;
 
-/// The pets and orders of a server, and what its keys have used, at one moment.
+/// A snapshot of a server's pets, orders and key usage.
 ///
-/// No key is in it: usage belongs to the numbers of the keys, which the server counts from 1. It can
-/// be written as JSON and read again; the clock is not part of it, since it never goes back.
+/// It contains no keys: usage refers to the numbers of the keys. It can be serialized as JSON. It
+/// does not contain the clock, which never goes back.
 ///
 /// ```
 /// use petstore_mock::{MockServer, SeedPet, Snapshot};
@@ -67,10 +66,10 @@ impl Snapshot {
         Self { version: VERSION, last_id, pets, orders, keys }
     }
 
-    /// Returns the JSON in pieces, each of which is written quickly: all at once would hold up every other
-    /// request.
+    /// Returns the JSON in small pieces. Serializing everything at once would delay all other
+    /// requests.
     pub(crate) fn into_json_pieces(self) -> impl Iterator<Item = Bytes> {
-        // Texts and numbers: writing them as JSON can't fail.
+        // Texts and numbers can always be serialized.
         let orders = serde_json::to_string(&self.orders).unwrap_or_default();
         let keys = serde_json::to_string(&self.keys).unwrap_or_default();
         let head = format!("{{\"version\":{},\"lastId\":{},\"pets\":[", self.version, self.last_id);
@@ -82,7 +81,7 @@ impl Snapshot {
         iter::once(head.into()).chain(pets).chain(iter::once(tail.into()))
     }
 
-    /// Returns the store it holds.
+    /// Returns the store.
     pub(super) fn store(&self) -> Result<Store, ChangeError> {
         if self.version != VERSION {
             return Err(ChangeError::Snapshot("its version is not 1"));
@@ -91,7 +90,7 @@ impl Snapshot {
         Ok(Store { last_id: self.last_id, pets, orders, ..Store::default() })
     }
 
-    /// Returns the accounts as they were, of those keys that are still there.
+    /// Returns the accounts of the keys that still exist.
     pub(super) fn accounts(&self, accounts: &mut Accounts) -> Result<Vec<Account>, ChangeError> {
         let mut restored = Vec::new();
         for KeyState { number, plan, minute, day, record } in &self.keys {

@@ -1,4 +1,4 @@
-//! The pets and orders, and every change that can be made to them.
+//! The pets and orders, and all changes of them.
 
 use std::sync::{
     Arc,
@@ -11,26 +11,26 @@ use serde_json::{Map, Value};
 use super::pet_list::{PetList, StoredPet};
 use crate::model::{Pet, PetStatus, SeedPet};
 
-/// An order: the specification does not show its fields, so any will do.
+/// An order. The specification does not show its fields, so it can have any.
 pub(crate) type Order = Map<String, Value>;
 
 /// One page of a listing.
 #[derive(Debug)]
 pub(crate) struct Page<'a> {
     pub(crate) pets: Vec<&'a StoredPet>,
-    /// Whether more pets follow.
+    /// Whether there are more pets.
     pub(crate) more: bool,
 }
 
-/// The pets and orders; a copy shares all of them until one is changed.
+/// The pets and orders. Copies share them until one is changed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Store {
-    /// The highest id there ever was, unless a pet of the list has a higher one.
+    /// The highest id ever used, unless a pet in the list has a higher one.
     pub(super) last_id: i64,
     pub(super) pets: PetList,
     pub(super) orders: Arc<Vec<Order>>,
-    /// Differs where pets or orders do, in all stores of the process.
+    /// Changes with the pets and orders, and is unique in the process.
     #[serde(skip, default = "next_version")]
     pub(super) version: u64,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Store {
 pub(crate) enum Change {
     Add(SeedPet),
     Remove(i64),
-    /// Removes all pets; their ids are not given again.
+    /// Removes all pets. Their ids are not reused.
     ClearPets,
     AddOrder(Order),
     ClearOrders,
@@ -49,26 +49,26 @@ pub(crate) enum Change {
     Replace(Store),
 }
 
-/// Why a change was not made.
+/// The error of a change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// Another pet has the id.
+    /// Another pet already has the id.
     #[error("the id {0} belongs to another pet already")]
     IdTaken(i64),
-    /// Every id that int64 has is taken.
+    /// All ids of int64 are used.
     #[error("no id is left to give: start with pets of lower ids")]
     OutOfIds,
-    /// There is no such pet.
+    /// The pet does not exist.
     #[error("there is no pet with the id {0}")]
     NoSuchPet(i64),
     /// An order must be a JSON object.
     #[error("an order must be a JSON object")]
     NotAnObject,
-    /// A snapshot contradicts itself, or the server.
+    /// The snapshot contradicts itself or the server.
     #[error("the snapshot can't be used: {0}")]
     Snapshot(&'static str),
-    /// The data file could not be written. It is tried again with the next change.
+    /// The data file could not be written. The next change tries again.
     #[error("the data file could not be written: {0}")]
     Unsaved(String),
 }
@@ -92,7 +92,7 @@ impl Store {
         self.pets.get(id)
     }
 
-    /// Returns the orders, as they were added.
+    /// Returns the orders, in the order in which they were added.
     pub(crate) fn orders(&self) -> &[Order] {
         &self.orders
     }
@@ -109,7 +109,8 @@ impl Store {
         Page { pets, more: found.next().is_some() }
     }
 
-    /// Makes a change, or none at all; gives a new pet its id, if it has none, and returns it.
+    /// Makes a change completely, or not at all. Assigns an id to a new pet without one, and
+    /// returns it.
     pub(crate) fn change(&mut self, change: &mut Change) -> Result<i64, ChangeError> {
         let mut id = 0;
         match change {
