@@ -232,7 +232,7 @@ impl CallState<'_> {
         self.may_have_acted.store(self.stats.may_have_acted, Ordering::Release);
         let result = result.map_err(|error| self.complete(error));
         let body = match &result {
-            // The data of a success is left as it is, but not in events.
+            // The data of a success stays as it is, except in events.
             Ok((response, _)) if events.are_observed() => {
                 Redactor::new(&credential.authorization).removed(response.body().clone())
             }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::harness::{Petstore, Ran};
-use crate::client::wire::{Act, Wire};
+use crate::client::{Act, Wire};
 use crate::hostile::{Hostile, KEY, Reply, block_on, check, check_text, replies};
 
 const FEW: (u32, u64) = (150, 3);

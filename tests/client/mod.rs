@@ -3,7 +3,7 @@
 mod kit;
 mod logs;
 mod service;
-pub(crate) mod wire;
+mod wire;
 
 mod blocks;
 mod bodies;
@@ -34,3 +34,5 @@ mod test_util;
 mod timeouts;
 mod together;
 mod transport;
+
+pub(crate) use wire::{Act, Seen, Wire};

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
 pub(crate) use self::reply::{Reply, replies};
-use crate::client::wire::{Seen, Wire};
+use crate::client::{Seen, Wire};
 
 /// The key of the clients. A server may write each of its characters in JSON as an escape.
 pub(crate) const KEY: &str = "S3NTINEL/qzxvkw";

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::KEY;
-use crate::client::wire::Act;
+use crate::client::Act;
 
 /// A response. In its texts `{key}` stands for the key, `{escaped}` for the key as JSON may escape it,
 /// `{other}` for the address of another origin, `{deep}` and `{long}` for a lot of text.

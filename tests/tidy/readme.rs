@@ -4,6 +4,7 @@
 use super::read;
 #[cfg(unix)]
 use super::shell::Shell;
+use yaml_rust2::{Yaml, YamlLoader};
 
 const READMES: [&str; 5] = [
     "README.md",
@@ -46,7 +47,7 @@ fn of(language: &str) -> Vec<Block> {
 fn every_block_of_the_readmes_has_a_tested_kind() {
     for Block { file, language, text } in blocks() {
         let known = match language.as_str() {
-            "sh" | "console" | "toml" => true,
+            "sh" | "console" | "toml" | "yaml" => true,
             // A picture.
             "text" => !text.contains("$ ") && !text.contains("petstore"),
             "rust" if file == "README.md" => true,
@@ -117,6 +118,51 @@ fn every_configuration_of_the_readmes_is_valid() {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("config.toml"), text).unwrap();
         shell.type_in("petstore config list --profile production", &[]);
+    }
+}
+
+/// Returns the commands of a pipeline: what `run` and `script` name.
+fn commands(pipeline: &str) -> Vec<String> {
+    fn collect(node: &Yaml, is_command: bool, found: &mut Vec<String>) {
+        match node {
+            Yaml::String(line) if is_command => found.push(line.clone()),
+            Yaml::Array(items) => items.iter().for_each(|item| collect(item, is_command, found)),
+            Yaml::Hash(fields) => fields.iter().for_each(|(name, value)| {
+                collect(value, matches!(name.as_str(), Some("run" | "script")), found);
+            }),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    let documents = YamlLoader::load_from_str(pipeline).unwrap();
+    documents.iter().for_each(|document| collect(document, false, &mut found));
+    assert!(!found.is_empty(), "no command in\n{pipeline}");
+    found
+}
+
+#[test]
+#[cfg(unix)]
+fn every_pipeline_of_the_readmes_runs_and_leaves_its_report() {
+    for Block { text, .. } in of("yaml") {
+        let shell = Shell::open();
+        let summary = shell.home.path().join("summary");
+        let lines = commands(&text).join("\n");
+        shell.type_in(&lines, &[("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())]);
+        let (report, expected) = match text.contains("junit: compliance.xml") {
+            true => (shell.home.path().join("compliance.xml"), "compliance: default"),
+            false => (summary, "nothing found in 1 request"),
+        };
+        let report = std::fs::read_to_string(report).unwrap();
+        assert!(report.contains(expected), "{report}");
+    }
+}
+
+#[test]
+fn the_workflows_run_scripts_that_are_there() {
+    for name in ["ci", "nightly"] {
+        let lines = commands(&read(format!(".github/workflows/{name}.yml")));
+        let scripts: Vec<_> = lines.iter().filter(|line| line.starts_with(".ci/")).collect();
+        assert!(scripts.len() == 1 && super::root().join(scripts[0]).is_file(), "{lines:?}");
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceClock, ServiceTime};
 use super::outcome::{Block, Outcome, ResponseHead};
-use super::outstanding::LostRequests;
+use super::outstanding::{LostRequests, MAX_COUNT};
 use super::plan::PlanUsage;
 use super::slot::{MemberId, Slot};
 use super::snapshot::{BlockReason, Quota};
@@ -105,6 +105,16 @@ impl Ledger {
             latency: Duration::ZERO,
             is_alone: false,
         }
+    }
+
+    /// Returns whether members can have written it: a store may hold anything.
+    pub(super) fn is_plausible(&self) -> bool {
+        self.slots.len() <= MAX_MEMBERS
+            && self.slots.iter().all(Slot::is_plausible)
+            && self.windows.iter().all(Window::is_plausible)
+            && self.usage.is_plausible()
+            && self.latency.max(self.guard).as_secs() < MAX_COUNT
+            && self.throttled_in_a_row < u32::MAX
     }
 
     /// Records the outcome of a member's request. Returns the block if it is a 429. `jitter` draws the

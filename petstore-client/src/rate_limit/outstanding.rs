@@ -11,6 +11,8 @@ use super::clock::{LocalTime, SECOND, micros};
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
 /// The longest lease of a request.
 pub(super) const MAX_LEASE: Duration = Duration::from_secs(600);
+/// No count in a record is as large, so that sums of them cannot overflow.
+pub(super) const MAX_COUNT: u64 = 1 << 48;
 /// How long a request may take to reach the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
 /// The most groups of lost requests.

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::{MINUTE, SECOND, ServiceTime};
+use super::outstanding::MAX_COUNT;
 use super::snapshot::{Plan, Quota};
 
 const DAY: i64 = 24 * 60 * MINUTE;
@@ -39,6 +40,13 @@ impl PlanUsage {
     pub(super) fn count(&mut self, requests: u32, now: ServiceTime) {
         self.minute.count(requests.into(), now, MINUTE);
         self.day.count(requests.into(), now, DAY);
+    }
+
+    pub(super) fn is_plausible(&self) -> bool {
+        [&self.minute, &self.day].iter().all(|usage| {
+            let counts = [usage.used, usage.late, usage.window.unsigned_abs()];
+            counts.iter().all(|count| *count < MAX_COUNT)
+        })
     }
 
     /// Returns what each quota of the plan leaves. `share` returns the client's part of a quota.

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use serde::{Deserialize, Serialize};
 
 use super::clock::LocalTime;
+use super::outstanding::MAX_COUNT;
 
 /// What one request adds to a turn. A turn loses a quarter with each window.
 const TURN_UNIT: u64 = 1_024;
@@ -51,6 +52,11 @@ impl Slot {
     pub(super) fn new(id: MemberId, turn: u64) -> Self {
         // Its demand is not known yet.
         Self { id, turn, until: LocalTime(i64::MAX), hungry: true, ..Self::default() }
+    }
+
+    pub(super) fn is_plausible(&self) -> bool {
+        let counts = [self.reserved, self.want, self.got, self.previous, self.turn / TURN_UNIT];
+        counts.iter().all(|count| *count < MAX_COUNT)
     }
 
     /// Starts a new window. Returns whether the slot is still needed.

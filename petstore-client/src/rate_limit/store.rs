@@ -220,6 +220,9 @@ fn encode(ledger: &Ledger, now: StoreTime, wall: ServiceTime) -> Vec<u8> {
 fn decode(record: &[u8], now: StoreTime, wall_now: ServiceTime) -> Option<Ledger> {
     let record = record.strip_prefix(&[FORMAT])?;
     let Record::<Ledger> { epoch, at, wall, ledger } = postcard::from_bytes(record).ok()?;
+    if !ledger.is_plausible() {
+        return None;
+    }
     if epoch == now.epoch && at <= now.since.moved(SECOND) {
         return Some(ledger);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
+use super::outstanding::MAX_COUNT;
 use super::snapshot::Quota;
 
 /// Resets this close together belong to the same window: servers round.
@@ -101,6 +102,10 @@ impl Window {
             prior: share,
             ..*self
         }
+    }
+
+    pub(super) fn is_plausible(&self) -> bool {
+        self.own < MAX_COUNT && self.remaining <= self.limit
     }
 
     /// Returns whether a figure describes this quota. The limit alone is not enough: 1,000 is a day's

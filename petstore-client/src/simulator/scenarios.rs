@@ -20,7 +20,7 @@ const HOUR: i64 = 60 * MINUTE;
 const ROUND_TRIP: i64 = 50 * MILLI;
 
 /// Tries cases that are the same in each run: as many as `cases`, from a seed.
-pub(super) fn check<S: Strategy>(
+pub(crate) fn check<S: Strategy>(
     strategy: S,
     (cases, seed): (u32, u64),
     test: impl Fn(S::Value) -> Result<(), TestCaseError>,
