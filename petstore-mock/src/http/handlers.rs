@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{
     HeaderValue, Method, StatusCode, Uri,
     header::{LINK, LOCATION},
+    uri::Authority,
 };
 
 use super::{
@@ -152,7 +153,8 @@ pub(crate) async fn list_orders(_: ApiKey, State(app): State<Arc<AppState>>) -> 
     app.read(|store| json(StatusCode::OK, &store.orders()))
 }
 
-/// The service has nothing at the path.
+/// The service has nothing at the path. The target of CONNECT is a host instead.
 pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
-    ApiError::route_not_found(&method, uri.path())
+    let host = uri.authority().filter(|_| uri.path().is_empty());
+    ApiError::route_not_found(&method, host.map_or(uri.path(), Authority::as_str))
 }

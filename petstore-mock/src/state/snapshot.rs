@@ -95,15 +95,15 @@ impl Snapshot {
     pub(super) fn accounts(&self, accounts: &mut Accounts) -> Result<Vec<Account>, ChangeError> {
         let mut restored = Vec::new();
         for KeyState { number, plan, minute, day, record } in &self.keys {
+            if !record.is_possible() {
+                return Err(ChangeError::Snapshot("a key's record is out of order"));
+            }
             let Some(mut account) = accounts.by_number(*number).cloned() else { continue };
             account.set_plan(*plan);
             if !account.allowance.set_used([minute.clone(), day.clone()]) {
                 let message =
                     "its keys count in another kind of window than this server's, or out of order";
                 return Err(ChangeError::Snapshot(message));
-            }
-            if !record.is_possible() {
-                return Err(ChangeError::Snapshot("a key's record is out of order"));
             }
             account.record = record.clone();
             restored.push(account);
