@@ -49,6 +49,8 @@ struct Watched {
 struct Row {
     first: JudgedRequest,
     repeats: u32,
+    /// How many connections it came on at first, each of which may be another worker's.
+    connections: u32,
     waits_together: Duration,
     last_waits: VecDeque<Duration>,
     /// The shortest wait of at least [`MIN_WAIT`].
@@ -110,11 +112,15 @@ impl Watched {
             row.any(|one| one.connection == request.connection) && !request.is_multiplexed
         };
         let is_certain = request.width > 1 || request.follows(last) || is_on_row();
-        if !last.has_failed() || last.told_until.is_some() || !is_certain {
+        if !last.has_failed() || last.told_until.is_some() {
             self.row = None;
             return;
         }
         let row = self.row.get_or_insert_with(|| Row::new(last.clone()));
+        if !is_certain {
+            row.connections += 1;
+            return;
+        }
         row.push(request.arrived.gap_since(&last.ended));
         let spacing = row.mean_spacing(request);
         let is_usual = usual_spacing(&self.successes).is_some_and(|it| spacing >= it.mul_f64(0.75));
@@ -180,6 +186,7 @@ impl Row {
         Self {
             first,
             repeats: 0,
+            connections: 1,
             waits_together: Duration::ZERO,
             last_waits: VecDeque::new(),
             shortest_wait: Duration::MAX,
@@ -201,9 +208,19 @@ impl Row {
         request.arrived.gap_since(&self.first.arrived) / self.repeats.max(1)
     }
 
+    /// Returns how many workers may have sent the row.
+    fn workers(&self, request: &JudgedRequest) -> u32 {
+        self.connections.max(request.width)
+    }
+
+    /// Returns how often each worker repeated the request, at least.
+    fn repeats_each(&self, request: &JudgedRequest) -> u32 {
+        self.repeats / self.workers(request)
+    }
+
     /// Returns how long the client has waited in this row.
     fn waited(&self, request: &JudgedRequest) -> Duration {
-        match request.width {
+        match self.workers(request) {
             1 => self.waits_together,
             _ => request.arrived.gap_since(&self.first.ended),
         }
@@ -211,7 +228,7 @@ impl Row {
 
     /// Returns the rule that the row breaks with this request, if it breaks one.
     fn breach(&self, request: &JudgedRequest) -> Option<Rule> {
-        let repeats = self.repeats / request.width.max(1);
+        let repeats = self.repeats_each(request);
         let is_too_fast = repeats >= 3 && self.waited(request) < least_wait(repeats);
         match self.found {
             Some(Rule::BackOff) => Some(Rule::BackOff),
@@ -227,7 +244,7 @@ impl Row {
         let end = if rule == Rule::SteadyRetry {
             format!("the last time {} after the failure", seconds(last_wait.unwrap_or_default()))
         } else {
-            let least = seconds(least_wait(self.repeats / request.width.max(1)));
+            let least = seconds(least_wait(self.repeats_each(request)));
             let waited = seconds(self.waited(request));
             format!("within {waited}; with any back-off it takes more than {least}")
         };
