@@ -244,8 +244,12 @@ impl Row {
         let end = if rule == Rule::SteadyRetry {
             format!("the last time {} after the failure", seconds(last_wait.unwrap_or_default()))
         } else {
-            let least = seconds(least_wait(self.repeats_each(request)));
-            let waited = seconds(self.waited(request));
+            let (waited, least) = (self.waited(request), least_wait(self.repeats_each(request)));
+            if waited >= least {
+                // It was faster before: the text that is there says so.
+                return Evidence::new(self.first.number, request, String::new());
+            }
+            let (waited, least) = (seconds(waited), seconds(least));
             format!("within {waited}; with any back-off it takes more than {least}")
         };
         let text = format!("{} was sent again {} times, {end}", request.name(), self.repeats);
