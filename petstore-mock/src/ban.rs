@@ -5,8 +5,6 @@ use std::{collections::VecDeque, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock;
-
 /// When a key is banned, and for how long.
 ///
 /// The specification only says that repeated requests after a 429 may lead to a temporary ban. The
@@ -101,10 +99,11 @@ impl BanRecord {
         (now < self.told_until).then_some(self.told_until)
     }
 
-    /// Whether it is in order and of bounded size, as every record that was made here is.
-    pub(crate) fn is_possible(&self) -> bool {
+    /// Whether it is in order, of bounded size and not beyond the end of time, as every record that was
+    /// made here is.
+    pub(crate) fn is_possible(&self, end: Duration) -> bool {
         let latest = self.strikes.back().into_iter().chain([&self.told_until, &self.banned_until]);
-        latest.max().is_none_or(|latest| *latest <= clock::END)
+        latest.max().is_none_or(|latest| *latest <= end)
             && self.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1
             && self.strikes.iter().zip(self.strikes.iter().skip(1)).all(|(one, next)| one <= next)
     }

@@ -11,7 +11,7 @@ use super::{
     pet_list::{PetList, StoredPet},
     store::{ChangeError, Order, Store},
 };
-use crate::{ban::BanRecord, plan::Plan, quota::Used};
+use crate::{ban::BanRecord, clock, plan::Plan, quota::Used};
 
 /// The form of the JSON; another one is refused.
 const VERSION: u32 = 1;
@@ -95,7 +95,7 @@ impl Snapshot {
     pub(super) fn accounts(&self, accounts: &mut Accounts) -> Result<Vec<Account>, ChangeError> {
         let mut restored = Vec::new();
         for KeyState { number, plan, minute, day, record } in &self.keys {
-            if !record.is_possible() {
+            if !record.is_possible(clock::END) {
                 return Err(ChangeError::Snapshot("a key's record is out of order"));
             }
             let Some(mut account) = accounts.by_number(*number).cloned() else { continue };
