@@ -99,9 +99,12 @@ impl BanRecord {
         (now < self.told_until).then_some(self.told_until)
     }
 
-    /// Whether the record is sorted and of bounded size, as all records of this module are.
-    pub(crate) fn is_possible(&self) -> bool {
-        self.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1
+    /// Whether the record is sorted, of bounded size and not after `end`, as all records of this module
+    /// are.
+    pub(crate) fn is_possible(&self, end: Duration) -> bool {
+        let latest = self.strikes.back().into_iter().chain([&self.told_until, &self.banned_until]);
+        latest.max().is_none_or(|latest| *latest <= end)
+            && self.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1
             && self.strikes.iter().zip(self.strikes.iter().skip(1)).all(|(one, next)| one <= next)
     }
 

@@ -2,7 +2,6 @@
 
 use std::{ffi::OsString, fs, io, path::Path};
 
-use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
 use super::{
@@ -14,6 +13,7 @@ use crate::{
     fault::Fault,
     server::{Builder, MockServer},
     state::Seed,
+    text::read_json,
 };
 
 const DEFAULT_PORT: u16 = 4010;
@@ -62,7 +62,7 @@ pub(super) async fn start(
         builder = builder.admin_token(token);
     }
     if let Some(path) = &service.faults {
-        for fault in read_json::<Vec<Fault>>(path)? {
+        for fault in read_faults(path)? {
             builder = builder.fault(fault);
         }
     }
@@ -90,17 +90,13 @@ fn read_seed(path: &Path) -> Result<Seed, CliError> {
     Seed::from_json(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, CliError> {
+fn read_faults(path: &Path) -> Result<Vec<Fault>, CliError> {
     let text = fs::read(path).map_err(|error| CliError::file("read the faults", path, &error))?;
-    let mut deserializer = serde_json::Deserializer::from_slice(&text);
-    let wrong = |error: String| {
+    read_json(&text).map_err(|error| {
         let example = r#"[{"effect": {"status": 503}}]"#;
         let path = path.display();
         CliError::new(format!("{path}: {error}; give an array of faults, such as {example}"))
-    };
-    let value = serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|error| wrong(error.to_string()))?;
-    deserializer.end().map(|()| value).map_err(|error| wrong(error.to_string()))
+    })
 }
 
 /// Writes a file atomically, so that a process that waits for it can read it immediately.

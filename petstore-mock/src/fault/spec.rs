@@ -8,7 +8,7 @@ use super::{
     effect::Effect,
     trigger::{MatchedHeader, MatchedKey, RequestView, When},
 };
-use crate::operation::Operation;
+use crate::{operation::Operation, text::present};
 
 /// A fault: the requests that it hits, and its effect.
 ///
@@ -53,10 +53,10 @@ pub struct Fault {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) processed: Option<bool>,
     /// The effect of each hit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub(super) effect: Option<Effect>,
     /// Instead of `effect`: one effect per hit, and none after the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub(super) sequence: Option<Vec<Effect>>,
 }
 
@@ -187,6 +187,8 @@ mod tests {
         for (text, wrong) in [
             (r#"{}"#, "a fault has an `effect`"),
             (r#"{"effect": {"hang": {}}, "sequence": []}"#, "not both"),
+            (r#"{"effect": null}"#, "expected value"),
+            (r#"{"effect": {"hang": {}}, "sequence": null}"#, "invalid type: null"),
             (r#"{"effect": {"hung": {}}}"#, "unknown variant `hung`, expected one of `all`"),
             (r#"{"effect": {"reset": {"after": 1}}}"#, "unknown field `after`"),
             (r#"{"effect": {"status": {"status": 99}}}"#, "from 200 to 599"),

@@ -124,8 +124,12 @@ fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
     if version == Version::HTTP_2 {
         return is_too_large(headers).then(ApiError::headers_too_large);
     }
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
-    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+    let codings = headers.get_all(TRANSFER_ENCODING).iter();
+    // The coding is applied once (RFC 9112, section 6.1); two fields are one list.
+    if codings
+        .enumerate()
+        .any(|(place, coding)| place > 0 || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
+    {
         let message = "unsupported `Transfer-Encoding`; only `chunked` is accepted";
         return Some(ApiError::new(ErrorCode::NotImplemented, message).and_close());
     }

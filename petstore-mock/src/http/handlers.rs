@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{
     HeaderValue, Method, StatusCode, Uri,
     header::{LINK, LOCATION},
+    uri::Authority,
 };
 
 use super::{
@@ -154,5 +155,6 @@ pub(crate) async fn list_orders(_: ApiKey, State(app): State<Arc<AppState>>) -> 
 
 /// Unknown paths.
 pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
-    ApiError::route_not_found(&method, uri.path())
+    let host = uri.authority().filter(|_| uri.path().is_empty());
+    ApiError::route_not_found(&method, host.map_or(uri.path(), Authority::as_str))
 }

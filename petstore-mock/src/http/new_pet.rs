@@ -1,12 +1,12 @@
 //! Parses the body of `POST /pets` (specification, section 2: NewPet). Reports all invalid fields
 //! together.
 
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
     model::{PetStatus, SeedPet},
-    text::printable,
+    text::{present, printable},
 };
 
 const EXAMPLE: &str = "{\"name\": \"Rex\", \"categoryId\": 7}";
@@ -42,11 +42,6 @@ struct Draft<'t> {
     category_id: Option<&'t RawValue>,
     #[serde(default, deserialize_with = "present")]
     status: Option<Value>,
-}
-
-/// Reads an existing field, including `null`.
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(from).map(Some)
 }
 
 impl Draft<'_> {

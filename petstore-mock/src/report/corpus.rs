@@ -259,3 +259,19 @@ fn every_recording_is_judged_as_expected() {
     assert!(wrong.is_empty(), "{} of {judged} are wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(judged >= 64, "{judged}");
 }
+
+#[test]
+fn the_text_of_a_finding_agrees_with_itself_when_the_client_becomes_slower() {
+    const RECORDING: &str = "0+0.0001 1<0.001 GET /v1/pets 500
+0.001+0.0001 1 GET /v1/pets 500
+0.002+0.0001 1 GET /v1/pets 500
+0.003+0.0001 1 GET /v1/pets 500
+2+0.5 1 GET /v1/pets?limit=5 200
+2.1+0.0001 2<0.001 GET /v1/pets 500";
+    let report = judge(RECORDING.lines());
+    let evidence = &report.violations().next().unwrap().evidence[0];
+    assert_eq!(evidence.offences, 2);
+    let text = "GET /v1/pets was sent again 3 times, within 0.003 s; with any back-off it takes more \
+                than 0.02 s";
+    assert_eq!(evidence.text, text);
+}

@@ -117,12 +117,13 @@ impl Evidence {
     /// Adds later evidence of the same breach. A notice shows only its first request.
     pub(super) fn extend(&mut self, more: Self, is_notice: bool) {
         self.offences += more.offences;
+        if is_notice {
+            return;
+        }
         if !more.text.is_empty() {
             (self.text, self.by) = (more.text, more.by);
         }
-        if !is_notice {
-            more.requests.into_iter().for_each(|request| self.add(request));
-        }
+        more.requests.into_iter().for_each(|request| self.add(request));
     }
 }
 

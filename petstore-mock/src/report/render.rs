@@ -45,7 +45,11 @@ impl Report {
     #[must_use]
     pub fn to_json(&self) -> String {
         let scope = |(name, requests)| json!({"name": name, "requests": requests});
-        let about = |rule: Rule| (rule.to_string(), json!(rule.about()));
+        let about = |rule: Rule| {
+            let mut about = json!(rule.about());
+            about["severity"] = json!(self.severities.of(rule));
+            (rule.to_string(), about)
+        };
         let value = json!({
             "compliant": self.is_compliant(),
             "requests": self.requests,
@@ -84,6 +88,7 @@ impl Report {
         // Text from clients is in code blocks, where it can't act as Markdown.
         let block = |text: &str| format!("\n```text\n{text}```\n");
         let mut out = format!("# Compliance report\n\n{}\n", self.summary_line());
+        out += &self.remarks().lines().map(|line| format!("\n{line}\n")).collect::<String>();
         for finding in &self.findings {
             let Finding { rule, severity, .. } = finding;
             out += &format!("\n## {severity} `{rule}`: {}\n", rule.about().title);
@@ -94,6 +99,29 @@ impl Report {
             out += &block(&clean);
         }
         out
+    }
+
+    /// Returns remarks for the reader of the findings, one per line.
+    fn remarks(&self) -> String {
+        let all = Rule::all().iter().map(|rule| (rule, self.severities.of(*rule)));
+        let set = all.filter(|(rule, severity)| *severity != Some(rule.about().severity));
+        let set = set.map(|(rule, severity)| {
+            format!("{rule} {}", severity.map_or("off".to_owned(), |one| one.to_string()))
+        });
+        let set = set.collect::<Vec<_>>().join(", ");
+        let mut remarks = String::new();
+        if !set.is_empty() {
+            remarks += &format!("severities set: {set}\n");
+        }
+        if !self.findings.is_empty() {
+            remarks += "! marks requests that break the rule, * those that it follows from\n";
+        }
+        for severity in Severity::VARIANTS.iter().rev() {
+            if let more @ 1.. = self.unlisted[*severity as usize] {
+                remarks += &format!("{} more, not listed\n", count(more, &severity.to_string()));
+            }
+        }
+        remarks
     }
 
     /// Returns a line for each scope without findings.
@@ -130,14 +158,9 @@ fn test_case(scope: &str, rule: Rule, findings: &[&Finding]) -> TestCase {
 impl fmt::Display for Report {
     /// Writes the findings, the most severe first, and a line for each scope without findings.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.summary_line())?;
+        write!(f, "{}\n{}", self.summary_line(), self.remarks())?;
         for finding in &self.findings {
             write!(f, "\n{finding}")?;
-        }
-        for severity in Severity::VARIANTS.iter().rev() {
-            if let more @ 1.. = self.unlisted[*severity as usize] {
-                writeln!(f, "\nand {} more, not listed", count(more, &severity.to_string()))?;
-            }
         }
         let clean = self.clean_scopes();
         if self.findings.is_empty() || clean.is_empty() { Ok(()) } else { write!(f, "\n{clean}") }
@@ -214,7 +237,7 @@ impl fmt::Display for JudgedRequest {
 fn sentence(evidence: &Evidence) -> String {
     match evidence.offences {
         1 => evidence.text.clone(),
-        offences => format!("{} ({offences} requests)", evidence.text),
+        offences => format!("{} ({offences} requests broke the rule)", evidence.text),
     }
 }
 

@@ -12,7 +12,10 @@ use http::{Method, Version};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::exchange::{Admission, Captured, Moment, Record};
+use crate::{
+    exchange::{Admission, Captured, Moment, Record},
+    text::unify_numbers,
+};
 
 /// A request on another connection may have been sent up to this long before the response was read.
 pub(super) const REACTION: Duration = Duration::from_millis(100);
@@ -115,7 +118,8 @@ impl JudgedRequest {
             Some((0, reset)) => Some(Duration::from_secs(reset)),
             _ => None,
         };
-        let retry_after = reply("retry-after").filter(|_| matches!(status, Some(429 | 500..)));
+        let may_tell = matches!(status, Some(429 | 500..));
+        let retry_after = if may_tell { reply("retry-after") } else { None };
         let reset = used_up_until.filter(|_| status == Some(429) && !banned);
         let told_until = retry_after.and_then(|text| wait_end(text, record.arrived.at, reset));
         let cause = || record.faults.last().cloned().unwrap_or("the client left".into());
@@ -226,23 +230,6 @@ fn json(body: &Captured) -> Option<Value> {
     let mut json = serde_json::from_slice(&body.start).ok()?;
     unify_numbers(&mut json);
     Some(json)
-}
-
-/// Turns floats such as 7.0 into integers, if this is exact.
-#[expect(clippy::cast_possible_truncation, reason = "checked to be an exact integer")]
-fn unify_numbers(json: &mut Value) {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    match json {
-        Value::Number(number) => {
-            let float = number.as_f64().unwrap_or(f64::NAN);
-            if float.fract() == 0.0 && float.abs() <= EXACT {
-                *json = Value::from(float as i64);
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(unify_numbers),
-        Value::Object(members) => members.values_mut().for_each(unify_numbers),
-        Value::Null | Value::Bool(_) | Value::String(_) => {}
-    }
 }
 
 fn as_instant<S: Serializer>(moment: &Moment, serializer: S) -> Result<S::Ok, S::Error> {

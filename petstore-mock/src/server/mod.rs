@@ -18,7 +18,7 @@ mod tls;
 mod tls {
     use super::state::Transport;
 
-    pub(super) type Tls = NoTls;
+    pub(super) use self::NoTls as Tls;
 
     #[derive(Clone)]
     pub(super) enum NoTls {}

@@ -1,9 +1,13 @@
 //! The pets sorted by id, in pieces that copies of the list share until one is changed. Copying a
 //! million pets copies only a thousand pieces.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error as _, SeqAccess, Visitor},
+    ser::Error as _,
+};
 use serde_json::value::RawValue;
 use strum::EnumCount;
 
@@ -173,16 +177,28 @@ impl Serialize for PetList {
     }
 }
 
-/// Reads pets in any order.
+/// Reads pets in any order, one by one: as many again would take their memory in between.
 impl<'de> Deserialize<'de> for PetList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut pets = Vec::<Pet>::deserialize(deserializer)?;
-        pets.sort_by_key(|pet| pet.id);
-        let mut list = Self::default();
-        for pet in pets {
+        deserializer.deserialize_seq(ListReader)
+    }
+}
+
+struct ListReader;
+
+impl<'de> Visitor<'de> for ListReader {
+    type Value = PetList;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of pets")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut pets: A) -> Result<PetList, A::Error> {
+        let mut list = PetList::default();
+        while let Some(pet) = pets.next_element::<Pet>()? {
             let id = pet.id;
             if !list.insert(pet.into()) {
-                return Err(D::Error::custom(format!("two pets have the id {id}")));
+                return Err(A::Error::custom(format!("two pets have the id {id}")));
             }
         }
         Ok(list)

@@ -10,7 +10,7 @@ use super::{
     pet_list::{PetList, StoredPet},
     store::{ChangeError, Order, Store},
 };
-use crate::{ban::BanRecord, plan::Plan, quota::Used};
+use crate::{ban::BanRecord, clock, plan::Plan, quota::Used};
 
 /// The version of the JSON. Others are refused.
 const VERSION: u32 = 1;
@@ -94,15 +94,15 @@ impl Snapshot {
     pub(super) fn accounts(&self, accounts: &mut Accounts) -> Result<Vec<Account>, ChangeError> {
         let mut restored = Vec::new();
         for KeyState { number, plan, minute, day, record } in &self.keys {
+            if !record.is_possible(clock::END) {
+                return Err(ChangeError::Snapshot("a key's record is out of order"));
+            }
             let Some(mut account) = accounts.by_number(*number).cloned() else { continue };
             account.set_plan(*plan);
             if !account.allowance.set_used([minute.clone(), day.clone()]) {
                 let message =
                     "its keys use another kind of window than this server, or are out of order";
                 return Err(ChangeError::Snapshot(message));
-            }
-            if !record.is_possible() {
-                return Err(ChangeError::Snapshot("a key's record is out of order"));
             }
             account.record = record.clone();
             restored.push(account);

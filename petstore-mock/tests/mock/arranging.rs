@@ -142,11 +142,31 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
     assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &snapshot.body).await.status, 204);
     assert_eq!(mock.get("/_mock/snapshot").await.body, snapshot.body);
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 58);
+    // To JSON Schema these are integers, and some programs write them so.
+    let floats = snapshot.body.replace("\"categoryId\":3", "\"categoryId\":3.0");
+    let floats = floats.replace("\"lastId\":25", "\"lastId\":25.0");
+    assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &floats).await.status, 204);
+    assert_eq!(mock.get("/_mock/snapshot").await.body, snapshot.body);
+    let half = floats.replace("25.0", "25.5");
+    send(&mock, Method::PUT, "/_mock/snapshot", &half).await.expect_error(400, "invalid_body");
     for body in ["", "{}", "[]"] {
         send(&mock, Method::PUT, "/_mock/snapshot", body).await.expect_error(400, "invalid_body");
     }
-    let later = snapshot.body.replace("\"version\":1", "\"version\":2");
-    send(&mock, Method::PUT, "/_mock/snapshot", &later).await.expect_error(409, "conflict");
+    for (part, bad) in [
+        ("\"version\":1", "\"version\":2"),
+        ("\"bannedUntil\":{\"secs\":0", "\"bannedUntil\":{\"secs\":253402300800"),
+        ("\"toldUntil\":{\"secs\":0", "\"toldUntil\":{\"secs\":253402300800"),
+        ("\"strikes\":[]", "\"strikes\":[{\"secs\":253402300800,\"nanos\":0}]"),
+    ] {
+        // Of a key that is not there any more as well.
+        let absent = snapshot.body.replacen("\"number\":1,", "\"number\":99,", 1);
+        for whole in [&snapshot.body, &absent] {
+            let changed = whole.replacen(part, bad, 1);
+            assert_ne!(changed, *whole);
+            let refused = send(&mock, Method::PUT, "/_mock/snapshot", &changed).await;
+            refused.expect_error(409, "conflict");
+        }
+    }
 }
 
 #[tokio::test]

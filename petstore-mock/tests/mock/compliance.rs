@@ -7,6 +7,7 @@ use petstore_mock::{
     BanPolicy, Builder, Effect, Operation, Plan, RetryAfter, Role, Rule, Severity,
 };
 use reqwest::{Client, Method};
+use serde_json::Value;
 
 use super::support::{MINUTE_ENDS, Mock, NOW, at, start, start_with};
 
@@ -132,6 +133,13 @@ async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
         request.await.unwrap().unwrap();
     }
     assert!(found(&mock).contains(&(Rule::QuotaIgnored, 1)));
+    // The text is about the requests that are shown, which are the first ones.
+    let mock = with_quota(1).await;
+    for _ in 0..9 {
+        list(&mock, &client, "free-key").await;
+    }
+    let text = mock.server.report().notices().next().unwrap().evidence[0].text.clone();
+    assert!(text.contains("after an answer of Remaining: 0"), "{text}");
 }
 
 #[tokio::test]
@@ -330,6 +338,13 @@ async fn a_rule_has_the_severity_that_is_set() {
     let expected = [(Rule::UserAgent, Severity::Violation), (Rule::Deprecated, Severity::Warning)];
     assert_eq!(found.collect::<Vec<_>>(), expected);
     assert!(!report.to_junit().contains("key-in-url"));
+    let json: Value = serde_json::from_str(&report.to_json()).unwrap();
+    assert_eq!(json["rules"]["deprecated"]["severity"], "warning");
+    // Else a reader of the report alone takes what is not judged for clean.
+    for text in [report.to_text(), report.to_markdown()] {
+        let set = "severities set: key-in-url off, deprecated warning, user-agent violation";
+        assert!(text.contains(set), "{text}");
+    }
 }
 
 #[tokio::test]

@@ -107,5 +107,22 @@ fn generators_accept_the_documents() {
             let reference = reference.split('"').next().unwrap();
             assert_eq!(reference.split('/').count(), 4, "{reference} is not a component");
         }
+        check_alternatives(&serde_json::from_str(text).unwrap());
     }
+}
+
+/// Checks that texts among the alternatives of a schema have a type and a name: openapi-generator ends with
+/// an error otherwise.
+fn check_alternatives(schema: &Value) {
+    for (name, part) in schema.as_object().into_iter().flatten() {
+        let is_choice = ["oneOf", "anyOf"].contains(&name.as_str());
+        let alternatives = part.as_array().filter(|_| is_choice);
+        for text in alternatives.into_iter().flatten() {
+            let is_text = text.get("const").or(text.get("enum")).is_some();
+            let is_named = text["type"] == "string" && text["title"].is_string();
+            assert!(!is_text || is_named, "{text} has no name");
+        }
+        check_alternatives(part);
+    }
+    schema.as_array().into_iter().flatten().for_each(check_alternatives);
 }

@@ -45,7 +45,12 @@ async fn a_coding_that_can_not_be_undone_is_not_implemented() {
         let head = format!("{head}{KEY}{coding}Connection: close\r\n\r\n");
         mock.raw(format!("{head}{chunk}").as_bytes()).await
     };
-    for coding in ["gzip, chunked", "gzip\r\nTransfer-Encoding: chunked", "chunked, chunked"] {
+    for coding in [
+        "gzip, chunked",
+        "gzip\r\nTransfer-Encoding: chunked",
+        "chunked, chunked",
+        "chunked\r\nTransfer-Encoding: chunked",
+    ] {
         let reply = post(&format!("Transfer-Encoding: {coding}\r\n")).await;
         reply.expect_error(501, "not_implemented");
         assert_eq!(reply.header("connection"), "close");

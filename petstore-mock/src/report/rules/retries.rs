@@ -50,6 +50,8 @@ struct Watched {
 struct Row {
     first: JudgedRequest,
     repeats: u32,
+    /// How many connections it came on at first, each of which may be another worker's.
+    connections: u32,
     waits_together: Duration,
     last_waits: VecDeque<Duration>,
     /// The shortest wait of at least [`MIN_WAIT`].
@@ -112,11 +114,15 @@ impl Watched {
             row.any(|one| one.connection == request.connection) && !request.is_multiplexed
         };
         let is_certain = request.width > 1 || request.follows(last) || is_on_row();
-        if !last.has_failed() || last.told_until.is_some() || !is_certain {
+        if !last.has_failed() || last.told_until.is_some() {
             self.row = None;
             return;
         }
         let row = self.row.get_or_insert_with(|| Row::new(last.clone()));
+        if !is_certain {
+            row.connections += 1;
+            return;
+        }
         row.push(request.arrived.gap_since(&last.ended));
         let spacing = row.mean_spacing(request);
         let is_usual = usual_spacing(&self.successes).is_some_and(|it| spacing >= it.mul_f64(0.75));
@@ -182,6 +188,7 @@ impl Row {
         Self {
             first,
             repeats: 0,
+            connections: 1,
             waits_together: Duration::ZERO,
             last_waits: VecDeque::new(),
             shortest_wait: Duration::MAX,
@@ -203,9 +210,19 @@ impl Row {
         request.arrived.gap_since(&self.first.arrived) / self.repeats.max(1)
     }
 
+    /// Returns how many workers may have sent the series.
+    fn workers(&self, request: &JudgedRequest) -> u32 {
+        self.connections.max(request.width)
+    }
+
+    /// Returns how often each worker repeated the request, at least.
+    fn repeats_each(&self, request: &JudgedRequest) -> u32 {
+        self.repeats / self.workers(request)
+    }
+
     /// Returns the total wait of the client in this series.
     fn waited(&self, request: &JudgedRequest) -> Duration {
-        match request.width {
+        match self.workers(request) {
             1 => self.waits_together,
             _ => request.arrived.gap_since(&self.first.ended),
         }
@@ -213,7 +230,7 @@ impl Row {
 
     /// Returns the rule that the series breaks with this request, if any.
     fn breach(&self, request: &JudgedRequest) -> Option<Rule> {
-        let repeats = self.repeats / request.width.max(1);
+        let repeats = self.repeats_each(request);
         let is_too_fast = repeats >= 3 && self.waited(request) < least_wait(repeats);
         match self.found {
             Some(Rule::BackOff) => Some(Rule::BackOff),
@@ -229,8 +246,12 @@ impl Row {
         let end = if rule == Rule::SteadyRetry {
             format!("the last time {} after the failure", seconds(last_wait.unwrap_or_default()))
         } else {
-            let least = seconds(least_wait(self.repeats / request.width.max(1)));
-            let waited = seconds(self.waited(request));
+            let (waited, least) = (self.waited(request), least_wait(self.repeats_each(request)));
+            if waited >= least {
+                // It was faster before: the text that is there says so.
+                return Evidence::new(self.first.number, request, String::new());
+            }
+            let (waited, least) = (seconds(waited), seconds(least));
             format!("within {waited}; with any back-off it takes more than {least}")
         };
         let text = format!("{} was sent again {} times, {end}", request.name(), self.repeats);
