@@ -212,13 +212,19 @@ mod tests {
         let most = BanPolicy::MAX_AFTER as usize + 1;
         for (strikes, is_possible) in [
             (vec![1, 1, 2], true),
+            (vec![1, 1, 3], false),
             (vec![2, 1], false),
             (vec![1; most], true),
             (vec![1; most + 1], false),
         ] {
             let strikes = strikes.into_iter().map(Duration::from_secs).collect();
             let record = BanRecord { strikes, ..BanRecord::default() };
-            assert_eq!(record.is_possible(), is_possible, "{}", record.strikes.len());
+            assert_eq!(
+                record.is_possible(Duration::from_secs(2)),
+                is_possible,
+                "{}",
+                record.strikes.len()
+            );
         }
     }
 

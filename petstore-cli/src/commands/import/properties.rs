@@ -15,8 +15,9 @@ use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 use serde_json::json;
 use toml_edit::DocumentMut;
 
-use super::input::{Input, Row};
-use super::journal::{HEADER, Record, RowState, Run, State, line, parse};
+use super::input::Input;
+use super::rows::Row;
+use super::state::{HEADER, Record, RowState, Run, State, line, parse};
 use crate::error::{CliError, Kind};
 use crate::settings::Values;
 use crate::settings::config_file::{ConfigFile, profile_table, put};
