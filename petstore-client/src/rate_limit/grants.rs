@@ -2,21 +2,15 @@
 
 use std::time::Duration;
 
-use proptest::collection::vec;
-use proptest::prelude::*;
-use proptest::sample::Index;
-
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::decision::Policy;
 use super::ledger::{Ledger, Probe};
-use super::outcome::{Block, Outcome, ResponseHead};
+use super::outcome::Block;
 use super::rules::at;
 use super::sharing::{Granted, Report};
 use super::slot::{MemberId, Slot};
 use super::snapshot::{BlockReason, Quota};
-use super::store::{StoreTime, update_record};
 use super::window::{Figure, Window};
-use crate::simulator::scenarios::check;
 
 const ME: MemberId = MemberId(9);
 
@@ -59,7 +53,7 @@ fn nothing_is_kept_for_others_while_one_request_asks_for_all() {
 
 #[test]
 fn one_request_goes_at_least_where_little_may_be_in_flight() {
-    let mut ledger = pair(1_000, 900, 0);
+    let mut ledger = pair(1_000, 100, 0);
     (ledger.slot(MemberId(1)).reserved, ledger.unforeseen) = (0, Some(at(10)));
     assert_eq!(ask(&mut ledger, ME, 64), 1);
 }
@@ -254,42 +248,54 @@ fn the_cap_for_requests_in_flight_is_not_reserved_for_members_that_do_not_wait()
     assert_eq!(ledger.update(ME, &report, &Policy::default(), at(10)).requests, 21);
 }
 
-/// Updates a record as a member that got these answers and has 64 calls waiting.
-fn updated(record: Option<&[u8]>, member: u64, outcomes: Vec<Outcome>) -> Vec<u8> {
-    let report = Report { outcomes, want: 64, prefetch: 9, reserved: 3, ..Report::default() };
-    let now = (StoreTime::new(7, Duration::from_secs(20)), at(20), ServiceTime(20 * SECOND));
-    let policy = Policy::default();
-    let member = (MemberId(member), &report);
-    let result = update_record(record, now, member, &policy, |_| true, || None);
-    result.map_or(Vec::new(), |(record, ..)| record)
-}
+#[cfg(test)]
+mod properties {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
 
-#[test]
-fn a_damaged_record_is_refused_or_used_and_harms_nobody() {
-    let head = (prop_oneof![Just(200_u16), Just(429), Just(503)], 0..200_u64, any::<bool>());
-    // A number takes one byte and up to ten: the largest there are.
-    let huge = [&[0xff; 9][..], &[1]].concat();
-    let bytes = prop_oneof![vec(any::<u8>(), 0..3), Just(huge), Just(vec![0xff, 0xff, 3])];
-    let damage = (any::<Index>(), bytes);
-    check((vec(head, 0..5), vec(damage, 0..4)), (8_000, 9), |(heads, damage)| {
-        let outcome = |(status, remaining, is_lost): (u16, u64, bool)| {
-            let reset = ServiceTime(60 * SECOND);
-            let figure = Some(Figure { limit: 200, remaining, reset });
-            let date = Some(ServiceTime(11 * SECOND));
-            let head = ResponseHead { status, date, figure, retry_after: None };
-            let head = Some(head).filter(|_| !is_lost);
-            Outcome { sent: at(10), ended: at(11), probe: false, requests: 1, head }
-        };
-        let mut record = updated(None, 1, heads.into_iter().map(outcome).collect());
-        record = updated(Some(&record), 2, vec![]);
-        for (place, bytes) in damage {
-            let place = place.index(record.len());
-            record.splice(place..=place, bytes);
-        }
-        for member in 1..=3 {
-            let outcomes = vec![outcome((200, 5, false)), outcome((200, 4, true))];
-            record = updated(Some(&record), member, outcomes);
-        }
-        Ok(())
-    });
+    use super::super::outcome::{Outcome, ResponseHead};
+    use super::super::store::{StoreTime, update_record};
+    use super::*;
+    use crate::simulator::scenarios::check;
+
+    /// Updates a record as a member that got these answers and has 64 calls waiting.
+    fn updated(record: Option<&[u8]>, member: u64, outcomes: Vec<Outcome>) -> Vec<u8> {
+        let report = Report { outcomes, want: 64, prefetch: 9, reserved: 3, ..Report::default() };
+        let now = (StoreTime::new(7, Duration::from_secs(20)), at(20), ServiceTime(20 * SECOND));
+        let policy = Policy::default();
+        let member = (MemberId(member), &report);
+        let result = update_record(record, now, member, &policy, |_| true, || None);
+        result.map_or(Vec::new(), |(record, ..)| record)
+    }
+
+    #[test]
+    fn a_damaged_record_is_refused_or_used_and_harms_nobody() {
+        let head = (prop_oneof![Just(200_u16), Just(429), Just(503)], 0..200_u64, any::<bool>());
+        // A number takes one byte and up to ten: the largest there are.
+        let huge = [&[0xff; 9][..], &[1]].concat();
+        let bytes = prop_oneof![vec(any::<u8>(), 0..3), Just(huge), Just(vec![0xff, 0xff, 3])];
+        let damage = (any::<Index>(), bytes);
+        check((vec(head, 0..5), vec(damage, 0..4)), (8_000, 9), |(heads, damage)| {
+            let outcome = |(status, remaining, is_lost): (u16, u64, bool)| {
+                let reset = ServiceTime(60 * SECOND);
+                let figure = Some(Figure { limit: 200, remaining, reset });
+                let date = Some(ServiceTime(11 * SECOND));
+                let head = ResponseHead { status, date, figure, retry_after: None };
+                let head = Some(head).filter(|_| !is_lost);
+                Outcome { sent: at(10), ended: at(11), probe: false, requests: 1, head }
+            };
+            let mut record = updated(None, 1, heads.into_iter().map(outcome).collect());
+            record = updated(Some(&record), 2, vec![]);
+            for (place, bytes) in damage {
+                let place = place.index(record.len());
+                record.splice(place..=place, bytes);
+            }
+            for member in 1..=3 {
+                let outcomes = vec![outcome((200, 5, false)), outcome((200, 4, true))];
+                record = updated(Some(&record), member, outcomes);
+            }
+            Ok(())
+        });
+    }
 }

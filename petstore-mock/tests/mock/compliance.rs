@@ -139,7 +139,7 @@ async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
         list(&mock, &client, "free-key").await;
     }
     let text = mock.server.report().notices().next().unwrap().evidence[0].text.clone();
-    assert!(text.contains("after an answer of Remaining: 0"), "{text}");
+    assert!(text.contains("after a response with Remaining: 0"), "{text}");
 }
 
 #[tokio::test]

@@ -113,9 +113,9 @@ mod tests {
     fn days_are_rounded_up_until_the_removal() {
         for (before, text) in [
             (0, "the operation was removed"),
-            (1, "1 day is left"),
-            (86_400, "1 day is left"),
-            (86_401, "2 days are left"),
+            (1, "1 day left"),
+            (86_400, "1 day left"),
+            (86_401, "2 days left"),
         ] {
             assert_eq!(days_left(REMOVAL - Duration::from_secs(before)), text);
         }
