@@ -207,6 +207,22 @@ async fn a_process_that_is_slow_with_the_file_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_process_that_cannot_get_the_lock_goes_by_what_the_file_says() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let client = process(server.url(), &folder, 0).build().unwrap();
+    let calls = (0..60).map(|_| client.pets().list().send());
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let locked = fs::File::open(file(&folder)).unwrap();
+    locked.lock().unwrap();
+    let newcomer = process(server.url(), &folder, 1).build().unwrap();
+    let error = newcomer.pets().list().options(&hasty()).send().await.unwrap_err();
+    assert_eq!(error.attempts(), 0, "it reads that the quota is used up: {error}");
+    let problem = newcomer.rate_limits().shared.unwrap().problem.unwrap();
+    assert!(problem.contains("holds the lock"), "{problem}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_record_that_is_lost_is_written_again_by_a_process_that_knows_it() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());

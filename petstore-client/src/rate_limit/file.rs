@@ -25,9 +25,9 @@ const HEADER: usize = 10;
 const PAGE: usize = 4_096;
 /// The length of a folder's secret, in hexadecimal digits.
 const SECRET: usize = 64;
-/// How often the lock is tried, with pauses of 1, 2, 4, 8, and then 16 ms: 0.7 s in all. It is held for
-/// some microseconds at a time, but the process that holds it may not be run for a while.
-const MAX_LOCK_TRIES: u32 = 45;
+/// The lock is tried for this long, with pauses of 1, 2, 4, 8 and then 16 ms. A process normally holds it
+/// for microseconds, but may not be scheduled for a while.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(600);
 /// How often members are looked at, and whether the files are still in their place.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// An update that takes longer holds the runtime up: the file is on a network, perhaps.
@@ -107,13 +107,17 @@ impl FileStore {
 
 impl LimitStore for FileStore {
     async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
-        for tries in 0..MAX_LOCK_TRIES {
+        let began = clock::now();
+        for tries in 0_u32.. {
             let updated = self
                 .files(key)
                 .and_then(|files| lock(&files.open).update(&files.path, &mut change, now()));
             match updated {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if began.elapsed() > LOCK_TIMEOUT {
+                        break;
+                    }
                     sleep(Duration::from_millis(1 << tries.min(4))).await;
                 }
                 Err(error) => {
@@ -122,6 +126,10 @@ impl LimitStore for FileStore {
                     return Err(StoreError::new(error));
                 }
             }
+        }
+        // A page is written whole, so that it can be read without the lock.
+        if let Ok(files) = self.files(key) {
+            lock(&files.open).show(&mut change, now());
         }
         Err(StoreError::new("another process holds the lock of its file"))
     }
@@ -199,6 +207,15 @@ impl OpenFiles {
             self.slow_until = Some(clock::now() + SLOW_PAUSE);
         }
         Ok(())
+    }
+
+    /// Shows the record to a member that cannot update it.
+    fn show(&self, change: &mut Change<'_>, now: StoreTime) {
+        let mut page = [0; PAGE];
+        let length = read_at(&self.record, &mut page).unwrap_or(0);
+        if let Some(current) = record_of(&page[..length]) {
+            change.apply(Some(current), now);
+        }
     }
 
     fn update_locked(

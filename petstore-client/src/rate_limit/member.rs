@@ -431,25 +431,35 @@ impl Member {
             (granted.retry_at, granted.is_reserved_for_others);
         self.pause = MIN_UPDATE_PAUSE.max(now.since(self.updated_at) * UPDATE_PAUSE_FACTOR);
         self.updated_at = now;
+        self.take_over(ledger);
+    }
+
+    fn take_over(&mut self, ledger: Ledger) {
         self.ledger = ledger;
         for outcome in &self.outcomes {
             self.ledger.record(self.id, outcome, |_| Duration::ZERO);
         }
     }
 
-    /// Records that the store is unreachable.
-    pub(crate) fn update_failed(&mut self, now: LocalTime) {
+    /// Records that the store is unreachable. `seen` is the record if it could still be read: a member
+    /// that knows nothing yet goes by it.
+    pub(crate) fn update_failed(&mut self, now: LocalTime, seen: Option<Ledger>) {
         self.updated_at = now;
         (self.held, self.holds_probe) = (0, false);
-        if self.shares_record() {
-            self.state = Sharing::Alone;
-            self.ledger.is_alone = true;
-            let (id, reserved) = (self.id, self.requests.count());
-            // Other members' reservations may have been used; they cannot be seen from now on.
-            self.ledger.expire_members(now, |member| member == id);
-            self.ledger.slot(id).reserved = reserved;
-            self.record_probe(now);
+        if !self.shares_record() {
+            return;
         }
+        if let Some(ledger) = seen.filter(|_| self.state == Sharing::New) {
+            self.take_over(ledger);
+            self.ledger.end_probe(self.id);
+        }
+        self.state = Sharing::Alone;
+        self.ledger.is_alone = true;
+        let (id, reserved) = (self.id, self.requests.count());
+        // Other members' reservations may have been used; they cannot be seen from now on.
+        self.ledger.expire_members(now, |member| member == id);
+        self.ledger.slot(id).reserved = reserved;
+        self.record_probe(now);
     }
 
     /// Moves own times to a clock that is `by` microseconds ahead.

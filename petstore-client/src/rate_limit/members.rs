@@ -178,7 +178,7 @@ fn what_a_probe_brings_is_told_at_once() {
     assert_eq!(shared.member.clone().report(at(15), 0, 0.0).probe_until, Some(at(11)));
     assert!(shared.member.start(unsent, at(10), Duration::from_secs(30)));
     let mut cut_off = shared.member.clone();
-    cut_off.update_failed(at(10));
+    cut_off.update_failed(at(10), None);
     let wait = Decision::WaitForResponse(WaitReason::Probe);
     assert_eq!(cut_off.decide(at(10), &Policy::default()), wait);
     assert_eq!(shared.update(at(10), 1, 0).probe_until, Some(at(40)));
@@ -196,18 +196,18 @@ fn a_member_without_the_store_counts_what_others_have_in_flight_as_lost() {
         let ledger = &member.ledger;
         (ledger.reserved(), ledger.lost.count(), ledger.is_alone)
     };
-    shared.member.update_failed(at(10));
+    shared.member.update_failed(at(10), None);
     assert_eq!(limits(&shared.member), (1, 5, true));
     assert_eq!(shared.member.left_in(&shared.record.windows[0]), 900 - 1 - 5);
     assert_eq!((shared.due(0), shared.due(1)), (Some(1_000), Some(1_000)));
     let mut answered = Shared::new(900);
     answered.update(at(10), 1, 0);
     answered.send(at(10), 1, 1);
-    answered.member.update_failed(at(10));
+    answered.member.update_failed(at(10), None);
     assert_eq!(answered.due(0), Some(1_000));
     assert!(shared.member.copy().is_some_and(|copy| !copy.is_alone));
     let mut idle = Shared::new(900);
-    idle.member.update_failed(at(10));
+    idle.member.update_failed(at(10), None);
     assert_eq!((idle.due(0), idle.due(1)), (None, Some(1_000)));
     assert_eq!(idle.member.left_in(&shared.record.windows[0]), 900);
 }

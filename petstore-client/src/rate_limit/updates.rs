@@ -126,11 +126,13 @@ impl Limiter {
         let change = Change::new(me, &mut apply);
         let updated = timeout(UPDATE_TIMEOUT, shared.store.update(&shared.key, change)).await;
         let (mut now, mut state) = self.lock();
+        if let Ok((_, shift, _)) = result {
+            self.ahead.fetch_add(shift, Ordering::Relaxed);
+            now = now.moved(shift);
+            state.member.shift(shift);
+        }
         match (updated, result) {
-            (Ok(Ok(())), Ok((ledger, shift, granted))) => {
-                self.ahead.fetch_add(shift, Ordering::Relaxed);
-                now = now.moved(shift);
-                state.member.shift(shift);
+            (Ok(Ok(())), Ok((ledger, _, granted))) => {
                 state.member.updated(now, ledger, report.given_back, granted);
                 if let Some(problem) = state.problem.take() {
                     state.changes += 1;
@@ -138,13 +140,14 @@ impl Limiter {
                 }
             }
             (updated, result) => {
-                let problem = match (updated, result) {
+                let problem = match (updated, &result) {
                     (Err(_), _) => "it does not answer".to_owned(),
                     (Ok(Err(error)), _) => error.to_string(),
-                    (_, Err(problem)) => problem.to_owned(),
+                    (_, Err(problem)) => (*problem).to_owned(),
                     _ => return,
                 };
-                state.member.update_failed(now);
+                let seen = result.ok().map(|(ledger, ..)| ledger);
+                state.member.update_failed(now, seen);
                 if state.problem.is_none() {
                     state.changes += 1;
                     tracing::warn!(store = %shared.store.location(), problem, "rate limits are not shared");

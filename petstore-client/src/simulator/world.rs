@@ -189,7 +189,7 @@ impl<'s> World<'s> {
         let client = &mut self.processes[p].client;
         let report = client.member.report(now, waiting, spread);
         if self.setup.outage.contains(&self.now) {
-            client.member.update_failed(now);
+            client.member.update_failed(now, None);
             return true;
         }
         let shift = at.local().0 - now.0;
