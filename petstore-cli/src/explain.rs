@@ -251,14 +251,14 @@ impl Facts {
     }
 
     fn no_tls(&self, error: &ClientError) -> Failure {
-        #[cfg(feature = "rustls")]
-        let known = self.tls_problem(error);
-        #[cfg(not(feature = "rustls"))]
-        let known = None;
-        let (problem, hint) = known.unwrap_or_else(|| {
+        let unknown = || {
             let root = causes(error).last().map(ToString::to_string).unwrap_or_default();
             (format!(": no secure connection: {root}"), TRUST.to_owned())
-        });
+        };
+        #[cfg(feature = "rustls")]
+        let (problem, hint) = self.tls_problem(error).unwrap_or_else(unknown);
+        #[cfg(not(feature = "rustls"))]
+        let (problem, hint) = unknown();
         Failure::new(Kind::Tls, format!("{}{problem}", self.host)).hint(hint)
     }
 
