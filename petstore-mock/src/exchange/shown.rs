@@ -139,6 +139,7 @@ fn headers(fields: &Fields, keys: &Masker) -> HeaderMap {
     headers
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn as_seconds<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
     let since_epoch = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     serializer.serialize_f64(since_epoch.as_secs_f64())

@@ -349,6 +349,7 @@ fn as_text<S: Serializer>(plan: &Option<Plan>, serializer: S) -> Result<S::Ok, S
     plan.map(|plan| plan.to_string()).serialize(serializer)
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn as_instant<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&humantime::format_rfc3339_millis(*at))
 }

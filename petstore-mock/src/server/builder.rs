@@ -340,7 +340,7 @@ impl Builder {
             }
             None => app,
         };
-        Ok(MockServer::serve(listener, addr, Arc::new(app), limits, tls))
+        Ok(MockServer::serve(listener, addr, Arc::new(app), limits, tls.as_ref()))
     }
 
     /// Binds the port and starts serving on a new thread, which ends when the server is dropped.

@@ -68,13 +68,13 @@ impl MockServer {
         addr: SocketAddr,
         app: Arc<AppState>,
         limits: Limits,
-        tls: Option<Tls>,
+        tls: Option<&Tls>,
     ) -> Self {
         let service = Service::new(Arc::clone(&app));
         let listener = Arc::new(Listener::new(listener));
         let (stop, stopped) = watch::channel(false);
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let context = Arc::new(ServeContext { service, limits, tls: tls.clone() });
+        let context = Arc::new(ServeContext { service, limits, tls: tls.cloned() });
         let task = tokio::spawn({
             let listener = Arc::clone(&listener);
             async move { listener::serve(&listener, context, stopped).await }
@@ -86,7 +86,7 @@ impl MockServer {
             addr,
             grace: limits.grace,
             #[cfg(feature = "tls")]
-            tls,
+            tls: tls.cloned(),
             app,
             listener,
             stop,
