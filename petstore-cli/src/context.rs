@@ -82,7 +82,7 @@ impl Context {
             Some((name.clone(), value.to_owned()))
         });
         let options = OutputOptions {
-            format: settings.get(|values| &values.output).map(|Choice(format)| format),
+            format: settings.chosen(|values| &values.output).map(|Choice(format)| format),
             fields: args.fields.clone(),
             jq: args.jq.clone(),
             variables: variables.collect(),
@@ -287,7 +287,8 @@ impl Context {
     /// Ends a list, and reports a column that appeared too late.
     pub(crate) fn finish(&self, output: Output) -> Result<(), CliError> {
         if let Some(late) = output.finish()? {
-            let text = format!("`{late}` appeared after the first page; `-o ndjson` shows it");
+            let text =
+                format!("field `{late}` appeared after the first page; `-o ndjson` shows it");
             self.ui.note(&text);
         }
         Ok(())

@@ -114,7 +114,7 @@ impl Facts {
             ErrorKind::Timeout => {
                 let limit = time::duration(self.timeout);
                 let seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
-                let longer = Seconds(seconds.saturating_mul(4));
+                let longer = Seconds(seconds.max(1).saturating_mul(4));
                 let message = format!("no response from {host} within {limit}");
                 let failure = Failure::new(Kind::Timeout, message);
                 self.or_lost(error, failure.hint(format!("`--timeout {longer}` waits longer")))

@@ -47,6 +47,7 @@ async fn shows_settings_and_profiles_with_their_sources() {
         "config list -o table",
         "config list --profile production --color never -o tsv",
         "config get max_wait",
+        "config get output --profile production",
         "config profiles -o table",
         "config profiles",
         "config path",

@@ -94,6 +94,14 @@ impl Settings {
         self.layers.iter().find_map(|values| field(values).clone())
     }
 
+    /// Returns a value that is not the default.
+    pub(crate) fn chosen<T: Clone>(&self, field: impl Fn(&Values) -> &Option<T>) -> Option<T> {
+        let mut layers = self.layers.iter().zip(LAYERS);
+        layers.find_map(|(values, source)| {
+            field(values).clone().filter(|_| source != Source::Default)
+        })
+    }
+
     /// Returns a value as text without secrets, and its source.
     pub(crate) fn shown(&self, name: &str) -> Option<(String, Source)> {
         let mut layers = self.layers.iter().zip(LAYERS);
