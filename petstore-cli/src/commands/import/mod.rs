@@ -117,7 +117,9 @@ impl Import {
         let bytes = context.read_up_to(&self.file, "pets", MAX_INPUT)?;
         let input = Input::read(input_name(&self.file), bytes)?;
         for column in &input.ignored {
-            context.ui.warning(&format!("ignoring column `{column}`"), None);
+            context
+                .ui
+                .warning(&format!("ignoring `{column}`, which is not a field of a pet"), None);
         }
         // Standard input, a shell's `<(...)` and a mock server have no journal by default.
         if self.journal.is_none() && self.file.is_file() && !context.args.wants_mock() {
