@@ -131,6 +131,10 @@ async fn mistakes_in_typing_obey_the_colour_and_the_error_format() {
     let ran = Petstore::bare().var("PETSTORE_ERROR_FORMAT", "xml").run("pets list").await;
     assert_eq!(ran.stderr, "error: PETSTORE_ERROR_FORMAT `xml` is not text or json\n");
     assert_eq!(ran.code, 3);
+    // An invalid variable does not hide another one.
+    let json = Petstore::bare().var("PETSTORE_ERROR_FORMAT", "json").var("PETSTORE_COLOR", "red");
+    let ran = json.run("pets list").await;
+    assert!(ran.stderr.starts_with(r#"{"level":"error","exit":3,"#), "{}", ran.stderr);
 }
 
 #[tokio::test]

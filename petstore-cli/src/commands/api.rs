@@ -88,7 +88,7 @@ impl Api {
             let request = self.request(&client, method, body).build()?;
             return dry_run::show(context, output, &request);
         }
-        let purpose = Purpose { noun: "request", changes: !method.is_safe() };
+        let purpose = if method.is_safe() { Purpose::Read } else { Purpose::Change };
         let client = context.client(purpose).await?;
         let request = self.request(&client, method, body);
         if paginate {

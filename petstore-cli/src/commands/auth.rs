@@ -6,7 +6,7 @@ use std::path::Path;
 use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
 use serde_json::json;
 
-use crate::context::{Context, READS};
+use crate::context::{Context, Purpose};
 use crate::env::Signal;
 use crate::error::{CliError, Kind};
 use crate::explain::stopped;
@@ -130,7 +130,7 @@ pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
         true => "a built-in mock server".to_owned(),
         false => context.settings.base_url()?.to_string(),
     };
-    let asked = match context.client(READS).await {
+    let asked = match context.client(Purpose::Read).await {
         Ok(client) => check(context, &client).await.map_err(CliError::from),
         Err(error) => Err(error),
     };

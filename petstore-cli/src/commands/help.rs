@@ -14,7 +14,7 @@ use clap_mangen::roff::{Roff, roman};
 use super::data::PETS;
 use crate::context::Context;
 use crate::env::Env;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, ErrorFormat, Kind};
 use crate::output::OutputFormat;
 use crate::screen::Color;
 use crate::settings::config_file::ConfigFile;
@@ -131,6 +131,7 @@ fn with_values(tree: Command, env: &Env) -> Command {
     tree.mut_arg("profile", |arg| arg.add(profiles))
         .mut_arg("output", |arg| arg.add(one_of(value_names::<OutputFormat>())))
         .mut_arg("color", |arg| arg.add(one_of(value_names::<Color>())))
+        .mut_arg("error_format", |arg| arg.add(one_of(value_names::<ErrorFormat>())))
         .mut_arg("fields", |arg| arg.add(fields).value_delimiter(None))
         .mut_subcommand("config", |config| {
             config.mut_subcommand("use", |choice| choice.mut_arg("name", |arg| arg.add(chosen)))

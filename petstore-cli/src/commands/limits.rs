@@ -6,7 +6,7 @@ use petstore_client::RequestOptions;
 use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
-use crate::context::{Context, READS};
+use crate::context::{Context, Purpose};
 use crate::error::{CliError, Kind};
 use crate::explain::limit_name;
 use crate::output::{ANY, Cell, Head, Shape, Table};
@@ -49,7 +49,7 @@ impl Limits {
         }
         // One request, without waits and retries.
         let once = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
-        let client = context.client_with(READS, &once).await?;
+        let client = context.client_with(Purpose::Read, &once).await?;
         if self.forget {
             client.forget_rate_limits().await?;
             context.ui.note("forgot what was known about this key");

@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::error::{Invalid, either};
+use crate::error::{ErrorFormat, Invalid, either};
 use crate::output::OutputFormat;
 use crate::screen::Color;
 
@@ -72,6 +72,9 @@ settings! {
     /// When colour is used
     #[arg(value_name = "WHEN")]
     color: Choice<Color> = Some(Choice(Color::Auto));
+    /// How errors and notes are written
+    #[arg(value_name = "FORMAT")]
+    error_format: Choice<ErrorFormat> = Some(Choice(ErrorFormat::Text));
     /// Time for a request and its retries, without waits for rate limits
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
     timeout: Seconds = Some(Seconds(30));

@@ -56,13 +56,9 @@ impl Settings {
     }
 
     fn read(&mut self, env: &Env, reads_file: bool) -> Result<(), CliError> {
-        for name in Values::NAMES {
-            let variable = variable(name);
-            if let Some(text) = unicode(&variable, env)? {
-                let set = self.layers[1].set(name, text);
-                set.map_err(|invalid| invalid.of(Kind::Config, format!("{variable} `{text}`")))?;
-            }
-        }
+        // All of them, so that an invalid one is reported in the format that another one sets.
+        let set: Vec<_> = Values::NAMES.iter().map(|name| self.set_variable(name, env)).collect();
+        set.into_iter().collect::<Result<(), _>>()?;
         if reads_file {
             self.config = ConfigFile::load(env)?;
         }
@@ -82,6 +78,13 @@ impl Settings {
         }
         self.layers[2] = self.config.profiles.get(&self.profile).cloned().unwrap_or_default();
         Ok(())
+    }
+
+    fn set_variable(&mut self, name: &str, env: &Env) -> Result<(), CliError> {
+        let variable = variable(name);
+        let Some(text) = unicode(&variable, env)? else { return Ok(()) };
+        let set = self.layers[1].set(name, text);
+        set.map_err(|invalid| invalid.of(Kind::Config, format!("{variable} `{text}`")))
     }
 
     /// Sets a typed base URL, like the flag.

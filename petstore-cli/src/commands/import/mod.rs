@@ -32,7 +32,6 @@ use crate::time::count;
 
 /// The maximum size of an input.
 const MAX_INPUT: u64 = 1 << 30;
-const PETS: Purpose = Purpose { noun: "pet", changes: true };
 
 /// Create the pets of a file. No row is sent twice, except with --unknown retry.
 #[derive(Debug, clap::Args)]
@@ -130,7 +129,7 @@ impl Import {
         if self.dry_run {
             return self.plan(context, output, &input).await;
         }
-        let client = context.client(PETS).await?;
+        let client = context.client(Purpose::CreatePet).await?;
         let journal = self.open_journal(context, &input, &client)?;
         let run = Totals::default();
         let mut job = Job { import: &self, context, input, client, journal, run, found: 0 };

@@ -11,8 +11,8 @@ use super::input::Input;
 use super::journal::{load, unusable};
 use super::send::Stop;
 use super::state::{RowState, State, Totals};
-use super::{Import, Job, PETS, changed_rows, check_command, plural};
-use crate::context::Context;
+use super::{Import, Job, changed_rows, check_command, plural};
+use crate::context::{Context, Purpose};
 use crate::error::{CliError, Kind};
 use crate::escape;
 use crate::explain::stopped;
@@ -63,7 +63,7 @@ impl Import {
         changed_rows(input, &state)?;
         state.resize(input.rows.len());
         let total = state.totals();
-        let limits = match context.client(PETS).await {
+        let limits = match context.client(Purpose::CreatePet).await {
             Ok(client) => client.synchronize_rate_limits().await,
             Err(_) => RateLimits::default(),
         };
