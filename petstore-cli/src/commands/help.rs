@@ -191,20 +191,23 @@ fn write_pages(command: &Command, path: &str, folder: &Path) -> io::Result<()> {
 /// Writes the page of a command, with the examples and notes of its help.
 fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<()> {
     let page = clap_mangen::Man::new(command.clone());
+    let page = page.source(concat!("petstore ", env!("CARGO_PKG_VERSION")));
     page.render_title(out)?;
     page.render_name_section(out)?;
     page.render_synopsis_section(out)?;
     if command.get_long_about().is_some() {
         page.render_description_section(out)?;
     }
-    let (examples, notes) =
-        text(path).and_then(|text| text.split_once("{all-args}")).unwrap_or_default();
+    let (examples, rest) = text(path).and_then(|text| text.split_once("\n\n")).unwrap_or_default();
+    // Without options, the rest is a list of commands.
+    let (before, after) = rest.split_once("{all-args}").unwrap_or_default();
+    let notes = [before, after.trim_start_matches('\n')].concat();
     write_section("EXAMPLES", examples.trim_start_matches("Examples:"), out)?;
     page.render_options_section(out)?;
     if command.has_subcommands() {
         page.render_subcommands_section(out)?;
     }
-    write_section("NOTES", notes, out)
+    write_section("NOTES", &notes, out)
 }
 
 fn write_section(title: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
