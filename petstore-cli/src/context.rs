@@ -13,7 +13,7 @@ use petstore_client::rate_limit::{FileStore, LimitStore as _};
 use petstore_client::{Client, RequestOptions, Url};
 
 use crate::env::{Env, Stream};
-use crate::error::{CliError, Invalid, Kind};
+use crate::error::{CliError, ErrorFormat, Kind};
 use crate::explain::Facts;
 use crate::global::GlobalArgs;
 use crate::output::{Output, OutputFormat, OutputOptions, Shape, Stdout};
@@ -23,9 +23,9 @@ use crate::settings::precedence::Settings;
 use crate::settings::{Choice, Size, StoreAddress};
 use crate::time::Clock;
 use crate::trace::Tracer;
-use crate::ui::{ErrorFormat, Ui, UiOptions};
+use crate::ui::{Ui, UiOptions};
 
-pub(crate) use crate::explain::{Purpose, READS};
+pub(crate) use crate::explain::Purpose;
 
 /// The maximum size of a request's body.
 const MAX_BODY: u64 = 16 << 20;
@@ -64,16 +64,10 @@ pub(crate) fn input_name(file: &Path) -> String {
 impl Context {
     pub(crate) fn new(args: GlobalArgs, mut env: Env) -> Self {
         let profile = args.profile.as_ref();
-        let mut settings = Settings::resolve(profile, &args.values, &env, !args.wants_mock());
+        let settings = Settings::resolve(profile, &args.values, &env, !args.wants_mock());
         let color = settings.get(|values| &values.color);
         let color = color.map_or(Color::Auto, |Choice(color)| color);
-        let error_format = env.var("PETSTORE_ERROR_FORMAT").and_then(|text| {
-            let name = format!("PETSTORE_ERROR_FORMAT `{text}`");
-            let parsed: Result<Choice<ErrorFormat>, Invalid> = text.parse();
-            let parsed = parsed.map_err(|invalid| invalid.of(Kind::Config, name));
-            parsed.map_err(|problem| settings.problem.get_or_insert(problem)).ok()
-        });
-        let error_format = error_format.map(|Choice(format)| format);
+        let error_format = settings.get(|values| &values.error_format);
         let is_terminal = env.stderr.is_terminal;
         let clock = Clock { now: env.now, zone: is_terminal.then(|| env.time_zone()) };
         let key = env.var("PETSTORE_API_KEY").unwrap_or_default();
@@ -82,14 +76,14 @@ impl Context {
             Some((name.clone(), value.to_owned()))
         });
         let options = OutputOptions {
-            format: settings.get(|values| &values.output).map(|Choice(format)| format),
+            format: settings.chosen(|values| &values.output).map(|Choice(format)| format),
             fields: args.fields.clone(),
             jq: args.jq.clone(),
             variables: variables.collect(),
             screen: Screen::new(&env, color, env.stdout.is_terminal),
         };
         let ui_options = UiOptions {
-            format: args.error_format.or(error_format).unwrap_or_default(),
+            format: error_format.map_or(ErrorFormat::Text, |Choice(format)| format),
             quiet: args.quiet > 0,
             verbose: args.verbose,
             screen: Screen::new(&env, color, is_terminal),
@@ -182,7 +176,7 @@ impl Context {
         let (timeout, max_wait) = (self.facts.timeout, self.facts.max_wait);
         // A request that changes something is not retried after a time-out, so one attempt may take
         // all the time.
-        let shares = if self.facts.purpose.changes { 1 } else { attempts };
+        let shares = if self.facts.purpose == Purpose::Read { attempts } else { 1 };
         let limits = RequestOptions::new()
             .max_wait(max_wait)
             .max_attempts(attempts)
@@ -287,7 +281,8 @@ impl Context {
     /// Ends a list, and reports a column that appeared too late.
     pub(crate) fn finish(&self, output: Output) -> Result<(), CliError> {
         if let Some(late) = output.finish()? {
-            let text = format!("`{late}` appeared after the first page; `-o ndjson` shows it");
+            let text =
+                format!("field `{late}` appeared after the first page; `-o ndjson` shows it");
             self.ui.note(&text);
         }
         Ok(())

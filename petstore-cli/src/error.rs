@@ -7,6 +7,15 @@ use petstore_client::Error as ClientError;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+/// The format of errors and notes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ErrorFormat {
+    /// Lines for people
+    Text,
+    /// A JSON object on each line
+    Json,
+}
+
 /// The kinds of failure, with their names in `--error-format json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

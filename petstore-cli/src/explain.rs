@@ -25,16 +25,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TRUST: &str = "`--ca-file FILE` trusts an authority";
 
 /// The purpose of a command's request, for messages.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Purpose {
-    /// The noun in messages: `pet` or `request`.
-    pub(crate) noun: &'static str,
-    /// Whether it changes something.
-    pub(crate) changes: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Read,
+    CreatePet,
+    /// Any other change.
+    Change,
 }
-
-/// A request that only reads.
-pub(crate) const READS: Purpose = Purpose { noun: "request", changes: false };
 
 /// Facts about the requests of a command, for messages.
 #[derive(Debug, Clone)]
@@ -67,7 +64,7 @@ impl Facts {
             timeout: length(settings.get(|values| &values.timeout)),
             max_wait: length(settings.get(|values| &values.max_wait)),
             max_response_size: max_size.unwrap_or(Size(usize::MAX)),
-            purpose: READS,
+            purpose: Purpose::Read,
         }
     }
 
@@ -114,7 +111,7 @@ impl Facts {
             ErrorKind::Timeout => {
                 let limit = time::duration(self.timeout);
                 let seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
-                let longer = Seconds(seconds.saturating_mul(4));
+                let longer = Seconds(seconds.max(1).saturating_mul(4));
                 let message = format!("no response from {host} within {limit}");
                 let failure = Failure::new(Kind::Timeout, message);
                 self.or_lost(error, failure.hint(format!("`--timeout {longer}` waits longer")))
@@ -156,12 +153,12 @@ impl Facts {
     /// Adds to the message that the request may have been processed, if so, with a hint.
     fn or_lost(&self, error: &ClientError, failure: Failure) -> Failure {
         let (done, look) = match self.purpose {
-            Purpose { changes: false, .. } => return failure,
+            Purpose::Read => return failure,
             _ if !error.may_have_been_processed() => return failure,
-            Purpose { noun: "pet", .. } => {
+            Purpose::CreatePet => {
                 ("the pet may have been created", "look in `petstore pets list --all`")
             }
-            _ => ("the request may have been processed", "check the result"),
+            Purpose::Change => ("the request may have been processed", "check the result"),
         };
         let message = format!("{}; {done}", failure.message);
         Failure { message, ..failure }.hint(format!("{look} before you try again"))
@@ -217,7 +214,8 @@ impl Facts {
             }
             status @ 400..=499 => {
                 let kind = if status == 429 { Kind::RateLimited } else { Kind::Refused };
-                let noun = self.purpose.noun;
+                let is_pet = self.purpose == Purpose::CreatePet;
+                let noun = if is_pet { "pet" } else { "request" };
                 Failure::new(kind, format!("the service refused the {noun} ({code}){said}"))
             }
             _ => {

@@ -2,10 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::screen::Color;
 use crate::settings::config_file::Profile;
-use crate::settings::{Choice, Values, parse};
-use crate::ui::ErrorFormat;
+use crate::settings::{Values, flag, parse};
 
 /// The options of every command.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -42,10 +40,6 @@ pub(crate) struct GlobalArgs {
     /// Show attempts; -vv with headers, -vvv with bodies
     #[arg(short, long, global = true, hide = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-
-    /// How errors and notes are written
-    #[arg(long, global = true, hide = true, value_name = "FORMAT")]
-    pub(crate) error_format: Option<ErrorFormat>,
 }
 
 impl GlobalArgs {
@@ -62,10 +56,9 @@ impl GlobalArgs {
         let mut before = "";
         for arg in args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--") {
             let (name, value) = arg.split_once('=').unwrap_or((before, arg));
-            match name {
-                "--error-format" => options.error_format = value.parse().ok().map(|Choice(f)| f),
-                "--color" => options.values.color = value.parse::<Choice<Color>>().ok(),
-                _ => {}
+            if let Some(name) = ["error_format", "color"].into_iter().find(|it| flag(it) == name) {
+                // The message of the mistake matters more than a wrong value.
+                let _ = options.values.set(name, value);
             }
             before = arg;
         }

@@ -53,7 +53,7 @@ pub use env::{Dirs, Env, Prompt, Signal, Signals, Stream};
 
 use crate::commands::args::{self, Args, Cmd};
 use crate::commands::help;
-use crate::context::Context;
+use crate::context::{Context, Purpose};
 use crate::error::{CliError, Kind};
 use crate::global::GlobalArgs;
 
@@ -96,7 +96,7 @@ async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError
         result = command.run(context) => return result,
     };
     let error = explain::stopped(signal, "");
-    if context.facts.purpose.changes {
+    if context.facts.purpose != Purpose::Read {
         let hint = "a request in flight may still be processed";
         return Err(error.hint(hint));
     }

@@ -2,9 +2,10 @@
 
 use std::fmt::Display;
 
+use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use clap::builder::StyledStr;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
 use crate::env::Env;
 
@@ -114,16 +115,20 @@ impl Screen {
                 out.push('\n');
             }
             let mut used = 0;
-            for word in line.split_inclusive(' ') {
-                let columns = word.trim_end().width();
-                if used > 0 && used + columns > room {
+            let words = line.split_inclusive(' ');
+            // A word that is longer than a line, such as a path, breaks after its slashes.
+            let parts = words.flat_map(|word| {
+                word.split_inclusive(if columns(word.trim_end()) > room { '/' } else { ' ' })
+            });
+            for part in parts {
+                if used > 0 && used + columns(part.trim_end()) > room {
                     out.truncate(out.trim_end().len());
                     out.push('\n');
                     out.extend(std::iter::repeat_n(' ', indent));
                     used = 0;
                 }
-                out += word;
-                used += word.width();
+                out += part;
+                used += columns(part);
             }
         }
         out
@@ -188,6 +193,11 @@ impl Screen {
     }
 }
 
+/// Returns the columns that text takes; its styles take none.
+fn columns(text: &str) -> usize {
+    strip_str(text).map(UnicodeWidthStr::width).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,6 +220,15 @@ mod tests {
         let text = "one two three four five six";
         assert_eq!(screen(27, true).wrap(text, 7), "one two three four\n       five six");
         assert_eq!(Screen { width: None, ..screen(0, true) }.wrap(text, 7), text);
+    }
+
+    #[test]
+    fn breaks_a_long_path_at_its_slashes_and_counts_no_styles() {
+        let path = "~/.config/petstore/config.toml, profile staging";
+        let broken = "~/.config/petstore/\n   config.toml, profile\n   staging";
+        assert_eq!(screen(25, true).wrap(path, 3), broken);
+        let text = format!("{RED}one{RED:#} two three four");
+        assert_eq!(screen(20, true).wrap(&text, 0), text);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use anstyle::Style;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::error::Failure;
+use crate::error::{ErrorFormat, Failure};
 use crate::escape::{self, to_text};
 use crate::screen::{CYAN, GREEN, RED, Screen, YELLOW};
 use crate::status::{Activity, Progress, Status};
@@ -22,16 +22,6 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 const NOTE_INTERVAL: Duration = Duration::from_secs(55);
 /// Moves the cursor to the start of the line, and clears it.
 const CLEAR: &str = "\r\u{1b}[K";
-
-/// The format of errors and notes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ErrorFormat {
-    /// Lines for people
-    #[default]
-    Text,
-    /// A JSON object on each line
-    Json,
-}
 
 /// The verbosity and format of standard error.
 #[derive(Debug, Clone)]

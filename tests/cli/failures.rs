@@ -74,7 +74,7 @@ async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
     --- stdout
     minute	60	59	2026-11-21T10:01:00Z	60
     --- stderr
-    note: Requests wait for the rate limit, in 30 s (2026-11-21T10:00:30Z)
+    note: requests wait for the rate limit, in 30 s (2026-11-21T10:00:30Z)
     --- exit 0
     ");
     assert_eq!(server.requests(..).len(), 1);

@@ -106,13 +106,19 @@ async fn there_is_a_manual_page_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let ran = Petstore::bare().run_words(&["man", folder.path().to_str().unwrap()]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    for name in COMMANDS.iter().chain(&["", "pets"]) {
+    let page = |name: &str| {
         let name = format!("petstore {name}").trim_end().replace(' ', "-");
-        let page = std::fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap();
-        assert!(page.contains(".SH NAME"), "{page}");
+        std::fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap()
+    };
+    let source = concat!("\"petstore ", env!("CARGO_PKG_VERSION"), "\"");
+    for name in COMMANDS.iter().chain(&["", "mock"]) {
+        let page = page(name);
+        assert!(page.contains(".SH NAME") && page.contains(".SH EXAMPLES"), "{page}");
+        assert!(page.contains(source), "{page}");
     }
-    let page = std::fs::read_to_string(folder.path().join("petstore-pets-list.1")).unwrap();
-    assert_snapshot!("man_pets_list", page);
+    assert!(page("pets import").contains(".SH NOTES\n.br\nFILE is CSV with a header"));
+    assert!(page("pets").contains(".SH NAME"));
+    assert_snapshot!("man_pets_list", page("pets list").replace(source, "\"petstore VERSION\""));
 }
 
 #[tokio::test]

@@ -88,18 +88,20 @@ async fn a_key_that_the_service_accepts_is_kept_and_used() {
 }
 
 #[tokio::test]
-async fn a_base_url_that_was_typed_is_kept_too() {
+async fn a_login_keeps_the_base_url_of_a_profile_that_has_none() {
     let (server, home) = (server().await, tempfile::tempdir().unwrap());
-    // As an option with a key from standard input, and as the answer to a prompt.
-    for (profile, option) in [("ci", format!("--base-url {}", server.url())), ("me", String::new())]
-    {
-        let petstore = Petstore::bare().home(home.path());
-        let petstore = match option.is_empty() {
-            true => petstore.stdin(&format!("{}\n", server.url())).answer(KEY),
-            false => petstore.stdin(&format!("{KEY}\r\n")),
-        };
-        let ran = petstore.run(&format!("auth login {option} --profile {profile}")).await;
-        let asked = if option.is_empty() { "Base URL: " } else { "" };
+    let option = format!("--base-url {} --profile ci", server.url());
+    let url = format!("{}\n", server.url());
+    // As an option with a key from standard input, as a variable, and as the answer to a prompt.
+    for (profile, option, variable, stdin, asked) in [
+        ("ci", option.as_str(), "", format!("{KEY}\r\n"), ""),
+        ("env", "--profile env", server.url(), KEY.to_owned(), ""),
+        ("me", "--profile me", "", url, "Base URL: "),
+    ] {
+        let petstore = Petstore::bare().home(home.path()).var("PETSTORE_BASE_URL", variable);
+        let petstore = petstore.stdin(&stdin);
+        let petstore = if asked.is_empty() { petstore } else { petstore.answer(KEY) };
+        let ran = petstore.run(&format!("auth login {option}")).await;
         let said =
             format!("{asked}note: accepted by the service; stored in HOME/config/keys/{profile}\n");
         assert_eq!((ran.stderr, ran.code), (said, 0));

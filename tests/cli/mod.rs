@@ -13,6 +13,7 @@ mod help;
 mod hostile;
 mod import;
 mod import_pace;
+mod import_unknown;
 mod keys;
 mod output;
 mod pets;

@@ -55,12 +55,13 @@ async fn a_bad_jq_expression_is_refused_with_its_place_before_anything_is_sent()
         assert!(ran.stderr.contains(" at character "), "{jq}: {}", ran.stderr);
         assert_eq!((ran.stdout.as_str(), ran.code), ("", 2), "{jq}");
     }
-    let ran = Petstore::at(&server, "k").run_words(&["pets", "list", "--jq", ".a | nope"]).await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: `--jq`: there is no filter `nope` at character 6
-    --- exit 2
-    ");
+    for (jq, problem) in [
+        (".a | nope", "there is no filter `nope`, at character 6"),
+        ("map(.[0] | {a: 1)", "`{` is never closed, at character 12"),
+    ] {
+        let ran = Petstore::at(&server, "k").run_words(&["pets", "list", "--jq", jq]).await;
+        assert_eq!(ran.stderr.lines().next(), Some(&*format!("error: `--jq`: {problem}")));
+    }
     // The only request of this minute is still available.
     assert_eq!(Petstore::at(&server, "k").run("pets list --max-wait 0").await.code, 0);
 }
@@ -71,7 +72,7 @@ async fn a_jq_expression_that_fails_leaves_no_half_document() {
     let ran = Petstore::bare().run_words(&line).await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stderr
-    error: `--jq`: "no"
+    error: `--jq`: no
     hint: `-o json` without `--jq` shows the data
     --- exit 2
     "#);
@@ -130,6 +131,10 @@ async fn mistakes_in_typing_obey_the_colour_and_the_error_format() {
     let ran = Petstore::bare().var("PETSTORE_ERROR_FORMAT", "xml").run("pets list").await;
     assert_eq!(ran.stderr, "error: PETSTORE_ERROR_FORMAT `xml` is not text or json\n");
     assert_eq!(ran.code, 3);
+    // An invalid variable does not hide another one.
+    let json = Petstore::bare().var("PETSTORE_ERROR_FORMAT", "json").var("PETSTORE_COLOR", "red");
+    let ran = json.run("pets list").await;
+    assert!(ran.stderr.starts_with(r#"{"level":"error","exit":3,"#), "{}", ran.stderr);
 }
 
 #[tokio::test]

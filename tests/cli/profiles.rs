@@ -47,6 +47,7 @@ async fn shows_settings_and_profiles_with_their_sources() {
         "config list -o table",
         "config list --profile production --color never -o tsv",
         "config get max_wait",
+        "config get output --profile production",
         "config profiles -o table",
         "config profiles",
         "config path",
@@ -118,10 +119,15 @@ async fn a_flag_overrides_a_variable_which_overrides_the_profile() {
 #[tokio::test]
 async fn the_profile_is_what_a_command_uses() {
     let server = MockServer::builder().key("k", Plan::Free).start().await.unwrap();
-    let text = format!("[profiles.default]\nbase_url = \"{}\"\noutput = \"id\"\n", server.url());
+    let text = format!(
+        "[profiles.default]\nbase_url = \"{}\"\noutput = \"id\"\nerror_format = \"json\"\n",
+        server.url()
+    );
     let home = home(&text);
     let petstore = Petstore::bare().home(home.path()).var("PETSTORE_API_KEY", "k");
-    assert_eq!(petstore.run("pets list --limit 2").await.stdout, "1\n2\n");
+    let ran = petstore.run("pets list --limit 2").await;
+    assert_eq!(ran.stdout, "1\n2\n");
+    assert!(ran.stderr.starts_with(r#"{"level":"note","#), "{}", ran.stderr);
 }
 
 #[tokio::test]

@@ -72,6 +72,10 @@ fn split(text: &str, at: char) -> Option<(String, String)> {
 impl Api {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let output = context.output_or(OutputFormat::Json, ANY)?;
+        if self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+            let problem = "`-H Authorization` would replace the API key";
+            return Err(CliError::usage(problem).hint("leave it out; each request carries the key"));
+        }
         let (dry_run, paginate, include) = (self.dry_run, self.paginate, self.include);
         let body = self.body(context)?;
         let method = match (&self.method, &body) {
@@ -84,7 +88,7 @@ impl Api {
             let request = self.request(&client, method, body).build()?;
             return dry_run::show(context, output, &request);
         }
-        let purpose = Purpose { noun: "request", changes: !method.is_safe() };
+        let purpose = if method.is_safe() { Purpose::Read } else { Purpose::Change };
         let client = context.client(purpose).await?;
         let request = self.request(&client, method, body);
         if paginate {

@@ -6,7 +6,7 @@ use std::path::Path;
 use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
 use serde_json::json;
 
-use crate::context::{Context, READS};
+use crate::context::{Context, Purpose};
 use crate::env::Signal;
 use crate::error::{CliError, Kind};
 use crate::explain::stopped;
@@ -15,7 +15,6 @@ use crate::output::{ANY, Shape};
 use crate::screen::{GREEN, RED};
 use crate::settings::config_file::{self, ConfigFile};
 use crate::settings::credentials;
-use crate::settings::precedence::Source;
 
 /// Store an API key for the service, in a file that only you can read.
 #[derive(Debug, clap::Args)]
@@ -83,12 +82,11 @@ fn not_stored(context: &Context, error: &ClientError) -> CliError {
     })
 }
 
-/// Stores a typed base URL if the profile has none, because the key is useless without it.
+/// Stores the base URL if the profile has none, because the key is useless without it.
 fn store_base_url(context: &Context, base_url: &Url) -> Result<(), CliError> {
     let profile = &context.settings.profile;
-    let is_typed = matches!(context.settings.shown("base_url"), Some((_, Source::Flag)));
     let own = context.settings.config.profiles.get(profile);
-    if !is_typed || own.is_some_and(|values| values.base_url.is_some()) {
+    if own.is_some_and(|values| values.base_url.is_some()) {
         return Ok(());
     }
     ConfigFile::edit(&context.env, |document| {
@@ -132,7 +130,7 @@ pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
         true => "a built-in mock server".to_owned(),
         false => context.settings.base_url()?.to_string(),
     };
-    let asked = match context.client(READS).await {
+    let asked = match context.client(Purpose::Read).await {
         Ok(client) => check(context, &client).await.map_err(CliError::from),
         Err(error) => Err(error),
     };

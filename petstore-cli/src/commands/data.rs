@@ -7,7 +7,7 @@ use petstore_client::operations::ListPets;
 use petstore_client::{Client, ErrorKind, More, NewPet, PetStatus};
 
 use super::dry_run;
-use crate::context::{Context, Purpose, READS, input_name};
+use crate::context::{Context, Purpose, input_name};
 use crate::error::{CliError, Invalid, Kind};
 use crate::output::{ANY, OutputFormat, Shape};
 use crate::settings::parse;
@@ -83,7 +83,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let mut output = context.output(PETS)?;
-        let client = context.client(READS).await?;
+        let client = context.client(Purpose::Read).await?;
         let max = self.max;
         let fewest = |max: usize| u32::try_from(max).unwrap_or(MAX_PAGE).min(MAX_PAGE);
         let limit = self.limit.or(max.map(fewest)).or(self.all.then_some(MAX_PAGE));
@@ -128,7 +128,7 @@ pub(crate) struct Get {
 impl Get {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let output = context.output(PETS)?;
-        let client = context.client(READS).await?;
+        let client = context.client(Purpose::Read).await?;
         #[expect(deprecated, reason = "available until the service removes it")]
         let pet = client.pets().get(self.id).await;
         let pet = pet.map_err(|error| match error.kind() {
@@ -181,7 +181,7 @@ impl Create {
             let request = dry_run::client(context)?.pets().create(&pet).build()?;
             return dry_run::show(context, output, &request);
         }
-        let client = context.client(Purpose { noun: "pet", changes: true }).await?;
+        let client = context.client(Purpose::CreatePet).await?;
         let created = client.pets().create(&pet).await?;
         context.ui.done("created");
         output.document(&*created)
@@ -217,7 +217,7 @@ pub(crate) struct Export {
 impl Export {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let mut output = context.output_or(OutputFormat::Ndjson, PETS)?;
-        let client = context.client(READS).await?;
+        let client = context.client(Purpose::Read).await?;
         let list = select(&client, Some(MAX_PAGE), self.status);
         let first = list.clone().limit(1);
         let mut pages = list.pages();
@@ -239,7 +239,7 @@ impl Export {
 
 pub(crate) async fn orders(context: &mut Context) -> Result<(), CliError> {
     let output = context.output(Shape { noun: "orders", ..ANY })?;
-    let client = context.client(READS).await?;
+    let client = context.client(Purpose::Read).await?;
     let orders = client.store().orders().await?;
     // A table of nothing shows nothing.
     if context.options.is_table() && orders.as_array().is_some_and(Vec::is_empty) {

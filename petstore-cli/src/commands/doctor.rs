@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use petstore_client::{Client, RequestOptions};
 use serde::Serialize;
 
-use crate::context::{Context, READS};
+use crate::context::{Context, Purpose};
 use crate::error::{CliError, Kind};
 use crate::escape;
 use crate::explain::quota_left;
@@ -93,7 +93,7 @@ async fn checks(context: &mut Context) -> Vec<Check> {
         checks.push(Check::of("base URL", url, context));
         checks.push(Check::of("API key", key, context));
     }
-    match context.client(READS).await {
+    match context.client(Purpose::Read).await {
         Ok(client) => service(context, &client, &mut checks).await,
         // A failed check above prevents the request.
         Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {

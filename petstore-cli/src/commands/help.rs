@@ -14,7 +14,7 @@ use clap_mangen::roff::{Roff, roman};
 use super::data::PETS;
 use crate::context::Context;
 use crate::env::Env;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, ErrorFormat, Kind};
 use crate::output::OutputFormat;
 use crate::screen::Color;
 use crate::settings::config_file::ConfigFile;
@@ -131,6 +131,7 @@ fn with_values(tree: Command, env: &Env) -> Command {
     tree.mut_arg("profile", |arg| arg.add(profiles))
         .mut_arg("output", |arg| arg.add(one_of(value_names::<OutputFormat>())))
         .mut_arg("color", |arg| arg.add(one_of(value_names::<Color>())))
+        .mut_arg("error_format", |arg| arg.add(one_of(value_names::<ErrorFormat>())))
         .mut_arg("fields", |arg| arg.add(fields).value_delimiter(None))
         .mut_subcommand("config", |config| {
             config.mut_subcommand("use", |choice| choice.mut_arg("name", |arg| arg.add(chosen)))
@@ -190,20 +191,23 @@ fn write_pages(command: &Command, path: &str, folder: &Path) -> io::Result<()> {
 /// Writes the page of a command, with the examples and notes of its help.
 fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<()> {
     let page = clap_mangen::Man::new(command.clone());
+    let page = page.source(concat!("petstore ", env!("CARGO_PKG_VERSION")));
     page.render_title(out)?;
     page.render_name_section(out)?;
     page.render_synopsis_section(out)?;
     if command.get_long_about().is_some() {
         page.render_description_section(out)?;
     }
-    let (examples, notes) =
-        text(path).and_then(|text| text.split_once("{all-args}")).unwrap_or_default();
+    let (examples, rest) = text(path).and_then(|text| text.split_once("\n\n")).unwrap_or_default();
+    // Without options, the rest is a list of commands.
+    let (before, after) = rest.split_once("{all-args}").unwrap_or_default();
+    let notes = [before, after.trim_start_matches('\n')].concat();
     write_section("EXAMPLES", examples.trim_start_matches("Examples:"), out)?;
     page.render_options_section(out)?;
     if command.has_subcommands() {
         page.render_subcommands_section(out)?;
     }
-    write_section("NOTES", notes, out)
+    write_section("NOTES", &notes, out)
 }
 
 fn write_section(title: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {

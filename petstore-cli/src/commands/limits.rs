@@ -6,7 +6,7 @@ use petstore_client::RequestOptions;
 use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
-use crate::context::{Context, READS};
+use crate::context::{Context, Purpose};
 use crate::error::{CliError, Kind};
 use crate::explain::limit_name;
 use crate::output::{ANY, Cell, Head, Shape, Table};
@@ -49,7 +49,7 @@ impl Limits {
         }
         // One request, without waits and retries.
         let once = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
-        let client = context.client_with(READS, &once).await?;
+        let client = context.client_with(Purpose::Read, &once).await?;
         if self.forget {
             client.forget_rate_limits().await?;
             context.ui.note("forgot what was known about this key");
@@ -86,7 +86,7 @@ impl Limits {
             return Err(error.into());
         }
         if let (Some(waits), false) = (waits(&limits, &context.facts.clock), is_table) {
-            context.ui.note(&waits);
+            context.ui.note(&format!("requests {waits}"));
         }
         if !is_known {
             let hint = "`petstore limits --refresh` sends a request";
@@ -146,7 +146,7 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
         Head::new("RESETS"),
     ];
     let table = Table { head, rows }.render(screen);
-    let waits = waits(limits, &clock).map(|waits| waits + ".");
+    let waits = waits(limits, &clock).map(|waits| format!("Requests {waits}."));
     let shared = limits.shared.as_ref().filter(|shared| shared.members > 1).map(|shared| {
         let (in_flight, waiting) = (limits.in_flight, limits.waiting);
         let members = shared.members;
@@ -160,9 +160,9 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
     }
 }
 
-/// Returns the limit for which requests wait.
+/// Returns what requests do: `wait for the minute quota, in 41 s (07:45:00)`.
 fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
     let blocked = limits.blocked.as_ref()?;
     let until = clock.until(blocked.until, blocked.remaining);
-    Some(format!("Requests wait for the {}, {until}", limit_name(blocked.reason)))
+    Some(format!("wait for the {}, {until}", limit_name(blocked.reason)))
 }

@@ -51,7 +51,11 @@ impl Jq {
                     let value = serde_json::from_str(&value.to_string());
                     values.push(value.map_err(|_| failed("the result is not JSON".to_owned()))?);
                 }
-                Err(Ok(error)) => return Err(failed(error.to_string())),
+                Err(Ok(error)) => {
+                    // `error("text")` is a JSON string.
+                    let text = error.to_string();
+                    return Err(failed(serde_json::from_str(&text).unwrap_or(text)));
+                }
                 Err(Err(end)) => match end.get_halt() {
                     Ok(0) => break,
                     _ => return Err(failed("the expression halted with an error".to_owned())),
@@ -90,8 +94,7 @@ fn compile(code: &str) -> Result<Filter, CliError> {
 fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>) -> CliError {
     let mut found = errors.filter_map(|error| match error {
         load::Error::Lex(errors) => errors.first().map(|(expected, at)| match expected {
-            // A missing delimiter is reported at its opening.
-            lex::Expect::Delim(open) => (*at, format!("`{open}` is never closed")),
+            lex::Expect::Delim(open) => (*open, format!("`{open}` is never closed")),
             other => (*at, format!("expected {}", other.as_str())),
         }),
         load::Error::Parse(errors) => {
@@ -110,5 +113,5 @@ fn misplaced(code: &str, part: &str, problem: &str) -> CliError {
     let offset = (part.as_ptr() as usize).checked_sub(code.as_ptr() as usize);
     let before = offset.and_then(|offset| code.get(..offset)).unwrap_or("");
     let position = before.chars().count() + 1;
-    CliError::new(Kind::Usage, format!("`--jq`: {problem} at character {position}"))
+    CliError::new(Kind::Usage, format!("`--jq`: {problem}, at character {position}"))
 }

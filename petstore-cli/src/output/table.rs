@@ -102,7 +102,7 @@ impl Table {
         let mut out = String::new();
         if is_first && !self.head.is_empty() {
             let titles = self.head.iter().map(|head| Cell::new(&*head.title)).collect::<Vec<_>>();
-            let hidden = self.head.len() - columns.len();
+            let hidden = self.hidden(columns);
             let mark = if hidden > 0 { format!("  +{hidden}") } else { String::new() };
             out += &screen.paint(BOLD, line(&titles, columns, screen) + &mark);
             out.push('\n');
@@ -112,6 +112,13 @@ impl Table {
             out.push('\n');
         }
         out
+    }
+
+    /// Returns the number of hidden columns that have a title.
+    fn hidden(&self, columns: &Layout) -> usize {
+        let shown = columns.iter().map(|column| &column.head);
+        let titled = |head: &&Head| !head.title.is_empty();
+        self.head.iter().filter(titled).count() - shown.filter(titled).count()
     }
 
     /// Finds the columns and widths that fit.
@@ -128,7 +135,10 @@ impl Table {
         let mut columns: Vec<_> = (0..count).map(column).collect();
         let Some(room) = screen.width else { return columns };
         loop {
-            let mark = if columns.len() < count { 4 } else { 0 };
+            // The mark follows the last title, which may be narrower than its cells.
+            let gap = columns.last().filter(|last| last.head.least.is_none());
+            let gap = gap.map_or(0, |last| last.width - last.head.title.width());
+            let mark = if self.hidden(&columns) > 0 { 4_usize.saturating_sub(gap) } else { 0 };
             let mut cut = columns.clone();
             let first = columns.iter().map(|column| column.head.dropped).max().unwrap_or(0);
             if shrink(&mut cut, room.saturating_sub(mark)) || first == 0 {
@@ -141,12 +151,18 @@ impl Table {
 
 fn line(cells: &[Cell], columns: &[Column], screen: &Screen) -> String {
     let mut line = String::new();
+    let mut indent = 0;
     for Column { at, head, width } in columns {
         let Some(cell) = cells.get(*at) else { continue };
         let text = cell.text(screen);
         // A later part may have a wider cell.
         let is_cut = head.least.is_some() && screen.width.is_some();
-        let text = if is_cut { screen.cut(text, *width) } else { text.to_owned() };
+        let text = match columns.last() {
+            _ if is_cut => screen.cut(text, *width),
+            Some(last) if last.at == *at => screen.wrap(text, indent),
+            _ => text.to_owned(),
+        };
+        indent += width + GAP;
         let space = " ".repeat(width.saturating_sub(text.width()));
         let text = if text.is_empty() { text } else { screen.paint(cell.style, text) };
         line += &if head.is_amount { space + &text } else { text + &space };
@@ -197,5 +213,15 @@ mod tests {
         assert!(rendered(40).starts_with("ID      NAME "), "{}", rendered(40));
         assert!(rendered(40).lines().all(|line| line.width() <= 40), "{}", rendered(40));
         assert!(rendered(24).starts_with("ID      NAME") && rendered(24).contains("+2"));
+    }
+
+    #[test]
+    fn a_narrow_table_wraps_its_last_column_and_counts_hidden_columns_that_have_a_title() {
+        let head = vec![Head::new("LEFT"), Head::new("").dropped(1), Head::new("RESETS")];
+        let row = ["57", "████████████████████", "https://petstore.example/v1"].map(Cell::new);
+        let table = Table { head, rows: vec![row.to_vec()] };
+        let screen = Screen { is_terminal: true, width: Some(26), color: false, unicode: true };
+        let narrow = "LEFT  RESETS\n57    https://\n      petstore.example/v1\n";
+        assert_eq!(table.render(&screen), narrow);
     }
 }

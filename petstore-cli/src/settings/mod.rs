@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::error::{Invalid, either};
+use crate::error::{ErrorFormat, Invalid, either};
 use crate::output::OutputFormat;
 use crate::screen::Color;
 
@@ -68,10 +68,13 @@ settings! {
     ca_file: String = None;
     /// How results are written
     #[arg(short, value_name = "FORMAT")]
-    output: Choice<OutputFormat> = None;
+    output: Choice<OutputFormat> = Some(Choice(OutputFormat::Table));
     /// When colour is used
     #[arg(value_name = "WHEN")]
     color: Choice<Color> = Some(Choice(Color::Auto));
+    /// How errors and notes are written
+    #[arg(value_name = "FORMAT")]
+    error_format: Choice<ErrorFormat> = Some(Choice(ErrorFormat::Text));
     /// Time for a request and its retries, without waits for rate limits
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
     timeout: Seconds = Some(Seconds(30));
@@ -182,12 +185,12 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A number of bytes: `500KiB`, `16MiB` or `500`.
+/// A number of bytes: `500KiB`, `16MiB`, `500` or `500B`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size(pub(crate) usize);
 
 const SIZE_UNITS: [(&str, u64); 4] =
-    [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("", 1)];
+    [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 impl FromStr for Size {
     type Err = Invalid;
@@ -295,7 +298,8 @@ mod tests {
         for (text, shown) in [
             ("500KiB", Some("500KiB")),
             ("16MiB", Some("16MiB")),
-            ("7", Some("7")),
+            ("7", Some("7B")),
+            ("500B", Some("500B")),
             ("0", None),
             ("1.5MiB", None),
             ("99999999999GiB", None),

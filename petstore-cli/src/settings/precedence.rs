@@ -56,13 +56,9 @@ impl Settings {
     }
 
     fn read(&mut self, env: &Env, reads_file: bool) -> Result<(), CliError> {
-        for name in Values::NAMES {
-            let variable = variable(name);
-            if let Some(text) = unicode(&variable, env)? {
-                let set = self.layers[1].set(name, text);
-                set.map_err(|invalid| invalid.of(Kind::Config, format!("{variable} `{text}`")))?;
-            }
-        }
+        // All of them, so that an invalid one is reported in the format that another one sets.
+        let set: Vec<_> = Values::NAMES.iter().map(|name| self.set_variable(name, env)).collect();
+        set.into_iter().collect::<Result<(), _>>()?;
         if reads_file {
             self.config = ConfigFile::load(env)?;
         }
@@ -84,6 +80,13 @@ impl Settings {
         Ok(())
     }
 
+    fn set_variable(&mut self, name: &str, env: &Env) -> Result<(), CliError> {
+        let variable = variable(name);
+        let Some(text) = unicode(&variable, env)? else { return Ok(()) };
+        let set = self.layers[1].set(name, text);
+        set.map_err(|invalid| invalid.of(Kind::Config, format!("{variable} `{text}`")))
+    }
+
     /// Sets a typed base URL, like the flag.
     pub(crate) fn set_base_url(&mut self, text: &str) {
         self.layers[0].base_url = Some(text.to_owned());
@@ -92,6 +95,14 @@ impl Settings {
     /// Returns a value.
     pub(crate) fn get<T: Clone>(&self, field: impl Fn(&Values) -> &Option<T>) -> Option<T> {
         self.layers.iter().find_map(|values| field(values).clone())
+    }
+
+    /// Returns a value that is not the default.
+    pub(crate) fn chosen<T: Clone>(&self, field: impl Fn(&Values) -> &Option<T>) -> Option<T> {
+        let mut layers = self.layers.iter().zip(LAYERS);
+        layers.find_map(|(values, source)| {
+            field(values).clone().filter(|_| source != Source::Default)
+        })
     }
 
     /// Returns a value as text without secrets, and its source.

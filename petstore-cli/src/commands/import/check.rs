@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use petstore_client::{NewPet, Pet};
+use petstore_client::{NewPet, Pet, PetStatus};
 
 use super::rows::Row;
 use super::send::Stop;
@@ -36,6 +36,13 @@ impl Matcher {
         }
         let claimed = created_ids(state).collect();
         Self { groups, claimed, first_id: state.first_id.unwrap_or(i64::MIN) }
+    }
+
+    /// Returns the status that all unknown rows have. Pets with another one cannot match.
+    fn status(&self) -> Option<&PetStatus> {
+        let mut statuses = self.groups.keys().map(|pet| pet.status.as_ref());
+        let first = statuses.next()??;
+        statuses.all(|status| status == Some(first)).then_some(first)
     }
 
     /// Records a listed pet.
@@ -85,14 +92,24 @@ impl Job<'_> {
     /// Finds out which unknown rows were created. The others may be sent.
     pub(super) async fn check(&mut self, unknown: usize) -> Result<(), Stop> {
         let ui = self.context.ui.clone();
-        let highest = created_ids(&self.journal.state).max();
-        let pages = highest.map(|id| usize::try_from(id / 100).unwrap_or(0) + 1);
-        let price = pages.map(|pages| format!(", about {}", plural(pages, "request", "requests")));
         let rows = plural(unknown, "unknown row", "unknown rows");
-        ui.note_now(&format!("checking {rows}: listing all pets{}", price.unwrap_or_default()));
-        self.await_stragglers(unknown).await;
         let mut matcher = Matcher::new(&self.input.rows, &self.journal.state);
-        let mut pages = self.client.pets().list().limit(100).pages();
+        let mut list = self.client.pets().list().limit(100);
+        let highest = created_ids(&self.journal.state).max();
+        let listed = match (matcher.status(), highest) {
+            (Some(status), _) => {
+                list = list.status(status.clone());
+                format!("all {status} pets")
+            }
+            (None, Some(id)) => {
+                let pages = usize::try_from(id / 100).unwrap_or(0) + 1;
+                format!("all pets, about {}", plural(pages, "request", "requests"))
+            }
+            (None, None) => "all pets".to_owned(),
+        };
+        ui.note_now(&format!("checking {rows}: listing {listed}"));
+        self.await_stragglers(unknown).await;
+        let mut pages = list.pages();
         let mut listed = 0;
         while let Some(page) = pages.try_next().await? {
             listed += page.len();
@@ -107,11 +124,12 @@ impl Job<'_> {
         // The last record contains the rows that were not found.
         self.found = records.len() - 1;
         self.journal.write(records)?;
-        let (found, all) = (count(self.found), plural(unknown, "row was", "rows were"));
-        let left = count(unknown - self.found);
-        ui.note_now(&format!(
-            "{found} of {all} created, by content and count; {left} were not, sent now"
-        ));
+        let found = count(self.found);
+        let left = match unknown - self.found {
+            0 => String::new(),
+            left => format!("; sending the other {}", count(left)),
+        };
+        ui.note_now(&format!("found {found} of {rows}, by content and count{left}"));
         let is_shared = self.client.rate_limits().shared.is_some_and(|shared| shared.members > 1);
         if self.found > 0 && (is_shared || self.journal.state.first_id.is_none()) {
             ui.warning(&format!("{found} matches are by content, not proved"), None);

@@ -32,7 +32,6 @@ use crate::time::count;
 
 /// The maximum size of an input.
 const MAX_INPUT: u64 = 1 << 30;
-const PETS: Purpose = Purpose { noun: "pet", changes: true };
 
 /// Create the pets of a file. No row is sent twice, except with --unknown retry.
 #[derive(Debug, clap::Args)]
@@ -117,7 +116,9 @@ impl Import {
         let bytes = context.read_up_to(&self.file, "pets", MAX_INPUT)?;
         let input = Input::read(input_name(&self.file), bytes)?;
         for column in &input.ignored {
-            context.ui.warning(&format!("ignoring column `{column}`"), None);
+            context
+                .ui
+                .warning(&format!("ignoring `{column}`, which is not a field of a pet"), None);
         }
         // Standard input, a shell's `<(...)` and a mock server have no journal by default.
         if self.journal.is_none() && self.file.is_file() && !context.args.wants_mock() {
@@ -128,7 +129,7 @@ impl Import {
         if self.dry_run {
             return self.plan(context, output, &input).await;
         }
-        let client = context.client(PETS).await?;
+        let client = context.client(Purpose::CreatePet).await?;
         let journal = self.open_journal(context, &input, &client)?;
         let run = Totals::default();
         let mut job = Job { import: &self, context, input, client, journal, run, found: 0 };

@@ -11,11 +11,11 @@ use super::input::Input;
 use super::journal::{load, unusable};
 use super::send::Stop;
 use super::state::{RowState, State, Totals};
-use super::{Import, Job, PETS, changed_rows, check_command, plural};
-use crate::context::Context;
-use crate::env::Signal;
-use crate::error::{CliError, Failure, Kind};
+use super::{Import, Job, changed_rows, check_command, plural};
+use crate::context::{Context, Purpose};
+use crate::error::{CliError, Kind};
 use crate::escape;
+use crate::explain::stopped;
 use crate::output::{Cell, Head, Output, Table};
 use crate::screen::{BOLD, GREEN, RED, YELLOW};
 use crate::time::{Clock, count};
@@ -63,7 +63,7 @@ impl Import {
         changed_rows(input, &state)?;
         state.resize(input.rows.len());
         let total = state.totals();
-        let limits = match context.client(PETS).await {
+        let limits = match context.client(Purpose::CreatePet).await {
             Ok(client) => client.synchronize_rate_limits().await,
             Err(_) => RateLimits::default(),
         };
@@ -143,11 +143,7 @@ impl Job<'_> {
         let resume = resume.map(|_| format!("`{}` continues", typed(self.context)));
         let failure = match stop {
             Stop::Signal(signal) => {
-                let (kind, word) = match signal {
-                    Signal::Interrupt => (Kind::Interrupted, "interrupted"),
-                    Signal::Terminate => (Kind::Terminated, "terminated"),
-                };
-                Failure { hint: resume, ..Failure::new(kind, format!("{word} after {progress}")) }
+                return Err(stopped(signal, &format!(" after {progress}")).hint_if(resume));
             }
             Stop::Error(CliError::Client(error)) => {
                 let mut failure = self.context.facts.client(&error);

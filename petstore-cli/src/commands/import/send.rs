@@ -205,7 +205,7 @@ impl Job<'_> {
             let rows = plural(in_flight, "row", "rows");
             let limit = crate::time::duration(self.context.facts.timeout);
             let text = format!("stopping: {rows} in flight, at most {limit}");
-            self.context.ui.text(&format!("{text}; Ctrl-C again stops at once\n"));
+            self.context.ui.note_now(&format!("{text}; Ctrl-C again stops at once"));
         }
     }
 

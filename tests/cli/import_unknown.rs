@@ -1,0 +1,113 @@
+//! Tests of rows whose response was lost: skipped, found in the list of pets, or sent again.
+
+use std::time::UNIX_EPOCH;
+
+use insta::assert_snapshot;
+use petstore_mock::Operation;
+
+use super::harness::Petstore;
+use super::import::{Scene, rows};
+
+#[tokio::test]
+async fn an_unknown_row_is_sent_again_only_on_request() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(4));
+    let losing = scene.server.faults().on(Operation::CreatePet).nth(2).empty_reply();
+    let ran = scene.run("pets import DIR/pets.ndjson --concurrency 1").await;
+    assert_eq!(losing.hits(), 1);
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    4	3	0	1	0	3	0	0	1	false
+    --- stderr
+    error: 1 row is unknown
+    hint: `petstore pets import HOME/pets.ndjson --unknown check` checks the unknown rows
+    --- exit 8
+    ");
+    drop(losing);
+    for line in ["pets import DIR/pets.ndjson", "pets import DIR/pets.ndjson --unknown skip"] {
+        scene.expect(line, [4, 3, 0, 1, 0], 8).await;
+        assert_eq!(scene.sent(), 4);
+    }
+    scene.expect("pets import DIR/pets.ndjson --unknown retry", [4, 4, 0, 0, 0], 0).await;
+    assert_eq!(scene.sent(), 5);
+}
+
+#[tokio::test]
+async fn finds_out_which_rows_without_a_response_were_created() {
+    let scene = Scene::new().await;
+    // Two equal rows: one is created, and one is lost before it arrives.
+    let twins = "{\"name\":\"twin\",\"categoryId\":1}\n";
+    scene.write("pets.ndjson", &(rows(2) + twins + twins + &rows(6)));
+    let import = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");
+    let one = "pets import DIR/pets.ndjson --concurrency 1";
+    let faults = || scene.server.faults().on(Operation::CreatePet);
+    let created = faults().nth(3).cut_after(5);
+    let lost = faults().nth(6).status(500);
+    let ran = scene.run_with(import, one).await;
+    assert_eq!((created.hits(), lost.hits()), (1, 1));
+    assert_eq!((ran.summary()[3], ran.code), (2, 8), "{}", ran.stderr);
+    let before = scene.server.pets().len();
+    let ran = scene.run_with(import, "pets import DIR/pets.ndjson --unknown check").await;
+    assert_eq!((ran.summary(), ran.code), ([10, 10, 0, 0, 0], 0), "{}", ran.stderr);
+    assert_snapshot!(ran.stderr.replace(&scene.path(""), ""), @"
+    note: checking 2 unknown rows: listing all pets, about 1 request
+    note: found 1 of 2 unknown rows, by content and count; sending the other 1
+    ");
+    assert_eq!(scene.server.pets().len(), 10, "{before} before");
+    let names = scene.names().await;
+    assert_eq!(names.iter().filter(|name| *name == "twin").count(), 2);
+}
+
+#[tokio::test]
+async fn lists_only_pets_with_the_status_that_all_unknown_rows_have() {
+    let scene = Scene::new().await;
+    for (status, query, all) in [
+        (",sold", "limit=100&status=sold", "all sold pets"),
+        (",", "limit=100", "all pets, about 1 request"),
+    ] {
+        let file = format!("pets{}.csv", status.len());
+        scene.write(&file, &format!("name,categoryId,status\na,1,available\nb,2{status}\n"));
+        let lost = scene.server.faults().on(Operation::CreatePet).nth(2).cut_after(5);
+        let import = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");
+        let ran = scene.run_with(import, &format!("pets import DIR/{file}")).await;
+        assert_eq!((ran.summary()[3], ran.code, lost.hits()), (1, 8, 1), "{}", ran.stderr);
+        let ran = scene.run_with(import, &format!("pets import DIR/{file} --unknown check")).await;
+        assert_eq!((ran.summary(), ran.code), ([2, 2, 0, 0, 0], 0), "{}", ran.stderr);
+        let note = format!("note: checking 1 unknown row: listing {all}\n");
+        assert!(ran.stderr.starts_with(&note), "{}", ran.stderr);
+        let listed = scene.server.requests(Operation::ListPets);
+        assert_eq!(listed.last().unwrap().query(), query);
+    }
+}
+
+#[tokio::test]
+async fn a_journal_whose_end_was_cut_off_stops_the_import_until_it_was_checked() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(9));
+    scene.expect("pets import DIR/pets.ndjson", [9, 9, 0, 0, 0], 0).await;
+    let journal = scene.path("pets.ndjson.petstore-journal");
+    let whole = std::fs::read(&journal).unwrap();
+    let lines = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let ends: Vec<_> = lines.collect();
+    // In the first line; behind the second; in the third.
+    for length in [5, ends[1], ends[1] + 7] {
+        std::fs::write(&journal, &whole[..length]).unwrap();
+        // Long ago: no request of that run can still arrive.
+        let file = std::fs::File::options().write(true).open(&journal).unwrap();
+        file.set_modified(UNIX_EPOCH).unwrap();
+        // It stays so until somebody decides.
+        for _ in 0..2 {
+            let ran = scene.run("pets import DIR/pets.ndjson").await;
+            let problem = "; 9 rows may have been created\n";
+            assert!(ran.stderr.contains(problem), "{length}: {}", ran.stderr);
+            assert_eq!((ran.code, scene.sent()), (8, 9), "{length}");
+        }
+        let ran = scene.run("pets import DIR/pets.ndjson --unknown check").await;
+        assert!(
+            ran.stderr.contains("found 9 of 9 unknown rows, by content and count\n"),
+            "{length}: {}",
+            ran.stderr
+        );
+        assert_eq!((ran.code, scene.sent()), (0, 9), "{length}");
+    }
+}
