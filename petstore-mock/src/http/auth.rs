@@ -90,13 +90,14 @@ pub(crate) fn admit(
                 Verdict::Banned(until) => (Admission::Banned, Some(ApiError::banned(until, now))),
             };
             arrival.admission = admission;
-            arrival.flaw = key_in_url(request.uri(), app);
+            arrival.flaw = key_in_url(request.uri(), arrival.operation, app);
             refusal
         }
         Err(error) => {
             (arrival.rate, arrival.admission) =
                 (Some(app.anonymous_rate(now)), Admission::Anonymous);
-            arrival.flaw = key_in_url(request.uri(), app).or_else(|| {
+            let in_url = key_in_url(request.uri(), arrival.operation, app);
+            arrival.flaw = in_url.or_else(|| {
                 let is_other =
                     matches!(error, CredentialError::NotBearer | CredentialError::Missing);
                 (is_other && has_other_credentials(headers, app)).then_some(KeyFlaw::OtherScheme)
@@ -229,8 +230,9 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
 const KEY_PARAMETERS: [&str; 4] = ["api_key", "apikey", "api-key", "access_token"];
 
 /// Finds a key in a query parameter or in the path.
-fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
-    let parameter = uri.query().unwrap_or_default().split('&').find_map(|pair| {
+fn key_in_url(uri: &Uri, operation: Option<Operation>, app: &AppState) -> Option<KeyFlaw> {
+    let mut pairs = uri.query().into_iter().flat_map(|query| query.split('&'));
+    let parameter = pairs.find_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let name = decoded(name);
         let is_named = KEY_PARAMETERS.iter().any(|one| one.eq_ignore_ascii_case(&name));
@@ -238,11 +240,12 @@ fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
         is_found.then(|| name.into())
     });
     // A key may equal a segment of the service's paths.
+    let may_hold_key = matches!(operation, None | Some(Operation::GetPet));
     let is_key = |segment: &str| {
         !matches!(segment, "" | "v1" | "pets" | "store" | "orders")
             && app.holds_key(&decoded(segment))
     };
-    let in_path = || uri.path().split('/').any(is_key).then(|| "".into());
+    let in_path = || (may_hold_key && uri.path().split('/').any(is_key)).then(|| "".into());
     parameter.or_else(in_path).map(KeyFlaw::InUrl)
 }
 
@@ -285,7 +288,7 @@ mod tests {
 
     #[test]
     fn finds_keys_in_a_url() {
-        let flaw = |target: &str| key_in_url(&target.parse().unwrap(), &app());
+        let flaw = |target: &str| key_in_url(&target.parse().unwrap(), None, &app());
         for (target, name) in [
             ("/?a=free-key", "a"),
             ("/?limit=5&x=free%2dkey", "x"),

@@ -66,6 +66,9 @@ pub(crate) struct ListQuery {
 impl ListQuery {
     /// Parses a query string. Without paging, ignores a cursor.
     pub(crate) fn read(query: &str, paging: bool) -> Result<Self, ApiError> {
+        if query.is_empty() {
+            return Ok(Self { limit: DEFAULT_LIMIT, status: None, after: None });
+        }
         let query = Query(query);
         let limit = query.get_with("limit", "a whole number from 1 to 100", |text| {
             let digits = text.bytes().all(|byte| byte.is_ascii_digit());

@@ -72,6 +72,7 @@ impl Service {
         mut request: Request,
     ) -> http::Response<Observed> {
         let app = &self.app;
+        app.journal.settle().await;
         let target = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
         normalize_path(request.uri_mut());
         // Counts the request in its quota, whatever happens next.
@@ -88,8 +89,8 @@ impl Service {
         let method = request.method().clone();
         // A client that waits for `100 Continue` has not sent its body.
         let expects_continue = request.headers().contains_key(EXPECT);
-        let (journal, clock) = (Arc::clone(&app.journal), app.clock.clone());
-        let (mut recording, request) = Recording::begin(journal, clock, caller, arrival, request);
+        let journal = Arc::clone(&app.journal);
+        let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
         // A refusal comes before a 404. Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
@@ -142,8 +143,8 @@ impl Service {
         let mut response = error.to_response();
         let rate = self.app.anonymous_rate(now);
         common_headers::add(response.headers_mut(), now, Some(rate), None);
-        let (journal, clock) = (Arc::clone(&self.app.journal), self.app.clock.clone());
-        Recording::refusal(journal, clock, caller, rate, head).end(response.clone());
+        let journal = Arc::clone(&self.app.journal);
+        Recording::refusal(journal, caller, now, rate, head).end(response.clone());
         response
     }
 
@@ -176,12 +177,12 @@ async fn call(routes: &Router, request: Request) -> Response {
     // After a panic, only the state is reused, whose locks tolerate it.
     let called = AssertUnwindSafe(routes.clone().call(request)).catch_unwind().await;
     let Ok(Ok(response)) = called else { return ApiError::panicked().into_response() };
-    match response.headers().get(ALLOW) {
-        Some(allow) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
-            ApiError::method_not_allowed(allow).into_response()
-        }
-        _ => response,
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED
+        && let Some(allow) = response.headers().get(ALLOW)
+    {
+        return ApiError::method_not_allowed(allow).into_response();
     }
+    response
 }
 
 /// Extracts the body of a response. The service's bodies are single frames.

@@ -4,6 +4,7 @@
 use std::{
     borrow::Cow,
     sync::{Arc, atomic::AtomicBool},
+    time::Duration,
 };
 
 use axum::body::Body;
@@ -16,7 +17,6 @@ use super::{
     tee::{Observed, Tee},
 };
 use crate::{
-    clock::Clock,
     exchange::{Admission, Arrival, Caller, Captured, Fields, InFlight, Record},
     quota::Rate,
 };
@@ -30,7 +30,6 @@ pub(crate) struct AddedPet(pub(crate) i64);
 #[derive(Debug)]
 pub(crate) struct Recording {
     journal: Arc<Journal>,
-    clock: Clock,
     /// The body of the request, if it has one.
     body: Option<Tee>,
     /// `None` when it is stored.
@@ -41,7 +40,6 @@ impl Recording {
     /// Starts the recording of a request. Its body must be read from the returned request.
     pub(crate) fn begin(
         journal: Arc<Journal>,
-        clock: Clock,
         caller: Caller,
         arrival: Arrival,
         request: Request<Body>,
@@ -74,14 +72,14 @@ impl Recording {
         let request = request.map(|body| {
             if body.is_end_stream() { body } else { Body::new(tee.insert(Tee::new(body)).clone()) }
         });
-        (Self { journal, clock, body: tee, record: Some(record) }, request)
+        (Self { journal, body: tee, record: Some(record) }, request)
     }
 
     /// Starts the recording of bytes that are not a valid request; `head` is their start.
     pub(crate) fn refusal(
         journal: Arc<Journal>,
-        clock: Clock,
         caller: Caller,
+        now: Duration,
         rate: Rate,
         head: &[u8],
     ) -> Self {
@@ -96,7 +94,7 @@ impl Recording {
             _ => "-",
         };
         let arrival = Arrival {
-            now: clock.since_epoch(),
+            now,
             target: target.into(),
             operation: None,
             key: None,
@@ -108,7 +106,7 @@ impl Recording {
         let mut request = Request::new(Body::empty());
         let unknown = || Method::from_bytes(b"-").unwrap_or_default();
         *request.method_mut() = method.unwrap_or_else(unknown);
-        Self::begin(journal, clock, caller, arrival, request).0
+        Self::begin(journal, caller, arrival, request).0
     }
 
     /// Adds a remark.
@@ -161,7 +159,7 @@ impl Recording {
         let record = Arc::new(*record);
         self.journal.keep(Arc::clone(&record));
         if !is_read {
-            self.journal.finished(&record);
+            self.journal.finished(&record, record.ended);
             return response.map(Observed::from);
         }
         response.map(|body| Observed::new(body, Arc::clone(&self.journal), record))
@@ -170,7 +168,7 @@ impl Recording {
     /// Takes the record, and completes it with its end and body.
     fn take(&mut self) -> Option<Box<Record>> {
         let mut record = self.record.take()?;
-        record.ended = self.journal.moment(self.clock.since_epoch());
+        record.ended = self.journal.now();
         if let Some(body) = &self.body {
             record.body = body.captured();
         }
@@ -182,7 +180,7 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(mut record) = self.take() {
             *record.lost.get_mut() = true;
-            self.journal.finished(&record);
+            self.journal.finished(&record, record.ended);
             self.journal.keep(Arc::new(*record));
         }
     }

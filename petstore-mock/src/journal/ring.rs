@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -27,6 +27,9 @@ pub(crate) const DEFAULT: usize = 1_000;
 /// The maximum memory of all exchanges: 4 MiB.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
+/// How often an arrival lets other tasks run first. Another thread may still be running them.
+const SETTLING_YIELDS: usize = 4;
+
 /// The number of exchanges by operation and status.
 pub(crate) type Tally = BTreeMap<(Option<Operation>, Option<u16>), u64>;
 
@@ -37,6 +40,8 @@ pub(crate) struct Journal {
     requests: AtomicU64,
     /// Counts arrivals and ends.
     order: AtomicU64,
+    /// The number of requests in flight.
+    in_flight: AtomicU32,
     ring: Mutex<Ring>,
     keys: Mutex<Masker>,
     audit: Mutex<Audit>,
@@ -69,6 +74,7 @@ impl Journal {
             capacity,
             requests: AtomicU64::new(0),
             order: AtomicU64::new(0),
+            in_flight: AtomicU32::new(0),
             ring: Mutex::default(),
             keys: Mutex::default(),
             audit: Mutex::new(Audit::new(severities)),
@@ -94,10 +100,26 @@ impl Journal {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Returns the current moment.
+    pub(crate) fn now(&self) -> Moment {
+        self.moment(self.clock.since_epoch())
+    }
+
     /// Returns the current moment, at which the mock's clock shows `at`.
-    pub(crate) fn moment(&self, at: Duration) -> Moment {
+    pub(super) fn moment(&self, at: Duration) -> Moment {
         let order = self.order.fetch_add(1, Ordering::Relaxed);
         Moment { order, at, real: real_time::now() }
+    }
+
+    /// Lets requests in flight end whose clients have left. The runtime may start its newest task
+    /// first, so that a repeated request would arrive before the end of the lost one.
+    pub(crate) async fn settle(&self) {
+        for _ in 0..SETTLING_YIELDS {
+            if self.in_flight.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Stores a completed exchange, and drops the oldest ones if the journal is full.
@@ -127,17 +149,18 @@ impl Journal {
 
     /// Records the arrival of a request. Returns its client and its other requests in flight.
     pub(super) fn arrived(&self, record: &Record) -> InFlight {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
         lock(&self.audit).arrived(record)
     }
 
     /// Lets the rules judge an exchange when its response is read or lost.
-    pub(super) fn finished(&self, record: &Record) {
+    pub(super) fn finished(&self, record: &Record, ended: Moment) {
         if record.arrival.admission == Admission::Rejected {
             return;
         }
-        let ended = self.moment(self.clock.since_epoch());
         let request = JudgedRequest::new(record, ended);
         lock(&self.audit).ended(record, request, self.changes.boundaries());
+        self.in_flight.fetch_sub(1, Ordering::Release);
     }
 
     /// Returns the compliance report.
@@ -241,4 +264,24 @@ impl Journal {
 /// The data behind these locks is consistent after every step, so a panic does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_arrival_lets_lost_requests_end_first() {
+        let (clock, changes) = (Clock::system(), Changes::default());
+        let journal = Arc::new(Journal::new(0, Severities::default(), clock, changes));
+        journal.in_flight.store(1, Ordering::Release);
+        let lost = Arc::clone(&journal);
+        let task = tokio::spawn(async move { lost.in_flight.store(0, Ordering::Release) });
+        journal.settle().await;
+        assert_eq!(journal.in_flight.load(Ordering::Acquire), 0);
+        task.await.unwrap();
+        journal.in_flight.store(1, Ordering::Release);
+        // Does not wait for a request that goes on.
+        journal.settle().await;
+    }
 }

@@ -156,7 +156,7 @@ impl Body for Observed {
         let whole = std::mem::take(&mut self.whole);
         // Before the bytes are sent, because the client may then request the report.
         if let Some((journal, record)) = self.open.take() {
-            journal.finished(&record);
+            journal.finished(&record, record.ended);
         }
         Poll::Ready((!whole.is_empty()).then(|| Ok(Frame::data(whole))))
     }
@@ -180,7 +180,7 @@ impl Drop for Observed {
         }
         if let Some((journal, record)) = self.open.take() {
             record.lost.store(true, Ordering::Relaxed);
-            journal.finished(&record);
+            journal.finished(&record, journal.now());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     cmp::Reverse,
-    collections::HashMap,
+    collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
@@ -31,7 +31,7 @@ const OTHER_SCOPES: &str = "other scopes";
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     severities: Severities,
-    clients: HashMap<u64, Client>,
+    clients: BTreeMap<u64, Client>,
     /// The open scopes of this process, the innermost last.
     open_scopes: Vec<Arc<str>>,
     /// The scopes in order of their first requests, with their numbers of requests.

@@ -143,7 +143,10 @@ impl Client {
             self.last_overlap = Some(request.ended);
         }
         self.in_flight = self.in_flight.saturating_sub(1);
-        push_bounded(&mut self.ends, request.ended.order, MAX_ENDS);
+        // A client that gives up on a request often opens a connection before the server notices.
+        if !request.has_left {
+            push_bounded(&mut self.ends, request.ended.order, MAX_ENDS);
+        }
         request.role = Role::Before;
         push_bounded(&mut self.recent, request, SHOWN_BEFORE);
     }

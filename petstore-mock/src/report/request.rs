@@ -19,6 +19,8 @@ use crate::{
 
 /// A request on another connection may have been sent up to this long before the response was read.
 pub(super) const REACTION: Duration = Duration::from_millis(100);
+/// The server may notice this late that a client has left.
+const NOTICE: Duration = Duration::from_millis(10);
 /// A wait may end this much early, because clocks and timers differ.
 const TOLERANCE: Duration = Duration::from_millis(50);
 /// The same for dates, which have whole seconds.
@@ -79,6 +81,9 @@ pub struct JudgedRequest {
     /// When its connection was opened.
     #[serde(skip)]
     pub(super) opened: Moment,
+    /// Whether the client left before the response.
+    #[serde(skip)]
+    pub(super) has_left: bool,
     /// Whether its connection can carry several requests at once (HTTP/2).
     #[serde(skip)]
     pub(super) is_multiplexed: bool,
@@ -137,6 +142,7 @@ impl JudgedRequest {
             added: record.added,
             banned,
             opened: record.caller.opened,
+            has_left: record.status.is_none(),
             is_multiplexed: record.version >= Version::HTTP_2,
             width: record.in_flight.width,
             is_parallel: record.in_flight.is_parallel,
@@ -170,11 +176,14 @@ impl JudgedRequest {
         })
     }
 
-    /// Whether it was certainly sent after the client read the response to an earlier request.
+    /// Whether it was certainly sent after the client read the response to an earlier request, or
+    /// gave up on it.
     pub(super) fn follows(&self, earlier: &Self) -> bool {
+        let is_opened_after = self.opened.order > earlier.ended.order
+            || earlier.has_left && earlier.ended.gap_since(&self.opened) < NOTICE;
         earlier.ended.order < self.arrived.order
             && (self.connection == earlier.connection && !self.is_multiplexed
-                || self.opened.order > earlier.ended.order && !self.is_parallel
+                || is_opened_after && !self.is_parallel
                 || self.arrived.gap_since(&earlier.ended) >= REACTION)
     }
 

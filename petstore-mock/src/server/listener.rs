@@ -74,7 +74,8 @@ pub(super) async fn serve(
             Some(Ok((stream, peer))) => {
                 count += 1;
                 let app = server.service.app();
-                let opened = app.journal.moment(app.clock.since_epoch());
+                app.journal.settle().await;
+                let opened = app.journal.now();
                 let is_over_limit = connections.len() >= limit;
                 let caller =
                     Caller { peer: peer.ip(), connection: count, opened, nth: 0, is_over_limit };

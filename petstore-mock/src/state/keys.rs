@@ -1,7 +1,7 @@
 //! The keys with their quotas and bans, and the admission of requests.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -44,7 +44,7 @@ const LONG_KEY: usize = 12;
 /// The accounts, by key.
 #[derive(Default)]
 pub(crate) struct Accounts {
-    by_key: HashMap<Box<str>, Account>,
+    by_key: BTreeMap<Box<str>, Account>,
     /// The number of keys ever added. Numbers are not reused.
     counted: u32,
 }

@@ -20,8 +20,8 @@ const STEADY_SUCCESSES: usize = 5;
 const MAX_SUCCESSES: usize = 8;
 /// The minimum time that these successes must span.
 const STEADY_SPAN: Duration = Duration::from_secs(5);
-/// The number of compared waits.
-const MAX_WAITS: usize = 5;
+/// The number of remembered waits.
+const MAX_WAITS: usize = 12;
 /// A shorter wait is an immediate retry.
 const MIN_WAIT: Duration = Duration::from_millis(20);
 /// A longer wait is polling.
@@ -215,26 +215,29 @@ impl Row {
         self.connections.max(request.width)
     }
 
-    /// Returns how often each worker repeated the request, at least.
-    fn repeats_each(&self, request: &JudgedRequest) -> u32 {
-        self.repeats / self.workers(request)
-    }
-
-    /// Returns the total wait of the client in this series.
-    fn waited(&self, request: &JudgedRequest) -> Duration {
-        match self.workers(request) {
-            1 => self.waits_together,
-            _ => request.arrived.gap_since(&self.first.ended),
-        }
+    /// Returns the last repeats that were faster than with any back-off: their number, their total
+    /// wait, and the minimum.
+    fn too_fast(&self, request: &JudgedRequest) -> Option<(u32, Duration, Duration)> {
+        let workers = self.workers(request);
+        let is_one = workers == 1;
+        let waited =
+            if is_one { self.waits_together } else { request.arrived.gap_since(&self.first.ended) };
+        let all = (self.repeats, waited, least_wait(self.repeats / workers));
+        // A back-off grows, so the last repeats of one worker are judged without the earlier ones.
+        let last_waits = self.last_waits.iter().rev().filter(|_| is_one);
+        let last = last_waits.scan((0, Duration::ZERO), |(repeats, waited), wait| {
+            (*repeats, *waited) = (*repeats + 1, *waited + *wait);
+            Some((*repeats, *waited, least_wait(*repeats)))
+        });
+        let is_too_fast = |&(_, waited, least): &(u32, Duration, Duration)| waited < least;
+        [all].into_iter().chain(last).find(is_too_fast)
     }
 
     /// Returns the rule that the series breaks with this request, if any.
     fn breach(&self, request: &JudgedRequest) -> Option<Rule> {
-        let repeats = self.repeats_each(request);
-        let is_too_fast = repeats >= 3 && self.waited(request) < least_wait(repeats);
         match self.found {
             Some(Rule::BackOff) => Some(Rule::BackOff),
-            _ if is_too_fast => Some(Rule::BackOff),
+            _ if self.too_fast(request).is_some() => Some(Rule::BackOff),
             Some(rule) => Some(rule),
             None if request.width == 1 && self.is_even() => Some(Rule::SteadyRetry),
             None => None,
@@ -243,18 +246,17 @@ impl Row {
 
     fn evidence(&self, rule: Rule, request: &JudgedRequest) -> Evidence {
         let last_wait = self.last_waits.back().copied();
-        let end = if rule == Rule::SteadyRetry {
-            format!("the last time {} after the failure", seconds(last_wait.unwrap_or_default()))
-        } else {
-            let (waited, least) = (self.waited(request), least_wait(self.repeats_each(request)));
-            if waited >= least {
-                // It was faster before: the text that is there says so.
-                return Evidence::new(self.first.number, request, String::new());
-            }
+        let (repeats, end) = if rule == Rule::SteadyRetry {
+            let wait = seconds(last_wait.unwrap_or_default());
+            (self.repeats, format!("the last time {wait} after the failure"))
+        } else if let Some((repeats, waited, least)) = self.too_fast(request) {
             let (waited, least) = (seconds(waited), seconds(least));
-            format!("within {waited}; with any back-off it takes more than {least}")
+            (repeats, format!("within {waited}; with any back-off it takes more than {least}"))
+        } else {
+            // It was faster before: the text that is there says so.
+            return Evidence::new(self.first.number, request, String::new());
         };
-        let text = format!("{} was sent again {} times, {end}", request.name(), self.repeats);
+        let text = format!("{} was sent again {repeats} times, {end}", request.name());
         Evidence { by: last_wait, ..Evidence::new(self.first.number, request, text) }
     }
 
@@ -277,13 +279,17 @@ impl Row {
 }
 
 /// Returns the minimum time of this many retries with any common back-off: 6 ms, doubled each time,
-/// is far below the fastest defaults.
+/// is far below the fastest defaults. Less than three may be without any.
 fn least_wait(repeats: u32) -> Duration {
     const FIRST: Duration = Duration::from_millis(6);
     let doubled = FIRST * (2_u32.pow(repeats.min(6)) - 1);
     let tenths = Duration::from_millis(100) * repeats.min(12).saturating_sub(6);
     let halves = Duration::from_millis(500) * repeats.saturating_sub(12);
-    if repeats == 3 { Duration::from_millis(20) } else { doubled + tenths + halves }
+    match repeats {
+        0..3 => Duration::ZERO,
+        3 => Duration::from_millis(20),
+        _ => doubled + tenths + halves,
+    }
 }
 
 #[cfg(test)]
@@ -292,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_least_wait_doubles_six_times_and_grows_by_tenths_and_halves_of_a_second_then() {
-        let expected = [(1, 6), (3, 20), (4, 90), (6, 378), (7, 478), (12, 978), (13, 1_478)];
+        let expected = [(2, 0), (3, 20), (4, 90), (6, 378), (7, 478), (12, 978), (13, 1_478)];
         for (repeats, milliseconds) in expected {
             assert_eq!(least_wait(repeats), Duration::from_millis(milliseconds), "{repeats}");
         }
