@@ -234,6 +234,7 @@ mod tests {
         let severity = Rule::KeyInUrl.about().severity;
         let report = audit.report(str::to_owned);
         assert_eq!((report.findings().count(), report.count(severity)), (2_000, 2_003));
+        assert!(report.to_text().contains("\n3 violations more, not listed\n"));
         audit.forget();
         let report = audit.report(str::to_owned);
         assert_eq!((report.findings().count(), report.scopes().count()), (0, 0));

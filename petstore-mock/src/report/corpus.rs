@@ -4,10 +4,11 @@
 //! A recording begins with `= NAME: RULES`; notices count where its name begins with `notice`. Each line is one exchange: when it arrived, how long it
 //! took, its connection (and how long before that was opened, if it is the first one there), method,
 //! target and status (`-`: no answer), and what else is of interest, a body last. `! TIME` is a
-//! boundary, such as a reset.
+//! boundary, such as a reset, and `~ TIME` clears the report.
 
 use std::{
     collections::{BTreeSet, HashMap},
+    fmt::Write,
     net::Ipv4Addr,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant, UNIX_EPOCH},
@@ -16,7 +17,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderName, Method, Version};
 
-use super::{Audit, JudgedRequest, Report, Severities, Severity};
+use super::{Audit, Evidence, JudgedRequest, Report, Role, Rule, Severities, Severity};
 use crate::{
     clock::real_time,
     exchange::{
@@ -37,6 +38,7 @@ const START: Duration = Duration::from_secs(1_767_225_600);
 enum What {
     Ends,
     Boundary,
+    Clear,
     Opens,
     Arrives,
 }
@@ -142,18 +144,23 @@ impl<'a> Recorded<'a> {
                 ("user-agent", text("agent").or(Some("a/1".to_owned()))),
                 ("authorization", Some("Bearer ***".to_owned())),
                 ("x-mock-scope", text("scope")),
+                ("connection", more("asks-close").map(|_| "Close ".to_owned())),
             ]),
             body: Captured { length: body.len() as u64, start: body, digest: Some(digest) },
             status: self.status,
-            reply_fields: fields(&[(
-                "retry-after",
-                text("wait").or_else(|| more("until").map(date)),
-            )]),
+            reply_fields: fields(&[
+                ("retry-after", text("wait").or_else(|| more("until").map(date))),
+                ("connection", more("closes").map(|_| "close".to_owned())),
+            ]),
             reply_body: Captured::whole(&listed),
             added: more("added").map(|id| id.parse().unwrap()),
             note: None,
-            faults: if self.status.is_none() { vec!["reset".into()] } else { Vec::new() },
-            lost: AtomicBool::new(self.status.is_none()),
+            faults: if self.status.is_none() || more("fault").is_some() {
+                vec!["reset".into()]
+            } else {
+                Vec::new()
+            },
+            lost: AtomicBool::new(self.status.is_none() || more("lost").is_some()),
         }
     }
 }
@@ -182,6 +189,10 @@ pub(super) fn audit<'a>(lines: impl Iterator<Item = &'a str>) -> Audit {
             events.push((START + duration(time), What::Boundary, usize::MAX));
             continue;
         }
+        if let Some(time) = line.strip_prefix("~ ") {
+            events.push((START + duration(time), What::Clear, usize::MAX));
+            continue;
+        }
         let exchange = Recorded::parse(line);
         let place = recorded.len();
         if let Some(before) = exchange.opened_before {
@@ -199,14 +210,19 @@ pub(super) fn audit<'a>(lines: impl Iterator<Item = &'a str>) -> Audit {
     let mut connections: HashMap<u64, (Moment, u64)> = HashMap::new();
     let mut arrivals = HashMap::new();
     for (order, (at, what, place)) in (1..).zip(events) {
-        let moment = Moment { order, at, real: real + at.saturating_sub(START) };
-        if what == What::Boundary {
-            boundary += 1;
+        let mut moment = Moment { order, at, real: real + at.saturating_sub(START) };
+        let Some(exchange) = recorded.get(place) else {
+            match what {
+                What::Clear => audit.forget(),
+                _ => boundary += 1,
+            }
             continue;
+        };
+        if let Some(since) = exchange.more.get("real").filter(|_| what == What::Arrives) {
+            moment.real = real + duration(since);
         }
-        let exchange = &recorded[place];
         match what {
-            What::Boundary => {}
+            What::Boundary | What::Clear => {}
             What::Opens => drop(connections.insert(exchange.connection, (moment, 0))),
             What::Arrives => {
                 let (opened, nth) = connections.entry(exchange.connection).or_insert((moment, 0));
@@ -258,6 +274,61 @@ fn every_recording_is_judged_as_expected() {
     }
     assert!(wrong.is_empty(), "{} of {judged} are wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(judged >= 64, "{judged}");
+}
+
+/// Writes the evidence of a report in short: the requests by number, `*` a cause, `!` an offence.
+fn digest(report: &Report) -> String {
+    let mut out = String::new();
+    for finding in report.findings() {
+        writeln!(out, "{} {}", finding.rule, finding.count).unwrap();
+        for evidence in &finding.evidence {
+            let Evidence { text, told, by, added, offences, omitted, requests, .. } = evidence;
+            let told = told.as_ref().map(|told| format!("; {told}")).unwrap_or_default();
+            let by = by.map(|by| format!("; by {by:?}")).unwrap_or_default();
+            writeln!(out, "  {text}{told}{by}").unwrap();
+            let mark = |role| match role {
+                Role::Before | Role::After => "",
+                Role::Cause => "*",
+                Role::Offence => "!",
+            };
+            let shown = requests.iter().map(|it| format!(" {}{}", mark(it.role), it.number));
+            let shown = shown.collect::<String>();
+            writeln!(out, "   {shown} ({offences} offences, {omitted} omitted) {added:?}").unwrap();
+        }
+    }
+    out
+}
+
+#[test]
+fn the_evidence_of_each_recording_stays() {
+    let mut digests = String::new();
+    for (name, _, lines) in recordings(CORPUS) {
+        let digest = digest(&judge(lines.into_iter()));
+        if !digest.is_empty() {
+            write!(digests, "\n= {name}\n{digest}").unwrap();
+        }
+    }
+    insta::assert_snapshot!(digests);
+}
+
+#[test]
+fn the_first_of_many_requests_is_forgotten() {
+    let line = |n: u32, id, rest: &str| {
+        let (method, rest) = rest.split_once(' ').unwrap();
+        format!("{}+0.0001 1 {method} /v1/pets?n={id} {rest}", f64::from(n) * 0.000_2)
+    };
+    for (rule, first, again) in [
+        (Rule::RepeatedPost, "POST 500", &["POST 201"][..]),
+        (Rule::RetryAfter, "GET 503 wait=1000", &["GET 200"]),
+        (Rule::BackOff, "GET 500", &["GET 500", "GET 500", "GET 200"]),
+    ] {
+        for (others, is_found) in [(63, true), (64, false)] {
+            let mut lines: Vec<_> = (0..=others).map(|n| line(n, n, first)).collect();
+            lines.extend((others + 1..).zip(again).map(|(n, rest)| line(n, 0, rest)));
+            let report = judge(lines.iter().map(String::as_str));
+            assert_eq!(report.findings().any(|it| it.rule == rule), is_found, "{rule} {others}");
+        }
+    }
 }
 
 #[test]

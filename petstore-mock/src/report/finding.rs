@@ -198,7 +198,7 @@ impl Finding {
             source,
             advice,
             evidence: Vec::new(),
-            first_request: evidence.requests.first().map_or(0, |request| request.number),
+            first_request: evidence.requests[0].number,
             breaches: VecDeque::new(),
         }
     }
@@ -375,6 +375,7 @@ mod tests {
         assert_eq!((finding.count, evidence.offences), (1, 40));
         assert_eq!(evidence.requests.len(), Evidence::MAX_REQUESTS);
         assert_eq!(evidence.requests.len() as u64 + evidence.omitted, 41);
+        assert!(finding.to_string().contains("  27 requests not shown\n"), "{finding}");
     }
 
     #[test]
@@ -388,6 +389,7 @@ mod tests {
             (finding.rule, finding.count, finding.evidence.len()),
             (Rule::RepeatedPost, 12, 10)
         );
+        assert!(finding.to_string().contains("\n  and 2 more\n"), "{finding}");
         let [first, second] = [0, 1].map(|place| finding.evidence[place].breach);
         finding.withdraw(first);
         assert_eq!((finding.count, finding.evidence.len()), (11, 9));

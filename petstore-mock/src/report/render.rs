@@ -268,17 +268,19 @@ fn count(number: u64, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::times;
     use crate::report::{Report, corpus::judge};
 
-    /// A `POST` repeated after a lost answer, a wait that was ignored, and a scope without a finding.
+    /// A `POST` repeated after a lost answer, a wait that was ignored while the mock's clock was moved, and a
+    /// scope without a finding.
     const RECORDING: &str = r#"
 42.9+0.003 3<0.001 GET /v1/pets?limit=5 200 scope=tests::adds_rex
 43.112+0.004 3 POST /v1/pets - scope=tests::adds_rex added=27 body={"name":"Rex","categoryId":7}
 43.415+0.004 4<0.001 POST /v1/pets 201 scope=tests::adds_rex added=28 body={"categoryId":7,"name":"Rex"}
 43.5+0.004 4 GET /v1/pets 200 scope=tests::adds_rex
 44+0.001 5<0.001 GET /v1/pets 429 scope=tests::is_limited wait=16 remaining=0 reset=60
-45+0.001 5 GET /v1/pets 429 scope=tests::is_limited wait=15 remaining=0 reset=60
-46+0.001 5 GET /v1/pets/1 429 scope=tests::is_limited wait=14 remaining=0 reset=60
+45+0.001 5 GET /v1/pets 429 scope=tests::is_limited wait=15 remaining=0 reset=60 real=45.05
+46+0.001 5 GET /v1/pets/1 429 scope=tests::is_limited wait=14 remaining=0 reset=60 real=46.051
 50+0.001 6<0.001 GET /v1/pets 200 scope=tests::lists
 "#;
 
@@ -289,6 +291,16 @@ mod tests {
     #[test]
     fn a_finding_stands_alone_as_text() {
         insta::assert_snapshot!(report().to_text());
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        let line = "0+0.003 1 GET /v1/pets 200";
+        let text = judge([line].into_iter()).to_text();
+        assert_eq!(text, "compliance: nothing found in 1 request\n");
+        let text = judge([line, "1+0.003 1 GET /v1/pets 200 key-in=k"].into_iter()).to_text();
+        assert!(text.ends_with("and nowhere else.\n"), "{text}");
+        assert_eq!([1, 2, 3].map(times), ["once", "twice", "3 times"]);
     }
 
     #[test]

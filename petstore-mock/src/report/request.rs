@@ -232,8 +232,7 @@ fn fingerprint(record: &Record) -> u64 {
 /// Returns a body as JSON, if all of it was kept. The order of members and the form of numbers do
 /// not matter.
 fn json(body: &Captured) -> Option<Value> {
-    let is_whole = body.digest.is_some() && body.start.len() as u64 == body.length;
-    if !is_whole || body.length == 0 {
+    if body.digest.is_none() || body.start.len() as u64 != body.length {
         return None;
     }
     let mut json = serde_json::from_slice(&body.start).ok()?;

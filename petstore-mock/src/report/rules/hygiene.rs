@@ -62,7 +62,7 @@ impl Hygiene {
     ) {
         let pause = self.last_end.map_or(Duration::ZERO, |end| request.arrived.gap_since(&end));
         self.last_end = Some(request.ended);
-        let is_alone = request.width == 1 && !request.is_parallel;
+        let is_alone = request.width == 1;
         if record.caller.nth > 1 || !is_alone || pause > MAX_PAUSE || is_cut_off(record, request) {
             self.on_new_connections.clear();
             return;

@@ -207,7 +207,7 @@ impl Row {
 
     /// Returns the mean time from one arrival to the next.
     fn mean_spacing(&self, request: &JudgedRequest) -> Duration {
-        request.arrived.gap_since(&self.first.arrived) / self.repeats.max(1)
+        request.arrived.gap_since(&self.first.arrived) / self.repeats
     }
 
     /// Returns how many workers may have sent the series.
