@@ -23,7 +23,7 @@ const clients = {
   },
   "fetch-retry": async () => {
     const { default: wrap } = await load("fetch-retry");
-    const options = { retries: 5, retryDelay: 300, retryOn: [429, 500, 503] };
+    const options = { retries: 5, retryDelay: 1000, retryOn: [429, 500, 503] };
     return () => wrap(fetch)(url, { method, headers, body, ...options });
   },
   "p-retry": async () => {

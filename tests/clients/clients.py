@@ -56,7 +56,7 @@ def tenacity_with(attempts=6, **settings):
 def tenacity_fixed():
     import tenacity
 
-    tenacity_with(wait=tenacity.wait_fixed(0.2))
+    tenacity_with(wait=tenacity.wait_fixed(1))
 
 
 STATUSES = [429, 500, 502, 503, 504]
