@@ -1,7 +1,7 @@
 //! The context of a command: its client, its input and its output.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read as _, Write, empty};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,7 @@ use crate::screen::{Color, Screen};
 use crate::settings::credentials;
 use crate::settings::precedence::Settings;
 use crate::settings::{Choice, Size, StoreAddress};
+use crate::status::Activity;
 use crate::time::Clock;
 use crate::trace::Tracer;
 use crate::ui::{Ui, UiOptions};
@@ -210,7 +211,6 @@ impl Context {
         }
         let client = builder.build()?;
         self.client = Some(client.clone());
-        self.ui.start_status_line();
         Ok(client)
     }
 
@@ -315,28 +315,39 @@ impl Context {
     }
 
     /// Reads the body of a request from a file, or from standard input if it is `-`.
-    pub(crate) fn read(&mut self, file: &Path, what: &str) -> Result<Vec<u8>, CliError> {
-        self.read_up_to(file, what, MAX_BODY)
+    pub(crate) async fn read(&mut self, file: &Path, what: &str) -> Result<Vec<u8>, CliError> {
+        self.read_up_to(file, what, MAX_BODY).await
     }
 
     /// Reads a file of limited size, or standard input if it is `-`.
-    pub(crate) fn read_up_to(
+    pub(crate) async fn read_up_to(
         &mut self,
         file: &Path,
         what: &str,
         max: u64,
     ) -> Result<Vec<u8>, CliError> {
-        let name = input_name(file);
-        let mut bytes = Vec::new();
-        let read = if file == Path::new("-") {
-            if self.env.stdin_is_terminal {
-                self.ui.note_now(&format!("reading {what} from the terminal; end with Ctrl-D"));
-            }
-            (&mut self.env.stdin).take(max + 1).read_to_end(&mut bytes)
+        let (name, path) = (input_name(file), file.to_owned());
+        let is_stdin = file == Path::new("-");
+        let stdin = is_stdin.then(|| std::mem::replace(&mut self.env.stdin, Box::new(empty())));
+        if is_stdin && self.env.stdin_is_terminal {
+            self.ui.note_now(&format!("reading {what} from the terminal; end with Ctrl-D"));
         } else {
-            File::open(file).and_then(|file| file.take(max + 1).read_to_end(&mut bytes))
-        };
-        read.map_err(|problem| {
+            let (text, short) = (format!("reading {name}"), String::new());
+            self.ui.set_activity(Some(Activity { text, short, end: None }));
+        }
+        // On another thread, so that the status line shows a slow input.
+        let read = tokio::task::spawn_blocking(move || {
+            let mut bytes = Vec::new();
+            let input = match stdin {
+                Some(stdin) => stdin,
+                None => Box::new(File::open(path)?),
+            };
+            input.take(max + 1).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
+        let read = read.await.map_err(CliError::internal)?;
+        self.ui.set_activity(None);
+        let bytes = read.map_err(|problem: io::Error| {
             let folder = self.env.var("PWD").filter(|_| problem.kind() == ErrorKind::NotFound);
             let folder = folder.map(|folder| self.env.shown(Path::new(folder)));
             let hint =

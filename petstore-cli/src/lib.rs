@@ -72,6 +72,7 @@ pub async fn run(env: Env) -> u8 {
         Err(mistake) => (GlobalArgs::of_mistyped(&env.args), Err(mistake)),
     };
     let mut context = Context::new(global, env);
+    context.ui.start_status_line();
     let result = match command {
         Ok(command) => run_command(command, &mut context).await,
         Err(mistake) => explain_usage(&mistake, &mut context),

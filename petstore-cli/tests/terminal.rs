@@ -116,6 +116,20 @@ fn counts_down_while_it_waits_and_stops_at_ctrl_c() {
 }
 
 #[test]
+fn a_slow_input_is_visible_and_stops_at_ctrl_c() {
+    let home = tempfile::tempdir().unwrap();
+    for command in ["pets import", "pets create --file -"] {
+        let line = format!("--version; sleep 60 | \"$0\" --mock {command}");
+        let mut terminal = typed(&line, home.path(), "");
+        terminal.exp_string("reading standard input, ").unwrap();
+        terminal.send_control('c').unwrap();
+        let shown = terminal.exp_eof().unwrap();
+        assert!(shown.contains("\r\u{1b}[K\u{1b}[1m\u{1b}[31merror:"), "{shown}");
+        assert!(shown.contains("exit 130"), "{shown}");
+    }
+}
+
+#[test]
 fn a_table_is_for_the_terminal_and_its_width() {
     let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
     let mut terminal = typed("--mock pets list --limit 1", home.path(), &server.url);

@@ -77,7 +77,7 @@ impl Api {
             return Err(CliError::usage(problem).hint("leave it out; each request carries the key"));
         }
         let (dry_run, paginate, include) = (self.dry_run, self.paginate, self.include);
-        let body = self.body(context)?;
+        let body = self.body(context).await?;
         let method = match (&self.method, &body) {
             (Some(method), _) => method.clone(),
             (None, Body::None) => Method::GET,
@@ -134,16 +134,16 @@ impl Api {
     }
 
     /// Reads the fields or the input.
-    fn body(&self, context: &mut Context) -> Result<Body, CliError> {
+    async fn body(&self, context: &mut Context) -> Result<Body, CliError> {
         if let Some(file) = &self.input {
-            return Ok(Body::Bytes(context.read(file, "the body")?));
+            return Ok(Body::Bytes(context.read(file, "the body").await?));
         }
         let raw = self.raw_fields.iter().cloned();
         let mut fields: Map<_, _> = raw.map(|(name, text)| (name, text.into())).collect();
         for (name, text) in &self.typed_fields {
             let value = match text.strip_prefix('@') {
                 Some(file) => {
-                    let bytes = context.read(Path::new(file), "a field")?;
+                    let bytes = context.read(Path::new(file), "a field").await?;
                     let not_text = |_| CliError::new(Kind::Input, format!("{file} is not UTF-8"));
                     String::from_utf8(bytes).map_err(not_text)?.into()
                 }

@@ -108,7 +108,7 @@ async fn ask_key(context: &mut Context) -> Result<String, CliError> {
             })?
         }
         None => {
-            let bytes = context.read(Path::new("-"), "the key")?;
+            let bytes = context.read(Path::new("-"), "the key").await?;
             String::from_utf8(bytes).map_err(|_| CliError::usage("standard input is not UTF-8"))?
         }
     };

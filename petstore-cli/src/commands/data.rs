@@ -176,7 +176,7 @@ impl Create {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let dry_run = self.dry_run;
         let output = context.output(if dry_run { ANY } else { PETS })?;
-        let pet = self.pet(context)?;
+        let pet = self.pet(context).await?;
         if dry_run {
             let request = dry_run::client(context)?.pets().create(&pet).build()?;
             return dry_run::show(context, output, &request);
@@ -187,9 +187,9 @@ impl Create {
         output.document(&*created)
     }
 
-    fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {
+    async fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {
         if let Some(file) = self.file {
-            let bytes = context.read(&file, "a pet")?;
+            let bytes = context.read(&file, "a pet").await?;
             let invalid = |problem: serde_json::Error| {
                 let problem = format!("{} does not contain a pet: {problem}", input_name(&file));
                 CliError::new(Kind::Input, problem)

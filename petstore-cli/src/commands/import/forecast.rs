@@ -127,6 +127,7 @@ impl Forecast {
                 let length = duration(MINUTE * minutes);
                 format!("{length} by the minute quota, complete at {complete}")
             }
+            None if self.rows == 0 => "nothing to send".to_owned(),
             None => format!("{} rows within the quotas: complete in a moment", count(self.rows)),
         }
     }
@@ -189,6 +190,7 @@ mod tests {
         assert_eq!(text, "50 min by the minute quota, complete at 08:34");
         let text = minute.forecast(10).unwrap().text(&clock);
         assert_eq!(text, "10 rows within the quotas: complete in a moment");
+        assert_eq!(minute.forecast(0).unwrap().text(&clock), "nothing to send");
 
         let unknown = Quotas { minute: None, day: None };
         assert_eq!((unknown.forecast(10), unknown.text().as_str()), (None, "not known"));

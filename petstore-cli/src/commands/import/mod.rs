@@ -26,6 +26,7 @@ use crate::context::{Context, Purpose, input_name};
 use crate::env::Signals;
 use crate::error::{CliError, Invalid, Kind, os_text};
 use crate::escape;
+use crate::explain::stopped;
 use crate::files;
 use crate::output::{ANY, Output, OutputFormat};
 use crate::time::count;
@@ -113,7 +114,11 @@ impl Import {
         let pending: Signals = Box::pin(futures_util::stream::pending());
         let mut signals = std::mem::replace(&mut context.env.signals, pending);
         let output = self.output(context)?;
-        let bytes = context.read_up_to(&self.file, "pets", MAX_INPUT)?;
+        let bytes = tokio::select! {
+            biased;
+            Some(signal) = signals.next() => return Err(stopped(signal, "")),
+            bytes = context.read_up_to(&self.file, "pets", MAX_INPUT) => bytes?,
+        };
         let input = Input::read(input_name(&self.file), bytes)?;
         for column in &input.ignored {
             context
