@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     exchange::{Admission, Captured, Moment, Record},
-    text::unify_numbers,
+    text::unify_integers,
 };
 
 /// A request on another connection may have been sent up to this long before the response was read.
@@ -236,9 +236,7 @@ fn json(body: &Captured) -> Option<Value> {
     if !is_whole || body.length == 0 {
         return None;
     }
-    let mut json = serde_json::from_slice(&body.start).ok()?;
-    unify_numbers(&mut json);
-    Some(json)
+    serde_json::from_str(&unify_integers(&body.start)?).ok()
 }
 
 fn as_instant<S: Serializer>(moment: &Moment, serializer: S) -> Result<S::Ok, S::Error> {
