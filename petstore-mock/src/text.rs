@@ -1,7 +1,9 @@
 //! Text from clients: safe quotes in messages, suggestions, and JSON parsing.
 
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
-use serde_json::Value;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error, IgnoredAny},
+};
 use strsim::osa_distance;
 
 /// The maximum number of quoted characters in a message.
@@ -50,38 +52,90 @@ where
     T::deserialize(from).map(Some)
 }
 
-/// Parses JSON. The error contains the path, line and column. 7.0 is an integer, as in JSON Schema.
-pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let read = serde_path_to_error::deserialize(&mut deserializer);
-    let read = read.map_err(|error| match error.path().to_string().as_str() {
-        "." | "?" => error.inner().to_string(),
-        path => format!("`{path}`: {}", error.inner()),
-    });
-    let whole = read
-        .and_then(|value| deserializer.end().map(|()| value).map_err(|error| error.to_string()));
-    whole.or_else(|error| {
-        let mut json = serde_json::from_slice(text).map_err(|_| error.clone())?;
-        unify_numbers(&mut json);
-        serde_json::from_str(&json.to_string()).map_err(|_| error)
-    })
+/// Reads a number from 0 to the maximum of an int64.
+pub(crate) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let number = i64::deserialize(from)?;
+    u64::try_from(number).map_err(|_| D::Error::custom(format!("{number} must be 0 or more")))
 }
 
-/// Turns floats such as 7.0 into integers, as far as these are exact.
-#[expect(clippy::cast_possible_truncation, reason = "it is checked to be an exact integer")]
-pub(crate) fn unify_numbers(json: &mut Value) {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    match json {
-        Value::Number(number) => {
-            let float = number.as_f64().unwrap_or(f64::NAN);
-            if float.fract() == 0.0 && float.abs() <= EXACT {
-                *json = Value::from(float as i64);
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(unify_numbers),
-        Value::Object(members) => members.values_mut().for_each(unify_numbers),
-        Value::Null | Value::Bool(_) | Value::String(_) => {}
+/// Parses JSON. The error contains the path, line and column. 7.0 is an integer, as in JSON Schema.
+pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+        let mut deserializer = serde_json::Deserializer::from_slice(text);
+        let read = serde_path_to_error::deserialize(&mut deserializer);
+        let read = read.map_err(|error| match error.path().to_string().as_str() {
+            "." | "?" => error.inner().to_string(),
+            path => format!("`{path}`: {}", error.inner()),
+        });
+        read.and_then(|value| deserializer.end().map(|()| value).map_err(|error| error.to_string()))
     }
+    read(text).or_else(|error| read(unify_integers(text).ok_or(error)?.as_bytes()))
+}
+
+/// Rewrites numbers such as 7.0 and 70e-1 as integers, and pads them, so that lines and columns stay
+/// the same where possible. Returns `None` if the text is not JSON.
+pub(crate) fn unify_integers(json: &[u8]) -> Option<String> {
+    serde_json::from_slice::<IgnoredAny>(json).ok()?;
+    let mut rest = str::from_utf8(json).ok()?;
+    let mut out = String::with_capacity(rest.len());
+    while let Some(start) = rest.find(|it: char| it == '"' || it == '-' || it.is_ascii_digit()) {
+        let (before, found) = rest.split_at(start);
+        let (token, after) = found.split_at(token_length(found));
+        out.push_str(before);
+        match int64(token) {
+            Some(integer) => out.push_str(&format!("{integer:<width$}", width = token.len())),
+            None => out.push_str(token),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// Returns the length of the JSON string or number at the start.
+fn token_length(json: &str) -> usize {
+    let mut rest = json.bytes().enumerate().skip(1);
+    let end = if json.starts_with('"') {
+        let mut is_escaped = false;
+        let quote = rest.find(|(_, byte)| {
+            let is_end = *byte == b'"' && !is_escaped;
+            is_escaped = *byte == b'\\' && !is_escaped;
+            is_end
+        });
+        quote.map(|(at, _)| at + 1)
+    } else {
+        let is_part = |byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+        rest.find(|(_, byte)| !is_part(*byte)).map(|(at, _)| at)
+    };
+    end.unwrap_or(json.len())
+}
+
+/// Parses a number that is exactly an int64, such as `7`, `7.0` or `70e-1`. In JSON Schema and
+/// OpenAPI, these are the same integer.
+pub(crate) fn int64(json: &str) -> Option<i64> {
+    if let Ok(number) = json.parse() {
+        return Some(number);
+    }
+    let (sign, rest) = json.strip_prefix('-').map_or(("", json), |rest| ("-", rest));
+    if !rest.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
+    let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    // The number of zeros after the significant digits; negative for decimals.
+    let trailing = digits.len() - digits.trim_end_matches('0').len();
+    let zeros = exponent.parse::<i64>().ok()?.checked_add(i64::try_from(trailing).ok()?)?;
+    let zeros = usize::try_from(zeros.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
+    // Longer than any int64.
+    if significant.len().saturating_add(zeros) > 19 {
+        return None;
+    }
+    format!("{sign}{significant}{}", "0".repeat(zeros)).parse().ok()
 }
 
 #[cfg(test)]
@@ -98,5 +152,24 @@ mod tests {
         let cut = printable(&"ü".repeat(100_000));
         assert_eq!(cut.chars().count(), MAX_QUOTED + 1);
         assert!(cut.ends_with('…'));
+    }
+
+    #[test]
+    fn unifies_integers_outside_strings_and_keeps_the_columns() {
+        for (json, unified) in [
+            (r#"{"7.0":[7.0,-1.50e1,0.0,25]}"#, r#"{"7.0":[7  ,-15    ,0  ,25]}"#),
+            (r#"["a\"7.0\\",7.0] "#, r#"["a\"7.0\\",7  ] "#),
+            (
+                "[9007199254740993.0,9.223372036854775807e18]",
+                "[9007199254740993  ,9223372036854775807    ]",
+            ),
+            ("[7.5,1e400,9223372036854775808.0]", "[7.5,1e400,9223372036854775808.0]"),
+            ("1E3", "1000"),
+        ] {
+            assert_eq!(unify_integers(json.as_bytes()).as_deref(), Some(unified));
+        }
+        for text in ["1.", "[7.0", "{7.0:1}", ""] {
+            assert_eq!(unify_integers(text.as_bytes()), None, "{text}");
+        }
     }
 }

@@ -8,7 +8,10 @@ use super::{
     effect::Effect,
     trigger::{MatchedHeader, MatchedKey, RequestView, When},
 };
-use crate::{operation::Operation, text::present};
+use crate::{
+    operation::Operation,
+    text::{count, present},
+};
 
 /// A fault: the requests that it hits, and its effect.
 ///
@@ -48,7 +51,7 @@ pub struct Fault {
     pub(super) header: Option<MatchedHeader>,
     #[serde(default)]
     pub(super) when: When,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub(super) seed: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) processed: Option<bool>,
@@ -208,6 +211,11 @@ mod tests {
             (r#"{"operation": "listpets", "effect": {"hang": {}}}"#, "unknown variant `listpets`"),
             (r#"{"when": {"every": 2}, "effect": {"hang": {}}}"#, "unknown variant `every`"),
             (r#"{"on": "listPets", "effect": {"hang": {}}}"#, "unknown field `on`"),
+            (r#"{"seed": 9223372036854775808, "effect": {"hang": {}}}"#, "expected i64"),
+            (r#"{"seed": -1, "effect": {"hang": {}}}"#, "must be 0 or more"),
+            (r#"{"when": {"first": 9223372036854775808}, "effect": {"hang": {}}}"#, "expected i64"),
+            (r#"{"when": {"nth": 9223372036854775808}, "effect": {"hang": {}}}"#, "expected i64"),
+            (r#"{"when": {"after": 9223372036854775808}, "effect": {"hang": {}}}"#, "expected i64"),
         ] {
             let error = from_str::<Fault>(text).unwrap_err().to_string();
             assert!(error.contains(wrong), "{text}: {error}");

@@ -5,7 +5,10 @@ use std::fmt;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use crate::{operation::Operation, text::printable};
+use crate::{
+    operation::Operation,
+    text::{count, printable},
+};
 
 /// The parts of a request that faults can match.
 #[derive(Clone, Copy, Debug)]
@@ -79,11 +82,11 @@ pub(super) enum When {
     #[default]
     Always,
     /// The first requests, up to this number.
-    First(u64),
+    First(#[serde(deserialize_with = "count")] u64),
     /// Only the request with this number.
-    Nth(u64),
+    Nth(#[serde(deserialize_with = "count")] u64),
     /// All requests with a higher number.
-    After(u64),
+    After(#[serde(deserialize_with = "count")] u64),
     /// Each request with this probability, from 0 to 1.
     Chance(f64),
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     model::{PetStatus, SeedPet},
-    text::{present, printable},
+    text::{int64, present, printable},
 };
 
 const EXAMPLE: &str = "{\"name\": \"Rex\", \"categoryId\": 7}";
@@ -87,34 +87,6 @@ impl Draft<'_> {
             _ => Err(format!("the body is not a pet: {}", problems.join("; "))),
         }
     }
-}
-
-/// Parses a number that is exactly an int64, such as `7`, `7.0` or `70e-1`. In JSON Schema and
-/// OpenAPI, these are the same integer.
-fn int64(json: &str) -> Option<i64> {
-    if let Ok(number) = json.parse() {
-        return Some(number);
-    }
-    let (sign, rest) = json.strip_prefix('-').map_or(("", json), |rest| ("-", rest));
-    if !rest.starts_with(|first: char| first.is_ascii_digit()) {
-        return None;
-    }
-    let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{whole}{fraction}");
-    let significant = digits.trim_matches('0');
-    if significant.is_empty() {
-        return Some(0);
-    }
-    // The number of zeros after the significant digits; negative for decimals.
-    let trailing = digits.len() - digits.trim_end_matches('0').len();
-    let zeros = exponent.parse::<i64>().ok()?.checked_add(i64::try_from(trailing).ok()?)?;
-    let zeros = usize::try_from(zeros.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
-    // Longer than any int64.
-    if significant.len().saturating_add(zeros) > 19 {
-        return None;
-    }
-    format!("{sign}{significant}{}", "0".repeat(zeros)).parse().ok()
 }
 
 /// Describes a JSON value, and includes short values.

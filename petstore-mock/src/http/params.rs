@@ -106,7 +106,7 @@ impl<'q> Query<'q> {
         self.get_with(name, expected, |text| text.parse().ok())
     }
 
-    fn get_with<T>(
+    pub(crate) fn get_with<T>(
         self,
         name: &str,
         expected: &str,

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     exchange::{Admission, Captured, Moment, Record},
-    text::unify_numbers,
+    text::unify_integers,
 };
 
 /// A request on another connection may have been sent up to this long before the response was read.
@@ -235,9 +235,7 @@ fn json(body: &Captured) -> Option<Value> {
     if body.digest.is_none() || body.start.len() as u64 != body.length {
         return None;
     }
-    let mut json = serde_json::from_slice(&body.start).ok()?;
-    unify_numbers(&mut json);
-    Some(json)
+    serde_json::from_str(&unify_integers(&body.start)?).ok()
 }
 
 fn as_instant<S: Serializer>(moment: &Moment, serializer: S) -> Result<S::Ok, S::Error> {

@@ -43,7 +43,14 @@ async fn requests_are_filtered_by_parameters() {
         let query = query.replace("key=1", &format!("key={free}"));
         assert_eq!(numbers(&mock, &query).await, expected, "{query}");
     }
-    for query in ["?limit=x", "?status=lost", "?operation=nap", "?limits=5", "?after=1&after=2"] {
+    for query in [
+        "?limit=x",
+        "?status=lost",
+        "?operation=nap",
+        "?limits=5",
+        "?after=1&after=2",
+        "?after=9223372036854775808",
+    ] {
         let reply = mock.get(&format!("/_mock/requests{query}")).await;
         reply.expect_error(400, "invalid_parameter");
     }

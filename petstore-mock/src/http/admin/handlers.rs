@@ -301,7 +301,9 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
     if let Some(status) = query.get::<u16>("status", "a status such as 404")? {
         pattern = pattern.status(status);
     }
-    let after = query.get::<u64>("after", "a whole number from 0 on")?.unwrap_or(0);
+    let expected = "a whole number from 0 to 9223372036854775807";
+    let count = |text: &str| text.parse().ok().filter(|after| i64::try_from(*after).is_ok());
+    let after: u64 = query.get_with("after", expected, count)?.unwrap_or(0);
     let key = query.get::<u32>("key", "the number of a key")?;
     let latest = app.journal.latest(&pattern, limit(query, 200)?, |record| {
         record.number > after
