@@ -13,22 +13,24 @@ async fn an_unknown_row_is_sent_again_only_on_request() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(4));
     let losing = scene.server.faults().on(Operation::CreatePet).nth(2).empty_reply();
-    let ran = scene.run("pets import DIR/pets.ndjson --concurrency 1").await;
+    let ran = scene.run("pets import DIR/pets.ndjson --journal DIR/j --concurrency 1").await;
     assert_eq!(losing.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
     --- stdout
     4	3	0	1	0	3	0	0	1	false
     --- stderr
     error: 1 row is unknown
-    hint: `petstore pets import HOME/pets.ndjson --unknown check` checks the unknown rows
+    hint: `petstore pets import HOME/pets.ndjson --journal HOME/j --concurrency 1 --unknown check` checks the unknown rows
     --- exit 8
     ");
     drop(losing);
-    for line in ["pets import DIR/pets.ndjson", "pets import DIR/pets.ndjson --unknown skip"] {
-        scene.expect(line, [4, 3, 0, 1, 0], 8).await;
+    for option in ["", "--unknown skip"] {
+        let line = format!("pets import DIR/pets.ndjson --journal DIR/j {option}");
+        scene.expect(&line, [4, 3, 0, 1, 0], 8).await;
         assert_eq!(scene.sent(), 4);
     }
-    scene.expect("pets import DIR/pets.ndjson --unknown retry", [4, 4, 0, 0, 0], 0).await;
+    let retry = "pets import DIR/pets.ndjson --journal DIR/j --unknown retry";
+    scene.expect(retry, [4, 4, 0, 0, 0], 0).await;
     assert_eq!(scene.sent(), 5);
 }
 

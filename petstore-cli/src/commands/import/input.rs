@@ -31,7 +31,7 @@ impl Input {
                 _ => "latin1",
             };
             CliError::new(Kind::Input, format!("{name} line {line} is not UTF-8"))
-                .hint(format!("`iconv -f {encoding} -t utf-8 {name} > utf8-{name}`"))
+                .hint(format!("`iconv -f {encoding} -t utf-8` converts it"))
         })?;
         let content = without_mark(&text);
         let breaks = content.match_indices('\n').map(|(at, _)| at + 1);
@@ -196,7 +196,7 @@ mod tests {
             let error = Input::read("a.csv".to_owned(), input.to_vec()).unwrap_err();
             let CliError::Failure(failure) = error else { panic!() };
             assert_eq!(failure.message, format!("a.csv line {line} is not UTF-8"));
-            let hint = format!("`iconv -f {encoding} -t utf-8 a.csv > utf8-a.csv`");
+            let hint = format!("`iconv -f {encoding} -t utf-8` converts it");
             assert_eq!(failure.hint, Some(hint));
         }
         assert_eq!(read("name,categoryId,colour\nRex,7,red\n").ignored, ["colour"]);

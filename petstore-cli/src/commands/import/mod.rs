@@ -215,7 +215,7 @@ impl Import {
         if let (Some(defect), 1.., UnknownAction::Skip) = (defect, unknown, self.unknown) {
             let rows = plural(unknown, "row", "rows");
             let problem = format!("{defect}; {rows} may have been created");
-            let hint = format!("`{}` finds out", check_command(&input.name));
+            let hint = format!("`{} --unknown check` finds out", typed(context));
             return Err(CliError::new(Kind::Partial, problem).hint(hint));
         }
         if state.is_cut && !state.is_truncated {
@@ -328,9 +328,10 @@ fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
     Err(CliError::usage(problem).hint("undo the change; new pets go at the end of the file"))
 }
 
-/// Returns the command that checks unknown rows.
-fn check_command(name: &str) -> String {
-    format!("petstore pets import {} --unknown check", escape::shell(name))
+/// Returns the command as typed, with its journal and profile.
+fn typed(context: &Context) -> String {
+    let args = context.env.args.iter().skip(1).map(|arg| escape::shell(&arg.to_string_lossy()));
+    std::iter::once("petstore".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns a number with the singular or plural: `1 row`, `1,204 rows`.

@@ -11,10 +11,9 @@ use super::input::Input;
 use super::journal::{load, unusable};
 use super::send::Stop;
 use super::state::{RowState, State, Totals};
-use super::{Import, Job, changed_rows, check_command, plural};
+use super::{Import, Job, changed_rows, plural, typed};
 use crate::context::{Context, Purpose};
 use crate::error::{CliError, Kind};
-use crate::escape;
 use crate::explain::stopped;
 use crate::output::{Cell, Head, Output, Table};
 use crate::screen::{BOLD, GREEN, RED, YELLOW};
@@ -196,19 +195,13 @@ impl Job<'_> {
             list.push(format!("unknown rows are in {}", path.display()));
         }
         let error = CliError::new(Kind::Partial, message).list(list);
-        let check = check_command(&self.input.name);
+        let command = typed(self.context);
         Err(match (unknown, rejects) {
             (1.., _) if journal.is_some() => {
-                error.hint(format!("`{check}` checks the unknown rows"))
+                error.hint(format!("`{command} --unknown check` checks the unknown rows"))
             }
             (0, None) => error.hint("`--rejects FILE` writes the rejected rows"),
             _ => error,
         })
     }
-}
-
-/// Returns the command as typed.
-fn typed(context: &Context) -> String {
-    let args = context.env.args.iter().skip(1).map(|arg| escape::shell(&arg.to_string_lossy()));
-    std::iter::once("petstore".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
