@@ -81,7 +81,7 @@ impl Deprecation {
 fn since(headers: &HeaderMap) -> Option<SystemTime> {
     let text = headers.get(&DEPRECATION)?.to_str().ok()?.trim();
     match text.strip_prefix('@') {
-        Some(epoch) => headers::epoch(digits(epoch)?),
+        Some(epoch) => headers::epoch(digits(epoch.as_bytes())?),
         None => http_date(text),
     }
 }

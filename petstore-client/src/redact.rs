@@ -43,7 +43,7 @@ impl Redactor {
     }
 
     fn replaced(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let key = self.key()?;
+        let key = self.key().filter(|key| key.len() <= bytes.len())?;
         let mut clean = Vec::new();
         let mut from = 0;
         for at in memchr::memchr2_iter(key[0], b'\\', bytes) {

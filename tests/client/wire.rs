@@ -128,10 +128,17 @@ impl Wire {
 /// as a test opens at once: one that stalls for a moment stalls for ever in paused time.
 fn listen() -> TcpListener {
     static USED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-    let is_new = USED.lock().unwrap().insert(socket.local_addr().unwrap().port());
-    if is_new { socket.listen(4_096).unwrap() } else { listen() }
+    let mut used = USED.lock().unwrap();
+    // Kept until the end, so that each gets another port.
+    let mut tried = Vec::new();
+    loop {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        if used.insert(socket.local_addr().unwrap().port()) {
+            return socket.listen(4_096).unwrap();
+        }
+        tried.push(socket);
+    }
 }
 
 impl Drop for Wire {

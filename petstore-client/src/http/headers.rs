@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Returns the values of a field, one for each line and list member. Not for fields whose values
 /// may contain commas, such as dates.
@@ -26,8 +26,16 @@ pub(crate) fn lines<'h>(
 }
 
 /// Parses a number that consists of decimal digits only, without sign, fraction or exponent.
-pub(crate) fn digits(text: &str) -> Option<u64> {
-    if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
+pub(crate) fn digits(text: &[u8]) -> Option<u64> {
+    let only_digits = text.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(text).ok().filter(|_| only_digits)?.parse().ok()
+}
+
+/// Returns the numbers among the values of a field.
+fn numbers(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = u64> {
+    let lines = headers.get_all(name).into_iter().map(HeaderValue::as_bytes);
+    let values = lines.flat_map(|line| line.split(|byte| *byte == b','));
+    values.filter_map(|value| digits(value.trim_ascii()))
 }
 
 /// Parses a date in any of the three forms of RFC 9110, section 5.6.7.
@@ -69,17 +77,16 @@ pub(crate) struct RateHeaders {
 /// Returns the quota that a response describes, if all three headers are plausible. `now` is the
 /// service's time.
 pub(crate) fn rate_headers(headers: &HeaderMap, now: SystemTime) -> Option<RateHeaders> {
-    let numbers = |name: &'static HeaderName| values(headers, name).map(digits);
-    let limit = numbers(&LIMIT).flatten().min()?;
-    let remaining = numbers(&REMAINING).flatten().min()?;
-    let reset = numbers(&RESET).flatten().filter_map(|n| instant(n, now)).max()?;
+    let limit = numbers(headers, &LIMIT).min()?;
+    let remaining = numbers(headers, &REMAINING).min()?;
+    let reset = numbers(headers, &RESET).filter_map(|n| instant(n, now)).max()?;
     Some(RateHeaders { limit, remaining: remaining.min(limit), reset })
 }
 
 /// Returns the wait of `Retry-After`: seconds, a date in any form, or seconds since 1970, as some
 /// servers send it. `now` is the service's time. `Retry-After-Ms` (milliseconds) takes precedence.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let millis = values(headers, &RETRY_AFTER_MS).filter_map(digits).max();
+    let millis = numbers(headers, &RETRY_AFTER_MS).max();
     millis
         .map(Duration::from_millis)
         .or_else(|| lines(headers, &header::RETRY_AFTER).filter_map(|line| wait(line, now)).max())
@@ -89,7 +96,7 @@ fn wait(text: &str, now: SystemTime) -> Option<Duration> {
     if let Some(at) = http_date(text) {
         return Some(until(at, now));
     }
-    match text.split(',').filter_map(|number| digits(number.trim())).max()? {
+    match text.split(',').filter_map(|number| digits(number.trim().as_bytes())).max()? {
         seconds @ ..FIRST_EPOCH => Some(Duration::from_secs(seconds)),
         at => Some(until(instant(at, now)?, now)),
     }
@@ -164,10 +171,10 @@ mod tests {
 
     #[test]
     fn takes_only_plain_digits_for_a_number() {
-        assert_eq!(digits("0060"), Some(60));
+        assert_eq!(digits(b"0060"), Some(60));
         for odd in ["", "-1", "+1", "1.0", "1e3", "inf", "NaN", "0x1", "٣", "18446744073709551616"]
         {
-            assert_eq!(digits(odd), None, "{odd}");
+            assert_eq!(digits(odd.as_bytes()), None, "{odd}");
         }
     }
 

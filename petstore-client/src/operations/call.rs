@@ -1,5 +1,6 @@
 //! A call of an operation, and the task that runs it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tracing::field::Empty;
-use tracing::instrument::WithSubscriber as _;
+use tracing::instrument::{Instrumented, WithSubscriber as _};
 use tracing::subscriber::NoSubscriber;
 use tracing::{Instrument as _, Span};
 
@@ -154,28 +155,11 @@ async fn run_in_span(client: Client, request: Result<Request, Error>) -> (RawRes
         petstore.attempts = Empty,
         petstore.wait_ms = Empty,
     );
-    (run_on_task(client, request, span.clone()).await, span)
-}
-
-/// Runs a call on a task. Otherwise, a started call that is no longer polled would keep its permit,
-/// and block every other call with the key.
-async fn run_on_task(client: Client, request: Request, span: Span) -> RawResult {
-    let (operation, idempotent) = (request.operation.clone(), request.idempotent);
-    check(&client, &request).map_err(|error| error.with_operation(operation.clone()))?;
-    let timeout = client.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
-    let deadline = clock::after(clock::now(), timeout);
-    let mut task = CallTask::spawn(client, request, deadline, span);
-    let error = match timeout_at(deadline + TASK_GRACE, &mut task.handle).await {
-        Ok(Ok(result)) => return result,
-        Ok(Err(error)) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => cannot_run("its runtime was shut down"),
-        },
-        Err(_) => Error::timed_out(TimeoutKind::Call, timeout, true),
+    let result = match CallTask::spawn(client, request, span.clone()) {
+        Ok(task) => task.result().await,
+        Err(error) => Err(error),
     };
-    let may_have_acted = task.may_have_acted.load(Ordering::Acquire);
-    let stats = CallStats { may_have_acted, idempotent, ..CallStats::default() };
-    Err(error.with_operation(operation).with_stats(stats))
+    (result, span)
 }
 
 /// Checks the request before anything is sent.
@@ -194,26 +178,51 @@ fn cannot_run(problem: &str) -> Error {
     Error::new(ErrorKind::Runtime, format!("the call cannot run: {problem}"))
 }
 
-/// The task that runs a call. Dropping it drops the call's state immediately, even if the runtime
-/// never runs again.
+/// The task that runs a call. Without it, a started call that is no longer polled would keep its
+/// permit, and block every other call with the key. Dropping it drops the call's state immediately,
+/// even if the runtime never runs again.
 struct CallTask {
     handle: JoinHandle<RawResult>,
-    work: Arc<Mutex<Option<Work<RawResult>>>>,
+    work: Arc<Mutex<Option<Instrumented<Work<RawResult>>>>>,
     may_have_acted: Arc<AtomicBool>,
+    operation: Cow<'static, str>,
+    idempotent: bool,
+    timeout: Duration,
+    deadline: Instant,
 }
 
 impl CallTask {
-    fn spawn(client: Client, request: Request, deadline: Instant, span: Span) -> Self {
+    fn spawn(client: Client, request: Request, span: Span) -> Result<Self, Error> {
+        let (operation, idempotent) = (request.operation.clone(), request.idempotent);
+        check(&client, &request).map_err(|error| error.with_operation(operation.clone()))?;
+        let timeout = client.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let deadline = clock::after(clock::now(), timeout);
         let may_have_acted = Arc::new(AtomicBool::new(false));
-        let call = run(client, request, deadline, Arc::clone(&may_have_acted)).instrument(span);
+        let mut work: Work<RawResult> =
+            Box::pin(run(client, request, deadline, Arc::clone(&may_have_acted)));
         let subscriber = tracing::dispatcher::get_default(Clone::clone);
-        let work: Work<RawResult> = if subscriber.is::<NoSubscriber>() {
-            Box::pin(call)
-        } else {
-            Box::pin(call.with_subscriber(subscriber))
+        if !subscriber.is::<NoSubscriber>() {
+            work = Box::pin(work.with_subscriber(subscriber));
+        }
+        let work = Arc::new(Mutex::new(Some(work.instrument(span))));
+        let handle = tokio::spawn(Running(Arc::clone(&work)));
+        Ok(Self { handle, work, may_have_acted, operation, idempotent, timeout, deadline })
+    }
+
+    /// Waits for the task to end.
+    async fn result(mut self) -> RawResult {
+        let error = match timeout_at(self.deadline + TASK_GRACE, &mut self.handle).await {
+            Ok(Ok(result)) => return result,
+            Ok(Err(error)) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => cannot_run("its runtime was shut down"),
+            },
+            Err(_) => Error::timed_out(TimeoutKind::Call, self.timeout, true),
         };
-        let work = Arc::new(Mutex::new(Some(work)));
-        Self { handle: tokio::spawn(Running(Arc::clone(&work))), work, may_have_acted }
+        let may_have_acted = self.may_have_acted.load(Ordering::Acquire);
+        let stats =
+            CallStats { may_have_acted, idempotent: self.idempotent, ..CallStats::default() };
+        Err(error.with_operation(self.operation.clone()).with_stats(stats))
     }
 }
 
@@ -226,7 +235,7 @@ impl Drop for CallTask {
     }
 }
 
-struct Running(Arc<Mutex<Option<Work<RawResult>>>>);
+struct Running(Arc<Mutex<Option<Instrumented<Work<RawResult>>>>>);
 
 impl Future for Running {
     type Output = RawResult;
@@ -235,7 +244,7 @@ impl Future for Running {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The task has been dropped, and will be aborted soon.
         let Some(work) = slot.as_mut() else { return Poll::Pending };
-        let result = ready!(work.as_mut().poll(context));
+        let result = ready!(Pin::new(work).poll(context));
         *slot = None;
         Poll::Ready(result)
     }
