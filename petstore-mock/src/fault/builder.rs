@@ -3,7 +3,8 @@
 use http::{HeaderName, HeaderValue};
 
 use super::{
-    effect::{Delay, Effect},
+    delay::Delay,
+    effect::Effect,
     guard::FaultGuard,
     registry::Faults,
     spec::Fault,

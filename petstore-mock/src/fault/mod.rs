@@ -4,6 +4,7 @@
 mod socket_effects;
 mod trigger;
 
+mod delay;
 mod response_effects;
 
 mod effect;
@@ -18,7 +19,8 @@ mod builder;
 
 pub use self::{
     builder::FaultBuilder,
-    effect::{Delay, Effect},
+    delay::Delay,
+    effect::Effect,
     guard::FaultGuard,
     registry::{FaultStatus, Faults},
     response_effects::{RateFault, RetryAfter},
