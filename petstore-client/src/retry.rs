@@ -314,10 +314,10 @@ mod tests {
         assert_eq!(spend_all(&mut state, 9), 0, "the last ten seconds count");
         assert_eq!(spend_all(&mut state, 10), 100, "the first five do not any more");
         let mut state = BudgetState::new(RetryBudget::new());
-        (0..1_000).for_each(|_| state.call_began(Duration::from_secs(1)));
+        (0..1_000).for_each(|_| state.call_began(Duration::from_secs(11)));
         (0..1_000).for_each(|_| state.call_ended());
-        assert_eq!(spend_all(&mut state, 6), 300);
-        assert_eq!(spend_all(&mut state, 20), 100);
+        assert_eq!(spend_all(&mut state, 16), 300);
+        assert_eq!(spend_all(&mut state, 30), 100);
     }
 
     #[test]

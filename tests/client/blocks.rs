@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::auth::ApiKeyProvider;
-use petstore_client::{ApiKey, BoxError, Client, NewPet};
+use petstore_client::rate_limit::BlockReason;
+use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::kit::{REX, answer, builder, client, http, key, millis, no_pets, once, secs};
@@ -150,6 +151,21 @@ async fn refused() -> (Wire, Client, Instant) {
     let client = client(&server.base());
     client.pets().list().options(&once()).await.unwrap_err();
     (server, client, Instant::now())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_wait_ends_with_its_time_sends_nothing() {
+    let banned = answer(429, &[("Retry-After", "5")], r#"{"code":"key_banned"}"#);
+    let server = Wire::of(vec![banned, no_pets()]);
+    let client = client(&server.base());
+    client.pets().list().options(&once()).await.unwrap_err();
+    let blocked = client.rate_limits().blocked.map(|blocked| blocked.reason);
+    assert_eq!(blocked, Some(BlockReason::Ban));
+    let error = client.pets().list().options(&once().timeout(secs(5))).await.unwrap_err();
+    assert_eq!((error.kind(), server.count()), (ErrorKind::Timeout, 1), "{error}");
+    assert!(!error.may_have_been_processed());
+    let limits = client.rate_limits();
+    assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]

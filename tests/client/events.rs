@@ -1,12 +1,18 @@
 //! Tests of events of waits and 429s, and of the snapshot of the limits.
 
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use petstore_client::events::{Attempt, Event, Finished};
-use petstore_client::rate_limit::{BlockReason, Quota, RateLimits, WaitReason};
+use petstore_client::rate_limit::{
+    BlockReason, Change, LimitStore, Quota, RateLimits, RecordKey, StoreError, StoreTime,
+    WaitReason,
+};
 use petstore_client::{Client, NewPet};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::kit::{answer, builder, http, millis, no_pets, once, secs};
 use super::wire::{Act, Wire};
@@ -179,15 +185,20 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
     let server = Wire::of(vec![
         answer(429, &[("Retry-After", "30"), ("X-Seen", "s3cret-key")], "no"),
         Act::Reset(Vec::new()),
-        no_pets(),
+        answer(200, &[], r#"[{"id":1,"name":"s3cret-key","categoryId":7}]"#),
     ]);
     let heard: Heard<String> = Heard::default();
     let hears = Arc::clone(&heard);
     let client = builder(&server.base()).api_key("s3cret-key").on_event(move |event| {
-        let Event::Finished(Finished { request, outcome, .. }) = event else { return };
-        let answer = match outcome {
-            Ok(answer) => format!("{} {:?} {:?}", answer.status, answer.headers, answer.body),
-            Err(problem) => format!("{problem:?}"),
+        let (request, answer) = match event {
+            Event::Sending(request) => (request, String::new()),
+            Event::Finished(Finished { request, outcome: Ok(answer), .. }) => {
+                (request, format!("{} {:?} {:?}", answer.status, answer.headers, answer.body))
+            }
+            Event::Finished(Finished { request, outcome: Err(problem), .. }) => {
+                (request, format!("{problem:?}"))
+            }
+            _ => return,
         };
         let Attempt { operation, attempt, method, url, headers, body, .. } = request;
         let sent = format!("{operation} {attempt} {method} {url} {headers:?} {body:?}");
@@ -198,9 +209,12 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
     client.pets().list().limit(5).send().await.unwrap();
     let heard = heard.lock().unwrap().clone();
     let expected = [
+        ("createPet 1 POST", " -> "),
         ("createPet 1 POST", "429 Too Many Requests"),
+        ("createPet 2 POST", " -> "),
         ("createPet 2 POST", "Interrupted"),
-        ("listPets 1 GET", "200 OK"),
+        ("listPets 1 GET", " -> "),
+        ("listPets 1 GET", "(the API key)"),
     ];
     assert_eq!(heard.len(), expected.len(), "{heard:#?}");
     for (heard, (sent, came)) in heard.iter().zip(expected) {
@@ -208,5 +222,65 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
         assert!(!heard.contains("s3cret-key"), "{heard}");
     }
     assert!(heard[0].contains(r#"application/json"#) && heard[0].contains("Rex"), "{}", heard[0]);
-    assert!(heard[2].contains("/v1/pets?limit=5"), "{}", heard[2]);
+    assert!(heard[4].contains("/v1/pets?limit=5"), "{}", heard[4]);
+}
+
+/// A store that applies changes, fails or does nothing, as it is told.
+struct Moody {
+    mood: AtomicU8,
+    record: Mutex<Vec<u8>>,
+    start: Instant,
+}
+
+impl LimitStore for Moody {
+    async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        match self.mood.load(Ordering::Relaxed) {
+            0 => {
+                let mut record = self.record.lock().unwrap();
+                *record = change.apply(Some(&record), StoreTime::new(1, self.start.elapsed()));
+                Ok(())
+            }
+            1 => Err(StoreError::new("no power")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        "a moody store".into()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_cannot_be_used_is_reported_when_that_begins_and_when_it_ends() {
+    let server = Wire::start(|_| no_pets());
+    let (mood, record) = (AtomicU8::new(0), Mutex::default());
+    let store = Arc::new(Moody { mood, record, start: Instant::now() });
+    let heard: Heard<Option<String>> = Heard::default();
+    let hears = Arc::clone(&heard);
+    let client = builder(&server.base()).shared_limits(Arc::clone(&store)).on_event(move |event| {
+        if let Event::SharedStore(status) = event {
+            hears.lock().unwrap().push(status.problem.clone());
+        }
+    });
+    let client = client.build().unwrap();
+    let problem = |text: &str| Some(text.to_owned());
+    for (mood, expected) in [
+        (0, vec![]),
+        (1, vec![problem("no power")]),
+        (0, vec![None]),
+        (2, vec![problem("the store did not apply the change")]),
+        (1, vec![]),
+        (0, vec![None]),
+    ] {
+        store.mood.store(mood, Ordering::Relaxed);
+        for _ in 0..2 {
+            client.synchronize_rate_limits().await;
+            client.pets().list().await.unwrap();
+        }
+        assert_eq!(std::mem::take(&mut *heard.lock().unwrap()), expected, "{mood}");
+    }
 }

@@ -163,12 +163,18 @@ async fn a_provider_that_hangs_is_given_up_with_the_call() {
 
 #[tokio::test(start_paused = true)]
 async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
-    for (seconds, key) in [("4", "waits"), ("6", "fresh")] {
-        let acts = vec![answer(429, &[("Retry-After", seconds)], ""), no_pets()];
-        let (server, client, _keys) = set_up(&["waits", "waits", "fresh"], acts);
-        client.pets().list().await.unwrap();
+    for (seconds, keys, key) in [
+        (4, &["waits", "waits", "fresh"], "waits"),
+        (6, &["waits", "waits", "fresh"], "fresh"),
+        (6, &["waits", "waits", "waits"], "waits"),
+    ] {
+        let acts = vec![answer(429, &[("Retry-After", &seconds.to_string())], ""), no_pets()];
+        let (server, client, _keys) = set_up(keys, acts);
+        let page = client.pets().list().await.unwrap();
         assert_eq!(sent(&server), ["waits", key]);
         assert_eq!(client.rate_limits().unresolved, 0);
+        let waited = page.meta().waited();
+        assert!(waited < secs(seconds + 1), "{waited:?}: the first permit is given back");
     }
 }
 

@@ -334,6 +334,20 @@ async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
     assert!(tasks < 80, "{tasks} tasks");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_program_can_tell_others_at_once_and_hear_of_them() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
+    let start = Instant::now();
+    for left in [59, 58] {
+        clients[0].pets().list().await.unwrap();
+        clients[0].synchronize_rate_limits().await;
+        let limits = clients[1].synchronize_rate_limits().await;
+        assert_eq!(limits.windows.iter().map(|window| window.remaining).min(), Some(left));
+    }
+    assert!(start.elapsed() < millis(5), "{:?}", start.elapsed());
+}
+
 /// A store whose updates take longer than a call may wait.
 struct SlowStore(AtomicU32);
 

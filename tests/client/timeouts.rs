@@ -64,6 +64,21 @@ async fn does_not_wait_for_an_attempt_that_there_is_no_time_for() {
     assert!(took < Duration::from_secs(300));
 }
 
+#[tokio::test(start_paused = true)]
+async fn at_the_same_time_the_limit_of_the_call_counts() {
+    let five = RequestOptions::new().timeout(Duration::from_secs(5));
+    let server = stalling(b"");
+    let attempt = five.attempt_timeout(Duration::from_secs(5));
+    let (error, took) = list(&client(&server.base()), attempt).await;
+    assert_eq!(error.timeout(), Some(TimeoutKind::Call), "{error}");
+    assert_took(took, 5);
+    // No time is left for another attempt.
+    let server = Wire::start(|_| answer(503, &[("Retry-After", "5")], ""));
+    let (error, took) = list(&client(&server.base()), five).await;
+    assert_eq!(error.kind(), ErrorKind::Server, "{error}");
+    assert_took(took, 0);
+}
+
 #[tokio::test]
 async fn a_call_without_time_sends_nothing() {
     let server = Wire::start(|_| no_pets());

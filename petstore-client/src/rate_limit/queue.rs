@@ -54,12 +54,7 @@ impl Queue {
     /// Grants the requests that may be sent. Returns what the first queue waits for.
     pub(super) fn grant(&mut self, member: &mut Member, now: LocalTime) -> Option<Decision> {
         loop {
-            self.0.retain_mut(|(_, line)| {
-                while let Some(first) = line.first_entry().filter(|first| first.get().is_closed()) {
-                    first.remove();
-                }
-                !line.is_empty()
-            });
+            self.0.retain(|(_, line)| !line.is_empty());
             let may_go =
                 self.0.iter_mut().filter_map(|(policy, line)| match member.decide(now, policy) {
                     Decision::Send { probe } => Some((line.first_entry()?, probe)),

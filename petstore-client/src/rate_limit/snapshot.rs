@@ -245,8 +245,11 @@ mod tests {
         }
         let window = QuotaWindow::read(&headers).unwrap();
         assert_eq!((window.quota, window.limit, window.remaining), (Quota::Minute, 60, 59));
-        headers.insert("x-ratelimit-reset", 40_000.into());
-        assert_eq!(QuotaWindow::read(&headers).unwrap().quota, Quota::Day);
+        for (reset, quota) in [(90, Quota::Minute), (91, Quota::Day), (40_000, Quota::Day)] {
+            headers.insert("x-ratelimit-reset", reset.into());
+            headers.insert("date", "Fri, 15 Jan 2027 08:00:00 GMT".parse().unwrap());
+            assert_eq!(QuotaWindow::read(&headers).unwrap().quota, quota, "{reset}");
+        }
     }
 
     #[test]
@@ -259,5 +262,6 @@ mod tests {
         let expected = "the minute's quota blocks requests until Fri, 15 Jan 2027 08:00:00 GMT \
                         (another 30 s)";
         assert_eq!(blocked.to_string(), expected);
+        assert_eq!(WaitReason::Members.to_string(), "other processes that share the key");
     }
 }
