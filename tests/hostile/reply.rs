@@ -83,6 +83,13 @@ const VALUES: &str = "\
     gzip, chunked|close|keep-alive|upgrade|h2c|true|@1700000000|application/json|\
     text/html; charset=utf-16";
 
+/// Fields that lead a careless client astray. Few names and values meet by chance.
+const LURES: &[(&str, &str)] = &[
+    ("Location", "{other}/v1/pets"),
+    ("Link", "<{other}/v1/pets>; rel=next"),
+    ("Retry-After", "30"),
+];
+
 const BODIES: &[&str] = &[
     "[]",
     r#"[{"id":1,"name":"Rex","categoryId":7,"status":"available"}]"#,
@@ -161,9 +168,10 @@ fn reply() -> impl Strategy<Value = Reply> {
     let interim = prop_oneof![9 => Just(vec![]), 1 => vec(interim, 1..4)];
     let pace = (1..20_usize, 1..1_000_u64);
     let pace = prop::option::weighted(0.1, pace.prop_map(|(n, ms)| (n, Duration::from_millis(ms))));
-    let fields = vec((one_of(NAMES), one_of(VALUES)), 0..4);
+    let field = prop_oneof![8 => (one_of(NAMES), one_of(VALUES)), 1 => select(LURES)];
+    let fields = vec(field, 0..4);
     // Often nothing is wrong with the status and the body, so that the rest counts.
-    let status = prop_oneof![one_of("200 OK|201 Created|429 Wait"), one_of(STATUSES)];
+    let status = prop_oneof![one_of("200 OK|201 Created|429 Wait|401 No"), one_of(STATUSES)];
     let body = prop_oneof![select(&BODIES[..4]), select(BODIES)];
     let head = (interim, version, status, fields);
     (head, framing, body, damage, pace, end).prop_map(
