@@ -119,7 +119,12 @@ fn counts_down_while_it_waits_and_stops_at_ctrl_c() {
 fn a_slow_input_is_visible_and_stops_at_ctrl_c() {
     let home = tempfile::tempdir().unwrap();
     for command in ["pets import", "pets create --file -"] {
-        let line = format!("--version; sleep 60 | \"$0\" --mock {command}");
+        // Its writer lives on after Ctrl-C, because it runs in the background.
+        let pipe = home.path().join(command.len().to_string());
+        let pipe = pipe.display();
+        let line = format!(
+            "--version; mkfifo {pipe}; sleep 60 >{pipe} 2>/dev/null </dev/null & \"$0\" --mock {command} <{pipe}"
+        );
         let mut terminal = typed(&line, home.path(), "");
         terminal.exp_string("reading standard input, ").unwrap();
         terminal.send_control('c').unwrap();
