@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
 
-use petstore_mock::{Clock, MockServer, Operation, Plan, Seed};
+use petstore_mock::{Clock, FaultGuard, MockServer, Operation, Plan, Seed};
 use rexpect::session::{PtySession, spawn_command};
 
 const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
@@ -123,7 +123,8 @@ fn a_slow_input_is_visible_and_stops_at_ctrl_c() {
         let pipe = home.path().join(command.len().to_string());
         let pipe = pipe.display();
         let line = format!(
-            "--version; mkfifo {pipe}; sleep 60 >{pipe} 2>/dev/null </dev/null & \"$0\" --mock {command} <{pipe}"
+            "--version; mkfifo {pipe}; sleep 60 >{pipe} 2>/dev/null </dev/null & \
+             \"$0\" --mock {command} <{pipe}"
         );
         let mut terminal = typed(&line, home.path(), "");
         terminal.exp_string("reading standard input, ").unwrap();
@@ -142,6 +143,7 @@ fn a_table_is_for_the_terminal_and_its_width() {
     assert!(shown.contains("\u{1b}[1mID  NAME"), "{shown}");
 }
 
+const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// A server whose clock stands, a home with twelve pets to import, and the command for that.
@@ -158,15 +160,22 @@ fn import(plan: Plan) -> (MockServer, tempfile::TempDir, String) {
     (server.start_blocking().unwrap(), home, line)
 }
 
+fn wait_for_hits(fault: &FaultGuard, hits: u64) {
+    while fault.hits() < hits {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn ctrl_c_lets_an_import_finish_its_rows_in_flight_and_says_how_to_continue() {
     let (server, home, line) = import(Plan::Free);
+    let first = server.faults().on(Operation::CreatePet).first(1).delay(SECOND);
     let slow = server.faults().on(Operation::CreatePet).after(1).delay(HOUR);
     let mut terminal = typed(&line, home.path(), server.url());
     terminal.exp_string("....................  0 of 12  0%  starting").unwrap();
-    while slow.hits() < 3 {
-        std::thread::yield_now();
-    }
+    wait_for_hits(&first, 1);
+    server.clock().advance(SECOND);
+    wait_for_hits(&slow, 3);
     terminal.send_control('c').unwrap();
     terminal.exp_string("3 rows in flight, at most 1 h; Ctrl-C again stops at once").unwrap();
     server.clock().advance(HOUR);
@@ -189,9 +198,7 @@ fn a_second_ctrl_c_stops_an_import_at_once() {
     let (server, home, line) = import(Plan::Free);
     let slow = server.faults().on(Operation::CreatePet).after(1).delay(HOUR);
     let mut terminal = typed(&line, home.path(), server.url());
-    while slow.hits() < 3 {
-        std::thread::yield_now();
-    }
+    wait_for_hits(&slow, 3);
     terminal.send_control('c').unwrap();
     terminal.exp_string("Ctrl-C again stops at once").unwrap();
     terminal.send_control('c').unwrap();
