@@ -104,6 +104,8 @@ impl Service {
         recording.note_added(&response);
         let mut now = arrived;
         if let Some(faults) = &mut faults {
+            // Read first: who sees the hit may advance the clock.
+            let delayed_from = app.clock.since_epoch();
             let (delay, names) = faults.delay();
             names.into_iter().for_each(|name| recording.hit_by(name));
             if !delay.is_zero() {
@@ -111,7 +113,7 @@ impl Service {
                     recording.note(FROZEN_NOTE);
                     warn_of_frozen_clock();
                 }
-                app.clock.sleep(delay).await;
+                app.clock.wait_until(delayed_from.saturating_add(delay)).await;
             }
             // The time of the response, after the delay.
             now = app.clock.since_epoch();
