@@ -7,11 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use tokio::net::TcpListener;
-
 #[cfg(feature = "tls")]
 use super::tls::Tls;
-use super::{limits::Limits, mock_server::MockServer, thread::ServerThread};
+use super::{limits::Limits, listener, mock_server::MockServer, thread::ServerThread};
 use crate::{
     ban::BanPolicy,
     clock::Clock,
@@ -131,7 +129,8 @@ impl Builder {
         self
     }
 
-    /// Sets the port to listen on (default: 0, which means a free port).
+    /// Sets the port to listen on (default: 0, which means a free port that no earlier server of
+    /// this process had).
     pub fn port(mut self, port: u16) -> Self {
         self.addr.set_port(port);
         self
@@ -330,7 +329,7 @@ impl Builder {
         #[cfg(not(feature = "tls"))]
         let tls = None;
         let bind_error = |source| StartError::Bind { addr, source };
-        let listener = TcpListener::bind(addr).await.map_err(bind_error)?;
+        let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
             // Last, so that a server that can't start creates no file.
