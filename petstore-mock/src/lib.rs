@@ -43,7 +43,8 @@ pub use crate::{
     cors::{Cors, ParseCorsError},
     exchange::{Admission, Exchange, KeyLabel},
     fault::{
-        Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,
+        Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, HeaderField,
+        RateFault, RetryAfter, StatusEffect,
     },
     handle::{Key, Keys, Orders, Pets, Scope},
     http::ErrorCode,

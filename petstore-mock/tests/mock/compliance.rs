@@ -189,8 +189,8 @@ async fn retries_are_judged_by_their_waits_on_the_mocks_clock() {
 #[tokio::test]
 async fn the_retry_after_of_a_fault_counts() {
     let (mock, client) = (start().await, client());
-    let busy = [Effect::status(503), Effect::retry_after(RetryAfter::Seconds(1))];
-    let _busy = mock.server.faults().on(Operation::ListPets).apply(Effect::all(busy));
+    let busy = [Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(1))];
+    let _busy = mock.server.faults().on(Operation::ListPets).apply(Effect::All(busy.into()));
     for _ in 0..5 {
         assert_eq!(list(&mock, &client, "free-key").await, 503);
         mock.advance(1);
