@@ -55,8 +55,7 @@ pub use crate::{
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
     report::{
-        About, Evidence, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Report,
-        ReportedClient, Role, Rule, Severity,
+        About, Evidence, Finding, JudgedRequest, Report, ReportedClient, Role, Rule, Severity,
     },
     server::{Builder, Limits, MockServer, StartError},
     state::{ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, Seed, SeedError, Snapshot},
