@@ -211,7 +211,7 @@ impl Builder {
     ///     .rule(Rule::Deprecated, None);
     /// ```
     pub fn rule(mut self, rule: Rule, severity: impl Into<Option<Severity>>) -> Self {
-        self.settings.severities.set(rule, severity.into());
+        self.settings.severities.insert(rule, severity.into());
         self
     }
 
