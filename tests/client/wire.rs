@@ -129,7 +129,7 @@ impl Wire {
 fn listen() -> TcpListener {
     static USED: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
     let mut used = USED.lock().unwrap();
-    // Each loopback address has ports of its own. There are 14,000 that the system gives out first.
+    // The system gives out 14,000 ports of an address first; half of them may be in use elsewhere.
     let host = u8::try_from(1 + used.len() / 7_000).unwrap();
     loop {
         let socket = TcpSocket::new_v4().unwrap();
