@@ -8,14 +8,14 @@ use std::{
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::state::{InFlight, Sleep};
+use super::state::{InFlightGuard, Sleep};
 use crate::{clock::Clock, fault::How, journal::Observed};
 
 /// The body of a response. A fault may truncate it. Dropping it ends the request in flight.
 pub(super) struct ResponseBody {
     body: Observed,
     cut: Option<Box<Cut>>,
-    in_flight: InFlight,
+    in_flight: InFlightGuard,
 }
 
 /// The end that a fault gives a body.
@@ -28,7 +28,7 @@ struct Cut {
 }
 
 impl ResponseBody {
-    pub(super) fn new(body: Observed, in_flight: InFlight) -> Self {
+    pub(super) fn new(body: Observed, in_flight: InFlightGuard) -> Self {
         Self { body, cut: None, in_flight }
     }
 

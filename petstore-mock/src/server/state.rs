@@ -180,16 +180,16 @@ impl Shared {
 }
 
 /// A request in flight, until it is dropped.
-pub(super) struct InFlight(pub(super) Shared);
+pub(super) struct InFlightGuard(pub(super) Shared);
 
-impl InFlight {
+impl InFlightGuard {
     pub(super) fn begin(state: Shared) -> Self {
         state.lock().begin();
         Self(state)
     }
 }
 
-impl Drop for InFlight {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.0.lock().finish();
     }
