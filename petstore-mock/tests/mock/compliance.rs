@@ -1,6 +1,7 @@
 //! Tests of the compliance report over sockets: its input, the clients that it names, and that it
 //! shows no key. Recordings test the rules in detail.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use petstore_mock::{
@@ -362,4 +363,33 @@ async fn a_named_key_is_shown_by_its_name() {
     let key = mock.server.requests(..)[0].key.as_ref().map(ToString::to_string);
     assert_eq!(key.as_deref(), Some("#1 ci-main (free)"));
     assert!(!report.to_json().contains("sk-of"));
+}
+
+#[test]
+fn a_post_that_is_repeated_as_soon_as_its_client_gives_up_is_found() {
+    let server = petstore_mock::MockServer::start_blocking();
+    let hangs = server.faults().on(Operation::CreatePet).apply(Effect::Hang);
+    let send = |name: u64| {
+        let body = format!(r#"{{"name":"{name}","categoryId":7}}"#);
+        let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+                    Content-Type: application/json\r\nContent-Length";
+        let mut stream = std::net::TcpStream::connect(server.addr()).unwrap();
+        write!(stream, "{head}: {}\r\n\r\n{body}", body.len()).unwrap();
+        stream
+    };
+    for name in 1..=20 {
+        for hits in [2 * name - 1, 2 * name] {
+            // Dropped once it hangs.
+            let _request = send(name);
+            while hangs.hits() < hits {
+                std::thread::yield_now();
+            }
+        }
+    }
+    while !server.report().summary_line().contains("in 40 requests") {
+        std::thread::yield_now();
+    }
+    let report = server.report();
+    let counts = report.findings().map(|finding| (finding.rule, finding.count));
+    assert!(counts.collect::<Vec<_>>().contains(&(Rule::RepeatedPost, 20)), "{report}");
 }
