@@ -187,7 +187,7 @@ impl CallState<'_> {
             events.notify(|| Event::SharedStore(&status));
         }
         let waited = match &acquired {
-            Ok(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
+            Ok(Ok(permit)) if !permit.has_waited => Duration::ZERO,
             _ => clock::now().saturating_duration_since(began),
         };
         self.stats.waited += waited;
@@ -198,7 +198,7 @@ impl CallState<'_> {
         let permit = acquired.map_err(|blocked| {
             Error::rate_limited(blocked).with_allowed_wait(self.allowed_wait(clock::now()))
         })?;
-        self.place = Some(permit.place());
+        self.place = Some(permit.place);
         Ok((permit, waited))
     }
 

@@ -47,7 +47,7 @@ pub(super) struct Probe {
     pub(super) until: LocalTime,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     pub(crate) clock: ServiceClock,
     pub(crate) windows: Vec<Window>,
@@ -85,26 +85,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(now: LocalTime, wall: ServiceTime) -> Self {
-        Self {
-            clock: ServiceClock::guess(now, wall),
-            windows: Vec::new(),
-            blocked: None,
-            described: false,
-            shows_minute: false,
-            throttled_at: None,
-            throttled_in_a_row: 0,
-            unforeseen: None,
-            slots: Vec::new(),
-            probe: None,
-            lost: LostRequests::default(),
-            usage: PlanUsage::default(),
-            guard: Duration::ZERO,
-            own_share: None,
-            other_clients_until: None,
-            seen_at: None,
-            latency: Duration::ZERO,
-            is_alone: false,
-        }
+        Self { clock: ServiceClock::guess(now, wall), ..Self::default() }
     }
 
     /// Returns whether members can have written it: a store may hold anything.
@@ -292,7 +273,7 @@ impl Ledger {
                     window.count_own(counted);
                 }
                 Relation::Later | Relation::Earlier => {
-                    *window = window.reopen(figure, (outstanding, counted), share, at);
+                    *window = window.reopen(figure, (outstanding, counted), share, (at, now));
                     reopened = true;
                 }
             }

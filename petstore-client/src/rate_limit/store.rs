@@ -169,7 +169,7 @@ impl fmt::Debug for Change<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreTime {
     epoch: u64,
-    since: LocalTime,
+    pub(crate) since: LocalTime,
 }
 
 impl StoreTime {
@@ -178,10 +178,6 @@ impl StoreTime {
     #[must_use]
     pub fn new(epoch: u64, since: Duration) -> Self {
         Self { epoch, since: LocalTime(micros(since)) }
-    }
-
-    pub(crate) fn local(self) -> LocalTime {
-        self.since
     }
 }
 

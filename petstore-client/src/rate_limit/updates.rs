@@ -94,13 +94,13 @@ impl Limiter {
             let (now, mut state) = self.lock();
             let waiting = state.queue.waiting() as u64;
             let report = state.member.report(now, waiting, random_part());
-            (report, state.member.id(), state.policy)
+            (report, state.member.id, state.policy)
         };
         let mut result = Err("the store did not apply the change");
         let mut apply = |current: Option<&[u8]>, at: StoreTime| {
             let wall = ServiceTime::from(clock::wall());
             let mut now = self.now();
-            let shift = at.local().0.saturating_sub(now.0);
+            let shift = at.since.0.saturating_sub(now.0);
             // Rounding errors do not move the ends of windows.
             let shift = if shift.unsigned_abs() > MAX_ROUNDING { shift } else { 0 };
             now = now.moved(shift);
@@ -170,7 +170,7 @@ impl Limiter {
     pub(super) fn shared_status(&self, state: &State, now: LocalTime) -> Option<SharedStatus> {
         self.shared.as_ref().map(|shared| SharedStatus {
             location: shared.store.location().into_owned(),
-            members: u32::try_from(state.member.members(now)).unwrap_or(u32::MAX),
+            members: u32::try_from(state.member.ledger.members(now)).unwrap_or(u32::MAX),
             problem: state.problem.clone(),
         })
     }

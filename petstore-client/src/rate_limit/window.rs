@@ -83,25 +83,15 @@ impl Window {
         figure: Figure,
         (outstanding, answered): (u64, u32),
         share: Option<f64>,
-        at: LocalTime,
+        (at, now): (LocalTime, ServiceTime),
     ) -> Self {
-        let answered = u64::from(answered.max(1));
+        let explained = u64::from(answered.max(1)) + outstanding;
         let used = figure.limit - figure.remaining;
         // In a sliding window, own earlier requests may still count.
         let slides = figure.reset.since(self.anchor) < MIN_FIXED_WINDOW;
-        let others_before = if slides { 0 } else { used.saturating_sub(answered + outstanding) };
-        Self {
-            limit: figure.limit,
-            remaining: figure.remaining,
-            reset: figure.reset,
-            anchor: figure.reset,
-            opened_at: at,
-            opened_with: figure.remaining.saturating_add(answered - 1),
-            own: answered - 1,
-            others_before,
-            prior: share,
-            ..*self
-        }
+        let others_before = if slides { 0 } else { used.saturating_sub(explained) };
+        let opened = Self::open(figure, (outstanding, answered), share, (at, now));
+        Self { quota: self.quota, others_before, prior: share, ..opened }
     }
 
     pub(super) fn is_plausible(&self) -> bool {
@@ -182,7 +172,7 @@ mod tests {
         window.lower(&figure(0));
         assert!(share(&window));
         let later = Figure { reset: ServiceTime(120 * SECOND), ..figure(0) };
-        let mut window = window.reopen(later, (0, 1), None, LocalTime(0));
+        let mut window = window.reopen(later, (0, 1), None, (LocalTime(0), ServiceTime(0)));
         window.lower(&Figure { remaining: u64::MAX, ..later });
         assert!(share(&window));
     }
@@ -199,7 +189,7 @@ mod tests {
     fn reopen(used: u64, answered: u32, share: Option<f64>, later: i64) -> Window {
         let reset = ServiceTime(HUNDRED.reset.0 + later);
         let figure = Figure { remaining: 100 - used, reset, ..HUNDRED };
-        open(0, (0, 1), None).reopen(figure, (2, answered), share, LocalTime(0))
+        open(0, (0, 1), None).reopen(figure, (2, answered), share, (LocalTime(0), ServiceTime(0)))
     }
 
     #[test]
