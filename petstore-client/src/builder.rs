@@ -386,12 +386,8 @@ impl ClientBuilder {
     reason = "only `from_env` reads the environment, and its caller asked for that"
 )]
 fn variable(name: &str, setting: &'static str) -> Result<String, Error> {
-    std::env::var(name).map_err(|problem| match problem {
-        std::env::VarError::NotPresent => Error::config(setting, format!("`{name}` is not set")),
-        std::env::VarError::NotUnicode(_) => {
-            Error::config(setting, format!("`{name}` is not valid Unicode"))
-        }
-    })
+    std::env::var(name)
+        .map_err(|_| Error::config(setting, format!("`{name}` is not set, or not valid Unicode")))
 }
 
 impl fmt::Debug for ClientBuilder {
