@@ -120,7 +120,6 @@ struct CallState<'c> {
 impl CallState<'_> {
     /// Sends the request as often as the retry policy allows.
     async fn attempts(&mut self) -> Result<(http::Response<Bytes>, Redactor), Error> {
-        let Request { operation, method, idempotent, .. } = self.request;
         let credentials = &self.core.credentials;
         let mut replacement = None;
         loop {
@@ -147,7 +146,7 @@ impl CallState<'_> {
                 Err(error) => self.complete(error),
             };
             let classifier = self.core.retries.classifier.as_ref();
-            match RetryDecision::of(&error, operation, method, *idempotent, classifier) {
+            match RetryDecision::of(&error, self.request, classifier) {
                 RetryDecision::Fail => return Err(error),
                 RetryDecision::Acquire => self.check_wait(error)?,
                 RetryDecision::BackOff => self.back_off(error).await?,
