@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName};
 
-use crate::http::headers::{self, digits, http_date, values};
+use crate::http::headers::{self, digits, http_date};
 
 static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 static SUNSET: HeaderName = HeaderName::from_static("sunset");
@@ -29,7 +29,7 @@ pub(crate) struct Removal {
 impl Deprecation {
     /// Reads a response's announcement, and fills gaps from the specification.
     pub(crate) fn of(headers: &HeaderMap, specified: Option<Removal>) -> Option<Self> {
-        let is_announced = headers.contains_key(&DEPRECATION) && !is_denied(headers);
+        let is_announced = headers.contains_key(&DEPRECATION);
         let sunset = headers.get(&SUNSET).and_then(|v| http_date(v.to_str().ok()?.trim()));
         if !is_announced && sunset.is_none() && specified.is_none() {
             return None;
@@ -86,10 +86,6 @@ fn since(headers: &HeaderMap) -> Option<SystemTime> {
     }
 }
 
-fn is_denied(headers: &HeaderMap) -> bool {
-    values(headers, &DEPRECATION).all(|v| v.eq_ignore_ascii_case("false") || v == "?0")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,10 +111,9 @@ mod tests {
     }
 
     #[test]
-    fn true_means_deprecated_without_a_date_and_false_not_deprecated() {
+    fn true_means_deprecated_without_a_date() {
         assert_eq!(read(&[("deprecation", "true")]).unwrap().since(), None);
         assert_eq!(read(&[("deprecation", "@-5")]).unwrap().since(), None);
-        assert_eq!(read(&[("deprecation", "false")]), None);
         assert_eq!(read(&[]), None);
     }
 

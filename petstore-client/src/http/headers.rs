@@ -7,15 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// Returns the values of a field, one for each line and list member. Not for fields whose values
-/// may contain commas, such as dates.
-pub(crate) fn values<'h>(
-    headers: &'h HeaderMap,
-    name: &HeaderName,
-) -> impl Iterator<Item = &'h str> {
-    lines(headers, name).flat_map(|line| line.split(',').map(str::trim))
-}
-
 /// Returns the lines of a field that are valid text.
 pub(crate) fn lines<'h>(
     headers: &'h HeaderMap,
