@@ -50,11 +50,8 @@ pub trait Transport: Send + Sync + 'static {
 }
 
 impl<T: Transport> Transport for Arc<T> {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> impl Future<Output = Result<Response<Bytes>, TransportError>> + Send {
-        (**self).send(request)
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        (**self).send(request).await
     }
 }
 
@@ -84,11 +81,8 @@ where
     F: Fn(Request<Bytes>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Response<Bytes>, TransportError>> + Send,
 {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> impl Future<Output = Result<Response<Bytes>, TransportError>> + Send {
-        (self.0)(request)
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        (self.0)(request).await
     }
 }
 
