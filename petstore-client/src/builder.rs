@@ -366,11 +366,11 @@ impl ClientBuilder {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         let agent = match &self.user_agent {
-            Some(product) => format!("{product} {USER_AGENT}").try_into(),
-            None => Ok(HeaderValue::from_static(USER_AGENT)),
+            Some(product) => format!("{product} {USER_AGENT}"),
+            None => USER_AGENT.to_owned(),
         };
-        let agent =
-            agent.map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
+        let agent = HeaderValue::try_from(agent)
+            .map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
         headers.insert(header::USER_AGENT, agent);
         for (name, value) in &self.headers {
             let (name, value) = additional_header(name, value.as_str())

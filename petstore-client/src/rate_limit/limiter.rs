@@ -197,10 +197,7 @@ impl Limiter {
 
     /// Returns what is known, for programs and people.
     pub(crate) fn snapshot(&self, policy: &Policy) -> RateLimits {
-        let (_, state) = self.lock();
-        let is_known = self.shared.is_none() || state.member.has_read_record();
-        drop(state);
-        if !is_known {
+        if self.shared.is_some() && !self.lock().1.member.has_read_record() {
             self.start_update();
         }
         let (now, state) = self.lock();

@@ -259,12 +259,6 @@ pub(crate) struct SharedRecord {
     pub(super) key: RecordKey,
 }
 
-impl SharedRecord {
-    pub(super) fn is_alive(&self, member: MemberId) -> bool {
-        self.store.is_alive(&self.key, member).unwrap_or(true)
-    }
-}
-
 impl fmt::Debug for SharedRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SharedRecord({})", self.store.location())

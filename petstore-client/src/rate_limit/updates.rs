@@ -109,7 +109,7 @@ impl Limiter {
                 (at, now, wall),
                 (me, &report.moved(shift)),
                 &policy,
-                |other| shared.is_alive(other),
+                |other| shared.store.is_alive(&shared.key, other).unwrap_or(true),
                 // After a jump of the store's clock, the copy's times are wrong.
                 || self.lock().1.member.copy().filter(|_| shift == 0),
             ) {
@@ -131,30 +131,26 @@ impl Limiter {
             now = now.moved(shift);
             state.member.shift(shift);
         }
-        match (updated, result) {
-            (Ok(Ok(())), Ok((ledger, _, granted))) => {
+        let problem = match (updated, &result) {
+            (Ok(Ok(())), Ok(_)) => None,
+            (Ok(Ok(())), Err(problem)) => Some((*problem).to_owned()),
+            (Ok(Err(error)), _) => Some(error.to_string()),
+            (Err(_), _) => Some("it does not answer".to_owned()),
+        };
+        match result {
+            Ok((ledger, _, granted)) if problem.is_none() => {
                 state.member.updated(now, ledger, report.given_back, granted);
-                if let Some(problem) = state.problem.take() {
-                    state.changes += 1;
-                    tracing::info!(store = %shared.store.location(), was = problem, "rate limits are shared again");
-                }
             }
-            (updated, result) => {
-                let problem = match (updated, &result) {
-                    (Err(_), _) => "it does not answer".to_owned(),
-                    (Ok(Err(error)), _) => error.to_string(),
-                    (_, Err(problem)) => (*problem).to_owned(),
-                    _ => return,
-                };
-                let seen = result.ok().map(|(ledger, ..)| ledger);
-                state.member.update_failed(now, seen);
-                if state.problem.is_none() {
-                    state.changes += 1;
-                    tracing::warn!(store = %shared.store.location(), problem, "rate limits are not shared");
-                }
-                state.problem = Some(problem);
-            }
+            result => state.member.update_failed(now, result.ok().map(|(ledger, ..)| ledger)),
         }
+        let store = shared.store.location();
+        match (&state.problem, &problem) {
+            (None, Some(problem)) => tracing::warn!(%store, problem, "rate limits are not shared"),
+            (Some(was), None) => tracing::info!(%store, was, "rate limits are shared again"),
+            _ => {}
+        }
+        state.changes += u64::from(state.problem.is_some() != problem.is_some());
+        state.problem = problem;
         state.updating = None;
         self.after_change(now, state);
     }

@@ -1,5 +1,6 @@
 //! One window of a quota, as the service counts it.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -23,14 +24,6 @@ pub(crate) struct Figure {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
     pub(crate) reset: ServiceTime,
-}
-
-/// The relation of a figure's window to a known window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Relation {
-    Same,
-    Later,
-    Earlier,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -103,14 +96,15 @@ impl Window {
     pub(super) fn describes(&self, figure: &Figure, now: ServiceTime) -> bool {
         let quota = Quota::by_reset(figure.reset.since(now));
         self.limit == figure.limit
-            && (self.quota == quota || self.relation(figure) == Relation::Same)
+            && (self.quota == quota || self.compare(figure) == Ordering::Equal)
     }
 
-    pub(super) fn relation(&self, figure: &Figure) -> Relation {
+    /// Returns whether a figure's window comes before this one, after it, or is this one.
+    pub(super) fn compare(&self, figure: &Figure) -> Ordering {
         match figure.reset.0.saturating_sub(self.anchor.0) {
-            ahead if ahead > SAME_WINDOW => Relation::Later,
-            ahead if ahead < -SAME_WINDOW => Relation::Earlier,
-            _ => Relation::Same,
+            ahead if ahead > SAME_WINDOW => Ordering::Greater,
+            ahead if ahead < -SAME_WINDOW => Ordering::Less,
+            _ => Ordering::Equal,
         }
     }
 
@@ -219,13 +213,13 @@ mod tests {
     fn resets_two_seconds_apart_are_of_one_window_and_the_later_one_counts() {
         let mut window = open(1, (0, 1), None);
         let figure = |by| Figure { reset: ServiceTime(60 * SECOND + by), ..HUNDRED };
-        for (by, relation) in [
-            (2 * SECOND, Relation::Same),
-            (2 * SECOND + 1, Relation::Later),
-            (-2 * SECOND, Relation::Same),
-            (-2 * SECOND - 1, Relation::Earlier),
+        for (by, expected) in [
+            (2 * SECOND, Ordering::Equal),
+            (2 * SECOND + 1, Ordering::Greater),
+            (-2 * SECOND, Ordering::Equal),
+            (-2 * SECOND - 1, Ordering::Less),
         ] {
-            assert_eq!(window.relation(&figure(by)), relation, "{by}");
+            assert_eq!(window.compare(&figure(by)), expected, "{by}");
         }
         window.lower(&figure(SECOND));
         window.lower(&figure(-SECOND));
