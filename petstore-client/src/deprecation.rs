@@ -29,7 +29,8 @@ pub(crate) struct Removal {
 impl Deprecation {
     /// Reads a response's announcement, and fills gaps from the specification.
     pub(crate) fn of(headers: &HeaderMap, specified: Option<Removal>) -> Option<Self> {
-        let is_announced = headers.contains_key(&DEPRECATION);
+        let is_denied = |value: &str| value.eq_ignore_ascii_case("false") || value == "?0";
+        let is_announced = headers::lines(headers, &DEPRECATION).any(|value| !is_denied(value));
         let sunset = headers.get(&SUNSET).and_then(|v| http_date(v.to_str().ok()?.trim()));
         if !is_announced && sunset.is_none() && specified.is_none() {
             return None;
@@ -111,9 +112,10 @@ mod tests {
     }
 
     #[test]
-    fn true_means_deprecated_without_a_date() {
+    fn true_means_deprecated_without_a_date_and_false_not_deprecated() {
         assert_eq!(read(&[("deprecation", "true")]).unwrap().since(), None);
         assert_eq!(read(&[("deprecation", "@-5")]).unwrap().since(), None);
+        assert_eq!(read(&[("deprecation", "false")]), None);
         assert_eq!(read(&[]), None);
     }
 
