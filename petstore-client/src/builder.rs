@@ -366,11 +366,11 @@ impl ClientBuilder {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         let agent = match &self.user_agent {
-            Some(product) => format!("{product} {USER_AGENT}").try_into(),
-            None => Ok(HeaderValue::from_static(USER_AGENT)),
+            Some(product) => format!("{product} {USER_AGENT}"),
+            None => USER_AGENT.to_owned(),
         };
-        let agent =
-            agent.map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
+        let agent = HeaderValue::try_from(agent)
+            .map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
         headers.insert(header::USER_AGENT, agent);
         for (name, value) in &self.headers {
             let (name, value) = additional_header(name, value.as_str())
@@ -386,12 +386,8 @@ impl ClientBuilder {
     reason = "only `from_env` reads the environment, and its caller asked for that"
 )]
 fn variable(name: &str, setting: &'static str) -> Result<String, Error> {
-    std::env::var(name).map_err(|problem| match problem {
-        std::env::VarError::NotPresent => Error::config(setting, format!("`{name}` is not set")),
-        std::env::VarError::NotUnicode(_) => {
-            Error::config(setting, format!("`{name}` is not valid Unicode"))
-        }
-    })
+    std::env::var(name)
+        .map_err(|_| Error::config(setting, format!("`{name}` is not set, or not valid Unicode")))
 }
 
 impl fmt::Debug for ClientBuilder {

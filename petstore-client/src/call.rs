@@ -120,7 +120,6 @@ struct CallState<'c> {
 impl CallState<'_> {
     /// Sends the request as often as the retry policy allows.
     async fn attempts(&mut self) -> Result<(http::Response<Bytes>, Redactor), Error> {
-        let Request { operation, method, idempotent, .. } = self.request;
         let credentials = &self.core.credentials;
         let mut replacement = None;
         loop {
@@ -147,7 +146,7 @@ impl CallState<'_> {
                 Err(error) => self.complete(error),
             };
             let classifier = self.core.retries.classifier.as_ref();
-            match RetryDecision::of(&error, operation, method, *idempotent, classifier) {
+            match RetryDecision::of(&error, self.request, classifier) {
                 RetryDecision::Fail => return Err(error),
                 RetryDecision::Acquire => self.check_wait(error)?,
                 RetryDecision::BackOff => self.back_off(error).await?,
@@ -187,7 +186,7 @@ impl CallState<'_> {
             events.notify(|| Event::SharedStore(&status));
         }
         let waited = match &acquired {
-            Ok(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
+            Ok(Ok(permit)) if !permit.has_waited => Duration::ZERO,
             _ => clock::now().saturating_duration_since(began),
         };
         self.stats.waited += waited;
@@ -198,7 +197,7 @@ impl CallState<'_> {
         let permit = acquired.map_err(|blocked| {
             Error::rate_limited(blocked).with_allowed_wait(self.allowed_wait(clock::now()))
         })?;
-        self.place = Some(permit.place());
+        self.place = Some(permit.place);
         Ok((permit, waited))
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName};
 
-use crate::http::headers::{self, digits, http_date, values};
+use crate::http::headers::{self, digits, http_date};
 
 static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 static SUNSET: HeaderName = HeaderName::from_static("sunset");
@@ -29,7 +29,8 @@ pub(crate) struct Removal {
 impl Deprecation {
     /// Reads a response's announcement, and fills gaps from the specification.
     pub(crate) fn of(headers: &HeaderMap, specified: Option<Removal>) -> Option<Self> {
-        let is_announced = headers.contains_key(&DEPRECATION) && !is_denied(headers);
+        let is_denied = |value: &str| value.eq_ignore_ascii_case("false") || value == "?0";
+        let is_announced = headers::lines(headers, &DEPRECATION).any(|value| !is_denied(value));
         let sunset = headers.get(&SUNSET).and_then(|v| http_date(v.to_str().ok()?.trim()));
         if !is_announced && sunset.is_none() && specified.is_none() {
             return None;
@@ -84,10 +85,6 @@ fn since(headers: &HeaderMap) -> Option<SystemTime> {
         Some(epoch) => headers::epoch(digits(epoch.as_bytes())?),
         None => http_date(text),
     }
-}
-
-fn is_denied(headers: &HeaderMap) -> bool {
-    values(headers, &DEPRECATION).all(|v| v.eq_ignore_ascii_case("false") || v == "?0")
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ pub mod auth;
 pub mod events;
 mod request;
 mod response;
-pub mod retry;
 
+pub mod retry;
 pub mod transport;
 
 mod client;

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 pub use crate::backoff::Backoff;
 use crate::clock;
 use crate::error::{Error, ErrorKind};
+use crate::request::Request;
 
 /// A failed attempt, for a classifier
 /// ([`ClientBuilder::retry_classifier`](crate::ClientBuilder::retry_classifier)).
@@ -87,13 +88,9 @@ pub(crate) enum RetryDecision {
 impl RetryDecision {
     /// Decides on a failed attempt, with the classifier's advice if any. `idempotent` means that
     /// sending the request twice has the same effect as sending it once (RFC 9110, section 9.2.2).
-    pub(crate) fn of(
-        error: &Error,
-        operation: &str,
-        method: &Method,
-        idempotent: bool,
-        classifier: Option<&Classifier>,
-    ) -> Self {
+    pub(crate) fn of(error: &Error, request: &Request, classifier: Option<&Classifier>) -> Self {
+        let Request { operation, method, idempotent, .. } = request;
+        let idempotent = *idempotent;
         let decision = Self::by_default(error, idempotent);
         let Some(classifier) = classifier else { return decision };
         let advice = classifier(&FailedAttempt {
@@ -265,6 +262,10 @@ mod tests {
         Error::from_response(ErrorResponse::new(response))
     }
 
+    fn request(method: Method) -> Request {
+        Request::new("x", method, "http://127.0.0.1".parse().unwrap())
+    }
+
     fn timed_out(sent: bool) -> Error {
         Error::timed_out(TimeoutKind::Attempt, Duration::from_secs(1), sent)
     }
@@ -273,8 +274,8 @@ mod tests {
     fn a_classifier_retries_only_what_is_safe_unless_it_says_so() {
         let with = |advice, error: Error, idempotent| {
             let classifier: Classifier = Box::new(move |_: &FailedAttempt<'_>| advice);
-            RetryDecision::of(&error, "x", &Method::POST, idempotent, Some(&classifier))
-                == RetryDecision::BackOff
+            let request = Request { idempotent, ..request(Method::POST) };
+            RetryDecision::of(&error, &request, Some(&classifier)) == RetryDecision::BackOff
         };
         let lost = || {
             let stats = CallStats { may_have_acted: true, ..CallStats::default() };
@@ -289,7 +290,7 @@ mod tests {
             if attempt.would_retry { RetryAdvice::Stop } else { RetryAdvice::RetryUnsafe }
         });
         let decide =
-            |error: Error| RetryDecision::of(&error, "x", &Method::GET, true, Some(&opposite));
+            |error: Error| RetryDecision::of(&error, &request(Method::GET), Some(&opposite));
         assert_eq!(decide(lost()), RetryDecision::Fail);
         assert_eq!(decide(answered(404)), RetryDecision::BackOff);
     }

@@ -1,7 +1,6 @@
 //! The credential of a request, and one refresh for all calls whose key was rejected.
 
-use std::error::Error as StdError;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -50,13 +49,11 @@ pub(crate) struct ProvidedKeys {
     rejected: std::sync::Mutex<Option<ApiKey>>,
 }
 
-/// The new credential; `None` if the provider has no other key.
-type RefreshResult = Result<Option<Credential>, Arc<dyn StdError + Send + Sync>>;
-
 struct Refresh {
     rejected: ApiKey,
     ended: Instant,
-    result: RefreshResult,
+    /// The new credential; `None` if the provider has no other key.
+    result: Result<Option<Credential>, Error>,
 }
 
 impl Refresh {
@@ -94,7 +91,7 @@ impl Credentials {
         sent: Instant,
     ) -> Result<Option<Credential>, Error> {
         match (self, &rejected.key) {
-            (Self::Provided(keys), Some(key)) => keys.replace(key, sent).await.map_err(failed),
+            (Self::Provided(keys), Some(key)) => keys.replace(key, sent).await,
             _ => Ok(None),
         }
     }
@@ -115,7 +112,7 @@ impl ProvidedKeys {
         self.rejected.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(key)
     }
 
-    async fn replace(&self, rejected: &ApiKey, sent: Instant) -> RefreshResult {
+    async fn replace(&self, rejected: &ApiKey, sent: Instant) -> Result<Option<Credential>, Error> {
         // The refreshing call may no longer be polled, or its provider may hang.
         let Ok(mut last) = timeout(MAX_REFRESH_WAIT, self.last_refresh.lock()).await else {
             return self.ask(rejected).await;
@@ -132,15 +129,12 @@ impl ProvidedKeys {
         result
     }
 
-    async fn ask(&self, rejected: &ApiKey) -> RefreshResult {
-        let key = self.provider.dyn_api_key(Some(rejected)).await.map_err(Arc::from)?;
+    async fn ask(&self, rejected: &ApiKey) -> Result<Option<Credential>, Error> {
+        let key = self.provider.dyn_api_key(Some(rejected)).await.map_err(failed)?;
         if key == *rejected {
             return Ok(None);
         }
-        match Credential::provided(key) {
-            Ok(credential) => Ok(Some(credential)),
-            Err(error) => Err(Arc::new(error)),
-        }
+        Credential::provided(key).map(Some).map_err(failed)
     }
 }
 

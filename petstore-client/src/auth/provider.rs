@@ -59,11 +59,8 @@ impl ApiKeyProvider for ApiKey {
 }
 
 impl<P: ApiKeyProvider> ApiKeyProvider for Arc<P> {
-    fn api_key(
-        &self,
-        rejected: Option<&ApiKey>,
-    ) -> impl Future<Output = Result<ApiKey, BoxError>> + Send {
-        (**self).api_key(rejected)
+    async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        (**self).api_key(rejected).await
     }
 }
 
@@ -96,11 +93,8 @@ where
     F: Fn(Option<ApiKey>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<ApiKey, BoxError>> + Send,
 {
-    fn api_key(
-        &self,
-        rejected: Option<&ApiKey>,
-    ) -> impl Future<Output = Result<ApiKey, BoxError>> + Send {
-        (self.0)(rejected.cloned())
+    async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        (self.0)(rejected.cloned()).await
     }
 }
 

@@ -5,6 +5,7 @@ mod response;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -49,10 +50,10 @@ pub(crate) struct CallStats {
 /// }
 /// # }
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     kind: ErrorKind,
     /// What is wrong, and one thing to do.
@@ -61,7 +62,7 @@ struct Inner {
     stats: CallStats,
     /// For a time-out: whether the request may have reached the service.
     sent: bool,
-    source: Option<BoxError>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
     response: Option<ErrorResponse>,
     blocked: Option<Blocked>,
     timeout: Option<TimeoutKind>,
@@ -149,7 +150,7 @@ impl Error {
     }
 
     pub(crate) fn with_source(mut self, source: impl Into<BoxError>) -> Self {
-        self.0.source = Some(source.into());
+        self.0.source = Some(Arc::from(source.into()));
         self
     }
 

@@ -7,15 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// Returns the values of a field, one for each line and list member. Not for fields whose values
-/// may contain commas, such as dates.
-pub(crate) fn values<'h>(
-    headers: &'h HeaderMap,
-    name: &HeaderName,
-) -> impl Iterator<Item = &'h str> {
-    lines(headers, name).flat_map(|line| line.split(',').map(str::trim))
-}
-
 /// Returns the lines of a field that are valid text.
 pub(crate) fn lines<'h>(
     headers: &'h HeaderMap,
@@ -32,7 +23,7 @@ pub(crate) fn digits(text: &[u8]) -> Option<u64> {
 }
 
 /// Returns the numbers among the values of a field.
-fn numbers(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = u64> {
+pub(crate) fn numbers(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = u64> {
     let lines = headers.get_all(name).into_iter().map(HeaderValue::as_bytes);
     let values = lines.flat_map(|line| line.split(|byte| *byte == b','));
     values.filter_map(|value| digits(value.trim_ascii()))
@@ -56,32 +47,12 @@ pub(crate) fn epoch(seconds: u64) -> Option<SystemTime> {
 }
 
 static RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Smaller numbers are read as seconds from now: as seconds since 1970, they would be before 2001.
 const FIRST_EPOCH: u64 = 1_000_000_000;
 /// This and larger numbers are read as milliseconds since 1970: as seconds, they would be after the
 /// year 5138.
 const FIRST_EPOCH_MILLIS: u64 = 100_000_000_000;
-
-/// The quota that the three headers of a response describe. They do not say which quota it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RateHeaders {
-    pub(crate) limit: u64,
-    pub(crate) remaining: u64,
-    pub(crate) reset: SystemTime,
-}
-
-/// Returns the quota that a response describes, if all three headers are plausible. `now` is the
-/// service's time.
-pub(crate) fn rate_headers(headers: &HeaderMap, now: SystemTime) -> Option<RateHeaders> {
-    let limit = numbers(headers, &LIMIT).min()?;
-    let remaining = numbers(headers, &REMAINING).min()?;
-    let reset = numbers(headers, &RESET).filter_map(|n| instant(n, now)).max()?;
-    Some(RateHeaders { limit, remaining: remaining.min(limit), reset })
-}
 
 /// Returns the wait of `Retry-After`: seconds, a date in any form, or seconds since 1970, as some
 /// servers send it. `now` is the service's time. `Retry-After-Ms` (milliseconds) takes precedence.
@@ -106,7 +77,8 @@ fn until(at: SystemTime, now: SystemTime) -> Duration {
     at.duration_since(now).unwrap_or(Duration::ZERO)
 }
 
-fn instant(number: u64, now: SystemTime) -> Option<SystemTime> {
+/// Reads a number as seconds from now, or as seconds or milliseconds since 1970.
+pub(crate) fn instant(number: u64, now: SystemTime) -> Option<SystemTime> {
     match number {
         ..FIRST_EPOCH => now.checked_add(Duration::from_secs(number)),
         FIRST_EPOCH..FIRST_EPOCH_MILLIS => epoch(number),
@@ -254,44 +226,6 @@ mod tests {
     fn the_longest_of_several_waits_counts() {
         let both = map(&[("retry-after", "5"), ("retry-after", "9")]);
         assert_eq!(retry_after(&both, at(NOW)), Some(Duration::from_secs(9)));
-    }
-
-    fn quota(limit: &str, remaining: &str, reset: &str) -> Option<RateHeaders> {
-        let lines = [
-            ("x-ratelimit-limit", limit),
-            ("x-ratelimit-remaining", remaining),
-            ("x-ratelimit-reset", reset),
-        ];
-        rate_headers(&map(&lines), at(NOW))
-    }
-
-    #[test]
-    fn reads_a_reset_in_seconds_milliseconds_or_from_now() {
-        for form in ["1800000060", "1800000060000", "60"] {
-            let quota = quota("60", "59", form).unwrap();
-            assert_eq!((quota.limit, quota.remaining, quota.reset), (60, 59, at(NOW + 60)));
-        }
-    }
-
-    #[test]
-    fn takes_the_most_restrictive_of_several_values() {
-        let quota = quota("60, 50", "7, 9", "1800000010, 1800000060").unwrap();
-        assert_eq!((quota.limit, quota.remaining, quota.reset), (50, 7, at(NOW + 60)));
-    }
-
-    #[test]
-    fn never_believes_more_remaining_than_the_limit() {
-        assert_eq!(quota("60", "1000000", "60").unwrap().remaining, 60);
-    }
-
-    #[test]
-    fn garbage_counts_as_absent() {
-        for odd in ["", "-1", "NaN", "1e30", "99999999999999999999999", "∞"] {
-            assert_eq!(quota("60", odd, "60"), None, "{odd}");
-            assert_eq!(quota(odd, "1", "60"), None, "{odd}");
-            assert_eq!(quota("60", "1", odd), None, "{odd}");
-        }
-        assert_eq!(quota("60", "1", "18446744073709551615"), None);
     }
 
     fn next_targets(lines: &[&str]) -> Vec<String> {

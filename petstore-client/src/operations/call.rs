@@ -42,7 +42,7 @@ const TASK_GRACE: Duration = Duration::from_millis(250);
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<T> {
     pub(super) client: Client,
@@ -62,6 +62,19 @@ impl<T> Call<T> {
 
     fn options_mut(&mut self) -> &mut RequestOptions {
         &mut self.client.options
+    }
+
+    /// Changes the request, unless an earlier change failed.
+    pub(super) fn try_map(
+        mut self,
+        change: impl FnOnce(&mut Request) -> Result<(), Error>,
+    ) -> Self {
+        if let Ok(request) = &mut self.request
+            && let Err(error) = change(request)
+        {
+            self.request = Err(error.with_operation(request.operation.clone()));
+        }
+        self
     }
 
     /// Sends the request. Awaiting the call does the same.

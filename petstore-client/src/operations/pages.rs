@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::Stream;
 
-use super::call::{CallFuture, Decode};
+use super::call::{Call, CallFuture, Decode};
 use crate::client::Client;
 use crate::error::Error;
 use crate::page::Page;
@@ -79,14 +79,9 @@ impl<P: 'static> Walk<P> {
 }
 
 impl<P: 'static> Pages<P> {
-    pub(super) fn new(
-        client: Client,
-        first: Result<Request, Error>,
-        decode: Decode<P>,
-        digest: Digest<P>,
-    ) -> Self {
-        let seen = HashSet::new();
-        let walk = Walk { client, next: first, decode, digest, seen, empty: 0 };
+    pub(super) fn new(first: Call<P>, digest: Digest<P>) -> Self {
+        let Call { client, request, decode } = first;
+        let walk = Walk { client, next: request, decode, digest, seen: HashSet::new(), empty: 0 };
         Self { step: Some(Box::pin(walk.step())) }
     }
 

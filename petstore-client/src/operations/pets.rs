@@ -47,9 +47,11 @@ impl Client {
     /// Fails if the call fails. After a 429, [`rate_limits`](Self::rate_limits) contains its block.
     pub async fn refresh_rate_limits(&self) -> Result<RateLimits, Error> {
         let list = self.pets().list().limit(1).max_attempts(1).max_wait(Duration::ZERO);
-        let mut request = list.request()?;
-        request.forced = true;
-        Call::<Vec<Pet>>::new(list.client, Ok(request)).await?;
+        let forced = list.try_map(|request| {
+            request.forced = true;
+            Ok(())
+        });
+        forced.await?;
         Ok(self.rate_limits())
     }
 }
@@ -69,7 +71,7 @@ impl Pets {
     /// # }
     /// ```
     pub fn list(&self) -> ListPets {
-        ListPets::new(self.0.clone())
+        ListPets::list(self.0.clone())
     }
 
     /// Creates a pet (`createPet`).

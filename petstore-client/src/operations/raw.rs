@@ -66,15 +66,6 @@ impl Client {
 }
 
 impl Call<Bytes> {
-    fn try_map(mut self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
-        if let Ok(request) = &mut self.request
-            && let Err(error) = change(request)
-        {
-            self.request = Err(error.with_operation(request.operation.clone()));
-        }
-        self
-    }
-
     /// Adds a query parameter.
     pub fn query(self, name: &str, value: impl fmt::Display) -> Self {
         self.queries([(name, value)])
@@ -158,7 +149,7 @@ impl Call<Bytes> {
 
     /// Returns all pages as a stream. Follows `Link: …; rel="next"` (RFC 8288) on the same origin.
     pub fn pages(self) -> Pages<Bytes> {
-        Pages::new(self.client, self.request, Ok, body_digest)
+        Pages::new(self, body_digest)
     }
 }
 

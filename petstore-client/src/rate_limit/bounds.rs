@@ -274,7 +274,7 @@ fn a_reservation_is_given_back_where_a_429_comes_before_it_is_used() {
     throttle(&mut member, refused, 1, 30);
     assert!(!member.start(unused, at(1), secs(30)));
     assert_eq!(member.ledger.reserved(), 0);
-    member.record_ban();
+    member.ledger.record_ban();
     let Decision::WaitUntil(block) = decide(&member, 1) else { panic!() };
     assert_eq!(block.reason, BlockReason::Ban);
 }

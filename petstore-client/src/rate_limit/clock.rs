@@ -21,9 +21,10 @@ pub(crate) struct ServiceTime(pub(crate) i64);
 pub(crate) struct LocalTime(pub(crate) i64);
 
 /// The source of the estimate of the service's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Source {
     /// The machine's wall clock: a guess.
+    #[default]
     Wall,
     /// A wall clock according to which a reset was less than a minute away.
     ConfirmedWall,
@@ -44,7 +45,7 @@ enum Source {
 /// For a service without `Date`, the estimate uses its resets. If a reset is more than a minute
 /// away or in the past according to the wall clock, the limiter assumes that a window of a minute
 /// began when it was first seen. It ends at most a minute later, and then a probe is sent.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct ServiceClock {
     least: i64,
     most: i64,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::clock::{LocalTime, ServiceTime};
+use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::ledger::{GUARD_STEP, Ledger};
 use super::outcome::Block;
 use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
@@ -28,7 +28,7 @@ const MIN_OLD: Duration = Duration::from_millis(100);
 /// While this much is left, and half of the quota, other clients cannot use it up between two figures.
 const PLENTY: u64 = 2_048;
 /// How long after a window's end a lost request may still be counted in it.
-const LATE: Duration = Duration::from_secs(2);
+const LATE: i64 = 2 * SECOND;
 
 /// How a client uses a key's quotas.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -173,7 +173,7 @@ impl Ledger {
             minute_known: self.shows_minute,
         };
         let service_now = self.clock.earliest(now);
-        self.add_plan(&mut capacity, now, service_now, policy);
+        self.add_plan(&mut capacity, service_now, policy);
         // A configured share is exact: no margin for others is needed.
         let margin = match self.shared_use() {
             Some(share) if policy.share >= 1.0 => margin(share, self.members(now)),
@@ -200,24 +200,11 @@ impl Ledger {
         capacity
     }
 
-    fn add_plan(
-        &self,
-        capacity: &mut Capacity,
-        now: LocalTime,
-        service_now: ServiceTime,
-        policy: &Policy,
-    ) {
+    fn add_plan(&self, capacity: &mut Capacity, service_now: ServiceTime, policy: &Policy) {
         let Some(plan) = policy.plan else { return };
         capacity.minute_known |= plan.per_minute.is_some();
         for quota in self.usage.left(plan, service_now, |limit| policy.part_of(limit)) {
-            let to_reset = quota.reset.since(service_now);
-            let length = match quota.quota {
-                Quota::Minute => Duration::from_secs(60),
-                _ => Duration::from_secs(24 * 3600),
-            };
-            let begun = length.saturating_sub(to_reset).saturating_add(LATE);
-            let since = now.moved(-super::clock::micros(begun));
-            let lost = self.lost.since(since);
+            let lost = self.lost.since(self.clock.local(quota.opened).moved(-LATE));
             let left = quota.left.saturating_sub(lost).saturating_sub(self.reserved());
             let spent = quota.left == 0 || (self.reserved() == 0 && left == 0);
             if spent {
@@ -227,7 +214,7 @@ impl Ledger {
                     reason: BlockReason::Quota(quota.quota),
                 });
             }
-            capacity.limit(left, to_reset);
+            capacity.limit(left, quota.reset.since(service_now));
         }
     }
 

@@ -1,13 +1,13 @@
 //! A store for the processes of one machine: a file for each key.
 //!
-//! An update locks the file, reads a page, writes it and unlocks the file: four system calls that
+//! An update locks the file, reads a page, writes it and unlocks the file: a few system calls that
 //! do not block. It only tries the lock, because a suspended process may hold it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -186,7 +186,7 @@ impl OpenFiles {
         let record = create(path)?;
         if record.metadata()?.len() < PAGE as u64 {
             // A full disk is detected here, before anything can be lost.
-            write_at(&record, &[0; PAGE])?;
+            write_page(&record, &[0; PAGE])?;
         }
         Ok(Self { record, own: None, looked_at: clock::now(), slow: 0, slow_until: None })
     }
@@ -212,7 +212,7 @@ impl OpenFiles {
     /// Shows the record to a member that cannot update it.
     fn show(&self, change: &mut Change<'_>, now: StoreTime) {
         let mut page = [0; PAGE];
-        let length = read_at(&self.record, &mut page).unwrap_or(0);
+        let length = read_page(&self.record, &mut page).unwrap_or(0);
         if let Some(current) = record_of(&page[..length]) {
             change.apply(Some(current), now);
         }
@@ -225,7 +225,7 @@ impl OpenFiles {
         now: StoreTime,
     ) -> io::Result<()> {
         let mut page = [0; PAGE];
-        let length = read_at(&self.record, &mut page)?;
+        let length = read_page(&self.record, &mut page)?;
         let current = record_of(&page[..length]);
         if current.is_none() && page[..MAGIC.len()] != [0; 4] {
             let path = path.display();
@@ -234,7 +234,7 @@ impl OpenFiles {
         let record = change.apply(current, now);
         let length = u16::try_from(record.len()).unwrap_or(0).to_le_bytes();
         let crc = crc32fast::hash(&record).to_le_bytes();
-        write_at(&self.record, &[&MAGIC[..], &length, &crc, &record].concat())
+        write_page(&self.record, &[&MAGIC[..], &length, &crc, &record].concat())
     }
 
     /// Checks at intervals whether the files still exist, and opens them again otherwise.
@@ -317,12 +317,10 @@ fn secret(folder: &Path) -> io::Result<Vec<u8>> {
     if secret.len() != SECRET {
         // std seeds it with 128 random bits of the operating system.
         let random = RandomState::new();
-        let digest = (0..4_u64).fold(Sha256::new(), |digest, part| {
-            digest.chain_update(random.hash_one(part).to_le_bytes())
-        });
-        secret = hex(&digest.finalize()).into_bytes();
+        let parts = (0..4_u64).map(|part| format!("{:016x}", random.hash_one(part)));
+        secret = parts.collect::<String>().into_bytes();
         file.set_len(0)?;
-        write_at(&file, &secret)?;
+        write_page(&file, &secret)?;
     }
     Ok(secret)
 }
@@ -342,26 +340,14 @@ fn is_deleted(_: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-#[cfg(unix)]
-fn read_at(file: &File, page: &mut [u8]) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, page, 0)
+fn read_page(mut file: &File, page: &mut [u8]) -> io::Result<usize> {
+    file.rewind()?;
+    file.read(page)
 }
 
-#[cfg(unix)]
-fn write_at(file: &File, page: &[u8]) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, page, 0)
-}
-
-#[cfg(not(unix))]
-fn read_at(mut file: &File, page: &mut [u8]) -> io::Result<usize> {
-    io::Seek::rewind(&mut file)?;
-    io::Read::read(&mut file, page)
-}
-
-#[cfg(not(unix))]
-fn write_at(mut file: &File, page: &[u8]) -> io::Result<()> {
-    io::Seek::rewind(&mut file)?;
-    io::Write::write_all(&mut file, page)
+fn write_page(mut file: &File, page: &[u8]) -> io::Result<()> {
+    file.rewind()?;
+    file.write_all(page)
 }
 
 /// Returns the time since boot, on a clock that all processes of the machine share and nobody

@@ -6,6 +6,7 @@
 //! The ledger therefore keeps that figure and does not count by itself. Requests in flight and lost
 //! requests are outstanding: the service may have counted them, and the figure does not show it.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use super::outstanding::{LostRequests, MAX_COUNT};
 use super::plan::PlanUsage;
 use super::slot::{MemberId, Slot};
 use super::snapshot::{BlockReason, Quota};
-use super::window::{Figure, Relation, Window};
+use super::window::{Figure, Window};
 
 /// The block of a 429 without `Retry-After` and reset: quotas are counted by the minute
 /// (specification, section 8).
@@ -47,7 +48,7 @@ pub(super) struct Probe {
     pub(super) until: LocalTime,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     pub(crate) clock: ServiceClock,
     pub(crate) windows: Vec<Window>,
@@ -85,26 +86,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(now: LocalTime, wall: ServiceTime) -> Self {
-        Self {
-            clock: ServiceClock::guess(now, wall),
-            windows: Vec::new(),
-            blocked: None,
-            described: false,
-            shows_minute: false,
-            throttled_at: None,
-            throttled_in_a_row: 0,
-            unforeseen: None,
-            slots: Vec::new(),
-            probe: None,
-            lost: LostRequests::default(),
-            usage: PlanUsage::default(),
-            guard: Duration::ZERO,
-            own_share: None,
-            other_clients_until: None,
-            seen_at: None,
-            latency: Duration::ZERO,
-            is_alone: false,
-        }
+        Self { clock: ServiceClock::guess(now, wall), ..Self::default() }
     }
 
     /// Returns whether members can have written it: a store may hold anything.
@@ -259,7 +241,7 @@ impl Ledger {
         figure.remaining == 0
             && self.windows.iter().any(|window| {
                 window.limit == figure.limit
-                    && window.relation(figure) == Relation::Same
+                    && window.compare(figure) == Ordering::Equal
                     && self.has_passed(window, now)
             })
     }
@@ -283,16 +265,16 @@ impl Ledger {
                 return figure.is_none() || !passed;
             };
             described = true;
-            match window.relation(&figure) {
+            match window.compare(&figure) {
                 // A late response, unless its request was sent after this window was opened: then the
                 // service's clock was set back.
-                Relation::Earlier if !passed && sent <= window.opened_at => {}
-                Relation::Same => {
+                Ordering::Less if !passed && sent <= window.opened_at => {}
+                Ordering::Equal => {
                     window.lower(&figure);
                     window.count_own(counted);
                 }
-                Relation::Later | Relation::Earlier => {
-                    *window = window.reopen(figure, (outstanding, counted), share, at);
+                Ordering::Greater | Ordering::Less => {
+                    *window = window.reopen(figure, (outstanding, counted), share, (at, now));
                     reopened = true;
                 }
             }
@@ -303,7 +285,11 @@ impl Ledger {
             let window = Window::open(figure, (outstanding, counted), share, (at, now));
             share = window.own_share(outstanding).or(share);
             self.windows.push(window);
-            self.drop_surplus_windows();
+            if self.windows.len() > MAX_WINDOWS {
+                // Those with the least remaining matter.
+                self.windows.sort_by_key(|window| window.remaining);
+                self.windows.truncate(MAX_WINDOWS);
+            }
         }
         self.own_share = share;
         if self.shared_use().is_some() {
@@ -311,15 +297,6 @@ impl Ledger {
         }
         if reopened {
             self.slots.retain_mut(Slot::turn);
-        }
-    }
-
-    /// Drops the windows with the most remaining.
-    fn drop_surplus_windows(&mut self) {
-        while self.windows.len() > MAX_WINDOWS {
-            let most = self.windows.iter().enumerate().max_by_key(|(_, window)| window.remaining);
-            let Some((place, _)) = most else { break };
-            self.windows.remove(place);
         }
     }
 

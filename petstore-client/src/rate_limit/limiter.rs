@@ -75,7 +75,7 @@ pub(crate) struct Limiter {
 }
 
 /// The ledger and the queue.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) member: Member,
     pub(super) queue: Queue,
@@ -102,8 +102,10 @@ static PLACES: AtomicU64 = AtomicU64::new(1);
 pub(crate) struct Permit<'l> {
     limiter: &'l Limiter,
     reservation: Option<Reservation>,
-    place: u64,
-    has_waited: bool,
+    /// The call's place in the queue, which a retry keeps.
+    pub(crate) place: u64,
+    /// Whether the call waited in the queue.
+    pub(crate) has_waited: bool,
 }
 
 /// A place in the queue, left when dropped.
@@ -116,16 +118,9 @@ struct InLine<'l> {
 
 impl Limiter {
     pub(crate) fn new(shared: Option<SharedRecord>) -> Arc<Self> {
-        let state = State {
-            member: new_member(LocalTime(0), shared.is_some()),
-            queue: Queue::default(),
-            announced: None,
-            policy: Policy::default(),
-            updating: None,
-            planned: None,
-            problem: None,
-            changes: 0,
-        };
+        let (id, wall) = (MemberId::random(), clock::wall().into());
+        let member = Member::new(id, LocalTime(0), wall, shared.is_some());
+        let state = State { member, ..State::default() };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             start: clock::now(),
@@ -202,10 +197,7 @@ impl Limiter {
 
     /// Returns what is known, for programs and people.
     pub(crate) fn snapshot(&self, policy: &Policy) -> RateLimits {
-        let (_, state) = self.lock();
-        let is_known = self.shared.is_none() || state.member.has_read_record();
-        drop(state);
-        if !is_known {
+        if self.shared.is_some() && !self.lock().1.member.has_read_record() {
             self.start_update();
         }
         let (now, state) = self.lock();
@@ -239,7 +231,7 @@ impl Limiter {
 
     /// Records that the last 429 was a ban.
     pub(crate) fn record_ban(&self) {
-        self.change(|member, _| member.record_ban());
+        self.change(|member, _| member.ledger.record_ban());
     }
 
     /// Forgets all that is known, in the shared record too.
@@ -318,7 +310,7 @@ impl Limiter {
         }
         if !is_first {
             wake += POLL_INTERVAL_PER_WAITER * waiters;
-        } else if let Some(end) = state.member.first_lease_end() {
+        } else if let Some(end) = state.member.requests.first_end() {
             wake = wake.min(self.instant(end));
         }
         self.plan_update(now, state);
@@ -388,21 +380,7 @@ fn blocked(block: &Block, now: LocalTime) -> Blocked {
     Blocked { reason, until: named.system(), remaining: until.since(now) }
 }
 
-fn new_member(now: LocalTime, shared: bool) -> Member {
-    Member::new(MemberId::random(), now, clock::wall().into(), shared)
-}
-
 impl Permit<'_> {
-    /// Returns the call's place in the queue, which a retry keeps.
-    pub(crate) fn place(&self) -> u64 {
-        self.place
-    }
-
-    /// Returns whether the call waited in the queue.
-    pub(crate) fn has_waited(&self) -> bool {
-        self.has_waited
-    }
-
     /// Records the head of the response. Returns the block if it is a 429.
     pub(crate) fn observe(mut self, status: StatusCode, headers: &HeaderMap) -> Option<Blocked> {
         let reservation = self.reservation.take()?;

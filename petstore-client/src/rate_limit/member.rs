@@ -37,11 +37,11 @@ const MAX_OUTCOMES: usize = 64;
 /// A member stops using its reservations this long before others may take it for dead.
 const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Member {
-    id: MemberId,
+    pub(crate) id: MemberId,
     pub(crate) ledger: Ledger,
-    requests: Requests,
+    pub(super) requests: Requests,
     pub(crate) throttled: u64,
     state: Sharing,
     /// Reservations made in advance, and whether the only one is for the probe.
@@ -64,9 +64,10 @@ pub(crate) struct Member {
 }
 
 /// Whether and how a process shares the ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Sharing {
     /// No store is configured.
+    #[default]
     Off,
     /// The record has not been read yet.
     New,
@@ -80,20 +81,10 @@ impl Member {
         Self {
             id,
             ledger: Ledger::new(now, wall),
-            requests: Requests::default(),
-            throttled: 0,
             state: if shared { Sharing::New } else { Sharing::Off },
-            held: 0,
-            holds_probe: false,
-            given_back: 0,
-            outcomes: Vec::new(),
-            reporting: Vec::new(),
-            is_urgent: false,
-            used: 0,
             updated_at: now,
-            pause: Duration::ZERO,
             retry_at: now,
-            is_reserved_for_others: false,
+            ..Self::default()
         }
     }
 
@@ -212,11 +203,6 @@ impl Member {
         self.record(Outcome { sent, ended: now, probe, requests, head: Some(*head) }, jitter)
     }
 
-    /// Records that the last 429 was a ban; only its body says so.
-    pub(crate) fn record_ban(&mut self) {
-        self.ledger.record_ban();
-    }
-
     /// Ends leases that are over: requests that were sent count as lost.
     pub(crate) fn expire(&mut self, now: LocalTime) {
         for lease in self.requests.expire(now) {
@@ -236,10 +222,6 @@ impl Member {
     pub(super) fn left_in(&self, window: &Window) -> u64 {
         let left = self.ledger.left_in(window, &Policy::default());
         left.saturating_add(self.held).min(window.remaining)
-    }
-
-    pub(super) fn first_lease_end(&self) -> Option<LocalTime> {
-        self.requests.first_end()
     }
 
     /// Returns whether a probe is in flight.
@@ -324,10 +306,6 @@ impl Member {
 
 /// Updates of the shared record.
 impl Member {
-    pub(crate) fn id(&self) -> MemberId {
-        self.id
-    }
-
     /// Returns whether the record has been read.
     pub(super) fn has_read_record(&self) -> bool {
         matches!(self.state, Sharing::On | Sharing::Alone)
@@ -338,11 +316,6 @@ impl Member {
         let mut copy = self.has_read_record().then(|| self.ledger.clone())?;
         copy.is_alone = false;
         Some(copy)
-    }
-
-    /// Returns the number of members, this one included; 0 before the first update.
-    pub(crate) fn members(&self, now: LocalTime) -> usize {
-        self.ledger.members(now)
     }
 
     /// Returns when to update the record next, if an update is needed.

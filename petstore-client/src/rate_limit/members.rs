@@ -223,7 +223,7 @@ fn a_member_tells_its_last_outcomes_in_the_stores_time() {
     let mut fresh = shared.clone();
     fresh.send(at(10), 1, 0);
     fresh.member.shift(SECOND);
-    assert_eq!(fresh.member.first_lease_end(), Some(at(12)));
+    assert_eq!(fresh.member.requests.first_end(), Some(at(12)));
     shared.member.shift(SECOND);
     let report = shared.member.report(at(41), 0, 0.0);
     assert_eq!(report.outcomes.len(), 64);
@@ -236,7 +236,7 @@ fn a_member_tells_its_last_outcomes_in_the_stores_time() {
 fn a_member_sends_what_it_holds_within_its_own_settings() {
     let mut shared = Shared::new(900);
     shared.update(at(10), 2, 0);
-    assert_eq!(shared.member.members(at(10)), 1);
+    assert_eq!(shared.member.ledger.members(at(10)), 1);
     let request = shared.member.reserve(at(10), false);
     shared.member.release(request);
     shared.send(at(10), 1, 0);

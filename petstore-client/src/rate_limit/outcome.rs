@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceTime};
-use super::snapshot::BlockReason;
+use super::snapshot::{BlockReason, QuotaWindow};
 use super::window::Figure;
 use crate::http::headers;
 
@@ -57,16 +57,16 @@ impl ResponseHead {
     pub(super) fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {
         let date = headers::date(headers);
         let service_now = date.unwrap_or_else(|| believed.system());
-        let figure = headers::rate_headers(headers, service_now).filter(|figure| {
-            figure.reset.duration_since(service_now).unwrap_or_default() <= MAX_WINDOW
+        let window = QuotaWindow::read_at(headers, service_now).filter(|window| {
+            window.reset.duration_since(service_now).unwrap_or_default() <= MAX_WINDOW
         });
         Self {
             status: status.as_u16(),
             date: date.map(ServiceTime::from),
-            figure: figure.map(|figure| Figure {
-                limit: figure.limit,
-                remaining: figure.remaining,
-                reset: figure.reset.into(),
+            figure: window.map(|QuotaWindow { limit, remaining, reset, .. }| Figure {
+                limit,
+                remaining,
+                reset: reset.into(),
             }),
             retry_after: headers::retry_after(headers, service_now),
         }

@@ -31,6 +31,8 @@ pub(super) struct PlanLeft {
     pub(super) quota: Quota,
     /// Requests left, not counting outstanding ones.
     pub(super) left: u64,
+    /// When the window was opened, and when it ends.
+    pub(super) opened: ServiceTime,
     pub(super) reset: ServiceTime,
 }
 
@@ -63,8 +65,8 @@ impl PlanUsage {
         quotas.into_iter().filter_map(move |(usage, limit, length, quota)| {
             let limit = share(limit?);
             let left = limit.saturating_sub(usage.used_in(now, length));
-            let reset = ServiceTime((now.0.div_euclid(length) + 1).saturating_mul(length));
-            Some(PlanLeft { quota, left, reset })
+            let opened = ServiceTime(now.0.div_euclid(length).saturating_mul(length));
+            Some(PlanLeft { quota, left, opened, reset: opened.moved(length) })
         })
     }
 }

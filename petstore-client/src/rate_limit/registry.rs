@@ -2,7 +2,6 @@
 //! and block have ended.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -171,12 +170,6 @@ fn record_key(origin: &str, authorization: &HeaderValue) -> RecordKey {
 #[cfg(not(feature = "shared-limits"))]
 fn record_key(_: &str, _: &HeaderValue) -> RecordKey {
     RecordKey(String::new())
-}
-
-impl fmt::Debug for ClientLimiters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientLimiters").field("base", &self.base).finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

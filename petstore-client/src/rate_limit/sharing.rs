@@ -51,7 +51,7 @@ pub(crate) struct Report {
 }
 
 /// What an update grants to a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Granted {
     pub(super) requests: u64,
     pub(super) probe: bool,
@@ -118,12 +118,7 @@ impl Ledger {
     }
 
     fn grant(&self, me: MemberId, report: &Report, policy: &Policy, now: LocalTime) -> Granted {
-        let nothing = |retry_at| Granted {
-            requests: 0,
-            probe: false,
-            retry_at,
-            is_reserved_for_others: false,
-        };
+        let nothing = |retry_at| Granted { retry_at, ..Granted::default() };
         let later = |by: Duration| now.plus(by + MAX_SPREAD.mul_f64(report.jitter));
         let response_due = (self.latency * 6 / 5).max(Duration::from_millis(100));
         let Allowance { probe, requests: most, left } = match self.allowance(now, policy) {

@@ -3,11 +3,15 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::http::headers;
+use crate::http::headers::{self, instant, numbers};
+
+static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// A reset that is further away does not belong to the quota per minute. Servers round.
 const MAX_MINUTE: Duration = Duration::from_secs(90);
@@ -60,8 +64,14 @@ pub struct QuotaWindow {
 impl QuotaWindow {
     /// Reads the window that a response describes, if its three headers are valid.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
-        let now = headers::date(headers).unwrap_or_else(clock::wall);
-        let headers::RateHeaders { limit, remaining, reset } = headers::rate_headers(headers, now)?;
+        Self::read_at(headers, headers::date(headers).unwrap_or_else(clock::wall))
+    }
+
+    /// Reads the window that a response describes. `now` is the service's time.
+    pub(crate) fn read_at(headers: &HeaderMap, now: SystemTime) -> Option<Self> {
+        let limit = numbers(headers, &LIMIT).min()?;
+        let remaining = numbers(headers, &REMAINING).min()?.min(limit);
+        let reset = numbers(headers, &RESET).filter_map(|number| instant(number, now)).max()?;
         let quota = Quota::by_reset(reset.duration_since(now).unwrap_or_default());
         Some(Self { quota, limit, remaining, reset })
     }
@@ -250,6 +260,47 @@ mod tests {
             headers.insert("date", "Fri, 15 Jan 2027 08:00:00 GMT".parse().unwrap());
             assert_eq!(QuotaWindow::read(&headers).unwrap().quota, quota, "{reset}");
         }
+    }
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn quota(limit: &str, remaining: &str, reset: &str) -> Option<QuotaWindow> {
+        let lines = [(&LIMIT, limit), (&REMAINING, remaining), (&RESET, reset)];
+        let headers = lines.map(|(name, value)| (name.clone(), value.parse().unwrap()));
+        QuotaWindow::read_at(&headers.into_iter().collect(), at(NOW))
+    }
+
+    #[test]
+    fn reads_a_reset_in_seconds_milliseconds_or_from_now() {
+        for form in ["1800000060", "1800000060000", "60"] {
+            let quota = quota("60", "59", form).unwrap();
+            assert_eq!((quota.limit, quota.remaining, quota.reset), (60, 59, at(NOW + 60)));
+        }
+    }
+
+    #[test]
+    fn takes_the_most_restrictive_of_several_values() {
+        let quota = quota("60, 50", "7, 9", "1800000010, 1800000060").unwrap();
+        assert_eq!((quota.limit, quota.remaining, quota.reset), (50, 7, at(NOW + 60)));
+    }
+
+    #[test]
+    fn never_believes_more_remaining_than_the_limit() {
+        assert_eq!(quota("60", "1000000", "60").unwrap().remaining, 60);
+    }
+
+    #[test]
+    fn garbage_counts_as_absent() {
+        for odd in ["", "-1", "NaN", "1e30", "99999999999999999999999", "∞"] {
+            assert_eq!(quota("60", odd, "60"), None, "{odd}");
+            assert_eq!(quota(odd, "1", "60"), None, "{odd}");
+            assert_eq!(quota("60", "1", odd), None, "{odd}");
+        }
+        assert_eq!(quota("60", "1", "18446744073709551615"), None);
     }
 
     #[test]

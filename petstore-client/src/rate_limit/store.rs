@@ -169,7 +169,7 @@ impl fmt::Debug for Change<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreTime {
     epoch: u64,
-    since: LocalTime,
+    pub(crate) since: LocalTime,
 }
 
 impl StoreTime {
@@ -178,10 +178,6 @@ impl StoreTime {
     #[must_use]
     pub fn new(epoch: u64, since: Duration) -> Self {
         Self { epoch, since: LocalTime(micros(since)) }
-    }
-
-    pub(crate) fn local(self) -> LocalTime {
-        self.since
     }
 }
 
@@ -261,12 +257,6 @@ pub(crate) fn update_record(
 pub(crate) struct SharedRecord {
     pub(super) store: Arc<dyn AnyStore>,
     pub(super) key: RecordKey,
-}
-
-impl SharedRecord {
-    pub(super) fn is_alive(&self, member: MemberId) -> bool {
-        self.store.is_alive(&self.key, member).unwrap_or(true)
-    }
 }
 
 impl fmt::Debug for SharedRecord {

@@ -94,13 +94,13 @@ impl Limiter {
             let (now, mut state) = self.lock();
             let waiting = state.queue.waiting() as u64;
             let report = state.member.report(now, waiting, random_part());
-            (report, state.member.id(), state.policy)
+            (report, state.member.id, state.policy)
         };
         let mut result = Err("the store did not apply the change");
         let mut apply = |current: Option<&[u8]>, at: StoreTime| {
             let wall = ServiceTime::from(clock::wall());
             let mut now = self.now();
-            let shift = at.local().0.saturating_sub(now.0);
+            let shift = at.since.0.saturating_sub(now.0);
             // Rounding errors do not move the ends of windows.
             let shift = if shift.unsigned_abs() > MAX_ROUNDING { shift } else { 0 };
             now = now.moved(shift);
@@ -109,7 +109,7 @@ impl Limiter {
                 (at, now, wall),
                 (me, &report.moved(shift)),
                 &policy,
-                |other| shared.is_alive(other),
+                |other| shared.store.is_alive(&shared.key, other).unwrap_or(true),
                 // After a jump of the store's clock, the copy's times are wrong.
                 || self.lock().1.member.copy().filter(|_| shift == 0),
             ) {
@@ -131,30 +131,26 @@ impl Limiter {
             now = now.moved(shift);
             state.member.shift(shift);
         }
-        match (updated, result) {
-            (Ok(Ok(())), Ok((ledger, _, granted))) => {
+        let problem = match (updated, &result) {
+            (Ok(Ok(())), Ok(_)) => None,
+            (Ok(Ok(())), Err(problem)) => Some((*problem).to_owned()),
+            (Ok(Err(error)), _) => Some(error.to_string()),
+            (Err(_), _) => Some("it does not answer".to_owned()),
+        };
+        match result {
+            Ok((ledger, _, granted)) if problem.is_none() => {
                 state.member.updated(now, ledger, report.given_back, granted);
-                if let Some(problem) = state.problem.take() {
-                    state.changes += 1;
-                    tracing::info!(store = %shared.store.location(), was = problem, "rate limits are shared again");
-                }
             }
-            (updated, result) => {
-                let problem = match (updated, &result) {
-                    (Err(_), _) => "it does not answer".to_owned(),
-                    (Ok(Err(error)), _) => error.to_string(),
-                    (_, Err(problem)) => (*problem).to_owned(),
-                    _ => return,
-                };
-                let seen = result.ok().map(|(ledger, ..)| ledger);
-                state.member.update_failed(now, seen);
-                if state.problem.is_none() {
-                    state.changes += 1;
-                    tracing::warn!(store = %shared.store.location(), problem, "rate limits are not shared");
-                }
-                state.problem = Some(problem);
-            }
+            result => state.member.update_failed(now, result.ok().map(|(ledger, ..)| ledger)),
         }
+        let store = shared.store.location();
+        match (&state.problem, &problem) {
+            (None, Some(problem)) => tracing::warn!(%store, problem, "rate limits are not shared"),
+            (Some(was), None) => tracing::info!(%store, was, "rate limits are shared again"),
+            _ => {}
+        }
+        state.changes += u64::from(state.problem.is_some() != problem.is_some());
+        state.problem = problem;
         state.updating = None;
         self.after_change(now, state);
     }
@@ -170,7 +166,7 @@ impl Limiter {
     pub(super) fn shared_status(&self, state: &State, now: LocalTime) -> Option<SharedStatus> {
         self.shared.as_ref().map(|shared| SharedStatus {
             location: shared.store.location().into_owned(),
-            members: u32::try_from(state.member.members(now)).unwrap_or(u32::MAX),
+            members: u32::try_from(state.member.ledger.members(now)).unwrap_or(u32::MAX),
             problem: state.problem.clone(),
         })
     }

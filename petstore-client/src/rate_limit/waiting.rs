@@ -177,7 +177,7 @@ async fn what_was_not_sent_is_not_lost() {
     let limiter = Limiter::new(None);
     let [one, two] = [(); 2].map(|()| async {
         let permit = limiter.acquire(acquire(), ignore).await.unwrap();
-        let place = permit.place();
+        let place = permit.place;
         permit.not_sent();
         place
     });

@@ -1,5 +1,6 @@
 //! One window of a quota, as the service counts it.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -23,14 +24,6 @@ pub(crate) struct Figure {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
     pub(crate) reset: ServiceTime,
-}
-
-/// The relation of a figure's window to a known window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Relation {
-    Same,
-    Later,
-    Earlier,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -83,25 +76,15 @@ impl Window {
         figure: Figure,
         (outstanding, answered): (u64, u32),
         share: Option<f64>,
-        at: LocalTime,
+        (at, now): (LocalTime, ServiceTime),
     ) -> Self {
-        let answered = u64::from(answered.max(1));
+        let explained = u64::from(answered.max(1)) + outstanding;
         let used = figure.limit - figure.remaining;
         // In a sliding window, own earlier requests may still count.
         let slides = figure.reset.since(self.anchor) < MIN_FIXED_WINDOW;
-        let others_before = if slides { 0 } else { used.saturating_sub(answered + outstanding) };
-        Self {
-            limit: figure.limit,
-            remaining: figure.remaining,
-            reset: figure.reset,
-            anchor: figure.reset,
-            opened_at: at,
-            opened_with: figure.remaining.saturating_add(answered - 1),
-            own: answered - 1,
-            others_before,
-            prior: share,
-            ..*self
-        }
+        let others_before = if slides { 0 } else { used.saturating_sub(explained) };
+        let opened = Self::open(figure, (outstanding, answered), share, (at, now));
+        Self { quota: self.quota, others_before, prior: share, ..opened }
     }
 
     pub(super) fn is_plausible(&self) -> bool {
@@ -113,14 +96,15 @@ impl Window {
     pub(super) fn describes(&self, figure: &Figure, now: ServiceTime) -> bool {
         let quota = Quota::by_reset(figure.reset.since(now));
         self.limit == figure.limit
-            && (self.quota == quota || self.relation(figure) == Relation::Same)
+            && (self.quota == quota || self.compare(figure) == Ordering::Equal)
     }
 
-    pub(super) fn relation(&self, figure: &Figure) -> Relation {
+    /// Returns whether a figure's window comes before this one, after it, or is this one.
+    pub(super) fn compare(&self, figure: &Figure) -> Ordering {
         match figure.reset.0.saturating_sub(self.anchor.0) {
-            ahead if ahead > SAME_WINDOW => Relation::Later,
-            ahead if ahead < -SAME_WINDOW => Relation::Earlier,
-            _ => Relation::Same,
+            ahead if ahead > SAME_WINDOW => Ordering::Greater,
+            ahead if ahead < -SAME_WINDOW => Ordering::Less,
+            _ => Ordering::Equal,
         }
     }
 
@@ -182,7 +166,7 @@ mod tests {
         window.lower(&figure(0));
         assert!(share(&window));
         let later = Figure { reset: ServiceTime(120 * SECOND), ..figure(0) };
-        let mut window = window.reopen(later, (0, 1), None, LocalTime(0));
+        let mut window = window.reopen(later, (0, 1), None, (LocalTime(0), ServiceTime(0)));
         window.lower(&Figure { remaining: u64::MAX, ..later });
         assert!(share(&window));
     }
@@ -199,7 +183,7 @@ mod tests {
     fn reopen(used: u64, answered: u32, share: Option<f64>, later: i64) -> Window {
         let reset = ServiceTime(HUNDRED.reset.0 + later);
         let figure = Figure { remaining: 100 - used, reset, ..HUNDRED };
-        open(0, (0, 1), None).reopen(figure, (2, answered), share, LocalTime(0))
+        open(0, (0, 1), None).reopen(figure, (2, answered), share, (LocalTime(0), ServiceTime(0)))
     }
 
     #[test]
@@ -229,13 +213,13 @@ mod tests {
     fn resets_two_seconds_apart_are_of_one_window_and_the_later_one_counts() {
         let mut window = open(1, (0, 1), None);
         let figure = |by| Figure { reset: ServiceTime(60 * SECOND + by), ..HUNDRED };
-        for (by, relation) in [
-            (2 * SECOND, Relation::Same),
-            (2 * SECOND + 1, Relation::Later),
-            (-2 * SECOND, Relation::Same),
-            (-2 * SECOND - 1, Relation::Earlier),
+        for (by, expected) in [
+            (2 * SECOND, Ordering::Equal),
+            (2 * SECOND + 1, Ordering::Greater),
+            (-2 * SECOND, Ordering::Equal),
+            (-2 * SECOND - 1, Ordering::Less),
         ] {
-            assert_eq!(window.relation(&figure(by)), relation, "{by}");
+            assert_eq!(window.compare(&figure(by)), expected, "{by}");
         }
         window.lower(&figure(SECOND));
         window.lower(&figure(-SECOND));

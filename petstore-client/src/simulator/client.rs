@@ -8,12 +8,12 @@ use http::{HeaderMap, HeaderValue};
 use super::rng::Rng;
 use super::service::{Reply, Service, Wait};
 use super::window::{DAY, MINUTE, SECOND};
-use crate::http::headers::{rate_headers, retry_after};
+use crate::http::headers::retry_after;
 use crate::rate_limit::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::decision::Decision;
 use crate::rate_limit::member::Member;
 use crate::rate_limit::outcome::ResponseHead;
-use crate::rate_limit::{Figure, MemberId, Policy, Reservation};
+use crate::rate_limit::{Figure, MemberId, Policy, QuotaWindow, Reservation};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Contender {
@@ -149,7 +149,7 @@ fn head(reply: &Reply, believed: ServiceTime) -> ResponseHead {
         headers.append("x-ratelimit-limit", HeaderValue::from_static(limit));
         headers.append("x-ratelimit-remaining", HeaderValue::from_static(remaining));
         headers.append("x-ratelimit-reset", HeaderValue::from_static(reset));
-        rate_headers(&headers, service)
+        QuotaWindow::read_at(&headers, service)
             .map(|rate| (rate.limit, rate.remaining, ServiceTime::from(rate.reset)))
     };
     let told = reply.rate.map(|(limit, left, reset)| (limit, left, ServiceTime(reset * SECOND)));

@@ -10,8 +10,8 @@ use proptest::sample::select;
 
 use super::scenarios::check;
 use crate::clock;
-use crate::http::headers::{rate_headers, retry_after};
-use crate::rate_limit::{Acquire, Limiter, Plan, Policy, Priority};
+use crate::http::headers::retry_after;
+use crate::rate_limit::{Acquire, Limiter, Plan, Policy, Priority, QuotaWindow};
 
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
@@ -117,7 +117,7 @@ fn no_headers_make_a_call_wait_longer_than_it_may() {
 fn what_is_read_from_any_headers_is_within_bounds() {
     check((answer(), 0..4_000_000_000_u64), (2_000, 6), |((_, headers), now)| {
         let now = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(now);
-        if let Some(rate) = rate_headers(&headers, now) {
+        if let Some(rate) = QuotaWindow::read_at(&headers, now) {
             prop_assert!(rate.remaining <= rate.limit);
             let since = rate.reset.duration_since(std::time::SystemTime::UNIX_EPOCH);
             prop_assert!(since.unwrap().as_secs() < 253_370_764_800);

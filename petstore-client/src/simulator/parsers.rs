@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::scenarios::check;
 use crate::error::{ErrorResponse, MAX_ERROR_BODY};
 use crate::http::base_url::{BaseUrl, same_origin};
-use crate::http::headers::{digits, http_date, link_targets, rate_headers, retry_after};
+use crate::http::headers::{digits, http_date, link_targets, retry_after};
+use crate::rate_limit::QuotaWindow;
 use crate::redact::{Redactor, printable};
 
 const CASES: u32 = 2_000;
@@ -104,7 +105,7 @@ fn the_longest_wait_counts_and_the_most_restrictive_figures() {
         let mut headers = map(&HeaderName::from_static("x-ratelimit-limit"), &limits);
         headers.extend(map(&HeaderName::from_static("x-ratelimit-remaining"), &waits));
         headers.extend(map(&HeaderName::from_static("x-ratelimit-reset"), &resets));
-        let read = rate_headers(&headers, at(NOW));
+        let read = QuotaWindow::read_at(&headers, at(NOW));
         let read = read.map(|rate| (rate.limit, rate.remaining, rate.reset));
         let limit = numbers(&limits).into_iter().min();
         let reset = numbers(&resets).into_iter().filter_map(instant).max();

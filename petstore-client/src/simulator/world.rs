@@ -192,11 +192,11 @@ impl<'s> World<'s> {
             client.member.update_failed(now, None);
             return true;
         }
-        let shift = at.local().0 - now.0;
-        let (id, report) = (client.member.id(), report.moved(shift));
+        let shift = at.since.0 - now.0;
+        let (id, report) = (client.member.id, report.moved(shift));
         let (record, ledger, granted) = update_record(
             self.record.as_deref(),
-            (at, at.local(), wall),
+            (at, at.since, wall),
             (id, &report),
             &client.policy,
             |member| member.get() != 0 || !killed,
@@ -208,7 +208,7 @@ impl<'s> World<'s> {
         self.record = Some(record);
         client.ahead += shift;
         client.member.shift(shift);
-        client.member.updated(at.local(), ledger, report.given_back, granted);
+        client.member.updated(at.since, ledger, report.given_back, granted);
         true
     }
 

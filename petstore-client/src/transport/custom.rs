@@ -1,6 +1,5 @@
 //! The trait of a transport, and its errors.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -51,11 +50,8 @@ pub trait Transport: Send + Sync + 'static {
 }
 
 impl<T: Transport> Transport for Arc<T> {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> impl Future<Output = Result<Response<Bytes>, TransportError>> + Send {
-        (**self).send(request)
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        (**self).send(request).await
     }
 }
 
@@ -85,11 +81,8 @@ where
     F: Fn(Request<Bytes>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Response<Bytes>, TransportError>> + Send,
 {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> impl Future<Output = Result<Response<Bytes>, TransportError>> + Send {
-        (self.0)(request)
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        (self.0)(request).await
     }
 }
 
@@ -113,7 +106,8 @@ impl<T: Transport> DynTransport for T {
 pub struct ResponseLimit(pub usize);
 
 /// The error of a transport. It says whether the service may have received the request.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", summary(*.kind))]
 pub struct TransportError {
     kind: ErrorKind,
     source: Option<BoxError>,
@@ -175,19 +169,12 @@ impl TransportError {
     }
 }
 
-impl fmt::Display for TransportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.kind {
-            ErrorKind::Connect => "no connection",
-            ErrorKind::Tls => "the TLS handshake failed",
-            ErrorKind::BodyTooLarge => "the response is too large",
-            _ => "the connection broke",
-        })
-    }
-}
-
-impl std::error::Error for TransportError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
+/// Returns what happened, in short: the error of the call says more.
+fn summary(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Connect => "no connection",
+        ErrorKind::Tls => "the TLS handshake failed",
+        ErrorKind::BodyTooLarge => "the response is too large",
+        _ => "the connection broke",
     }
 }

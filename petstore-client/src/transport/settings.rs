@@ -182,9 +182,9 @@ fn tls(
     tls: &Tls,
 ) -> Result<reqwest::ClientBuilder, Error> {
     let backend = tls.backend.unwrap_or(COMPILED_IN[0]);
-    let mut http = match backend {
+    let (mut http, identity): (_, ParseIdentity) = match backend {
         #[cfg(feature = "rustls")]
-        TlsBackend::Rustls => http.tls_backend_rustls(),
+        TlsBackend::Rustls => (http.tls_backend_rustls(), reqwest::Identity::from_pem),
         #[cfg(feature = "rustls-no-provider")]
         TlsBackend::Installed if rustls::crypto::CryptoProvider::get_default().is_none() => {
             let problem = "no crypto provider for rustls is installed; install one before the \
@@ -192,11 +192,13 @@ fn tls(
             return Err(Error::config("TLS backend", problem));
         }
         #[cfg(feature = "rustls-no-provider")]
-        TlsBackend::Installed => http.tls_backend_rustls(),
+        TlsBackend::Installed => (http.tls_backend_rustls(), reqwest::Identity::from_pem),
         #[cfg(feature = "native-tls")]
-        TlsBackend::Native => http.tls_backend_native(),
+        TlsBackend::Native => {
+            (http.tls_backend_native(), |pem| reqwest::Identity::from_pkcs8_pem(pem, pem))
+        }
     };
-    if base.is_plain() && !is_native(backend) {
+    if base.is_plain() {
         // Loading the system's certificates takes longer than a whole request on loopback.
         return Ok(http.tls_certs_only(std::iter::empty()));
     }
@@ -207,7 +209,7 @@ fn tls(
         return Err(Error::config("root certificates", "no certificate in PEM was given"));
     }
     if let Some(pem) = &tls.identity {
-        let identity = identity(pem, backend);
+        let identity = identity(pem);
         http = http.identity(identity.map_err(|error| unusable("client certificate", &error))?);
     }
     Ok(if tls.only_roots { http.tls_certs_only(roots) } else { http.tls_certs_merge(roots) })
@@ -227,6 +229,10 @@ fn tls(
     Err(Error::config("base URL", problem))
 }
 
+/// Reads a client certificate and its private key.
+#[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
+type ParseIdentity = fn(&[u8]) -> reqwest::Result<reqwest::Identity>;
+
 /// The available backends, the default first.
 #[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
 const COMPILED_IN: &[TlsBackend] = &[
@@ -237,23 +243,3 @@ const COMPILED_IN: &[TlsBackend] = &[
     #[cfg(feature = "native-tls")]
     TlsBackend::Native,
 ];
-
-#[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
-fn is_native(backend: TlsBackend) -> bool {
-    match backend {
-        #[cfg(feature = "native-tls")]
-        TlsBackend::Native => true,
-        #[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]
-        _ => false,
-    }
-}
-
-#[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
-fn identity(pem: &[u8], backend: TlsBackend) -> reqwest::Result<reqwest::Identity> {
-    match backend {
-        #[cfg(feature = "native-tls")]
-        TlsBackend::Native => reqwest::Identity::from_pkcs8_pem(pem, pem),
-        #[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]
-        _ => reqwest::Identity::from_pem(pem),
-    }
-}
