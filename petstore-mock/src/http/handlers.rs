@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     journal::AddedPet,
-    operation::REMOVAL,
+    operation::{Operation, REMOVAL},
     state::{AppState, Store, StoredPet},
 };
 
@@ -34,7 +34,7 @@ pub(crate) async fn list_pets(_: ApiKey, State(app): State<Arc<AppState>>, uri: 
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
     let page = LATEST.with_borrow_mut(|latest| {
         app.read(|store| match latest {
-            Some(page) if page.is_of(store, query, paging) => Ok(page.clone()),
+            Some(page) if (page.version, page.query) == (store.version, query) => Ok(page.clone()),
             _ => CachedPage::new(store, query, paging).inspect(|page| {
                 *latest = (page.json.len() <= MAX_CACHED_BYTES).then(|| page.clone());
             }),
@@ -60,7 +60,6 @@ const MAX_CACHED_BYTES: usize = 64 * 1024;
 struct CachedPage {
     version: u64,
     query: ListQuery,
-    paging: bool,
     json: Bytes,
     link: Option<HeaderValue>,
 }
@@ -69,16 +68,11 @@ impl CachedPage {
     fn new(store: &Store, query: ListQuery, paging: bool) -> Result<Self, ApiError> {
         let page = store.page(query.after, query.limit, query.status);
         let last = page.pets.last().filter(|_| page.more && paging);
-        let link = last.map(|last| HeaderValue::try_from(next_link(&query, last.id)));
-        let link = link.transpose();
+        let link = last.map(|last| HeaderValue::try_from(next_link(&query, last.id))).transpose();
         let link =
             link.map_err(|_| ApiError::internal("could not build the `Link` to the next page"))?;
         let json = array(&page.pets);
-        Ok(Self { version: store.version, query, paging, json, link })
-    }
-
-    fn is_of(&self, store: &Store, query: ListQuery, paging: bool) -> bool {
-        self.version == store.version && self.query == query && self.paging == paging
+        Ok(Self { version: store.version, query, json, link })
     }
 }
 
@@ -156,5 +150,9 @@ pub(crate) async fn list_orders(_: ApiKey, State(app): State<Arc<AppState>>) -> 
 /// Unknown paths.
 pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
     let host = uri.authority().filter(|_| uri.path().is_empty());
-    ApiError::route_not_found(&method, host.map_or(uri.path(), Authority::as_str))
+    let path = host.map_or(uri.path(), Authority::as_str);
+    let overview = "the operations are GET /v1/pets, POST /v1/pets, GET /v1/pets/{petId} and GET \
+                    /v1/store/orders";
+    let paths = Operation::ALL.map(Operation::path);
+    ApiError::route_not_found(&method, path, &paths, overview)
 }

@@ -21,7 +21,7 @@ use tower_service::Service as _;
 
 use super::{
     admin,
-    auth::{AdmissionResult, admit, bearer},
+    auth::{AdmissionResult, RequestContext, admit, bearer},
     common_headers,
     error::ApiError,
     handlers::{create_pet, get_pet, list_orders, list_pets, not_found},
@@ -76,8 +76,12 @@ impl Service {
         let target = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
         normalize_path(request.uri_mut());
         // Counts the request in its quota, whatever happens next.
-        let AdmissionResult { context, arrival, refusal } = admit(app, &caller, target, &request);
+        let AdmissionResult { arrival, error } = admit(app, &caller, target, &request);
         let Arrival { now: arrived, operation, admission, rate, .. } = arrival;
+        // A 401 comes after routing, and every other refusal before it.
+        let (key_error, refusal) =
+            if admission == Admission::Anonymous { (error, None) } else { (None, error) };
+        let context = RequestContext { now: arrived, peer: caller.peer, key_error };
         request.extensions_mut().insert(context);
         if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
             return self.administer(arrived, request).await;
@@ -91,7 +95,7 @@ impl Service {
         let expects_continue = request.headers().contains_key(EXPECT);
         let journal = Arc::clone(&app.journal);
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
-        // A refusal comes before a 404. Some faults skip the service.
+        // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
             None if is_preflight => cors.preflight(),

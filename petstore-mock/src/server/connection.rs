@@ -32,7 +32,7 @@ use tokio::{
 use super::{
     io::ConnectionIo,
     socket_faults::ResponseBody,
-    state::{InFlight, Limits, Shared, Throttle, Transport},
+    state::{Limits, OpenRequest, Shared, Throttle, Transport},
     tls::Tls,
 };
 use crate::{
@@ -181,7 +181,7 @@ async fn answer(
     state: Shared,
 ) -> Result<Response<ResponseBody>, EndedByFault> {
     // Dropped with the request if the client leaves.
-    let in_flight = InFlight::begin(state.clone());
+    let in_flight = OpenRequest::begin(state.clone());
     let is_http1 = request.version() != Version::HTTP_2;
     if is_http1 {
         // After the response, a client that sent `Expect` may or may not send the body.

@@ -180,16 +180,16 @@ impl Shared {
 }
 
 /// A request in flight, until it is dropped.
-pub(super) struct InFlight(pub(super) Shared);
+pub(super) struct OpenRequest(pub(super) Shared);
 
-impl InFlight {
+impl OpenRequest {
     pub(super) fn begin(state: Shared) -> Self {
         state.lock().begin();
         Self(state)
     }
 }
 
-impl Drop for InFlight {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.0.lock().finish();
     }

@@ -8,7 +8,7 @@ use http::{
 };
 
 use super::input::not_found;
-use crate::{http::error::ApiError, openapi::OpenApi};
+use crate::http::error::ApiError;
 
 /// No external resources, no inline scripts, no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -51,17 +51,8 @@ pub(super) async fn inspector_file(Path(name): Path<String>) -> Result<Response,
     Ok(response)
 }
 
-/// A document as YAML (RFC 9512).
-pub(super) fn yaml(document: OpenApi) -> Response {
-    text("application/yaml", document.yaml())
-}
-
-/// A document as JSON.
-pub(super) fn json(document: OpenApi) -> Response {
-    text("application/json", document.json())
-}
-
-fn text(media_type: &'static str, text: &'static str) -> Response {
+/// A response with an embedded text.
+pub(super) fn text(media_type: &'static str, text: &'static str) -> Response {
     let mut response = Response::new(Body::from(text));
     set(&mut response, CONTENT_TYPE, media_type);
     response

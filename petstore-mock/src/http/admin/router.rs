@@ -11,14 +11,14 @@ use http::{Method, Uri};
 
 use super::{assets, auth::guard, events, handlers, metrics};
 use crate::{
-    http::error::{ApiError, ErrorCode},
+    http::error::ApiError,
     openapi::OpenApi::{Administration, Service},
     state::AppState,
-    text::{nearest, printable},
 };
 
-/// The maximum number of typing errors in a path with a suggestion.
-const MAX_TYPOS: usize = 3;
+/// RFC 9512.
+const YAML: &str = "application/yaml";
+const JSON: &str = "application/json";
 
 type Route = (&'static str, MethodRouter<Arc<AppState>>);
 
@@ -32,7 +32,10 @@ pub(crate) fn router(app: &Arc<AppState>) -> Router {
         router = router.route(path, methods);
         paths.push(path);
     }
-    let unknown = move |method: Method, uri: Uri| ready(unknown(&method, uri.path(), &paths));
+    let unknown = move |method: Method, uri: Uri| {
+        let overview = "GET /_mock/admin.yaml lists all paths";
+        ready(ApiError::route_not_found(&method, uri.path(), &paths, overview))
+    };
     router.route("/_mock/", get(assets::inspector)).fallback(unknown).with_state(Arc::clone(app))
 }
 
@@ -41,10 +44,10 @@ fn open_routes() -> [Route; 8] {
     [
         ("/_mock", get(assets::inspector)),
         ("/_mock/inspector/{file}", get(assets::inspector_file)),
-        ("/_mock/openapi.yaml", get(async || assets::yaml(Service))),
-        ("/_mock/openapi.json", get(async || assets::json(Service))),
-        ("/_mock/admin.yaml", get(async || assets::yaml(Administration))),
-        ("/_mock/admin.json", get(async || assets::json(Administration))),
+        ("/_mock/openapi.yaml", get(async || assets::text(YAML, Service.yaml()))),
+        ("/_mock/openapi.json", get(async || assets::text(JSON, Service.json()))),
+        ("/_mock/admin.yaml", get(async || assets::text(YAML, Administration.yaml()))),
+        ("/_mock/admin.json", get(async || assets::text(JSON, Administration.json()))),
         ("/_mock/health", get(handlers::health)),
         ("/_mock/ready", get(handlers::ready)),
     ]
@@ -77,26 +80,6 @@ fn guarded_routes() -> [Route; 19] {
     ]
 }
 
-fn unknown(method: &Method, path: &str, known: &[&str]) -> ApiError {
-    let nearest = nearest_path(path, known);
-    let nearest = nearest.map_or_else(String::new, |it| format!(" did you mean {it}?"));
-    let (method, path) = (printable(method.as_str()), printable(path));
-    let message =
-        format!("there is no {method} {path}:{nearest} GET /_mock/admin.yaml lists all paths");
-    ApiError::new(ErrorCode::RouteNotFound, message)
-}
-
-/// Returns the most similar path, if any is similar.
-fn nearest_path<'a>(path: &str, known: &[&'a str]) -> Option<&'a str> {
-    let path = path.trim_end_matches('/').to_ascii_lowercase();
-    let last = path.rsplit('/').next().unwrap_or_default();
-    nearest(&path, MAX_TYPOS, known.iter().copied(), |known| {
-        // Parameters can have any value.
-        let stem = known.ends_with('}').then(|| known.rsplit_once('/')).flatten();
-        stem.map_or_else(|| (*known).to_owned(), |(stem, _)| format!("{stem}/{last}"))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -114,20 +97,5 @@ mod tests {
         let mut described: Vec<_> = described.into_iter().map(String::as_str).collect();
         described.sort_unstable();
         assert_eq!(paths, described);
-    }
-
-    #[test]
-    fn guesses_what_was_meant() {
-        let known = ["/_mock", "/_mock/clock", "/_mock/requests", "/_mock/keys/{id}"];
-        for (path, meant) in [
-            ("/_mock/clok", Some("/_mock/clock")),
-            ("/_mock/Request/", Some("/_mock/requests")),
-            ("/_mock/key/7", Some("/_mock/keys/{id}")),
-            ("/_mocks", Some("/_mock")),
-            ("/_mock/journal", None),
-        ] {
-            assert_eq!(nearest_path(path, &known), meant, "{path}");
-        }
-        assert_eq!(nearest_path(&"/_mock".repeat(20), &known), None);
     }
 }
