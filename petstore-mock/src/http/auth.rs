@@ -58,16 +58,8 @@ pub(crate) fn admit(
 ) -> AdmissionResult {
     let now = app.clock.since_epoch();
     let (path, headers) = (request.uri().path(), request.headers());
-    let mut arrival = Arrival {
-        now,
-        target,
-        operation: Operation::of(request.method(), path),
-        key: None,
-        flaw: None,
-        credentials: 0,
-        admission: Admission::Outside,
-        rate: None,
-    };
+    let mut arrival = Arrival::new(now, target);
+    arrival.operation = Operation::of(request.method(), path);
     if let Some(error) = malformed(request, caller) {
         arrival.rate = Some(app.anonymous_rate(now));
         arrival.admission = Admission::Rejected;

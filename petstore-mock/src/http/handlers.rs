@@ -15,7 +15,7 @@ use http::{
 
 use super::{
     auth::{ApiKey, RequestContext},
-    body::{MAX_BODY_BYTES, check_is_json, json, json_response, read_body},
+    body::{MAX_BODY_BYTES, check_is_json, json, json_response, read_body, to_json},
     error::{ApiError, ErrorCode},
     new_pet,
     params::{ListQuery, cursor, pet_id, pet_not_found},
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     journal::AddedPet,
     operation::{Operation, REMOVAL},
-    state::{AppState, Store, StoredPet},
+    state::{AppState, Store},
 };
 
 type Outcome = Result<Response, ApiError>;
@@ -71,24 +71,9 @@ impl CachedPage {
         let link = last.map(|last| HeaderValue::try_from(next_link(&query, last.id))).transpose();
         let link =
             link.map_err(|_| ApiError::internal("could not build the `Link` to the next page"))?;
-        let json = array(&page.pets);
+        let json = to_json(&page.pets)?;
         Ok(Self { version: store.version, query, json, link })
     }
-}
-
-/// Joins pets that are already serialized.
-fn array(pets: &[&StoredPet]) -> Bytes {
-    let length = pets.iter().map(|pet| pet.json().len() + 1).sum::<usize>();
-    let mut json = Vec::with_capacity(length + 2);
-    json.push(b'[');
-    for (place, pet) in pets.iter().enumerate() {
-        if place > 0 {
-            json.push(b',');
-        }
-        json.extend_from_slice(pet.json().as_bytes());
-    }
-    json.push(b']');
-    json.into()
 }
 
 /// The target is relative to the origin, so that it works behind any proxy that keeps the path.

@@ -45,15 +45,15 @@ pub(super) async fn inspector() -> Response {
 pub(super) async fn inspector_file(Path(name): Path<String>) -> Result<Response, ApiError> {
     let found = FILES.iter().find(|(known, ..)| *known == name);
     let (_, media_type, content) = found.ok_or_else(|| not_found("file", "GET /_mock/"))?;
-    let mut response = text(media_type, content);
+    let mut response = text(media_type, *content);
     // A newer mock on the same port has newer files.
     set(&mut response, CACHE_CONTROL, "no-cache");
     Ok(response)
 }
 
-/// A response with an embedded text.
-pub(super) fn text(media_type: &'static str, text: &'static str) -> Response {
-    let mut response = Response::new(Body::from(text));
+/// A response with a text.
+pub(super) fn text(media_type: &'static str, text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
     set(&mut response, CONTENT_TYPE, media_type);
     response
 }

@@ -9,10 +9,17 @@ use axum::{
 };
 use http::{Method, Uri};
 
-use super::{assets, auth::guard, events, handlers, metrics};
+use super::{
+    assets,
+    auth::guard,
+    events,
+    handlers::{self, report},
+    metrics,
+};
 use crate::{
     http::error::ApiError,
     openapi::OpenApi::{Administration, Service},
+    report::Report,
     state::AppState,
 };
 
@@ -25,8 +32,7 @@ type Route = (&'static str, MethodRouter<Arc<AppState>>);
 /// Returns the routes. The response to an unknown path suggests the most similar one.
 pub(crate) fn router(app: &Arc<AppState>) -> Router {
     let guard = from_fn_with_state(Arc::clone(app), guard);
-    let guarded = guarded_routes().into_iter().chain(handlers::report_routes());
-    let guarded = guarded.map(|(path, methods)| (path, methods.layer(guard.clone())));
+    let guarded = guarded_routes().map(|(path, methods)| (path, methods.layer(guard.clone())));
     let (mut router, mut paths) = (Router::new(), Vec::new());
     for (path, methods) in open_routes().into_iter().chain(guarded) {
         router = router.route(path, methods);
@@ -53,7 +59,7 @@ fn open_routes() -> [Route; 8] {
     ]
 }
 
-fn guarded_routes() -> [Route; 19] {
+fn guarded_routes() -> [Route; 23] {
     [
         ("/_mock/clock", get(handlers::clock)),
         ("/_mock/clock/advance", post(handlers::advance_clock)),
@@ -64,7 +70,11 @@ fn guarded_routes() -> [Route; 19] {
         ("/_mock/requests", get(handlers::requests).delete(handlers::clear_requests)),
         ("/_mock/events", get(events::events)),
         ("/_mock/metrics", get(metrics::metrics)),
-        ("/_mock/report", get(handlers::report).delete(handlers::forget_report)),
+        ("/_mock/report", report(JSON, Report::to_json).delete(handlers::forget_report)),
+        ("/_mock/report.json", report(JSON, Report::to_json)),
+        ("/_mock/report.txt", report("text/plain; charset=utf-8", Report::to_text)),
+        ("/_mock/report.md", report("text/markdown; charset=utf-8", Report::to_markdown)),
+        ("/_mock/report.xml", report("application/xml", Report::to_junit)),
         (
             "/_mock/faults",
             get(handlers::faults).post(handlers::set_fault).delete(handlers::clear_faults),
@@ -91,8 +101,7 @@ mod tests {
         let document: Value = serde_json::from_str(Administration.json()).unwrap();
         let described: Vec<_> = document["paths"].as_object().unwrap().keys().collect();
         let routes = open_routes().into_iter().chain(guarded_routes());
-        let mut paths: Vec<_> =
-            routes.chain(handlers::report_routes()).map(|(path, _)| path).collect();
+        let mut paths: Vec<_> = routes.map(|(path, _)| path).collect();
         paths.sort_unstable();
         let mut described: Vec<_> = described.into_iter().map(String::as_str).collect();
         described.sort_unstable();
