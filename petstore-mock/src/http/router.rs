@@ -107,6 +107,8 @@ impl Service {
         recording.update(|record| record.added = added);
         let mut now = arrived;
         if let Some(faults) = &mut faults {
+            // Read first: who sees the hit may advance the clock.
+            let delayed_from = app.clock.since_epoch();
             let (delay, names) = faults.delay();
             recording.update(|record| record.faults.extend(names.into_iter().map(Cow::from)));
             if !delay.is_zero() {
@@ -114,7 +116,7 @@ impl Service {
                     recording.update(|record| record.note = Some(FROZEN_NOTE));
                     warn_of_frozen_clock();
                 }
-                app.clock.sleep(delay).await;
+                app.clock.wait_until(delayed_from.saturating_add(delay)).await;
             }
             // The time of the response, after the delay.
             now = app.clock.since_epoch();

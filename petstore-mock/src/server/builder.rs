@@ -7,12 +7,11 @@ use std::{
     sync::Arc,
 };
 
-use tokio::net::TcpListener;
-
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use super::{
     connection::ServeContext,
+    listener,
     mock_server::{MockServer, OwnRuntime},
     state::Limits,
 };
@@ -136,7 +135,8 @@ impl Builder {
         self
     }
 
-    /// Sets the port to listen on (default: 0, which means a free port).
+    /// Sets the port to listen on (default: 0, which means a free port that no earlier server of
+    /// this process had).
     pub fn port(mut self, port: u16) -> Self {
         self.addr.set_port(port);
         self
@@ -213,7 +213,7 @@ impl Builder {
     ///     .rule(Rule::Deprecated, None);
     /// ```
     pub fn rule(mut self, rule: Rule, severity: impl Into<Option<Severity>>) -> Self {
-        self.settings.severities.set(rule, severity.into());
+        self.settings.severities.insert(rule, severity.into());
         self
     }
 
@@ -333,7 +333,7 @@ impl Builder {
         #[cfg(feature = "tls")]
         let tls = self.tls.then(|| Tls::new(addr.ip())).transpose().map_err(StartError::Tls)?;
         let bind_error = |source| StartError::Bind { addr, source };
-        let listener = TcpListener::bind(addr).await.map_err(bind_error)?;
+        let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
             // Last, so that a server that can't start creates no file.

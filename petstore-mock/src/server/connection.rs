@@ -32,7 +32,7 @@ use tokio::{
 use super::{
     io::ConnectionIo,
     socket_faults::ResponseBody,
-    state::{Limits, OpenRequest, Shared, Throttle, Transport},
+    state::{InFlightGuard, Limits, Shared, Throttle, Transport},
 };
 use crate::{
     clock::real_time,
@@ -188,7 +188,7 @@ async fn answer(
     state: Shared,
 ) -> Result<Response<ResponseBody>, EndedByFault> {
     // Dropped with the request if the client leaves.
-    let in_flight = OpenRequest::begin(state.clone());
+    let in_flight = InFlightGuard::begin(state.clone());
     let is_http1 = request.version() != Version::HTTP_2;
     if is_http1 {
         // After the response, a client that sent `Expect` may or may not send the body.

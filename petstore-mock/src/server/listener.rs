@@ -2,6 +2,7 @@
 //! for the existing ones. Dropping it closes them all.
 
 use std::{
+    collections::BTreeSet,
     future::poll_fn,
     io,
     net::SocketAddr,
@@ -24,6 +25,25 @@ const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 
 /// The number of connections beyond the limit that can exist to be answered 503.
 const MAX_REFUSED: usize = 64;
+
+/// How often a free port is chosen anew, because an earlier server of this process had it.
+const MAX_BINDS: usize = 64;
+
+/// Listens on an address. A free port is one that no earlier server of this process had, as far as
+/// there are any: clients keep what they know of a key's limits at an address.
+pub(super) async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
+    static USED: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
+
+    for _ in 0..MAX_BINDS {
+        let listener = TcpListener::bind(addr).await?;
+        let is_new =
+            USED.lock().unwrap_or_else(PoisonError::into_inner).insert(listener.local_addr()?);
+        if is_new || addr.port() != 0 {
+            return Ok(listener);
+        }
+    }
+    TcpListener::bind(addr).await
+}
 
 /// A listening socket that can be closed immediately from anywhere, without running another task.
 pub(super) struct Listener(Mutex<Option<TcpListener>>);

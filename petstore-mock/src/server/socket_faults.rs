@@ -8,14 +8,14 @@ use std::{
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::state::{OpenRequest, Sleep};
+use super::state::{InFlightGuard, Sleep};
 use crate::{clock::Clock, fault::How, journal::Observed};
 
 /// The body of a response. A fault may truncate it. Dropping it ends the request in flight.
 pub(super) struct ResponseBody {
     body: Observed,
     cut: Option<Box<Cut>>,
-    request: OpenRequest,
+    in_flight: InFlightGuard,
 }
 
 /// The end that a fault gives a body.
@@ -28,8 +28,8 @@ struct Cut {
 }
 
 impl ResponseBody {
-    pub(super) fn new(body: Observed, request: OpenRequest) -> Self {
-        Self { body, cut: None, request }
+    pub(super) fn new(body: Observed, in_flight: InFlightGuard) -> Self {
+        Self { body, cut: None, in_flight }
     }
 
     /// Ends the body after this many bytes, permanently or for some time.
@@ -66,7 +66,7 @@ impl Body for ResponseBody {
         {
             let Some(pause) = &mut cut.pause else {
                 // The socket ends the connection when everything before is flushed.
-                this.request.0.end(cut.how);
+                this.in_flight.0.end(cut.how);
                 return Poll::Pending;
             };
             ready!(pause.as_mut().poll(context));

@@ -180,16 +180,16 @@ impl Shared {
 }
 
 /// A request in flight, until it is dropped.
-pub(super) struct OpenRequest(pub(super) Shared);
+pub(super) struct InFlightGuard(pub(super) Shared);
 
-impl OpenRequest {
+impl InFlightGuard {
     pub(super) fn begin(state: Shared) -> Self {
         state.lock().begin();
         Self(state)
     }
 }
 
-impl Drop for OpenRequest {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.0.lock().finish();
     }

@@ -63,7 +63,7 @@ impl AppState {
         faults: Vec<Fault>,
     ) -> Result<Self, KeyError> {
         let changes = Changes::default();
-        let severities = settings.severities;
+        let severities = settings.severities.clone();
         let journal = Journal::new(settings.journal, severities, clock.clone(), changes.clone());
         let app = Self {
             journal: Arc::new(journal),
