@@ -112,6 +112,22 @@ pub(crate) struct Arrival {
     pub(crate) rate: Option<Rate>,
 }
 
+impl Arrival {
+    /// Returns the arrival of a request that is outside the service, as far as is known.
+    pub(crate) fn new(now: Duration, target: Arc<str>) -> Self {
+        Self {
+            now,
+            target,
+            operation: None,
+            key: None,
+            flaw: None,
+            credentials: 0,
+            admission: Admission::Outside,
+            rate: None,
+        }
+    }
+}
+
 /// A request and its response.
 #[derive(Debug)]
 pub(crate) struct Record {

@@ -38,15 +38,14 @@ pub(crate) struct RequestContext {
     pub(crate) now: Duration,
     pub(crate) peer: IpAddr,
     /// The error of its key, if any. `None` outside the service, where no key is needed.
-    key_error: Option<ApiError>,
+    pub(crate) key_error: Option<ApiError>,
 }
 
 /// A request before it is routed.
 pub(crate) struct AdmissionResult {
-    pub(crate) context: RequestContext,
     pub(crate) arrival: Arrival,
-    /// The error before routing: a 429, or a malformed request. A 401 comes after routing.
-    pub(crate) refusal: Option<ApiError>,
+    /// The error of its key, or its refusal: a 429, or a malformed request.
+    pub(crate) error: Option<ApiError>,
 }
 
 /// Authenticates a request, and counts it in the quotas of its key, whatever happens next. Only
@@ -59,30 +58,21 @@ pub(crate) fn admit(
 ) -> AdmissionResult {
     let now = app.clock.since_epoch();
     let (path, headers) = (request.uri().path(), request.headers());
-    let mut arrival = Arrival {
-        now,
-        target,
-        operation: Operation::of(request.method(), path),
-        key: None,
-        flaw: None,
-        credentials: 0,
-        admission: Admission::Outside,
-        rate: None,
-    };
-    let mut context = RequestContext { now, peer: caller.peer, key_error: None };
+    let mut arrival = Arrival::new(now, target);
+    arrival.operation = Operation::of(request.method(), path);
     if let Some(error) = malformed(request, caller) {
         arrival.rate = Some(app.anonymous_rate(now));
         arrival.admission = Admission::Rejected;
-        return AdmissionResult { context, arrival, refusal: Some(error) };
+        return AdmissionResult { arrival, error: Some(error) };
     }
     if !is_of_the_service(path) {
-        return AdmissionResult { context, arrival, refusal: None };
+        return AdmissionResult { arrival, error: None };
     }
     let key = bearer(headers);
-    let refusal = match key.and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown)) {
+    let error = match key.and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown)) {
         Ok(admitted) => {
             (arrival.rate, arrival.key) = (Some(admitted.rate), Some(admitted.label));
-            let (admission, refusal) = match admitted.verdict {
+            let (admission, error) = match admitted.verdict {
                 Verdict::Admitted => (Admission::Admitted, None),
                 Verdict::Exhausted(quota) => {
                     (Admission::Refused, Some(ApiError::exhausted(quota, now)))
@@ -91,11 +81,11 @@ pub(crate) fn admit(
             };
             arrival.admission = admission;
             arrival.flaw = key_in_url(request.uri(), arrival.operation, app);
-            refusal
+            error
         }
         Err(error) => {
-            (arrival.rate, arrival.admission) =
-                (Some(app.anonymous_rate(now)), Admission::Anonymous);
+            arrival.rate = Some(app.anonymous_rate(now));
+            arrival.admission = Admission::Anonymous;
             let in_url = key_in_url(request.uri(), arrival.operation, app);
             arrival.flaw = in_url.or_else(|| {
                 let is_other =
@@ -103,11 +93,10 @@ pub(crate) fn admit(
                 (is_other && has_other_credentials(headers, app)).then_some(KeyFlaw::OtherScheme)
             });
             arrival.credentials = credentials(headers);
-            context.key_error = Some(error.into());
-            None
+            Some(error.into())
         }
     };
-    AdmissionResult { context, arrival, refusal }
+    AdmissionResult { arrival, error }
 }
 
 fn is_of_the_service(path: &str) -> bool {

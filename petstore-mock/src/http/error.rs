@@ -15,7 +15,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    operation::Operation,
     quota::Exhausted,
     state::ChangeError,
     text::{nearest, printable},
@@ -142,25 +141,24 @@ impl ApiError {
             .with(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
     }
 
-    /// The path does not exist.
-    pub(crate) fn route_not_found(method: &Method, path: &str) -> Self {
+    /// The path does not exist. Suggests the most similar one of the existing `paths`; `overview`
+    /// says where all are listed.
+    pub(crate) fn route_not_found(
+        method: &Method,
+        path: &str,
+        paths: &[&str],
+        overview: &str,
+    ) -> Self {
         let slash = if path.len() > 1 && path.ends_with('/') {
             " (paths have no trailing slash)"
         } else {
             ""
         };
-        let nearest = nearest_operation(method, path).map_or_else(String::new, |nearest| {
-            format!(" did you mean {} {}?", nearest.method(), nearest.path())
-        });
-        Self::new(
-            ErrorCode::RouteNotFound,
-            format!(
-                "there is no {method} {path}{slash}:{nearest} the operations are GET /v1/pets, POST \
-                 /v1/pets, GET /v1/pets/{{petId}} and GET /v1/store/orders",
-                method = printable(method.as_str()),
-                path = printable(path),
-            ),
-        )
+        let nearest = nearest_path(path, paths);
+        let nearest = nearest.map_or_else(String::new, |path| format!(" did you mean {path}?"));
+        let (method, path) = (printable(method.as_str()), printable(path));
+        let message = format!("there is no {method} {path}{slash}:{nearest} {overview}");
+        Self::new(ErrorCode::RouteNotFound, message)
     }
 
     /// The path does not support the method. `allow` is axum's list of supported methods.
@@ -241,25 +239,17 @@ impl From<ChangeError> for ApiError {
     }
 }
 
-/// Returns the operation with the most similar path, if any is similar.
-fn nearest_operation(method: &Method, path: &str) -> Option<Operation> {
+/// Returns the most similar path, if any is similar.
+fn nearest_path<'a>(path: &str, paths: &[&'a str]) -> Option<&'a str> {
     let path = path.trim_end_matches('/').to_ascii_lowercase();
     let last = path.rsplit('/').next().unwrap_or_default();
-    let (pet, without_version) = (format!("/v1/pets/{last}"), format!("/pets/{last}"));
-    let paths = [
-        (Operation::ListPets, "/v1/pets"),
-        (Operation::ListPets, "/pets"),
-        (Operation::GetPet, &pet),
-        (Operation::GetPet, &without_version),
-        (Operation::ListOrders, "/v1/store/orders"),
-        (Operation::ListOrders, "/store/orders"),
-        (Operation::ListOrders, "/v1/orders"),
-        (Operation::ListOrders, "/orders"),
-    ];
-    match nearest(&path, MAX_TYPOS, paths.into_iter(), |(_, path)| (*path).to_owned())?.0 {
-        Operation::ListPets if method == Method::POST => Some(Operation::CreatePet),
-        operation => Some(operation),
-    }
+    let spelled = |known: &&str| {
+        // Parameters can have any value.
+        let stem = known.ends_with('}').then(|| known.rsplit_once('/')).flatten();
+        stem.map_or_else(|| (*known).to_owned(), |(stem, _)| format!("{stem}/{last}"))
+    };
+    let nearest = |path: &str| nearest(path, MAX_TYPOS, paths.iter().copied(), spelled);
+    nearest(&path).or_else(|| nearest(&format!("/v1{path}")))
 }
 
 /// Returns the whole seconds from `now` until `until`, rounded up, and at least 1.
@@ -313,25 +303,29 @@ mod tests {
 
     #[test]
     fn guesses_what_was_meant() {
-        for (path, nearest) in [
-            ("/pets", Some(Operation::ListPets)),
-            ("/v1/pets/", Some(Operation::ListPets)),
-            ("/v1/pet", Some(Operation::ListPets)),
-            ("/v1/Pets", Some(Operation::ListPets)),
-            ("/v2/pets", Some(Operation::ListPets)),
-            ("/v1/pest", Some(Operation::ListPets)),
-            ("/v1/pet/7", Some(Operation::GetPet)),
-            ("/pets/a-long-id", Some(Operation::GetPet)),
-            ("/v1/store/order", Some(Operation::ListOrders)),
-            ("/orders", Some(Operation::ListOrders)),
+        let (pets, pet) = ("/v1/pets", "/v1/pets/{petId}");
+        let known = [pets, pet, "/v1/store/orders", "/_mock", "/_mock/clock", "/_mock/requests"];
+        for (path, meant) in [
+            ("/pets", Some(pets)),
+            ("/v1/pets/", Some(pets)),
+            ("/v1/pet", Some(pets)),
+            ("/v1/Pets", Some(pets)),
+            ("/v2/pets", Some(pets)),
+            ("/v1/pest", Some(pets)),
+            ("/v1/pet/7", Some(pet)),
+            ("/pets/a-long-id", Some(pet)),
+            ("/v1/store/order", Some("/v1/store/orders")),
+            ("/_mock/clok", Some("/_mock/clock")),
+            ("/_mock/Request/", Some("/_mock/requests")),
+            ("/_mocks", Some("/_mock")),
             ("/", None),
             ("/v1", None),
             ("/v1/nowhere", None),
             ("/metrics", None),
+            ("/_mock/journal", None),
         ] {
-            assert_eq!(nearest_operation(&Method::GET, path), nearest, "{path}");
+            assert_eq!(nearest_path(path, &known), meant, "{path}");
         }
-        assert_eq!(nearest_operation(&Method::POST, "/v1/pet"), Some(Operation::CreatePet));
-        assert_eq!(nearest_operation(&Method::GET, &"/v1/pets".repeat(20)), None);
+        assert_eq!(nearest_path(&"/v1/pets".repeat(20), &known), None);
     }
 }

@@ -15,15 +15,15 @@ use http::{
 
 use super::{
     auth::{ApiKey, RequestContext},
-    body::{MAX_BODY_BYTES, check_is_json, json, json_response, read_body},
+    body::{MAX_BODY_BYTES, check_is_json, json, json_response, read_body, to_json},
     error::{ApiError, ErrorCode},
     new_pet,
     params::{ListQuery, cursor, pet_id, pet_not_found},
 };
 use crate::{
     journal::AddedPet,
-    operation::REMOVAL,
-    state::{AppState, Store, StoredPet},
+    operation::{Operation, REMOVAL},
+    state::{AppState, Store},
 };
 
 type Outcome = Result<Response, ApiError>;
@@ -34,7 +34,7 @@ pub(crate) async fn list_pets(_: ApiKey, State(app): State<Arc<AppState>>, uri: 
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
     let page = LATEST.with_borrow_mut(|latest| {
         app.read(|store| match latest {
-            Some(page) if page.is_of(store, query, paging) => Ok(page.clone()),
+            Some(page) if (page.version, page.query) == (store.version, query) => Ok(page.clone()),
             _ => CachedPage::new(store, query, paging).inspect(|page| {
                 *latest = (page.json.len() <= MAX_CACHED_BYTES).then(|| page.clone());
             }),
@@ -60,7 +60,6 @@ const MAX_CACHED_BYTES: usize = 64 * 1024;
 struct CachedPage {
     version: u64,
     query: ListQuery,
-    paging: bool,
     json: Bytes,
     link: Option<HeaderValue>,
 }
@@ -69,32 +68,12 @@ impl CachedPage {
     fn new(store: &Store, query: ListQuery, paging: bool) -> Result<Self, ApiError> {
         let page = store.page(query.after, query.limit, query.status);
         let last = page.pets.last().filter(|_| page.more && paging);
-        let link = last.map(|last| HeaderValue::try_from(next_link(&query, last.id)));
-        let link = link.transpose();
+        let link = last.map(|last| HeaderValue::try_from(next_link(&query, last.id))).transpose();
         let link =
             link.map_err(|_| ApiError::internal("could not build the `Link` to the next page"))?;
-        let json = array(&page.pets);
-        Ok(Self { version: store.version, query, paging, json, link })
+        let json = to_json(&page.pets)?;
+        Ok(Self { version: store.version, query, json, link })
     }
-
-    fn is_of(&self, store: &Store, query: ListQuery, paging: bool) -> bool {
-        self.version == store.version && self.query == query && self.paging == paging
-    }
-}
-
-/// Joins pets that are already serialized.
-fn array(pets: &[&StoredPet]) -> Bytes {
-    let length = pets.iter().map(|pet| pet.json().len() + 1).sum::<usize>();
-    let mut json = Vec::with_capacity(length + 2);
-    json.push(b'[');
-    for (place, pet) in pets.iter().enumerate() {
-        if place > 0 {
-            json.push(b',');
-        }
-        json.extend_from_slice(pet.json().as_bytes());
-    }
-    json.push(b']');
-    json.into()
 }
 
 /// The target is relative to the origin, so that it works behind any proxy that keeps the path.
@@ -156,5 +135,9 @@ pub(crate) async fn list_orders(_: ApiKey, State(app): State<Arc<AppState>>) -> 
 /// Unknown paths.
 pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
     let host = uri.authority().filter(|_| uri.path().is_empty());
-    ApiError::route_not_found(&method, host.map_or(uri.path(), Authority::as_str))
+    let path = host.map_or(uri.path(), Authority::as_str);
+    let overview = "the operations are GET /v1/pets, POST /v1/pets, GET /v1/pets/{petId} and GET \
+                    /v1/store/orders";
+    let paths = Operation::ALL.map(Operation::path);
+    ApiError::route_not_found(&method, path, &paths, overview)
 }

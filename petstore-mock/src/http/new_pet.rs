@@ -2,7 +2,7 @@
 //! together.
 
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use crate::{
     model::{PetStatus, SeedPet},
@@ -31,54 +31,34 @@ pub(crate) fn read(body: &[u8]) -> Result<SeedPet, String> {
     serde_json::from_str::<Draft<'_>>(text).map_err(wrong)?.check()
 }
 
-/// The fields of a NewPet, of any type.
+/// The fields of a NewPet, of any type. As sent, because a float would lose digits.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Draft<'t> {
-    #[serde(default, deserialize_with = "present")]
-    name: Option<Value>,
-    /// As sent, because a float would lose digits.
+    #[serde(borrow, default, deserialize_with = "present")]
+    name: Option<&'t RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     category_id: Option<&'t RawValue>,
-    #[serde(default, deserialize_with = "present")]
-    status: Option<Value>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    status: Option<&'t RawValue>,
 }
 
 impl Draft<'_> {
     fn check(self) -> Result<SeedPet, String> {
-        let is_missing =
-            [("`name`", self.name.is_none()), ("`categoryId`", self.category_id.is_none())];
-        let missing: Vec<_> =
-            is_missing.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
         let mut problems = Vec::new();
-        if !missing.is_empty() {
-            let verb = if missing.len() == 1 { "is" } else { "are" };
-            problems.push(format!("{} {verb} missing", missing.join(" and ")));
+        for (name, sent) in [("name", self.name), ("categoryId", self.category_id)] {
+            if sent.is_none() {
+                problems.push(format!("`{name}` is missing"));
+            }
         }
-        let mut wrong = |field, expected, sent: String| {
-            problems.push(format!("`{field}` must be {expected}, not {sent}"));
-        };
-        let name = self.name.and_then(|value| match value {
-            Value::String(name) => Some(name),
-            other => {
-                wrong("name", "a string", shown(&other.to_string()));
-                None
-            }
+        let name = field("name", "a valid string", self.name, &mut problems, |json| {
+            serde_json::from_str::<String>(json).ok()
         });
-        let category_id = self.category_id.and_then(|raw| {
-            let number = int64(raw.get());
-            if number.is_none() {
-                wrong("categoryId", "an integer that fits into 64 bits", shown(raw.get()));
-            }
-            number
-        });
-        let status = self.status.and_then(|value| {
-            let status = value.as_str().and_then(|text| text.parse::<PetStatus>().ok());
-            if status.is_none() {
-                let expected = "one of \"available\", \"pending\", \"sold\", or left out";
-                wrong("status", expected, shown(&value.to_string()));
-            }
-            status
+        let expected = "an integer that fits into 64 bits";
+        let category_id = field("categoryId", expected, self.category_id, &mut problems, int64);
+        let expected = "one of \"available\", \"pending\", \"sold\", or left out";
+        let status = field("status", expected, self.status, &mut problems, |json| {
+            serde_json::from_str::<PetStatus>(json).ok()
         });
         match (name, category_id) {
             (Some(name), Some(category_id)) if problems.is_empty() => {
@@ -87,6 +67,22 @@ impl Draft<'_> {
             _ => Err(format!("the body is not a pet: {}", problems.join("; "))),
         }
     }
+}
+
+/// Parses a field, if it was sent. Adds what is wrong with it to the problems.
+fn field<T>(
+    name: &str,
+    expected: &str,
+    sent: Option<&RawValue>,
+    problems: &mut Vec<String>,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Option<T> {
+    let json = sent?.get();
+    let value = parse(json);
+    if value.is_none() {
+        problems.push(format!("`{name}` must be {expected}, not {}", shown(json)));
+    }
+    value
 }
 
 /// Describes a JSON value, and includes short values.
@@ -125,7 +121,7 @@ mod tests {
 
     #[test]
     fn names_every_missing_field_and_every_wrong_one() {
-        assert_eq!(fault("{}"), "`name` and `categoryId` are missing");
+        assert_eq!(fault("{}"), "`name` is missing; `categoryId` is missing");
         assert_eq!(
             fault(r#"{"categoryId": "7", "status": null}"#),
             "`name` is missing; `categoryId` must be an integer that fits into 64 bits, not the \

@@ -4,7 +4,6 @@ use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    body::Body,
     extract::Request,
     response::{IntoResponse, Response},
     routing::get,
@@ -16,12 +15,12 @@ use http::{
     header::{ALLOW, EXPECT, ORIGIN},
     uri::PathAndQuery,
 };
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
 use tower_service::Service as _;
 
 use super::{
     admin,
-    auth::{AdmissionResult, admit, bearer},
+    auth::{AdmissionResult, RequestContext, admit, bearer},
     common_headers,
     error::ApiError,
     handlers::{create_pet, get_pet, list_orders, list_pets, not_found},
@@ -34,9 +33,6 @@ use crate::{
     operation::Operation,
     state::AppState,
 };
-
-/// The maximum read of an unprocessed request: more than the service accepts.
-const MAX_SKIPPED_BYTES: usize = 2 * 1024 * 1024;
 
 /// The journal's note about a delay on a frozen clock.
 const FROZEN_NOTE: &str = "its delay waited for the clock, which was frozen";
@@ -61,7 +57,7 @@ impl Service {
         Self { app, service, administration }
     }
 
-    pub(crate) fn app(&self) -> &AppState {
+    pub(crate) fn app(&self) -> &Arc<AppState> {
         &self.app
     }
 
@@ -76,8 +72,12 @@ impl Service {
         let target = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
         normalize_path(request.uri_mut());
         // Counts the request in its quota, whatever happens next.
-        let AdmissionResult { context, arrival, refusal } = admit(app, &caller, target, &request);
+        let AdmissionResult { arrival, error } = admit(app, &caller, target, &request);
         let Arrival { now: arrived, operation, admission, rate, .. } = arrival;
+        // A 401 comes after routing, and every other refusal before it.
+        let (key_error, refusal) =
+            if admission == Admission::Anonymous { (error, None) } else { (None, error) };
+        let context = RequestContext { now: arrived, peer: caller.peer, key_error };
         request.extensions_mut().insert(context);
         if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
             return self.administer(arrived, request).await;
@@ -91,11 +91,13 @@ impl Service {
         let expects_continue = request.headers().contains_key(EXPECT);
         let journal = Arc::clone(&app.journal);
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
-        // A refusal comes before a 404. Some faults skip the service.
+        // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
             None if is_preflight => cors.preflight(),
-            None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => skip(request).await,
+            None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => {
+                ActiveFaults::unavailable()
+            }
             None => whole(call(&self.service, request).await).await,
         };
         if !expects_continue {
@@ -189,28 +191,9 @@ async fn call(routes: &Router, request: Request) -> Response {
     response
 }
 
-/// Extracts the body of a response. The service's bodies are single frames.
+/// Extracts the body of a response.
 async fn whole(response: Response) -> http::Response<Bytes> {
-    let (parts, mut body) = response.into_parts();
-    let mut whole = Bytes::new();
-    while let Some(Ok(frame)) = body.frame().await {
-        if let Ok(data) = frame.into_data() {
-            whole = if whole.is_empty() { data } else { [whole, data].concat().into() };
-        }
-    }
+    let (parts, body) = response.into_parts();
+    let whole = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
     http::Response::from_parts(parts, whole)
-}
-
-/// Answers an unprocessed request. Reads its body like the service, because the client might
-/// otherwise lose the response while it is still sending.
-async fn skip(request: Request) -> http::Response<Bytes> {
-    let mut body: Body = request.into_body();
-    let mut read = 0;
-    while let Some(Ok(frame)) = body.frame().await {
-        read += frame.data_ref().map_or(0, Bytes::len);
-        if read > MAX_SKIPPED_BYTES {
-            break;
-        }
-    }
-    ActiveFaults::unavailable()
 }

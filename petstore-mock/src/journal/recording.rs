@@ -92,16 +92,8 @@ impl Recording {
             (None, _) if !line.is_empty() => &line,
             _ => "-",
         };
-        let arrival = Arrival {
-            now,
-            target: target.into(),
-            operation: None,
-            key: None,
-            flaw: None,
-            credentials: 0,
-            admission: Admission::Rejected,
-            rate: Some(rate),
-        };
+        let mut arrival = Arrival::new(now, target.into());
+        (arrival.admission, arrival.rate) = (Admission::Rejected, Some(rate));
         let mut request = Request::new(Body::empty());
         let unknown = || Method::from_bytes(b"-").unwrap_or_default();
         *request.method_mut() = method.unwrap_or_else(unknown);

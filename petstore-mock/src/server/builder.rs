@@ -10,6 +10,7 @@ use std::{
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use super::{
+    connection::ServeContext,
     listener,
     mock_server::{MockServer, OwnRuntime},
     state::Limits,
@@ -19,6 +20,7 @@ use crate::{
     clock::Clock,
     cors::Cors,
     fault::Fault,
+    http::Service,
     model::PetStatus,
     plan::Plan,
     quota::{RateHeaders, Window},
@@ -330,8 +332,6 @@ impl Builder {
         let app = AppState::new(clock, settings, keys, store, faults).map_err(StartError::Key)?;
         #[cfg(feature = "tls")]
         let tls = self.tls.then(|| Tls::new(addr.ip())).transpose().map_err(StartError::Tls)?;
-        #[cfg(not(feature = "tls"))]
-        let tls = None;
         let bind_error = |source| StartError::Bind { addr, source };
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
@@ -343,7 +343,13 @@ impl Builder {
             }
             None => app,
         };
-        Ok(MockServer::serve(listener, addr, Arc::new(app), limits, tls.as_ref()))
+        let context = ServeContext {
+            service: Service::new(Arc::new(app)),
+            limits,
+            #[cfg(feature = "tls")]
+            tls,
+        };
+        Ok(MockServer::serve(listener, addr, context))
     }
 
     /// Binds the port and starts serving on a new thread, which ends when the server is dropped.

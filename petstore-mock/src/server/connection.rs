@@ -33,12 +33,11 @@ use super::{
     io::ConnectionIo,
     socket_faults::ResponseBody,
     state::{InFlightGuard, Limits, Shared, Throttle, Transport},
-    tls::Tls,
 };
 use crate::{
     clock::real_time,
     fault::{At, End, How, SocketPlan},
-    http::{ApiError, BodyTimeout, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
+    http::{ApiError, BodyTimeout, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
     journal::Caller,
 };
 
@@ -56,7 +55,8 @@ pub(super) struct ServeContext {
     pub(super) service: Service,
     pub(super) limits: Limits,
     /// `None` for plain HTTP.
-    pub(super) tls: Option<Tls>,
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<super::tls::Tls>,
 }
 
 /// Serves a connection until its end, or after `stop`, until the end of the request in flight.
@@ -64,13 +64,16 @@ pub(super) async fn serve(
     stream: TcpStream,
     caller: Caller,
     server: Arc<ServeContext>,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) {
     // Responses are written completely, so waiting for more bytes is useless. Without this option,
     // the connection is slower, but works.
     let _ = stream.set_nodelay(true);
     let state = Shared::new();
-    let Some(stream) = secured(stream, caller, &server, &mut stop).await else { return };
+    #[cfg(feature = "tls")]
+    let Some(stream) = secured(stream, caller, &server, stop.clone()).await else { return };
+    #[cfg(not(feature = "tls"))]
+    let stream = Box::new(stream);
     speak(ConnectionIo::new(stream, state.clone()), caller, &server, &state, stop).await;
     let (stream, head, refused, end, is_blocked, must_drain) = {
         let mut state = state.lock();
@@ -98,23 +101,27 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Returns the stream for HTTP, with TLS if enabled; `None` if the handshake fails.
+#[cfg(feature = "tls")]
 async fn secured(
     stream: TcpStream,
     caller: Caller,
     server: &ServeContext,
-    stop: &mut watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
 ) -> Option<Box<dyn Transport>> {
     let Some(tls) = &server.tls else { return Some(Box::new(stream)) };
     let limit = server.limits.head;
     let handshake = tokio::select! {
         handshake = tls.accept(stream) => handshake?,
         () = real_time::sleep(limit), if !limit.is_zero() => return None,
-        () = stopped(stop) => return None,
+        () = stopped(&mut stop) => return None,
     };
     match handshake {
         Ok(stream) => Some(stream),
         Err(stream) => {
-            let error = ApiError::new(ErrorCode::BadRequest, "this port speaks TLS: use https");
+            let error = ApiError::new(
+                crate::http::ErrorCode::BadRequest,
+                "this port speaks TLS: use https",
+            );
             refuse(stream, caller, server, &[], &error.and_close()).await;
             None
         }

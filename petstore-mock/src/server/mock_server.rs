@@ -5,7 +5,6 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     thread,
-    time::Duration,
 };
 
 use tokio::{
@@ -18,8 +17,6 @@ use tokio::{
 use super::{
     connection::ServeContext,
     listener::{self, Listener},
-    state::Limits,
-    tls::Tls,
 };
 use crate::{
     clock::Clock,
@@ -27,7 +24,6 @@ use crate::{
     exchange::Exchange,
     fault::Faults,
     handle::{Key, Keys, Orders, Pets, Scope},
-    http::Service,
     pattern::Pattern,
     plan::Plan,
     report::Report,
@@ -54,10 +50,8 @@ pub struct MockServer {
     origin: String,
     url: String,
     addr: SocketAddr,
-    grace: Duration,
-    #[cfg(feature = "tls")]
-    tls: Option<Tls>,
     app: Arc<AppState>,
+    context: Arc<ServeContext>,
     /// Shared with the accept loop, so that dropping the server closes the port without it.
     listener: Arc<Listener>,
     stop: watch::Sender<bool>,
@@ -68,20 +62,15 @@ pub struct MockServer {
 
 impl MockServer {
     /// Serves on a bound listener.
-    pub(super) fn serve(
-        listener: TcpListener,
-        addr: SocketAddr,
-        app: Arc<AppState>,
-        limits: Limits,
-        tls: Option<&Tls>,
-    ) -> Self {
-        let service = Service::new(Arc::clone(&app));
+    pub(super) fn serve(listener: TcpListener, addr: SocketAddr, context: ServeContext) -> Self {
+        let context = Arc::new(context);
         let listener = Arc::new(Listener::new(listener));
         let (stop, stopped) = watch::channel(false);
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        let context = Arc::new(ServeContext { service, limits, tls: tls.cloned() });
+        let scheme = "http";
+        #[cfg(feature = "tls")]
+        let scheme = if context.tls.is_some() { "https" } else { scheme };
         let task = tokio::spawn({
-            let listener = Arc::clone(&listener);
+            let (listener, context) = (Arc::clone(&listener), Arc::clone(&context));
             async move { listener::serve(&listener, context, stopped).await }
         });
         let origin = format!("{scheme}://{}", reachable(addr));
@@ -89,10 +78,8 @@ impl MockServer {
             url: format!("{origin}/v1"),
             origin,
             addr,
-            grace: limits.grace,
-            #[cfg(feature = "tls")]
-            tls: tls.cloned(),
-            app,
+            app: Arc::clone(context.service.app()),
+            context,
             listener,
             stop,
             task,
@@ -131,7 +118,7 @@ impl MockServer {
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn ca_certificate(&self) -> Option<&str> {
-        self.tls.as_ref().map(Tls::authority)
+        self.context.tls.as_ref().map(super::tls::Tls::authority)
     }
 
     /// Returns the server's clock, which a test can move.
@@ -334,7 +321,7 @@ impl MockServer {
         // Dropping `self` closes the remaining connections.
         tokio::select! {
             _ = &mut self.task => {}
-            () = real_time::sleep(self.grace) => {}
+            () = real_time::sleep(self.context.limits.grace) => {}
         }
     }
 }

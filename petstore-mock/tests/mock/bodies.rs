@@ -20,10 +20,10 @@ async fn malformed_bodies_are_400_and_say_where() {
         ("[\"Rex\", 7]", "one JSON object"),
         ("null", "one JSON object"),
         ("\"Rex\"", "one JSON object"),
-        ("{}", "`name` and `categoryId` are missing"),
+        ("{}", "`name` is missing; `categoryId` is missing"),
         (r#"{"name": "Rex"}"#, "`categoryId` is missing"),
         (r#"{"categoryId": 7}"#, "`name` is missing"),
-        (r#"{"name": 7, "categoryId": 7}"#, "`name` must be a string"),
+        (r#"{"name": 7, "categoryId": 7}"#, "`name` must be a valid string"),
         (r#"{"name": null, "categoryId": 7}"#, "not null"),
         (r#"{"name": "Rex", "categoryId": "7"}"#, "not the string \"7\""),
         (r#"{"name": "Rex", "categoryId": 7.5}"#, "`categoryId` must be an integer"),
@@ -33,7 +33,7 @@ async fn malformed_bodies_are_400_and_say_where() {
         (r#"{"name": "Rex", "categoryId": 7, "status": "lost"}"#, "`status` must be one of"),
         (r#"{"name": "Rex", "categoryId": 7, "status": null}"#, "not null"),
         (r#"{"name": "Rex", "name": "Rex", "categoryId": 7}"#, "duplicate field `name`"),
-        (r#"{"name": "\ud800", "categoryId": 7}"#, "line 1"),
+        (r#"{"name": "\ud800", "categoryId": 7}"#, "must be a valid string"),
     ] {
         let reply = mock.post(body).await;
         reply.expect_error(400, "invalid_body");

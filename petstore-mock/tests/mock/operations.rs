@@ -86,7 +86,7 @@ async fn unknown_and_invalid_ids_are_404() {
         let reply = mock.get(&format!("/v1/pets/{id}")).await;
         reply.expect_error(404, "pet_not_found");
     }
-    for (id, shown) in [("%ff", "\"%ff\""), ("%1b%5B31m", "\"\\u{1b}[31m\""), ("%2F1", "\"/1\"")] {
+    for (id, shown) in [("%ff", "\"%FF\""), ("%1b%5B31m", "\"\\u{1b}[31m\""), ("%2F1", "\"/1\"")] {
         let message = mock.get(&format!("/v1/pets/{id}")).await.message();
         assert!(message.contains(&format!("no pet has the id {shown}:")), "{message}");
     }

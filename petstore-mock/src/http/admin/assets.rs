@@ -8,7 +8,7 @@ use http::{
 };
 
 use super::input::not_found;
-use crate::{http::error::ApiError, openapi::OpenApi};
+use crate::http::error::ApiError;
 
 /// No external resources, no inline scripts, no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -45,24 +45,15 @@ pub(super) async fn inspector() -> Response {
 pub(super) async fn inspector_file(Path(name): Path<String>) -> Result<Response, ApiError> {
     let found = FILES.iter().find(|(known, ..)| *known == name);
     let (_, media_type, content) = found.ok_or_else(|| not_found("file", "GET /_mock/"))?;
-    let mut response = text(media_type, content);
+    let mut response = text(media_type, *content);
     // A newer mock on the same port has newer files.
     set(&mut response, CACHE_CONTROL, "no-cache");
     Ok(response)
 }
 
-/// A document as YAML (RFC 9512).
-pub(super) fn yaml(document: OpenApi) -> Response {
-    text("application/yaml", document.yaml())
-}
-
-/// A document as JSON.
-pub(super) fn json(document: OpenApi) -> Response {
-    text("application/json", document.json())
-}
-
-fn text(media_type: &'static str, text: &'static str) -> Response {
-    let mut response = Response::new(Body::from(text));
+/// A response with a text.
+pub(super) fn text(media_type: &'static str, text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
     set(&mut response, CONTENT_TYPE, media_type);
     response
 }

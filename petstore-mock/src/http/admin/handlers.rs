@@ -8,22 +8,21 @@ use axum::{
     response::Response,
     routing::{MethodRouter, get},
 };
-use bytes::Bytes;
 use futures_util::stream;
-use http::{
-    HeaderMap, HeaderValue, Method, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE},
-};
+use http::{Method, StatusCode};
 use httpdate::HttpDate;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::input::{AdminBody, conflict, invalid, not_found, time};
+use super::{
+    assets::text,
+    input::{AdminBody, conflict, invalid, not_found, time},
+};
 use crate::{
     clock::{self, Clock},
     fault::Fault,
     http::{
-        body::{json, json_response, to_json},
+        body::{json, to_json},
         error::{ApiError, ErrorCode},
         params::Query,
     },
@@ -276,15 +275,13 @@ const SNAPSHOT_PIECE: usize = 64 * 1024;
 
 /// `GET /_mock/snapshot`.
 pub(super) async fn snapshot(State(app): App) -> Outcome {
-    let mut text = aside(move || to_json(&app.snapshot())).await?;
+    let mut json = aside(move || to_json(&app.snapshot())).await?;
     // Sent in pieces: a long body would be copied at once, while all other requests wait.
     let pieces = iter::from_fn(move || {
-        let piece = text.split_to(text.len().min(SNAPSHOT_PIECE));
+        let piece = json.split_to(json.len().min(SNAPSHOT_PIECE));
         (!piece.is_empty()).then_some(Ok::<_, Infallible>(piece))
     });
-    let mut response = json_response(StatusCode::OK, Bytes::new());
-    *response.body_mut() = Body::from_stream(stream::iter(pieces));
-    Ok(response)
+    Ok(text("application/json", Body::from_stream(stream::iter(pieces))))
 }
 
 /// `PUT /_mock/snapshot`.
@@ -328,38 +325,12 @@ pub(super) async fn clear_requests(State(app): App) -> StatusCode {
     NO_CONTENT
 }
 
-/// A format of the report: path, media type and writer.
-type Rendering = (&'static str, &'static str, fn(&Report) -> String);
-
-/// The first one is the default.
-const REPORT_FORMATS: [Rendering; 4] = [
-    ("/_mock/report.json", "application/json", Report::to_json),
-    ("/_mock/report.txt", "text/plain; charset=utf-8", Report::to_text),
-    ("/_mock/report.md", "text/markdown; charset=utf-8", Report::to_markdown),
-    ("/_mock/report.xml", "application/xml", Report::to_junit),
-];
-
-/// The report in each format by name.
-pub(super) fn report_routes() -> [(&'static str, MethodRouter<Arc<AppState>>); 4] {
-    REPORT_FORMATS
-        .map(|format| (format.0, get(async move |State(app): App| answer_report(&app, &format))))
-}
-
-/// `GET /_mock/report`, in the format of `Accept`.
-pub(super) async fn report(State(app): App, headers: HeaderMap) -> Response {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
-    // Browsers and tools list formats in order of preference.
-    let mut wanted = accept.split([',', ';']).map(str::trim);
-    let is = |media_type: &str, wanted| media_type.split(';').next() == Some(wanted);
-    let format =
-        wanted.find_map(|wanted| REPORT_FORMATS.iter().find(|(_, format, _)| is(format, wanted)));
-    answer_report(&app, format.unwrap_or(&REPORT_FORMATS[0]))
-}
-
-fn answer_report(app: &AppState, (_, media_type, write): &Rendering) -> Response {
-    let mut response = Response::new(Body::from(write(&app.journal.report())));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response
+/// `GET /_mock/report` in a format.
+pub(super) fn report(
+    media_type: &'static str,
+    write: fn(&Report) -> String,
+) -> MethodRouter<Arc<AppState>> {
+    get(async move |State(app): App| text(media_type, write(&app.journal.report())))
 }
 
 /// `DELETE /_mock/report`: clears the report.

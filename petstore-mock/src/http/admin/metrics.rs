@@ -2,18 +2,16 @@
 
 use std::{fmt::Display, fmt::Write as _, sync::Arc};
 
-use axum::{body::Body, extract::State, response::Response};
-use http::{HeaderValue, header::CONTENT_TYPE};
+use axum::{extract::State, response::Response};
 
+use super::assets;
 use crate::{report::Severity, state::AppState};
 
 /// The text format of Prometheus, version 0.0.4.
-const FORMAT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
-    let mut response = Response::new(Body::from(text(&app)));
-    response.headers_mut().insert(CONTENT_TYPE, FORMAT);
-    response
+    assets::text(FORMAT, text(&app))
 }
 
 fn text(app: &AppState) -> String {

@@ -9,30 +9,39 @@ use axum::{
 };
 use http::{Method, Uri};
 
-use super::{assets, auth::guard, events, handlers, metrics};
+use super::{
+    assets,
+    auth::guard,
+    events,
+    handlers::{self, report},
+    metrics,
+};
 use crate::{
-    http::error::{ApiError, ErrorCode},
+    http::error::ApiError,
     openapi::OpenApi::{Administration, Service},
+    report::Report,
     state::AppState,
-    text::{nearest, printable},
 };
 
-/// The maximum number of typing errors in a path with a suggestion.
-const MAX_TYPOS: usize = 3;
+/// RFC 9512.
+const YAML: &str = "application/yaml";
+const JSON: &str = "application/json";
 
 type Route = (&'static str, MethodRouter<Arc<AppState>>);
 
 /// Returns the routes. The response to an unknown path suggests the most similar one.
 pub(crate) fn router(app: &Arc<AppState>) -> Router {
     let guard = from_fn_with_state(Arc::clone(app), guard);
-    let guarded = guarded_routes().into_iter().chain(handlers::report_routes());
-    let guarded = guarded.map(|(path, methods)| (path, methods.layer(guard.clone())));
+    let guarded = guarded_routes().map(|(path, methods)| (path, methods.layer(guard.clone())));
     let (mut router, mut paths) = (Router::new(), Vec::new());
     for (path, methods) in open_routes().into_iter().chain(guarded) {
         router = router.route(path, methods);
         paths.push(path);
     }
-    let unknown = move |method: Method, uri: Uri| ready(unknown(&method, uri.path(), &paths));
+    let unknown = move |method: Method, uri: Uri| {
+        let overview = "GET /_mock/admin.yaml lists all paths";
+        ready(ApiError::route_not_found(&method, uri.path(), &paths, overview))
+    };
     router.route("/_mock/", get(assets::inspector)).fallback(unknown).with_state(Arc::clone(app))
 }
 
@@ -41,16 +50,16 @@ fn open_routes() -> [Route; 8] {
     [
         ("/_mock", get(assets::inspector)),
         ("/_mock/inspector/{file}", get(assets::inspector_file)),
-        ("/_mock/openapi.yaml", get(async || assets::yaml(Service))),
-        ("/_mock/openapi.json", get(async || assets::json(Service))),
-        ("/_mock/admin.yaml", get(async || assets::yaml(Administration))),
-        ("/_mock/admin.json", get(async || assets::json(Administration))),
+        ("/_mock/openapi.yaml", get(async || assets::text(YAML, Service.yaml()))),
+        ("/_mock/openapi.json", get(async || assets::text(JSON, Service.json()))),
+        ("/_mock/admin.yaml", get(async || assets::text(YAML, Administration.yaml()))),
+        ("/_mock/admin.json", get(async || assets::text(JSON, Administration.json()))),
         ("/_mock/health", get(handlers::health)),
         ("/_mock/ready", get(handlers::ready)),
     ]
 }
 
-fn guarded_routes() -> [Route; 19] {
+fn guarded_routes() -> [Route; 23] {
     [
         ("/_mock/clock", get(handlers::clock)),
         ("/_mock/clock/advance", post(handlers::advance_clock)),
@@ -61,7 +70,11 @@ fn guarded_routes() -> [Route; 19] {
         ("/_mock/requests", get(handlers::requests).delete(handlers::clear_requests)),
         ("/_mock/events", get(events::events)),
         ("/_mock/metrics", get(metrics::metrics)),
-        ("/_mock/report", get(handlers::report).delete(handlers::forget_report)),
+        ("/_mock/report", report(JSON, Report::to_json).delete(handlers::forget_report)),
+        ("/_mock/report.json", report(JSON, Report::to_json)),
+        ("/_mock/report.txt", report("text/plain; charset=utf-8", Report::to_text)),
+        ("/_mock/report.md", report("text/markdown; charset=utf-8", Report::to_markdown)),
+        ("/_mock/report.xml", report("application/xml", Report::to_junit)),
         (
             "/_mock/faults",
             get(handlers::faults).post(handlers::set_fault).delete(handlers::clear_faults),
@@ -77,26 +90,6 @@ fn guarded_routes() -> [Route; 19] {
     ]
 }
 
-fn unknown(method: &Method, path: &str, known: &[&str]) -> ApiError {
-    let nearest = nearest_path(path, known);
-    let nearest = nearest.map_or_else(String::new, |it| format!(" did you mean {it}?"));
-    let (method, path) = (printable(method.as_str()), printable(path));
-    let message =
-        format!("there is no {method} {path}:{nearest} GET /_mock/admin.yaml lists all paths");
-    ApiError::new(ErrorCode::RouteNotFound, message)
-}
-
-/// Returns the most similar path, if any is similar.
-fn nearest_path<'a>(path: &str, known: &[&'a str]) -> Option<&'a str> {
-    let path = path.trim_end_matches('/').to_ascii_lowercase();
-    let last = path.rsplit('/').next().unwrap_or_default();
-    nearest(&path, MAX_TYPOS, known.iter().copied(), |known| {
-        // Parameters can have any value.
-        let stem = known.ends_with('}').then(|| known.rsplit_once('/')).flatten();
-        stem.map_or_else(|| (*known).to_owned(), |(stem, _)| format!("{stem}/{last}"))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -108,26 +101,10 @@ mod tests {
         let document: Value = serde_json::from_str(Administration.json()).unwrap();
         let described: Vec<_> = document["paths"].as_object().unwrap().keys().collect();
         let routes = open_routes().into_iter().chain(guarded_routes());
-        let mut paths: Vec<_> =
-            routes.chain(handlers::report_routes()).map(|(path, _)| path).collect();
+        let mut paths: Vec<_> = routes.map(|(path, _)| path).collect();
         paths.sort_unstable();
         let mut described: Vec<_> = described.into_iter().map(String::as_str).collect();
         described.sort_unstable();
         assert_eq!(paths, described);
-    }
-
-    #[test]
-    fn guesses_what_was_meant() {
-        let known = ["/_mock", "/_mock/clock", "/_mock/requests", "/_mock/keys/{id}"];
-        for (path, meant) in [
-            ("/_mock/clok", Some("/_mock/clock")),
-            ("/_mock/Request/", Some("/_mock/requests")),
-            ("/_mock/key/7", Some("/_mock/keys/{id}")),
-            ("/_mocks", Some("/_mock")),
-            ("/_mock/journal", None),
-        ] {
-            assert_eq!(nearest_path(path, &known), meant, "{path}");
-        }
-        assert_eq!(nearest_path(&"/_mock".repeat(20), &known), None);
     }
 }
