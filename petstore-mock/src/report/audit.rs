@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     cmp::Reverse,
     collections::{BTreeMap, btree_map::Entry},
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     sync::Arc,
 };
 
@@ -70,10 +70,9 @@ impl Audit {
             (None, Some(name)) => Cow::Borrowed(name),
             (None, None) => made_by_test().map_or(DEFAULT_SCOPE.into(), Cow::Owned),
         };
-        let mut hasher = DefaultHasher::new();
         let number = key.map(|key| key.number());
-        (&scope, number, record.arrival.credentials, user_agent).hash(&mut hasher);
-        let id = hasher.finish();
+        let client = (&scope, number, record.arrival.credentials, user_agent);
+        let id = BuildHasherDefault::<DefaultHasher>::default().hash_one(client);
         let arrive = |client: &mut Client| {
             let (width, is_parallel) = client.arrived(record);
             InFlight { client: id, width, is_parallel }

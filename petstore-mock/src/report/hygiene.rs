@@ -2,7 +2,7 @@
 //! requests and connections.
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     time::Duration,
 };
 
@@ -88,13 +88,12 @@ fn is_cut_off(record: &Record, request: &JudgedRequest) -> bool {
 
 /// Returns the evidence of a key in the URL, which counts once per client and parameter.
 fn key_in_url(parameter: &str, request: &JudgedRequest) -> Evidence {
-    let mut hasher = DefaultHasher::new();
-    parameter.hash(&mut hasher);
     let text = match parameter {
         "" => "a segment of the path contains a key".to_owned(),
         name => format!("the query parameter `{name}` contains a key"),
     };
-    Evidence::new(hasher.finish(), request, text)
+    let breach = BuildHasherDefault::<DefaultHasher>::default().hash_one(parameter);
+    Evidence::new(breach, request, text)
 }
 
 fn days_left(now: Duration) -> String {

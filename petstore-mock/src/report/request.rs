@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     collections::VecDeque,
+    fmt,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
@@ -239,8 +240,7 @@ fn json(body: &Captured) -> Option<Value> {
 }
 
 pub(super) fn as_instant<S: Serializer>(moment: &Moment, serializer: S) -> Result<S::Ok, S::Error> {
-    let at = UNIX_EPOCH + moment.at;
-    serializer.collect_str(&humantime::format_rfc3339_millis(at))
+    serializer.collect_str(&instant(moment.at))
 }
 
 fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {
@@ -253,9 +253,14 @@ pub(super) fn seconds(time: Duration) -> String {
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Formats a date and time in UTC.
+pub(super) fn instant(at: Duration) -> impl fmt::Display {
+    humantime::format_rfc3339_millis(UNIX_EPOCH + at)
+}
+
 /// Formats the time of day in UTC.
 pub(super) fn clock_time(at: Duration) -> String {
-    let text = humantime::format_rfc3339_millis(UNIX_EPOCH + at).to_string();
+    let text = instant(at).to_string();
     text.get(11..23).unwrap_or(&text).to_owned()
 }
 
