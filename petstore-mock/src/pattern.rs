@@ -192,12 +192,9 @@ impl Part {
             record.arrival.target.split_once('?').unwrap_or((&record.arrival.target, ""));
         let text = |text: String| Cow::Owned(text.into_bytes());
         match self {
-            Self::Operation => record
-                .arrival
-                .operation
-                .iter()
-                .map(|it| Cow::Borrowed(it.name().as_bytes()))
-                .collect(),
+            Self::Operation => {
+                record.arrival.operation.iter().map(|it| it.name().as_bytes().into()).collect()
+            }
             Self::Method => vec![record.method.as_str().as_bytes().into()],
             Self::Path => vec![path.as_bytes().into()],
             Self::Query(name) => parameters(query, name).into_iter().map(text).collect(),

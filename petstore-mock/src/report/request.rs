@@ -113,17 +113,9 @@ impl JudgedRequest {
         let is_lost = record.is_lost() || record.status.is_none();
         let status = record.status.filter(|_| !is_lost);
         let banned = record.arrival.admission == Admission::Banned;
-        let quota = match record.arrival.rate {
-            // A fault may have changed the headers.
-            Some(_) if !record.faults.is_empty() => {
-                number("x-ratelimit-remaining").zip(number("x-ratelimit-reset"))
-            }
-            rate => rate.map(|rate| (rate.remaining.into(), rate.reset)),
-        };
-        let used_up_until = match quota {
-            Some((0, reset)) => Some(Duration::from_secs(reset)),
-            _ => None,
-        };
+        let is_used_up = number("x-ratelimit-remaining") == Some(0);
+        let reset = if is_used_up { number("x-ratelimit-reset") } else { None };
+        let used_up_until = reset.map(Duration::from_secs);
         let may_tell = matches!(status, Some(429 | 500..));
         let retry_after = if may_tell { reply("retry-after") } else { None };
         let reset = used_up_until.filter(|_| status == Some(429) && !banned);
