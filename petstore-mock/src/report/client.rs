@@ -9,6 +9,7 @@ use super::{
     repeats::Repeats,
     request::{JudgedRequest, Role, push_bounded},
     retries::Retries,
+    rule::Rule,
 };
 use crate::exchange::{Moment, Record};
 
@@ -98,6 +99,9 @@ impl Client {
         self.rules.retries.judge(request, record.body.length > 0, &mut found);
         self.rules.repeats.judge(record, request, &mut found);
         self.rules.hygiene.judge(record, request, &mut found);
+        if self.reported.user_agent.is_none() {
+            found.note(Rule::UserAgent, request, "sent without a User-Agent");
+        }
         found
     }
 

@@ -1,5 +1,5 @@
-//! `key-in-url`, `key-scheme`, `deprecated`, `keep-alive` and `user-agent`: rules about single
-//! requests and connections.
+//! `key-in-url`, `key-scheme`, `deprecated` and `keep-alive`: rules about single requests and
+//! connections.
 
 use std::{
     hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
@@ -47,9 +47,6 @@ impl Hygiene {
         }
         if record.arrival.operation == Some(Operation::GetPet) {
             found.note(Rule::Deprecated, request, days_left(request.arrived.at));
-        }
-        if record.fields.get("user-agent").unwrap_or_default().trim_ascii().is_empty() {
-            found.note(Rule::UserAgent, request, "sent without a User-Agent");
         }
         self.judge_connection(record, request, found);
     }
