@@ -345,7 +345,7 @@ fn the_data_file_holds_what_was_written_and_a_damaged_one_is_refused_or_ends_wit
                 let store = persistence::read(bytes).map(|content| content.store);
                 store.map(|store| {
                     store
-                        .pets()
+                        .pets
                         .iter()
                         .map(|pet| (pet.id, pet.to_pet().name))
                         .collect::<BTreeMap<_, _>>()

@@ -11,6 +11,8 @@ use petstore_mock::{Clock, MockServer, Plan, StartError};
 /// Asks for the pets and returns the status line.
 fn list(server: &MockServer, key: &str) -> String {
     let mut stream = TcpStream::connect(server.addr()).unwrap();
+    // Long enough that only a hang exceeds it.
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let request = format!(
         "GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\r\n"
     );
@@ -33,6 +35,24 @@ fn a_server_needs_no_runtime_of_the_tests() {
     drop(server);
     assert!(TcpStream::connect(addr).is_err());
     drop(idle);
+}
+
+#[test]
+fn a_clock_that_is_advanced_once_a_delay_has_hit_ends_the_delay() {
+    let clock = Clock::frozen(super::support::at(super::support::NOW));
+    let key = ("mine", Plan::enterprise(1_000, 9_000));
+    let server = MockServer::builder().key(key.0, key.1).clock(clock).start_blocking().unwrap();
+    let slow = server.faults().on_all().delay(Duration::from_secs(1));
+    for request in 1..=200 {
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(|| list(&server, "mine"));
+            while slow.hits() < request {
+                std::hint::spin_loop();
+            }
+            server.clock().advance(Duration::from_secs(1));
+            assert_eq!(answer.join().unwrap(), "HTTP/1.1 200 OK", "request {request}");
+        });
+    }
 }
 
 #[test]
