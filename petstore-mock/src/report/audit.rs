@@ -96,17 +96,17 @@ impl Audit {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let (scope, requests) = &mut self.scopes[client.scope];
         *requests += 1;
-        let judgement = client.judge(record, &request, boundary);
+        let verdict = client.judge(record, &request, boundary);
         let known = self.findings.range_mut((id, Rule::ToldToWait)..);
         for (_, finding) in known.take_while(|((client, _), _)| *client == id) {
             finding.show_after(&request);
         }
-        if let Some(breach) = judgement.withdrawn
+        if let Some(breach) = verdict.withdrawn
             && let Some(finding) = self.findings.get_mut(&(id, Rule::SteadyRetry))
         {
             finding.withdraw(breach);
         }
-        for (rule, evidence) in judgement.breaches {
+        for (rule, evidence) in verdict.breaches {
             let Some(severity) = rule.severity(&self.severities) else { continue };
             let is_full = self.findings.len() == MAX_FINDINGS;
             let finding = match self.findings.entry((id, rule)) {
@@ -161,8 +161,8 @@ impl Audit {
         if self.clients.len() < MAX_CLIENTS {
             return;
         }
-        let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
-        let oldest = idle.min_by_key(|(_, client)| client.last_seen()).map(|(id, _)| *id);
+        let idle = self.clients.iter().filter(|(_, client)| client.in_flight == 0);
+        let oldest = idle.min_by_key(|(_, client)| client.last_arrival).map(|(id, _)| *id);
         oldest.and_then(|id| self.clients.remove(&id));
     }
 }
