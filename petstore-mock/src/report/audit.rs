@@ -73,19 +73,13 @@ impl Audit {
         let number = key.map(|key| key.number());
         let client = (&scope, number, record.arrival.credentials, user_agent);
         let id = BuildHasherDefault::<DefaultHasher>::default().hash_one(client);
-        let arrive = |client: &mut Client| {
-            let (width, is_parallel) = client.arrived(record);
-            InFlight { client: id, width, is_parallel }
-        };
-        if let Some(client) = self.clients.get_mut(&id) {
-            return arrive(client);
+        if !self.clients.contains_key(&id) {
+            let place = place_of_scope(&mut self.scopes, &scope);
+            self.make_room();
+            self.clients.insert(id, Client::new(reported(record), place));
         }
-        let place = place_of_scope(&mut self.scopes, &scope);
-        self.make_room();
-        let mut client = Client::new(reported(record), place);
-        let in_flight = arrive(&mut client);
-        self.clients.insert(id, client);
-        in_flight
+        let (width, is_parallel) = self.clients.entry(id).or_default().arrived(record);
+        InFlight { client: id, width, is_parallel }
     }
 
     /// Judges a completed exchange. `boundary` is the number of boundaries so far. Requests before
