@@ -90,17 +90,17 @@ impl Audit {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let (scope, requests) = &mut self.scopes[client.scope];
         *requests += 1;
-        let verdict = client.judge(record, &request, boundary);
+        let ruling = client.judge(record, &request, boundary);
         let known = self.findings.range_mut((id, Rule::ToldToWait)..);
         for (_, finding) in known.take_while(|((client, _), _)| *client == id) {
             finding.show_after(&request);
         }
-        if let Some(breach) = verdict.withdrawn
+        if let Some(breach) = ruling.withdrawn
             && let Some(finding) = self.findings.get_mut(&(id, Rule::SteadyRetry))
         {
             finding.withdraw(breach);
         }
-        for (rule, evidence) in verdict.breaches {
+        for (rule, evidence) in ruling.breaches {
             let Some(severity) = rule.severity(&self.severities) else { continue };
             let is_full = self.findings.len() == MAX_FINDINGS;
             let finding = match self.findings.entry((id, rule)) {

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
-    finding::{ReportedClient, Verdict},
+    finding::{ReportedClient, Ruling},
     hygiene::Hygiene,
     limits::KnownLimits,
     repeats::Repeats,
@@ -89,12 +89,12 @@ impl Client {
         record: &Record,
         request: &JudgedRequest,
         boundary: u64,
-    ) -> Verdict {
+    ) -> Ruling {
         if boundary != self.boundary {
             self.boundary = boundary;
             self.rules = ClientRules::default();
         }
-        let mut found = Verdict::default();
+        let mut found = Ruling::default();
         self.rules.limits.judge(request, &mut found);
         self.rules.retries.judge(request, record.body.length > 0, &mut found);
         self.rules.repeats.judge(record, request, &mut found);

@@ -122,13 +122,13 @@ impl Evidence {
 
 /// The result of the rules for one exchange.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct Ruling {
     pub(super) breaches: Vec<(Rule, Evidence)>,
     /// A breach of `steady-retry` that turned out to be none, or part of a more severe breach.
     pub(super) withdrawn: Option<u64>,
 }
 
-impl Verdict {
+impl Ruling {
     pub(super) fn add(&mut self, rule: Rule, evidence: Evidence) {
         self.breaches.push((rule, evidence));
     }

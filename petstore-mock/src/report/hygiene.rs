@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    finding::{Evidence, Verdict},
+    finding::{Evidence, Ruling},
     request::JudgedRequest,
     rule::Rule,
 };
@@ -29,7 +29,7 @@ pub(super) struct Hygiene {
 }
 
 impl Hygiene {
-    pub(super) fn judge(&mut self, record: &Record, request: &JudgedRequest, found: &mut Verdict) {
+    pub(super) fn judge(&mut self, record: &Record, request: &JudgedRequest, found: &mut Ruling) {
         match &record.arrival.flaw {
             Some(KeyFlaw::InUrl(parameter)) => {
                 found.add(Rule::KeyInUrl, key_in_url(parameter, request));
@@ -46,7 +46,7 @@ impl Hygiene {
         self.judge_connection(record, request, found);
     }
 
-    fn judge_connection(&mut self, record: &Record, request: &JudgedRequest, found: &mut Verdict) {
+    fn judge_connection(&mut self, record: &Record, request: &JudgedRequest, found: &mut Ruling) {
         let pause = self.last_end.map_or(Duration::ZERO, |end| request.arrived.gap_since(&end));
         self.last_end = Some(request.ended);
         let is_alone = request.width == 1;
