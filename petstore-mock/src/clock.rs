@@ -334,6 +334,28 @@ pub(crate) fn time(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= END)
 }
 
+/// Durations in JSON: numbers of seconds with fractions.
+pub(crate) mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub(crate) fn serialize<S: Serializer>(
+        time: &(impl Into<Option<Duration>> + Copy),
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        (*time).into().map(|time| time.as_secs_f64()).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, T: From<Duration>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<T, D::Error> {
+        let error = "a time is a number of seconds from 0 to 253402300799, such as 1.5";
+        let time = super::time(f64::deserialize(from)?);
+        time.map(T::from).ok_or_else(|| D::Error::custom(error))
+    }
+}
+
 /// Serializes an optional time as seconds since the Unix epoch.
 pub(crate) fn serialize_seconds<S: Serializer>(
     at: &(impl Into<Option<SystemTime>> + Copy),

@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::{
-    exchange::{Admission, Captured, KeyLabel, Masker, Record},
+    exchange::{Captured, KeyLabel, Masker, Record},
     operation::Operation,
     text::printable,
 };
@@ -55,7 +55,6 @@ enum Part {
     Path,
     Query(String),
     Header(String),
-    Admission,
     Status,
     Body,
 }
@@ -90,11 +89,6 @@ impl Pattern {
     /// Matches only requests with this key, which must be one of the server's.
     pub fn key(self, key: impl Into<String>) -> Self {
         self.and(Condition::Key(key.into()))
-    }
-
-    /// Matches only requests with this admission.
-    pub fn admission(self, admission: Admission) -> Self {
-        self.part(Part::Admission, admission_name(admission))
     }
 
     /// Matches only requests that were answered with this status.
@@ -198,12 +192,9 @@ impl Part {
             record.arrival.target.split_once('?').unwrap_or((&record.arrival.target, ""));
         let text = |text: String| Cow::Owned(text.into_bytes());
         match self {
-            Self::Operation => record
-                .arrival
-                .operation
-                .iter()
-                .map(|it| Cow::Borrowed(it.name().as_bytes()))
-                .collect(),
+            Self::Operation => {
+                record.arrival.operation.iter().map(|it| it.name().as_bytes().into()).collect()
+            }
             Self::Method => vec![record.method.as_str().as_bytes().into()],
             Self::Path => vec![path.as_bytes().into()],
             Self::Query(name) => parameters(query, name).into_iter().map(text).collect(),
@@ -212,7 +203,6 @@ impl Part {
                 let fields = record.fields.iter().filter(|(one, _)| *one == name.as_bytes());
                 fields.map(|(_, value)| value.into()).collect()
             }
-            Self::Admission => vec![text(admission_name(record.arrival.admission))],
             Self::Status => record.status.iter().map(|status| text(status.to_string())).collect(),
             Self::Body => vec![(&*record.body.start).into()],
         }
@@ -242,10 +232,6 @@ impl fmt::Debug for Condition {
     }
 }
 
-fn admission_name(admission: Admission) -> String {
-    format!("{admission:?}").to_lowercase()
-}
-
 /// Describes how a body differs from a JSON value. With `all`, additional fields are differences.
 fn json_mismatch(
     record: &Record,
@@ -263,7 +249,7 @@ fn json_mismatch(
     let Ok(found) = serde_json::from_slice(&body.start) else {
         return Some(format!("its body is invalid JSON: {}", shown(&body.start)));
     };
-    let differences = differences(wanted, &found, all);
+    let differences = differences("", wanted, &found, all);
     let shown: Vec<_> = differences.iter().take(3).map(|one| shown(one.as_bytes())).collect();
     (!differences.is_empty()).then(|| format!("its body differs: {}", shown.join("; ")))
 }
@@ -277,36 +263,30 @@ fn parameters(query: &str, name: &str) -> Vec<String> {
 
 /// Describes each place where `found` differs from `wanted`. With `all`, additional fields of
 /// `found` are differences.
-pub(crate) fn differences(wanted: &Value, found: &Value, all: bool) -> Vec<String> {
-    let mut out = Vec::new();
-    compare("", wanted, found, all, &mut out);
-    out
-}
-
-fn compare(place: &str, wanted: &Value, found: &Value, all: bool, out: &mut Vec<String>) {
+pub(crate) fn differences(place: &str, wanted: &Value, found: &Value, all: bool) -> Vec<String> {
     match (wanted, found) {
         (Value::Object(wanted), Value::Object(found)) => {
-            for (name, value) in wanted {
+            let wanted_fields = wanted.iter().flat_map(|(name, value)| {
                 let place = format!("{place}/{name}");
                 match found.get(name) {
-                    Some(found) => compare(&place, value, found, all, out),
-                    None => out.push(format!("{place} is missing")),
+                    Some(found) => differences(&place, value, found, all),
+                    None => vec![format!("{place} is missing")],
                 }
-            }
+            });
             let extra = found.iter().filter(|(name, _)| all && !wanted.contains_key(*name));
-            out.extend(
-                extra.map(|(name, value)| format!("{place}/{name} is {value}, but not expected")),
-            );
+            let extra =
+                extra.map(|(name, value)| format!("{place}/{name} is {value}, but not expected"));
+            wanted_fields.chain(extra).collect()
         }
         (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
-            for (at, (wanted, found)) in wanted.iter().zip(found).enumerate() {
-                compare(&format!("{place}/{at}"), wanted, found, all, out);
-            }
+            let pairs = wanted.iter().zip(found).enumerate();
+            let at = |at| format!("{place}/{at}");
+            pairs.flat_map(|(n, (wanted, found))| differences(&at(n), wanted, found, all)).collect()
         }
-        (wanted, found) if wanted == found => {}
+        (wanted, found) if wanted == found => Vec::new(),
         (wanted, found) => {
             let place = if place.is_empty() { "all of it" } else { place };
-            out.push(format!("{place} is {found}, not {wanted}"));
+            vec![format!("{place} is {found}, not {wanted}")]
         }
     }
 }
@@ -322,7 +302,7 @@ mod tests {
         let wanted = json!({"categoryId": 7, "name": "Rex", "tags": [1, {"a": 2}]});
         let found = json!({"name": "Tom", "tags": [1, {"a": 3}], "status": "sold"});
         assert_eq!(
-            differences(&wanted, &found, true),
+            differences("", &wanted, &found, true),
             [
                 "/categoryId is missing",
                 "/name is \"Tom\", not \"Rex\"",
@@ -330,14 +310,20 @@ mod tests {
                 "/status is \"sold\", but not expected"
             ]
         );
-        assert_eq!(differences(&json!([1]), &json!([1, 2]), true), ["all of it is [1,2], not [1]"]);
-        assert_eq!(differences(&wanted, &wanted, true), [""; 0]);
+        assert_eq!(
+            differences("", &json!([1]), &json!([1, 2]), true),
+            ["all of it is [1,2], not [1]"]
+        );
+        assert_eq!(differences("", &wanted, &wanted, true), [""; 0]);
     }
 
     #[test]
     fn allows_additional_fields_if_only_a_part_is_compared() {
         let found = json!({"name": "Rex", "more": {"a": 1, "b": 2}});
-        assert_eq!(differences(&json!({"more": {"a": 1}}), &found, false), [""; 0]);
-        assert_eq!(differences(&json!({"more": {"c": 1}}), &found, false), ["/more/c is missing"]);
+        assert_eq!(differences("", &json!({"more": {"a": 1}}), &found, false), [""; 0]);
+        assert_eq!(
+            differences("", &json!({"more": {"c": 1}}), &found, false),
+            ["/more/c is missing"]
+        );
     }
 }

@@ -80,7 +80,10 @@ pub(crate) fn unify_integers(json: &[u8]) -> Option<String> {
     let mut out = String::with_capacity(rest.len());
     while let Some(start) = rest.find(|it: char| it == '"' || it == '-' || it.is_ascii_digit()) {
         let (before, found) = rest.split_at(start);
-        let (token, after) = found.split_at(token_length(found));
+        // The text is valid JSON, so a whole string or number begins here.
+        let mut values = serde_json::Deserializer::from_str(found).into_iter::<IgnoredAny>();
+        values.next();
+        let (token, after) = found.split_at(values.byte_offset());
         out.push_str(before);
         match int64(token) {
             Some(integer) => out.push_str(&format!("{integer:<width$}", width = token.len())),
@@ -90,24 +93,6 @@ pub(crate) fn unify_integers(json: &[u8]) -> Option<String> {
     }
     out.push_str(rest);
     Some(out)
-}
-
-/// Returns the length of the JSON string or number at the start.
-fn token_length(json: &str) -> usize {
-    let mut rest = json.bytes().enumerate().skip(1);
-    let end = if json.starts_with('"') {
-        let mut is_escaped = false;
-        let quote = rest.find(|(_, byte)| {
-            let is_end = *byte == b'"' && !is_escaped;
-            is_escaped = *byte == b'\\' && !is_escaped;
-            is_end
-        });
-        quote.map(|(at, _)| at + 1)
-    } else {
-        let is_part = |byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-        rest.find(|(_, byte)| !is_part(*byte)).map(|(at, _)| at)
-    };
-    end.unwrap_or(json.len())
 }
 
 /// Parses a number that is exactly an int64, such as `7`, `7.0` or `70e-1`. In JSON Schema and

@@ -20,6 +20,17 @@ use crate::{server::MockServer, state::DEFAULT_KEYS};
 /// Variables that would override the variables set here.
 const REMOVED: [&str; 2] = ["PETSTORE_PROFILE", "PETSTORE_API_KEY_FILE"];
 
+/// Variables that name a file with trusted authorities: those of `petstore`, of Node, of OpenSSL, Go,
+/// Python and rustls, of curl, and of Python's requests.
+#[cfg(feature = "tls")]
+const CA_VARIABLES: [&str; 5] = [
+    "PETSTORE_CA_FILE",
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_FILE",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+];
+
 pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
     // Before the command starts, so that a signal cannot end this process without the command.
     let mut signals = Signals::listen()?;
@@ -35,19 +46,15 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
     let server = start(&args.serve, builder, io).await?;
     let mut command = command(args, &server, &key);
     #[cfg(feature = "tls")]
-    let _files = match server.ca_certificate() {
+    let _file = match server.ca_certificate() {
         Some(authority) => Some(trust(&mut command, authority, io.trusted.as_deref())?),
         None => None,
     };
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => {
-            let name = command.as_std().get_program().display();
-            let _ = writeln!(io.err, "petstore-mock: can't run {name}: {error}");
-            let is_missing = error.kind() == ErrorKind::NotFound;
-            return Ok(if is_missing { NOT_FOUND } else { NOT_EXECUTABLE });
-        }
-    };
+    let mut child = command.spawn().map_err(|error| {
+        let message = format!("can't run {}: {error}", command.as_std().get_program().display());
+        let is_missing = error.kind() == ErrorKind::NotFound;
+        CliError { message, status: if is_missing { NOT_FOUND } else { NOT_EXECUTABLE } }
+    })?;
     let ended = wait(&mut child, &mut signals).await?;
     let journal = server.journal();
     server.stop().await;
@@ -98,14 +105,14 @@ fn status(ended: ExitStatus) -> u8 {
     ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED)
 }
 
-/// Makes a command trust the mock's authority, through files that live as long as the returned
-/// value. `trusted` names the previously trusted authorities.
+/// Makes a command trust the mock's authority, through a file that lives as long as the returned
+/// value. It also has the authorities that were trusted before, which `trusted` names.
 #[cfg(feature = "tls")]
 fn trust(
     command: &mut Command,
     authority: &str,
     trusted: Option<&std::path::Path>,
-) -> std::io::Result<[tempfile::NamedTempFile; 2]> {
+) -> std::io::Result<tempfile::NamedTempFile> {
     use std::{fs, io::Write as _, path::Path};
     /// Paths of the system's trusted authorities.
     const SYSTEM: [&str; 4] = [
@@ -114,24 +121,14 @@ fn trust(
         "/etc/ssl/ca-bundle.pem",
         "/etc/ssl/cert.pem",
     ];
-    let file = |text: &[u8]| {
-        let mut file =
-            tempfile::Builder::new().prefix("petstore-mock-").suffix(".pem").tempfile()?;
-        file.write_all(text).map(|()| file)
-    };
     let system = || SYSTEM.map(Path::new).into_iter().find(|path| path.exists());
     let others = trusted.or_else(system).map(fs::read).transpose()?.unwrap_or_default();
-    let mock = file(authority.as_bytes())?;
-    let all = file(&[authority.as_bytes(), b"\n", &others].concat())?;
-    // `petstore` and Node trust these files in addition to the system's authorities.
-    for name in ["PETSTORE_CA_FILE", "NODE_EXTRA_CA_CERTS"] {
-        command.env(name, mock.path());
+    let mut file = tempfile::Builder::new().prefix("petstore-mock-").suffix(".pem").tempfile()?;
+    file.write_all(&[authority.as_bytes(), b"\n", &others].concat())?;
+    for name in CA_VARIABLES {
+        command.env(name, file.path());
     }
-    // OpenSSL, Go, Python, rustls, curl and Python's requests trust only these files.
-    for name in ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"] {
-        command.env(name, all.path());
-    }
-    Ok([mock, all])
+    Ok(file)
 }
 
 #[cfg(test)]

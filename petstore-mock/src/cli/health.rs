@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{
     args::HealthArgs,
-    outcome::{DONE, FAILED, Io, USAGE},
+    outcome::{CliError, DONE, Io},
 };
 
 /// The time limit for connecting, sending and reading together.
@@ -22,24 +22,21 @@ const REQUEST: &[u8] = b"GET /_mock/ready HTTP/1.1\r\nHost: localhost\r\nConnect
 /// Far more than the size of the response.
 const MAX_RESPONSE_BYTES: u64 = 16 * 1024;
 
-pub(super) async fn run(args: &HealthArgs, io: &mut Io<'_>) -> u8 {
-    let Some(address) = Address::parse(&args.url) else {
-        let _ = writeln!(io.err, "petstore-mock: the URL must be such as http://127.0.0.1:4010");
-        return USAGE;
-    };
+pub(super) async fn run(args: &HealthArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
+    let address = Address::parse(&args.url)
+        .ok_or_else(|| CliError::usage("the URL must be such as http://127.0.0.1:4010"))?;
     let trusted = args.tls_ca_file.as_deref().or(io.trusted.as_deref());
     let problem = match timeout(TIMEOUT, ask(&address, trusted)).await {
         Ok(Ok(response)) if is_ready(&response) => {
             let _ = writeln!(io.out, "ok");
-            return DONE;
+            return Ok(DONE);
         }
         Ok(Ok(_)) => "this is not a mock that is ready".to_owned(),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "no response within 5 seconds".to_owned(),
     };
     let Address { host, port, .. } = address;
-    let _ = writeln!(io.err, "petstore-mock: no healthy mock at {host}:{port}: {problem}");
-    FAILED
+    Err(CliError::new(format!("no healthy mock at {host}:{port}: {problem}")))
 }
 
 fn is_ready(response: &[u8]) -> bool {

@@ -44,7 +44,7 @@ pub(super) const SIGNALLED: u8 = 128;
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct CliError {
-    message: String,
+    pub(super) message: String,
     pub(super) status: u8,
 }
 

@@ -86,8 +86,8 @@ impl MockArgs {
             None => serve::run(&self.serve, &mut io).await,
             Some(Command::Serve(args)) => serve::run(&args, &mut io).await,
             Some(Command::Exec(args)) => exec::run(&args, &mut io).await,
-            Some(Command::Health(args)) => return health::run(&args, &mut io).await,
-            Some(Command::OpenApi(args)) => return openapi(&args, &mut io),
+            Some(Command::Health(args)) => health::run(&args, &mut io).await,
+            Some(Command::OpenApi(args)) => Ok(openapi(&args, &mut io)),
         };
         done.unwrap_or_else(|error| {
             let _ = writeln!(io.err, "petstore-mock: {error}");

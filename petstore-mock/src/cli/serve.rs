@@ -2,8 +2,6 @@
 
 use std::{ffi::OsString, fs, io, path::Path};
 
-use tokio::sync::Notify;
-
 use super::{
     args::ServeArgs,
     outcome::{CliError, Io},
@@ -28,19 +26,10 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliErro
     // The server works even if the stream is closed.
     let _ = writeln!(io.out, "listening on {}", server.url()).and_then(|()| io.out.flush());
     let journal = server.journal();
-    let stop = Notify::new();
-    let signalled = async {
-        signals.next().await;
-        stop.notify_one();
-        signals.next().await;
-    };
-    let stopped = async {
-        stop.notified().await;
-        server.stop().await;
-    };
+    signals.next().await;
     tokio::select! {
-        () = stopped => {}
-        () = signalled => {}
+        () = server.stop() => {}
+        _ = signals.next() => {}
     }
     args.report.finish(&journal.report(), io)
 }

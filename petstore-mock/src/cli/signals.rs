@@ -2,13 +2,12 @@
 
 use std::io;
 
-/// A request to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signal {
-    Interrupt,
-    #[cfg(unix)]
-    Terminate,
-}
+#[cfg(unix)]
+use rustix::process::Signal;
+
+/// Ctrl-C.
+#[cfg(not(unix))]
+pub(super) struct Signal;
 
 /// SIGINT and SIGTERM, received from the creation of this value; on Windows, Ctrl-C.
 pub(super) struct Signals {
@@ -31,8 +30,8 @@ impl Signals {
     /// Waits for the next signal.
     pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => Signal::Interrupt,
-            _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.interrupt.recv() => Signal::INT,
+            _ = self.terminate.recv() => Signal::TERM,
         }
     }
 }
@@ -49,23 +48,18 @@ impl Signals {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-        Signal::Interrupt
+        Signal
     }
 }
 
 /// Sends a signal to another process, unless its terminal has already sent it.
 #[cfg(unix)]
 pub(super) fn forward(signal: Signal, to: u32) {
-    use rustix::process::{Pid, Signal as Number, kill_process};
-    let number = match signal {
-        Signal::Interrupt if has_terminal() => return,
-        Signal::Interrupt => Number::INT,
-        Signal::Terminate => Number::TERM,
-    };
+    use rustix::process::{Pid, kill_process};
     let pid = i32::try_from(to).ok().and_then(Pid::from_raw);
-    if let Some(pid) = pid {
+    if let Some(pid) = pid.filter(|_| signal != Signal::INT || !has_terminal()) {
         // Fails if the process has already ended, which is fine.
-        let _ = kill_process(pid, number);
+        let _ = kill_process(pid, signal);
     }
 }
 

@@ -1,10 +1,11 @@
-//! Delays of responses, and durations in the JSON of faults.
+//! Delays of responses.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::trigger::Random;
+use crate::clock::seconds;
 
 /// A delay of a response on the mock's clock.
 ///
@@ -68,30 +69,6 @@ fn stretched(time: Duration, by: f64) -> Duration {
     let seconds = time.as_secs_f64() * by;
     let beyond = if seconds > 0.0 { Duration::MAX } else { Duration::ZERO };
     Duration::try_from_secs_f64(seconds).unwrap_or(beyond)
-}
-
-/// Durations in JSON: numbers of seconds with fractions.
-pub(super) mod seconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    use crate::clock;
-
-    pub(in crate::fault) fn serialize<S: Serializer>(
-        time: &(impl Into<Option<Duration>> + Copy),
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        (*time).into().map(|time| time.as_secs_f64()).serialize(to)
-    }
-
-    pub(in crate::fault) fn deserialize<'de, T: From<Duration>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<T, D::Error> {
-        let error = "a time is a number of seconds from 0 to 253402300799, such as 1.5";
-        let time = clock::time(f64::deserialize(from)?);
-        time.map(T::from).ok_or_else(|| D::Error::custom(error))
-    }
 }
 
 #[cfg(test)]

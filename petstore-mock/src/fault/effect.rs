@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::{
-    delay::{Delay, seconds},
+    delay::Delay,
     response_effects::{FaultTarget, RateFault, RetryAfter, StatusEffect},
     socket_effects::{At, How, Pace},
     trigger::{HeaderField, Random},
 };
+use crate::clock::seconds;
 
 /// The effect of a fault on the requests that it hits.
 ///

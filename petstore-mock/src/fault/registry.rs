@@ -45,12 +45,9 @@ use crate::changes::{Changes, What};
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct Faults(Arc<Registry>);
-
-#[derive(Default)]
-struct Registry {
+pub struct Faults {
     changes: Changes,
-    entries: Mutex<Entries>,
+    entries: Arc<Mutex<Entries>>,
 }
 
 #[derive(Default)]
@@ -92,11 +89,11 @@ pub struct FaultStatus {
 impl Faults {
     /// Creates an empty set that broadcasts its changes.
     pub(crate) fn new(changes: Changes) -> Self {
-        Self(Arc::new(Registry { changes, ..Registry::default() }))
+        Self { changes, ..Self::default() }
     }
 
     pub(super) fn add(&self, fault: Fault) -> SharedFault {
-        let mut entries = lock(&self.0.entries);
+        let mut entries = lock(&self.entries);
         entries.last_id += 1;
         let random = Random::new(fault.seed);
         let status = FaultStatus { id: entries.last_id, fault, seen: 0, matched: 0, hits: 0 };
@@ -109,12 +106,12 @@ impl Faults {
     /// Returns the active faults in order, with their counts.
     #[must_use]
     pub fn list(&self) -> Vec<FaultStatus> {
-        lock(&self.0.entries).list.iter().map(|fault| lock(fault).status.clone()).collect()
+        lock(&self.entries).list.iter().map(|fault| lock(fault).status.clone()).collect()
     }
 
     /// Returns the hits since the start of the server, by name of the fault.
     pub(crate) fn total_hits(&self) -> BTreeMap<String, u64> {
-        let entries = lock(&self.0.entries);
+        let entries = lock(&self.entries);
         let mut total = entries.removed_hits.clone();
         for fault in &entries.list {
             let status = &lock(fault).status;
@@ -136,7 +133,7 @@ impl Faults {
 
     /// Removes the faults that are meant. Returns whether there was one.
     fn remove_all(&self, is_meant: impl Fn(&FaultStatus) -> bool) -> bool {
-        let Entries { list, removed_hits, .. } = &mut *lock(&self.0.entries);
+        let Entries { list, removed_hits, .. } = &mut *lock(&self.entries);
         let before = list.len();
         list.retain(|fault| {
             let status = &lock(fault).status;
@@ -154,7 +151,7 @@ impl Faults {
         &self,
         request: impl FnOnce() -> RequestView<'a>,
     ) -> Option<ActiveFaults> {
-        let entries = lock(&self.0.entries);
+        let entries = lock(&self.entries);
         if entries.list.is_empty() {
             return None;
         }
@@ -165,8 +162,8 @@ impl Faults {
     }
 
     fn note_change(&self) {
-        self.0.changes.mark_boundary();
-        self.0.changes.tell(What::Faults);
+        self.changes.mark_boundary();
+        self.changes.tell(What::Faults);
     }
 }
 

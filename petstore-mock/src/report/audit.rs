@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     cmp::Reverse,
     collections::{BTreeMap, btree_map::Entry},
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     sync::Arc,
 };
 
@@ -70,23 +70,16 @@ impl Audit {
             (None, Some(name)) => Cow::Borrowed(name),
             (None, None) => made_by_test().map_or(DEFAULT_SCOPE.into(), Cow::Owned),
         };
-        let mut hasher = DefaultHasher::new();
         let number = key.map(|key| key.number());
-        (&scope, number, record.arrival.credentials, user_agent).hash(&mut hasher);
-        let id = hasher.finish();
-        let arrive = |client: &mut Client| {
-            let (width, is_parallel) = client.arrived(record);
-            InFlight { client: id, width, is_parallel }
-        };
-        if let Some(client) = self.clients.get_mut(&id) {
-            return arrive(client);
+        let client = (&scope, number, record.arrival.credentials, user_agent);
+        let id = BuildHasherDefault::<DefaultHasher>::default().hash_one(client);
+        if !self.clients.contains_key(&id) {
+            let place = place_of_scope(&mut self.scopes, &scope);
+            self.make_room();
+            self.clients.insert(id, Client::new(reported(record), place));
         }
-        let place = place_of_scope(&mut self.scopes, &scope);
-        self.make_room();
-        let mut client = Client::new(reported(record), place);
-        let in_flight = arrive(&mut client);
-        self.clients.insert(id, client);
-        in_flight
+        let (width, is_parallel) = self.clients.entry(id).or_default().arrived(record);
+        InFlight { client: id, width, is_parallel }
     }
 
     /// Judges a completed exchange. `boundary` is the number of boundaries so far. Requests before
@@ -97,17 +90,17 @@ impl Audit {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let (scope, requests) = &mut self.scopes[client.scope];
         *requests += 1;
-        let judgement = client.judge(record, &request, boundary);
+        let ruling = client.judge(record, &request, boundary);
         let known = self.findings.range_mut((id, Rule::ToldToWait)..);
         for (_, finding) in known.take_while(|((client, _), _)| *client == id) {
             finding.show_after(&request);
         }
-        if let Some(breach) = judgement.withdrawn
+        if let Some(breach) = ruling.withdrawn
             && let Some(finding) = self.findings.get_mut(&(id, Rule::SteadyRetry))
         {
             finding.withdraw(breach);
         }
-        for (rule, evidence) in judgement.breaches {
+        for (rule, evidence) in ruling.breaches {
             let Some(severity) = rule.severity(&self.severities) else { continue };
             let is_full = self.findings.len() == MAX_FINDINGS;
             let finding = match self.findings.entry((id, rule)) {
@@ -162,8 +155,8 @@ impl Audit {
         if self.clients.len() < MAX_CLIENTS {
             return;
         }
-        let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
-        let oldest = idle.min_by_key(|(_, client)| client.last_seen()).map(|(id, _)| *id);
+        let idle = self.clients.iter().filter(|(_, client)| client.in_flight == 0);
+        let oldest = idle.min_by_key(|(_, client)| client.last_arrival).map(|(id, _)| *id);
         oldest.and_then(|id| self.clients.remove(&id));
     }
 }

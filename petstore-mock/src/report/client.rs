@@ -3,12 +3,13 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
-    finding::{Judgement, ReportedClient},
+    finding::{ReportedClient, Ruling},
     hygiene::Hygiene,
     limits::KnownLimits,
     repeats::Repeats,
     request::{JudgedRequest, Role, push_bounded},
     retries::Retries,
+    rule::Rule,
 };
 use crate::exchange::{Moment, Record};
 
@@ -31,12 +32,12 @@ pub(super) struct Client {
     pub(super) scope: usize,
     /// The last requests, as context before a breach.
     pub(super) recent: VecDeque<JudgedRequest>,
-    in_flight: u32,
+    pub(super) in_flight: u32,
     /// The numbers of requests in flight, with times, the highest first.
     widths: VecDeque<(Moment, u32)>,
     ends: VecDeque<u64>,
     last_overlap: Option<Moment>,
-    last_arrival: u64,
+    pub(super) last_arrival: u64,
     boundary: u64,
     rules: ClientRules,
 }
@@ -88,16 +89,19 @@ impl Client {
         record: &Record,
         request: &JudgedRequest,
         boundary: u64,
-    ) -> Judgement {
+    ) -> Ruling {
         if boundary != self.boundary {
             self.boundary = boundary;
             self.rules = ClientRules::default();
         }
-        let mut found = Judgement::default();
+        let mut found = Ruling::default();
         self.rules.limits.judge(request, &mut found);
         self.rules.retries.judge(request, record.body.length > 0, &mut found);
         self.rules.repeats.judge(record, request, &mut found);
         self.rules.hygiene.judge(record, request, &mut found);
+        if self.reported.user_agent.is_none() {
+            found.note(Rule::UserAgent, request, "sent without a User-Agent");
+        }
         found
     }
 
@@ -119,13 +123,5 @@ impl Client {
     pub(super) fn forget(&mut self) {
         self.recent.clear();
         self.rules = ClientRules::default();
-    }
-
-    pub(super) const fn is_idle(&self) -> bool {
-        self.in_flight == 0
-    }
-
-    pub(super) const fn last_seen(&self) -> u64 {
-        self.last_arrival
     }
 }

@@ -25,7 +25,6 @@ use crate::{
     },
     operation::Operation,
     plan::Plan,
-    quota::Rate,
 };
 
 const CORPUS: &str = include_str!("../../tests/corpus.txt");
@@ -101,6 +100,7 @@ impl<'a> Recorded<'a> {
         let body = Bytes::copy_from_slice(self.body.as_bytes());
         let listed =
             more("lists").map_or_else(Bytes::new, |id| format!("[{{\"id\":{id}}}]").into());
+        let reset = more("reset").map_or(START, |reset| START + duration(reset));
         let unknown_key = more("unknown-key").map(|number| number.parse().unwrap());
         let arrival = Arrival {
             now: arrived.at,
@@ -118,11 +118,7 @@ impl<'a> Recorded<'a> {
             } else {
                 Admission::Admitted
             },
-            rate: more("remaining").map(|remaining| Rate {
-                limit: 60,
-                remaining: remaining.parse().unwrap(),
-                reset: more("reset").map_or(START, |reset| START + duration(reset)).as_secs(),
-            }),
+            rate: None,
         };
         Record {
             number,
@@ -151,6 +147,9 @@ impl<'a> Recorded<'a> {
             reply_fields: fields(&[
                 ("retry-after", text("wait").or_else(|| more("until").map(date))),
                 ("connection", more("closes").map(|_| "close".to_owned())),
+                // A fault removes it.
+                ("x-ratelimit-remaining", text("remaining").filter(|_| more("fault").is_none())),
+                ("x-ratelimit-reset", Some(reset.as_secs().to_string())),
             ]),
             reply_body: Captured::whole(&listed),
             added: more("added").map(|id| id.parse().unwrap()),

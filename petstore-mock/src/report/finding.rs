@@ -2,14 +2,14 @@
 
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use strum::VariantArray;
 
 use super::{
     request::{JudgedRequest, Role, as_instant, push_bounded},
     rule::{About, Rule, Severities, Severity},
 };
-use crate::{exchange::Moment, plan::Plan};
+use crate::{clock::seconds, exchange::Moment, plan::Plan};
 
 /// The client of a finding: the requests with one key and one `User-Agent` in one scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -48,7 +48,7 @@ pub struct Evidence {
     /// What happened, in one sentence.
     pub text: String,
     /// How much too early a request arrived, or how long after the end of the previous one.
-    #[serde(rename = "bySeconds", serialize_with = "as_seconds")]
+    #[serde(rename = "bySeconds", serialize_with = "seconds::serialize")]
     pub by: Option<Duration>,
     /// The ids of duplicate pets.
     pub added: Vec<i64>,
@@ -89,11 +89,6 @@ impl Evidence {
         }
     }
 
-    /// Returns the numbers of the requests concerned, without those that are shown as context.
-    pub fn concerned(&self) -> impl Iterator<Item = u64> {
-        self.requests.iter().filter(|one| one.role.is_concerned()).map(|one| one.number)
-    }
-
     /// Adds requests, by number. An existing one gets the new role if it is concerned.
     pub(super) fn show(mut self, requests: impl IntoIterator<Item = JudgedRequest>) -> Self {
         requests.into_iter().for_each(|request| self.add(request));
@@ -127,13 +122,13 @@ impl Evidence {
 
 /// The result of the rules for one exchange.
 #[derive(Debug, Default)]
-pub(super) struct Judgement {
+pub(super) struct Ruling {
     pub(super) breaches: Vec<(Rule, Evidence)>,
     /// A breach of `steady-retry` that turned out to be none, or part of a more severe breach.
     pub(super) withdrawn: Option<u64>,
 }
 
-impl Judgement {
+impl Ruling {
     pub(super) fn add(&mut self, rule: Rule, evidence: Evidence) {
         self.breaches.push((rule, evidence));
     }
@@ -328,10 +323,6 @@ impl Report {
     pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
         Rule::all().iter().copied().filter(|rule| rule.severity(&self.severities).is_some())
     }
-}
-
-fn as_seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.map(|time| time.as_secs_f64()).serialize(serializer)
 }
 
 #[cfg(test)]

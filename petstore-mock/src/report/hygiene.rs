@@ -1,13 +1,13 @@
-//! `key-in-url`, `key-scheme`, `deprecated`, `keep-alive` and `user-agent`: rules about single
-//! requests and connections.
+//! `key-in-url`, `key-scheme`, `deprecated` and `keep-alive`: rules about single requests and
+//! connections.
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     time::Duration,
 };
 
 use super::{
-    finding::{Evidence, Judgement},
+    finding::{Evidence, Ruling},
     request::JudgedRequest,
     rule::Rule,
 };
@@ -29,12 +29,7 @@ pub(super) struct Hygiene {
 }
 
 impl Hygiene {
-    pub(super) fn judge(
-        &mut self,
-        record: &Record,
-        request: &JudgedRequest,
-        found: &mut Judgement,
-    ) {
+    pub(super) fn judge(&mut self, record: &Record, request: &JudgedRequest, found: &mut Ruling) {
         match &record.arrival.flaw {
             Some(KeyFlaw::InUrl(parameter)) => {
                 found.add(Rule::KeyInUrl, key_in_url(parameter, request));
@@ -48,18 +43,10 @@ impl Hygiene {
         if record.arrival.operation == Some(Operation::GetPet) {
             found.note(Rule::Deprecated, request, days_left(request.arrived.at));
         }
-        if record.fields.get("user-agent").unwrap_or_default().trim_ascii().is_empty() {
-            found.note(Rule::UserAgent, request, "sent without a User-Agent");
-        }
         self.judge_connection(record, request, found);
     }
 
-    fn judge_connection(
-        &mut self,
-        record: &Record,
-        request: &JudgedRequest,
-        found: &mut Judgement,
-    ) {
+    fn judge_connection(&mut self, record: &Record, request: &JudgedRequest, found: &mut Ruling) {
         let pause = self.last_end.map_or(Duration::ZERO, |end| request.arrived.gap_since(&end));
         self.last_end = Some(request.ended);
         let is_alone = request.width == 1;
@@ -88,13 +75,12 @@ fn is_cut_off(record: &Record, request: &JudgedRequest) -> bool {
 
 /// Returns the evidence of a key in the URL, which counts once per client and parameter.
 fn key_in_url(parameter: &str, request: &JudgedRequest) -> Evidence {
-    let mut hasher = DefaultHasher::new();
-    parameter.hash(&mut hasher);
     let text = match parameter {
         "" => "a segment of the path contains a key".to_owned(),
         name => format!("the query parameter `{name}` contains a key"),
     };
-    Evidence::new(hasher.finish(), request, text)
+    let breach = BuildHasherDefault::<DefaultHasher>::default().hash_one(parameter);
+    Evidence::new(breach, request, text)
 }
 
 fn days_left(now: Duration) -> String {

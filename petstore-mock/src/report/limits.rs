@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    finding::{Evidence, Judgement},
+    finding::{Evidence, Ruling},
     request::{JudgedRequest, REACTION, Role, clock_time, push_bounded, seconds},
     rule::Rule,
 };
@@ -41,7 +41,7 @@ struct WaitPeriod {
 }
 
 impl KnownLimits {
-    pub(super) fn judge(&mut self, request: &JudgedRequest, found: &mut Judgement) {
+    pub(super) fn judge(&mut self, request: &JudgedRequest, found: &mut Ruling) {
         let is_known = |told: &&JudgedRequest| {
             told.ended.order < request.arrived.order && told.tells_to_wait_at(&request.arrived)
         };
@@ -66,7 +66,7 @@ impl KnownLimits {
     }
 
     /// Records that the client exceeded a known quota.
-    fn judge_quota(&mut self, request: &JudgedRequest, is_waiting: bool, found: &mut Judgement) {
+    fn judge_quota(&mut self, request: &JudgedRequest, is_waiting: bool, found: &mut Ruling) {
         if request.status != Some(429) {
             if request.status.is_some() && request.used_up_until.is_some() {
                 self.used_up = Some(request.with_role(Role::Cause));
@@ -96,7 +96,7 @@ impl KnownLimits {
 
 impl WaitPeriod {
     /// Judges a request by earlier 429s whose `Retry-After` has not elapsed.
-    fn judge(&mut self, waits: &[&JudgedRequest], request: &JudgedRequest, found: &mut Judgement) {
+    fn judge(&mut self, waits: &[&JudgedRequest], request: &JudgedRequest, found: &mut Ruling) {
         let Some(first) = waits.iter().min_by_key(|told| told.ended.order) else {
             *self = Self::default();
             return;

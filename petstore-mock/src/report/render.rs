@@ -1,9 +1,6 @@
 //! Writes the report as text, JSON, JUnit XML and Markdown. Each finding is self-contained.
 
-use std::{
-    fmt,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{fmt, time::Duration};
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Map, json};
@@ -11,7 +8,7 @@ use strum::VariantArray;
 
 use super::{
     finding::{Evidence, Finding, Report},
-    request::{JudgedRequest, Role, clock_time, seconds},
+    request::{JudgedRequest, Role, clock_time, instant, seconds},
     rule::{Rule, Severity},
 };
 
@@ -185,12 +182,7 @@ impl fmt::Display for Finding {
 
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "  {}: {}",
-            humantime::format_rfc3339_millis(UNIX_EPOCH + self.at.at),
-            sentence(self)
-        )?;
+        writeln!(f, "  {}: {}", instant(self.at.at), sentence(self))?;
         if let Some(told) = &self.told {
             writeln!(f, "  told: {told}")?;
         }

@@ -6,7 +6,7 @@ use http::Method;
 use serde::Deserialize;
 
 use super::{
-    finding::{Evidence, Judgement},
+    finding::{Evidence, Ruling},
     request::{JudgedRequest, Role, push_bounded, seconds},
     rule::Rule,
 };
@@ -46,12 +46,7 @@ struct ListedPet {
 }
 
 impl Repeats {
-    pub(super) fn judge(
-        &mut self,
-        record: &Record,
-        request: &JudgedRequest,
-        found: &mut Judgement,
-    ) {
+    pub(super) fn judge(&mut self, record: &Record, request: &JudgedRequest, found: &mut Ruling) {
         let is_list = record.arrival.operation == Some(Operation::ListPets);
         if request.method == Method::POST {
             self.judge_post(record.body.length, request, found);
@@ -61,7 +56,7 @@ impl Repeats {
         self.judge_refusal(request, found);
     }
 
-    fn judge_post(&mut self, length: u64, request: &JudgedRequest, found: &mut Judgement) {
+    fn judge_post(&mut self, length: u64, request: &JudgedRequest, found: &mut Ruling) {
         let now = &request.arrived;
         self.posts.retain(|post| now.gap_since(&post.request.ended) <= POST_MEMORY);
         let is_same = |post: &UnknownPost| post.request.fingerprint == request.fingerprint;
@@ -103,7 +98,7 @@ impl Repeats {
         }
     }
 
-    fn judge_refusal(&mut self, request: &JudgedRequest, found: &mut Judgement) {
+    fn judge_refusal(&mut self, request: &JudgedRequest, found: &mut Ruling) {
         let goes_on = self.refused.last().is_some_and(|last| {
             last.fingerprint == request.fingerprint
                 && request.arrived.gap_since(&last.ended) <= REFUSAL_GAP

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     collections::VecDeque,
+    fmt,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
@@ -112,17 +113,9 @@ impl JudgedRequest {
         let is_lost = record.is_lost() || record.status.is_none();
         let status = record.status.filter(|_| !is_lost);
         let banned = record.arrival.admission == Admission::Banned;
-        let quota = match record.arrival.rate {
-            // A fault may have changed the headers.
-            Some(_) if !record.faults.is_empty() => {
-                number("x-ratelimit-remaining").zip(number("x-ratelimit-reset"))
-            }
-            rate => rate.map(|rate| (rate.remaining.into(), rate.reset)),
-        };
-        let used_up_until = match quota {
-            Some((0, reset)) => Some(Duration::from_secs(reset)),
-            _ => None,
-        };
+        let is_used_up = number("x-ratelimit-remaining") == Some(0);
+        let reset = if is_used_up { number("x-ratelimit-reset") } else { None };
+        let used_up_until = reset.map(Duration::from_secs);
         let may_tell = matches!(status, Some(429 | 500..));
         let retry_after = if may_tell { reply("retry-after") } else { None };
         let reset = used_up_until.filter(|_| status == Some(429) && !banned);
@@ -239,8 +232,7 @@ fn json(body: &Captured) -> Option<Value> {
 }
 
 pub(super) fn as_instant<S: Serializer>(moment: &Moment, serializer: S) -> Result<S::Ok, S::Error> {
-    let at = UNIX_EPOCH + moment.at;
-    serializer.collect_str(&humantime::format_rfc3339_millis(at))
+    serializer.collect_str(&instant(moment.at))
 }
 
 fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {
@@ -253,9 +245,14 @@ pub(super) fn seconds(time: Duration) -> String {
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Formats a date and time in UTC.
+pub(super) fn instant(at: Duration) -> impl fmt::Display {
+    humantime::format_rfc3339_millis(UNIX_EPOCH + at)
+}
+
 /// Formats the time of day in UTC.
 pub(super) fn clock_time(at: Duration) -> String {
-    let text = humantime::format_rfc3339_millis(UNIX_EPOCH + at).to_string();
+    let text = instant(at).to_string();
     text.get(11..23).unwrap_or(&text).to_owned()
 }
 

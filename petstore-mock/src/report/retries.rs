@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
-    finding::{Evidence, Judgement},
+    finding::{Evidence, Ruling},
     request::{JudgedRequest, Role, push_bounded, seconds},
     rule::Rule,
 };
@@ -66,7 +66,7 @@ struct Suspect {
 }
 
 impl Retries {
-    pub(super) fn judge(&mut self, request: &JudgedRequest, has_body: bool, found: &mut Judgement) {
+    pub(super) fn judge(&mut self, request: &JudgedRequest, has_body: bool, found: &mut Ruling) {
         let fingerprint = request.fingerprint;
         let place = self.0.iter().position(|watched| watched.fingerprint == fingerprint);
         // Successes with a body are not watched before the first failure, because most bodies are
@@ -98,7 +98,7 @@ impl Retries {
 }
 
 impl Watched {
-    fn judge_repeat(&mut self, request: &JudgedRequest, found: &mut Judgement) {
+    fn judge_repeat(&mut self, request: &JudgedRequest, found: &mut Ruling) {
         let is_before = |one: &&JudgedRequest| one.ended.order < request.arrived.order;
         let Some(last) = self.attempts.iter().rev().find(is_before) else { return };
         let began = self.row.as_ref().map_or(last.number, |row| row.first.number);
@@ -152,7 +152,7 @@ impl Watched {
 
     /// Withdraws the finding if the client keeps the same rate after the outage, which means that
     /// it polls.
-    fn judge_suspect(&mut self, request: &JudgedRequest, found: &mut Judgement) {
+    fn judge_suspect(&mut self, request: &JudgedRequest, found: &mut Ruling) {
         let Some(mut suspect) = self.suspect.take() else { return };
         let spacing = request.arrived.gap_since(&suspect.last_arrival);
         if spacing < suspect.spacing.mul_f64(0.75) || spacing > suspect.spacing.mul_f64(1.25) {

@@ -24,7 +24,9 @@ fn found(mock: &Mock) -> Vec<(Rule, u64)> {
 fn concerned(mock: &Mock) -> Vec<u64> {
     let report = mock.server.report();
     let finding = report.findings().next().expect("there is a finding");
-    finding.evidence[0].concerned().collect()
+    let requests = finding.evidence[0].requests.iter();
+    let concerned = requests.filter(|one| matches!(one.role, Role::Cause | Role::Offence));
+    concerned.map(|one| one.number).collect()
 }
 
 /// A client with a `User-Agent`, which retries nothing.
