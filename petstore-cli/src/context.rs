@@ -29,7 +29,11 @@ use crate::ui::{Ui, UiOptions};
 pub(crate) use crate::explain::Purpose;
 
 /// The maximum size of a request's body.
-const MAX_BODY: u64 = 16 << 20;
+pub(crate) const MAX_BODY: u64 = 16 << 20;
+
+/// Ctrl-C also ends the program that writes into a pipe, so its signal may arrive after the end of
+/// the input. Such an input may be incomplete.
+const SIGNAL_DELAY: Duration = Duration::from_millis(20);
 
 /// The program's name in `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
@@ -49,7 +53,7 @@ pub(crate) struct Context {
     pub(crate) options: OutputOptions,
     /// Facts about the requests, for messages.
     pub(crate) facts: Facts,
-    stdout: Stdout,
+    pub(crate) stdout: Stdout,
     uses_deprecated: Arc<AtomicBool>,
     /// The last created client.
     client: Option<Client>,
@@ -116,7 +120,7 @@ impl Context {
     /// Ends the program: flushes the result, prints the error and returns the exit code.
     pub(crate) async fn end(mut self, result: Result<(), CliError>) -> u8 {
         // The error comes after the result.
-        let flushed = self.flush();
+        let flushed = self.stdout.flush().map_err(CliError::from);
         let result = result.and(flushed).and_then(|()| {
             let is_refused =
                 self.args.deny_deprecated && self.uses_deprecated.load(Ordering::Relaxed);
@@ -182,7 +186,7 @@ impl Context {
             .max_wait(max_wait)
             .max_attempts(attempts)
             .attempt_timeout((timeout / shares).max(MIN_TIMEOUT))
-            .timeout(timeout.saturating_add(max_wait).max(MIN_TIMEOUT))
+            .timeout(timeout.saturating_add(max_wait))
             .max_response_bytes(self.facts.max_response_size.0);
         let deprecated = Arc::clone(&self.uses_deprecated);
         let tracer = Tracer::new(self.ui.clone(), self.facts.host.clone(), attempts, deprecated);
@@ -290,7 +294,7 @@ impl Context {
 
     /// Writes formatted text.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), CliError> {
-        self.write(text.as_bytes())
+        Ok(self.stdout.write_all(text.as_bytes())?)
     }
 
     /// Writes help, folded to the width of the terminal.
@@ -299,28 +303,8 @@ impl Context {
         self.print(&format!("{}\n", text.trim_end()))
     }
 
-    /// Writes raw bytes.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
-        Ok(self.stdout.write_all(bytes)?)
-    }
-
-    /// Returns standard output, for code that writes its own results.
-    pub(crate) fn stdout(&mut self) -> &mut Stdout {
-        &mut self.stdout
-    }
-
-    /// Flushes standard output.
-    pub(crate) fn flush(&mut self) -> Result<(), CliError> {
-        Ok(self.stdout.flush()?)
-    }
-
-    /// Reads the body of a request from a file, or from standard input if it is `-`.
-    pub(crate) async fn read(&mut self, file: &Path, what: &str) -> Result<Vec<u8>, CliError> {
-        self.read_up_to(file, what, MAX_BODY).await
-    }
-
     /// Reads a file of limited size, or standard input if it is `-`.
-    pub(crate) async fn read_up_to(
+    pub(crate) async fn read(
         &mut self,
         file: &Path,
         what: &str,
@@ -346,6 +330,9 @@ impl Context {
             Ok(bytes)
         });
         let read = read.await.map_err(CliError::internal)?;
+        if !file.is_file() {
+            tokio::time::sleep(SIGNAL_DELAY).await;
+        }
         self.ui.set_activity(None);
         let bytes = read.map_err(|problem: io::Error| {
             let folder = self.env.var("PWD").filter(|_| problem.kind() == ErrorKind::NotFound);

@@ -53,7 +53,6 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn new(settings: &Settings, clock: Clock) -> Self {
-        let length = |seconds: Option<Seconds>| seconds.map(Seconds::length).unwrap_or_default();
         let max_size = settings.get(|values| &values.max_response_size);
         Self {
             clock,
@@ -61,8 +60,14 @@ impl Facts {
             base_url_source: settings.source("base_url"),
             key_source: String::new(),
             key_fix: String::new(),
-            timeout: length(settings.get(|values| &values.timeout)),
-            max_wait: length(settings.get(|values| &values.max_wait)),
+            timeout: settings
+                .get(|values| &values.timeout)
+                .map(Seconds::length)
+                .unwrap_or_default(),
+            max_wait: settings
+                .get(|values| &values.max_wait)
+                .map(Seconds::length)
+                .unwrap_or_default(),
             max_response_size: max_size.unwrap_or(Size(usize::MAX)),
             purpose: Purpose::Read,
         }
@@ -111,7 +116,7 @@ impl Facts {
             ErrorKind::Timeout => {
                 let limit = time::duration(self.timeout);
                 let seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
-                let longer = Seconds(seconds.max(1).saturating_mul(4));
+                let longer = Seconds::<1>(seconds.saturating_mul(4));
                 let message = format!("no response from {host} within {limit}");
                 let failure = Failure::new(Kind::Timeout, message);
                 self.or_lost(error, failure.hint(format!("`--timeout {longer}` waits longer")))

@@ -1,12 +1,12 @@
 //! `petstore auth …`: the API key.
 
-use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::path::Path;
 
 use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
 use serde_json::json;
 
-use crate::context::{Context, Purpose};
+use crate::context::{Context, MAX_BODY, Purpose};
 use crate::env::Signal;
 use crate::error::{CliError, Kind};
 use crate::explain::stopped;
@@ -108,7 +108,7 @@ async fn ask_key(context: &mut Context) -> Result<String, CliError> {
             })?
         }
         None => {
-            let bytes = context.read(Path::new("-"), "the key").await?;
+            let bytes = context.read(Path::new("-"), "the key", MAX_BODY).await?;
             String::from_utf8(bytes).map_err(|_| CliError::usage("standard input is not UTF-8"))?
         }
     };
@@ -171,7 +171,7 @@ pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
         }))?;
     }
     let Some(failure) = failure else { return Ok(()) };
-    context.flush()?;
+    context.stdout.flush()?;
     if let Some(hint) = &failure.hint {
         context.ui.hint(hint);
     }

@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 use futures_util::StreamExt as _;
 use petstore_client::Client;
 
-use self::input::Input;
+pub(super) use self::input::Input;
 use self::journal::Journal;
 use self::rows::Row;
 use self::send::Stop;
 use self::state::{Record, RowState, State, Totals};
 use crate::context::{Context, Purpose, input_name};
 use crate::env::Signals;
-use crate::error::{CliError, Invalid, Kind, os_text};
+use crate::error::{CliError, Invalid, Kind};
 use crate::escape;
 use crate::explain::stopped;
 use crate::files;
@@ -117,7 +117,7 @@ impl Import {
         let bytes = tokio::select! {
             biased;
             Some(signal) = signals.next() => return Err(stopped(signal, "")),
-            bytes = context.read_up_to(&self.file, "pets", MAX_INPUT) => bytes?,
+            bytes = context.read(&self.file, "pets", MAX_INPUT) => bytes?,
         };
         let input = Input::read(input_name(&self.file), bytes)?;
         for column in &input.ignored {
@@ -281,16 +281,8 @@ impl Job<'_> {
             let Some(path) = path else { continue };
             let rows = self.journal.state.rows.iter().enumerate();
             let reasons = rows.filter_map(|(row, state)| Some((row, reason(state)?))).collect();
-            let text = self.input.with_reasons(&reasons)?;
-            // A pipe cannot be replaced.
-            let written = match std::fs::metadata(path) {
-                Ok(file) if !file.is_file() => std::fs::write(path, text),
-                _ => files::write(path, text),
-            };
-            written.map_err(|error| {
-                let path = self.context.env.shown(path);
-                CliError::new(Kind::Internal, format!("cannot write {path}: {}", os_text(&error)))
-            })?;
+            let rows = self.input.with_reasons(&reasons)?;
+            files::write(path, rows, &self.context.env)?;
         }
         Ok(())
     }
