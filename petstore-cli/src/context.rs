@@ -144,34 +144,20 @@ impl Context {
 
     /// Returns a client for the service that the settings name, or for a mock server.
     pub(crate) async fn client(&mut self, purpose: Purpose) -> Result<Client, CliError> {
-        self.client_with(purpose, &RequestOptions::new()).await
-    }
-
-    /// Like `client`, with other limits.
-    pub(crate) async fn client_with(
-        &mut self,
-        purpose: Purpose,
-        options: &RequestOptions,
-    ) -> Result<Client, CliError> {
         self.facts.purpose = purpose;
         if self.args.wants_mock() {
             let (base_url, key) = self.start_mock().await?;
-            return self.build_client(&base_url, key, options);
+            return self.build_client(&base_url, key);
         }
         self.settings.require_profile()?;
         let base_url = self.settings.base_url()?;
         let credential = credentials::require(&self.settings, &self.env)?;
         (self.facts.key_source, self.facts.key_fix) = (credential.source, credential.fix);
-        self.build_client(&base_url, credential.key, options)
+        self.build_client(&base_url, credential.key)
     }
 
     /// Returns a client for a key.
-    pub(crate) fn build_client(
-        &mut self,
-        base_url: &Url,
-        key: String,
-        options: &RequestOptions,
-    ) -> Result<Client, CliError> {
+    pub(crate) fn build_client(&mut self, base_url: &Url, key: String) -> Result<Client, CliError> {
         const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 
         self.ui.hide(&key);
@@ -195,7 +181,6 @@ impl Context {
             .api_key(key)
             .user_agent(USER_AGENT)
             .options(&limits)
-            .options(options)
             .allow_insecure_http(true)
             .on_event(move |event| tracer.event(event));
         if !self.args.wants_mock() {
@@ -261,25 +246,16 @@ impl Context {
 
     /// Starts a command's result. Call it before sending anything, because it checks `--jq`.
     pub(crate) fn output(&self, shape: Shape) -> Result<Output, CliError> {
-        self.output_with(&self.options, shape)
+        Output::new(self.stdout.clone(), &self.options, shape)
     }
 
-    /// Like `result`, with other options.
-    pub(crate) fn output_with(
-        &self,
-        options: &OutputOptions,
-        shape: Shape,
-    ) -> Result<Output, CliError> {
-        Output::new(self.stdout.clone(), options, shape)
-    }
-
-    /// Like `result`, with another default format.
+    /// Like `output`, with another default format.
     pub(crate) fn output_or(&self, format: OutputFormat, shape: Shape) -> Result<Output, CliError> {
         let mut options = self.options.clone();
         if options.jq.is_none() {
             options.format = options.format.or(Some(format));
         }
-        self.output_with(&options, shape)
+        Output::new(self.stdout.clone(), &options, shape)
     }
 
     /// Ends a list, and reports a column that appeared too late.

@@ -9,7 +9,6 @@ use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
 use petstore_client::{Error as ClientError, ErrorKind, TimeoutKind, Url};
 use serde_json::{Map, Value, json};
 
-use crate::env::Signal;
 use crate::error::{CliError, Failure, Kind, os_text};
 use crate::escape;
 use crate::settings::precedence::Settings;
@@ -305,15 +304,6 @@ fn tls_error(error: &ClientError) -> Option<&rustls::Error> {
         outer.get_ref()?.downcast_ref()
     });
     found.last()
-}
-
-/// Returns the error for a command that a signal ended.
-pub(crate) fn stopped(signal: Signal, after: &str) -> CliError {
-    let kind = match signal {
-        Signal::Interrupt => Kind::Interrupted,
-        Signal::Terminate => Kind::Terminated,
-    };
-    CliError::new(kind, format!("{signal}{after}"))
 }
 
 /// Describes an exhausted limit: `minute quota used up`.

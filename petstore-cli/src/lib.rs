@@ -96,7 +96,7 @@ async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError
         Some(signal) = signals.next() => signal,
         result = command.run(context) => return result,
     };
-    let error = explain::stopped(signal, "");
+    let error = CliError::from(signal);
     if context.facts.purpose != Purpose::Read {
         let hint = "a request in flight may still be processed";
         return Err(error.hint(hint));

@@ -9,7 +9,6 @@ use serde_json::json;
 use crate::context::{Context, MAX_BODY, Purpose};
 use crate::env::Signal;
 use crate::error::{CliError, Kind};
-use crate::explain::stopped;
 use crate::files;
 use crate::output::{ANY, Shape};
 use crate::screen::{GREEN, RED};
@@ -34,7 +33,7 @@ impl Login {
         let path = credentials::path(&context.env.dirs, &context.settings.profile)?;
         let key = ask_key(context).await?;
         // This checks that the key is valid in a header.
-        let client = context.build_client(&base_url, key.clone(), &RequestOptions::new())?;
+        let client = context.build_client(&base_url, key.clone())?;
         if !self.no_check {
             check(context, &client).await.map_err(|error| not_stored(context, &error))?;
         }
@@ -103,7 +102,7 @@ async fn ask_key(context: &mut Context) -> Result<String, CliError> {
             let answer = tokio::task::spawn_blocking(move || prompt("API key (not shown): ")).await;
             answer.map_err(CliError::internal)?.map_err(|problem| match problem.kind() {
                 // Ctrl-C reaches the prompt as a character, before its signal.
-                ErrorKind::Interrupted => stopped(Signal::Interrupt, ""),
+                ErrorKind::Interrupted => Signal::Interrupt.into(),
                 _ => CliError::usage(format!("cannot read a key: {problem}")),
             })?
         }

@@ -20,13 +20,11 @@ use petstore_client::Client;
 pub(super) use self::input::Input;
 use self::journal::Journal;
 use self::rows::Row;
-use self::send::Stop;
 use self::state::{Record, RowState, State, Totals};
 use crate::context::{Context, Purpose, input_name};
 use crate::env::Signals;
 use crate::error::{CliError, Invalid, Kind};
 use crate::escape;
-use crate::explain::stopped;
 use crate::files;
 use crate::output::{ANY, Output, OutputFormat};
 use crate::time::count;
@@ -116,7 +114,7 @@ impl Import {
         let output = self.output(context)?;
         let bytes = tokio::select! {
             biased;
-            Some(signal) = signals.next() => return Err(stopped(signal, "")),
+            Some(signal) = signals.next() => return Err(signal.into()),
             bytes = context.read(&self.file, "pets", MAX_INPUT) => bytes?,
         };
         let input = Input::read(input_name(&self.file), bytes)?;
@@ -152,7 +150,7 @@ impl Import {
         if is_flat && options.jq.is_none() {
             options.fields.get_or_insert_with(|| COLUMNS.map(str::to_owned).to_vec());
         }
-        context.output_with(&options, ANY)
+        Output::new(context.stdout.clone(), &options, ANY)
     }
 
     /// Opens the journal, checks that it belongs to this input and service, and starts a run.
@@ -237,7 +235,7 @@ impl Import {
 
 impl Job<'_> {
     /// Handles unknown rows as the user chose, and sends the remaining rows.
-    async fn work(&mut self, signals: &mut Signals) -> Result<(), Stop> {
+    async fn work(&mut self, signals: &mut Signals) -> Result<(), CliError> {
         let ui = self.context.ui.clone();
         let unknown = self.journal.state.unknown();
         match self.import.unknown {
@@ -250,7 +248,7 @@ impl Job<'_> {
             }
             UnknownAction::Check if !unknown.is_empty() => tokio::select! {
                 biased;
-                Some(signal) = signals.next() => return Err(Stop::Signal(signal)),
+                Some(signal) = signals.next() => return Err(signal.into()),
                 checked = self.check(unknown.len()) => checked?,
             },
             _ => {}
