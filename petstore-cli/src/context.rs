@@ -5,11 +5,11 @@ use std::io::{self, ErrorKind, Read as _, Write, empty};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 #[cfg(feature = "redis")]
 use petstore_client::rate_limit::RedisStore;
-use petstore_client::rate_limit::{FileStore, LimitStore as _};
+use petstore_client::rate_limit::{FileStore, LimitStore as _, StoreError};
 use petstore_client::{Client, RequestOptions, Url};
 
 use crate::env::{Env, Stream};
@@ -37,13 +37,6 @@ const SIGNAL_DELAY: Duration = Duration::from_millis(20);
 
 /// The program's name in `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
-
-/// The store of shared rate limits.
-enum AnyStore {
-    File(FileStore),
-    #[cfg(feature = "redis")]
-    Redis(RedisStore),
-}
 
 pub(crate) struct Context {
     pub(crate) ui: Ui,
@@ -113,10 +106,6 @@ impl Context {
         }
     }
 
-    pub(crate) fn now(&self) -> SystemTime {
-        (self.env.now)()
-    }
-
     /// Ends the program: flushes the result, prints the error and returns the exit code.
     pub(crate) async fn end(mut self, result: Result<(), CliError>) -> u8 {
         // The error comes after the result.
@@ -175,7 +164,8 @@ impl Context {
             .timeout(timeout.saturating_add(max_wait))
             .max_response_bytes(self.facts.max_response_size.0);
         let deprecated = Arc::clone(&self.uses_deprecated);
-        let tracer = Tracer::new(self.ui.clone(), self.facts.host.clone(), attempts, deprecated);
+        let (ui, host) = (self.ui.clone(), self.facts.host.clone());
+        let tracer = Tracer { ui, host, attempts, deprecated };
         // `Settings::base_url` has refused insecure URLs.
         let mut builder = Client::builder(base_url.as_str())
             .api_key(key)
@@ -191,47 +181,50 @@ impl Context {
                 })?;
                 builder = builder.root_certificates(authorities);
             }
-            builder = match self.limits_store()? {
-                Some(AnyStore::File(store)) => builder.shared_limits(store),
-                #[cfg(feature = "redis")]
-                Some(AnyStore::Redis(store)) => builder.shared_limits(store),
-                None => builder,
-            };
+            if let Some(store) = self.file_store() {
+                builder = builder.shared_limits(store);
+            }
+            #[cfg(feature = "redis")]
+            if let Some(store) = self.redis_store()? {
+                builder = builder.shared_limits(store);
+            }
         }
         let client = builder.build()?;
         self.client = Some(client.clone());
         Ok(client)
     }
 
-    fn limits_store(&self) -> Result<Option<AnyStore>, CliError> {
-        match self.settings.get(|values| &values.limits_store) {
-            Some(StoreAddress::File) => {
-                let folder = self.env.dirs.state.as_deref();
-                Ok(folder.map(|folder| AnyStore::File(FileStore::new(folder.join("limits")))))
+    fn file_store(&self) -> Option<FileStore> {
+        match self.settings.get(|values| &values.limits_store)? {
+            StoreAddress::File => {
+                Some(FileStore::new(self.env.dirs.state.as_ref()?.join("limits")))
             }
-            #[cfg(feature = "redis")]
-            Some(StoreAddress::Redis(url)) => {
-                let store = RedisStore::new(&url).map_err(|problem| {
-                    let source = self.settings.source("limits_store");
-                    let problem = format!("the limits store is invalid: {problem}{source}");
-                    CliError::new(Kind::Config, problem)
-                        .hint("give an address such as redis://HOST:6379")
-                })?;
-                Ok(Some(AnyStore::Redis(store)))
-            }
-            _ => Ok(None),
+            _ => None,
         }
+    }
+
+    #[cfg(feature = "redis")]
+    fn redis_store(&self) -> Result<Option<RedisStore>, CliError> {
+        let address = self.settings.get(|values| &values.limits_store);
+        let Some(StoreAddress::Redis(url)) = address else { return Ok(None) };
+        RedisStore::new(&url).map(Some).map_err(|problem| {
+            let source = self.settings.source("limits_store");
+            CliError::new(Kind::Config, format!("the limits store is invalid: {problem}{source}"))
+                .hint("give an address such as redis://HOST:6379")
+        })
     }
 
     /// Removes the stored rate limits of all keys.
     pub(crate) async fn forget_all_limits(&self) -> Result<(), CliError> {
-        let forgotten = match self.limits_store()? {
-            Some(AnyStore::File(store)) => store.forget(None).await,
-            #[cfg(feature = "redis")]
-            Some(AnyStore::Redis(store)) => store.forget(None).await,
-            None => Ok(()),
-        };
-        forgotten.map_err(|problem| CliError::new(Kind::Internal, problem.to_string()))
+        let failed = |problem: StoreError| CliError::new(Kind::Internal, problem.to_string());
+        if let Some(store) = self.file_store() {
+            store.forget(None).await.map_err(failed)?;
+        }
+        #[cfg(feature = "redis")]
+        if let Some(store) = self.redis_store()? {
+            store.forget(None).await.map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Shares the latest rate limits with other processes.

@@ -52,6 +52,8 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn new(settings: &Settings, clock: Clock) -> Self {
+        let timeout = settings.get(|values| &values.timeout);
+        let max_wait = settings.get(|values| &values.max_wait);
         let max_size = settings.get(|values| &values.max_response_size);
         Self {
             clock,
@@ -59,14 +61,8 @@ impl Facts {
             base_url_source: settings.source("base_url"),
             key_source: String::new(),
             key_fix: String::new(),
-            timeout: settings
-                .get(|values| &values.timeout)
-                .map(Seconds::length)
-                .unwrap_or_default(),
-            max_wait: settings
-                .get(|values| &values.max_wait)
-                .map(Seconds::length)
-                .unwrap_or_default(),
+            timeout: timeout.map_or(Duration::MAX, |time| time.0),
+            max_wait: max_wait.map_or(Duration::ZERO, |time| time.0),
             max_response_size: max_size.unwrap_or(Size(usize::MAX)),
             purpose: Purpose::Read,
         }
@@ -114,8 +110,7 @@ impl Facts {
             }
             ErrorKind::Timeout => {
                 let limit = time::duration(self.timeout);
-                let seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
-                let longer = Seconds::<1>(seconds.saturating_mul(4));
+                let longer = Seconds::<1>(self.timeout.saturating_mul(4));
                 let message = format!("no response from {host} within {limit}");
                 let failure = Failure::new(Kind::Timeout, message);
                 self.or_lost(error, failure.hint(format!("`--timeout {longer}` waits longer")))

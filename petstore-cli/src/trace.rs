@@ -22,20 +22,16 @@ const SECRET_WORDS: [&str; 8] =
 
 /// Reports the requests of a client.
 pub(crate) struct Tracer {
-    ui: Ui,
+    pub(crate) ui: Ui,
     /// The host and port of the service.
-    host: String,
+    pub(crate) host: String,
     /// The maximum number of attempts.
-    attempts: u32,
+    pub(crate) attempts: u32,
     /// Whether a deprecated operation was used.
-    deprecated: Arc<AtomicBool>,
+    pub(crate) deprecated: Arc<AtomicBool>,
 }
 
 impl Tracer {
-    pub(crate) fn new(ui: Ui, host: String, attempts: u32, deprecated: Arc<AtomicBool>) -> Self {
-        Self { ui, host, attempts, deprecated }
-    }
-
     pub(crate) fn event(&self, event: &Event<'_>) {
         match event {
             Event::Sending(attempt) => self.sending(attempt),

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::path::Path;
 
-use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
+use petstore_client::{Client, Error as ClientError, Url};
 use serde_json::json;
 
 use crate::context::{Context, MAX_BODY, Purpose};
@@ -35,7 +35,7 @@ impl Login {
         // This checks that the key is valid in a header.
         let client = context.build_client(&base_url, key.clone())?;
         if !self.no_check {
-            check(context, &client).await.map_err(|error| not_stored(context, &error))?;
+            check(&client).await.map_err(|error| not_stored(context, &error))?;
         }
         credentials::store(&path, &base_url, &key, &context.env)?;
         store_base_url(context, &base_url)?;
@@ -67,9 +67,8 @@ fn ask_base_url(context: &mut Context) -> Result<(), CliError> {
 }
 
 /// Checks whether the service accepts the key.
-async fn check(context: &Context, client: &Client) -> Result<(), ClientError> {
-    let max_wait = RequestOptions::new().max_wait(context.facts.max_wait);
-    client.pets().list().limit(1).options(&max_wait).send().await.map(drop)
+async fn check(client: &Client) -> Result<(), ClientError> {
+    client.pets().list().limit(1).send().await.map(drop)
 }
 
 fn not_stored(context: &Context, error: &ClientError) -> CliError {
@@ -130,7 +129,7 @@ pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
         false => context.settings.base_url()?.to_string(),
     };
     let asked = match context.client(Purpose::Read).await {
-        Ok(client) => check(context, &client).await.map_err(CliError::from),
+        Ok(client) => check(&client).await.map_err(CliError::from),
         Err(error) => Err(error),
     };
     let failure = match asked {

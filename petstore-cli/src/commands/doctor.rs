@@ -139,11 +139,11 @@ async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
         .map_err(CliError::from)
         .map(|page| format!("{} in {elapsed} ms, key accepted", page.meta().status().as_u16()));
     checks.push(Check::of("service", found, context));
-    checks.extend(date.map(|date| clock(date, context.now())));
+    checks.extend(date.map(|date| clock(date, context.facts.clock.now())));
     let limits = client.rate_limits();
     let known = limits.windows.iter().min_by_key(|window| window.remaining).copied();
     if let Some(quota) = quota.or(known) {
-        let now = date.or(limits.service_time).unwrap_or_else(|| context.now());
+        let now = date.or(limits.service_time).unwrap_or_else(|| context.facts.clock.now());
         let left = quota.reset.duration_since(now).unwrap_or_default();
         let resets = context.facts.clock.until(quota.reset, left);
         let found = format!("{}, resets {resets}", quota_left(&quota));

@@ -67,7 +67,7 @@ impl Limits {
         if self.refresh && throttled.is_none() && !is_known {
             return Err(CliError::new(Kind::Service, "the service does not show its rate limits"));
         }
-        let now = limits.service_time.unwrap_or_else(|| context.now());
+        let now = limits.service_time.unwrap_or_else(|| context.facts.clock.now());
         let is_table = context.options.is_table();
         if !is_table {
             let rows: Vec<_> = limits.windows.iter().map(|window| row(window, now)).collect();

@@ -190,7 +190,7 @@ impl Import {
         }
         state.resize(input.rows.len());
         self.report_journal(context, input, state)?;
-        journal.begin(base_url, context.now(), files)?;
+        journal.begin(base_url, context.facts.clock.now(), files)?;
         journal.write(vec![Record::Rows(RowState::Announced, corrected)])?;
         Ok(journal)
     }

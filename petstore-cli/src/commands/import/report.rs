@@ -64,7 +64,7 @@ impl Import {
             Ok(client) => client.synchronize_rate_limits().await,
             Err(_) => RateLimits::default(),
         };
-        let now = limits.service_time.unwrap_or_else(|| context.now());
+        let now = limits.service_time.unwrap_or_else(|| context.facts.clock.now());
         let quotas = Quotas::new(&limits, now);
         let forecast = quotas.forecast(total.left);
         if !context.options.is_table() {
