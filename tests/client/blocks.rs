@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::auth::ApiKeyProvider;
+use petstore_client::auth::provider_fn;
 use petstore_client::rate_limit::BlockReason;
-use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet};
+use petstore_client::{ApiKey, Client, ErrorKind, NewPet};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::kit::{REX, answer, builder, client, http, key, millis, no_pets, once, secs};
@@ -55,25 +55,16 @@ async fn a_client_built_for_each_request_obeys_the_429_of_an_earlier_one() {
     }
 }
 
-/// Returns two keys alternately.
-#[derive(Default)]
-struct Alternating {
-    asked: AtomicUsize,
-}
-
-impl ApiKeyProvider for Alternating {
-    async fn api_key(&self, _: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-        let number = self.asked.fetch_add(1, Ordering::Relaxed) % 2;
-        Ok(ApiKey::new(format!("{}-{number}", key())))
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn two_keys_in_turn_are_each_sent_once_while_both_are_blocked() {
     for tasks in [1, 16, 64] {
         let server = blocked();
-        let client = impatient(&server.base()).api_key_provider(Alternating::default());
-        let client = client.build().unwrap();
+        let asked = AtomicUsize::new(0);
+        let alternating = provider_fn(move |_| {
+            let number = asked.fetch_add(1, Ordering::Relaxed) % 2;
+            async move { Ok(ApiKey::new(format!("{}-{number}", key()))) }
+        });
+        let client = impatient(&server.base()).api_key_provider(alternating).build().unwrap();
         for _ in 0..29 {
             calls(&client, tasks).await;
             sleep(secs(1)).await;

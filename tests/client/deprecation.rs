@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use petstore_client::events::Event;
 use petstore_client::{Client, Method};
 
-use super::kit::{REX, answer, builder, client, secs};
+use super::kit::{REX, answer, builder, client, heard, secs};
 use super::logs::Logs;
 use super::wire::Wire;
 
@@ -97,11 +97,11 @@ async fn warns_once_for_each_operation_and_client() {
 #[tokio::test]
 async fn the_hook_hears_of_each_operation_once() {
     let server = saying(&[("Deprecation", "@1764892800")]);
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let hook = Arc::clone(&heard);
-    let client = builder(&server.base()).on_event(move |event| {
-        let Event::Deprecated { operation, deprecation } = event else { return };
-        hook.lock().unwrap().push(((*operation).to_owned(), deprecation.since()));
+    let (client, heard) = heard(builder(&server.base()), |event| match event {
+        Event::Deprecated { operation, deprecation } => {
+            Some(((*operation).to_owned(), deprecation.since()))
+        }
+        _ => None,
     });
     let client = client.build().unwrap();
     for _ in 0..3 {
@@ -132,11 +132,9 @@ async fn a_hook_may_use_the_client_itself() {
 async fn a_404_still_carries_the_deprecation() {
     let sunset = [("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")];
     let server = Wire::start(move |_| answer(404, &sunset, ""));
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let hook = Arc::clone(&heard);
-    let client = builder(&server.base()).on_event(move |event| {
-        let Event::Deprecated { operation, .. } = event else { return };
-        hook.lock().unwrap().push((*operation).to_owned());
+    let (client, heard) = heard(builder(&server.base()), |event| match event {
+        Event::Deprecated { operation, .. } => Some((*operation).to_owned()),
+        _ => None,
     });
     let client = client.build().unwrap();
     #[expect(deprecated, reason = "the test covers it")]

@@ -14,34 +14,25 @@ use petstore_client::{Client, NewPet};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::kit::{answer, builder, http, millis, no_pets, once, secs};
+use super::kit::{answer, builder, heard, http, millis, no_pets, once, secs};
 use super::wire::{Act, Wire};
 
-/// The events that a hook received.
 type Heard<T> = Arc<Mutex<Vec<T>>>;
 
 type Said = (String, BlockReason, u64, u32);
 
 fn listening(server: &Wire) -> (Client, Heard<Said>, Heard<u64>) {
-    let (refusals, waits): (Heard<Said>, Heard<u64>) = Default::default();
-    let (refused, waited) = (Arc::clone(&refusals), Arc::clone(&waits));
-    let client = builder(&server.base())
-        .on_event(move |event| {
-            let Event::Throttled(throttled) = event else { return };
-            let (operation, blocked) = (throttled.operation.to_owned(), throttled.blocked);
-            let wait = blocked.remaining.as_secs();
-            refused.lock().unwrap().push((operation, blocked.reason, wait, throttled.attempt));
-        })
-        .on_event(move |event| {
-            let Event::Waiting(waiting) = event else { return };
-            if let Some(blocked) = waiting.blocked {
-                assert_eq!(
-                    (waiting.reason, waiting.until),
-                    (WaitReason::Blocked, Some(blocked.until))
-                );
-                waited.lock().unwrap().push(blocked.remaining.as_secs());
-            }
-        });
+    let (client, refusals) = heard(builder(&server.base()), |event| {
+        let Event::Throttled(throttled) = event else { return None };
+        let (operation, blocked) = (throttled.operation.to_owned(), throttled.blocked);
+        Some((operation, blocked.reason, blocked.remaining.as_secs(), throttled.attempt))
+    });
+    let (client, waits) = heard(client, |event| {
+        let Event::Waiting(waiting) = event else { return None };
+        let blocked = waiting.blocked?;
+        assert_eq!((waiting.reason, waiting.until), (WaitReason::Blocked, Some(blocked.until)));
+        Some(blocked.remaining.as_secs())
+    });
     (client.build().unwrap(), refusals, waits)
 }
 
@@ -187,9 +178,8 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
         Act::Reset(Vec::new()),
         answer(200, &[], r#"[{"id":1,"name":"s3cret-key","categoryId":7}]"#),
     ]);
-    let heard: Heard<String> = Heard::default();
-    let hears = Arc::clone(&heard);
-    let client = builder(&server.base()).api_key("s3cret-key").on_event(move |event| {
+    let client = builder(&server.base()).api_key("s3cret-key");
+    let (client, heard) = heard(client, |event| {
         let (request, answer) = match event {
             Event::Sending(request) => (request, String::new()),
             Event::Finished(Finished { request, outcome: Ok(answer), .. }) => {
@@ -198,11 +188,11 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
             Event::Finished(Finished { request, outcome: Err(problem), .. }) => {
                 (request, format!("{problem:?}"))
             }
-            _ => return,
+            _ => return None,
         };
         let Attempt { operation, attempt, method, url, headers, body, .. } = request;
         let sent = format!("{operation} {attempt} {method} {url} {headers:?} {body:?}");
-        hears.lock().unwrap().push(format!("{sent} -> {answer}"));
+        Some(format!("{sent} -> {answer}"))
     });
     let client = client.build().unwrap();
     let _ = client.pets().create(&NewPet::new("Rex", 7)).await;
@@ -259,12 +249,10 @@ async fn a_store_that_cannot_be_used_is_reported_when_that_begins_and_when_it_en
     let server = Wire::start(|_| no_pets());
     let (mood, record) = (AtomicU8::new(0), Mutex::default());
     let store = Arc::new(Moody { mood, record, start: Instant::now() });
-    let heard: Heard<Option<String>> = Heard::default();
-    let hears = Arc::clone(&heard);
-    let client = builder(&server.base()).shared_limits(Arc::clone(&store)).on_event(move |event| {
-        if let Event::SharedStore(status) = event {
-            hears.lock().unwrap().push(status.problem.clone());
-        }
+    let client = builder(&server.base()).shared_limits(Arc::clone(&store));
+    let (client, heard) = heard(client, |event| match event {
+        Event::SharedStore(status) => Some(status.problem.clone()),
+        _ => None,
     });
     let client = client.build().unwrap();
     let problem = |text: &str| Some(text.to_owned());

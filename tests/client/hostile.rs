@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tokio::time::Instant;
 
-use super::kit::{REX, client, http, once, secs};
+use super::kit::{REX, client, http, once, secs, sources};
 use super::wire::{Act, Wire};
 use crate::hostile::{Hostile, KEY, Reply, block_on, check, check_text, replies};
 
@@ -96,11 +96,7 @@ fn check_error(
     prop_assert!(error.to_string().len() < 3_000, "{} bytes", error.to_string().len());
     let mut text =
         format!("{error:?} {:?} {:?} {:?}", error.body(), error.headers(), error.message());
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        write!(text, " {error} {error:?}").unwrap();
-        cause = error.source();
-    }
+    sources(error).for_each(|cause| write!(text, " {cause} {cause:?}").unwrap());
     prop_assert!(!text.contains(KEY), "the key is in {}", text);
     let is_internal =
         matches!(error.kind(), ErrorKind::Config | ErrorKind::Runtime | ErrorKind::Connect);

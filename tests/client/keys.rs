@@ -121,20 +121,14 @@ async fn the_error_of_a_key_that_cannot_be_sent_does_not_repeat_it() {
     assert_eq!(server.count(), 0);
 }
 
-/// Takes ten seconds for each key.
-struct Slow;
-
-impl ApiKeyProvider for Slow {
-    async fn api_key(&self, _: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-        tokio::time::sleep(secs(10)).await;
-        Ok(ApiKey::new("slow"))
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
     let server = Wire::of(vec![answer(429, &[("Retry-After", "60")], ""), no_pets()]);
-    let client = builder(&server.base()).api_key_provider(Slow).build().unwrap();
+    let slow = provider_fn(async |_| {
+        tokio::time::sleep(secs(10)).await;
+        Ok(ApiKey::new("slow"))
+    });
+    let client = builder(&server.base()).api_key_provider(slow).build().unwrap();
     let second = async {
         tokio::time::sleep(secs(5)).await;
         client.pets().list().await.unwrap();

@@ -1,7 +1,9 @@
 //! Helpers: clients for a test server, responses, and pets as JSON.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use petstore_client::events::Event;
 use petstore_client::rate_limit::BlockReason;
 use petstore_client::retry::Backoff;
 use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
@@ -59,6 +61,21 @@ pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8
 /// Answers with an empty list of pets.
 pub(super) fn no_pets() -> Act {
     answer(200, &[], "[]")
+}
+
+/// Returns an error and its sources.
+pub(crate) fn sources(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |it| it.source())
+}
+
+/// Collects what `select` returns for a client's events.
+pub(super) fn heard<T: Send + 'static>(
+    builder: ClientBuilder,
+    select: impl Fn(&Event<'_>) -> Option<T> + Send + Sync + 'static,
+) -> (ClientBuilder, Arc<Mutex<Vec<T>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    (builder.on_event(move |event| hears.lock().unwrap().extend(select(event))), heard)
 }
 
 /// Returns why a call was blocked.

@@ -1,22 +1,13 @@
 //! A snapshot of the message of each kind of error.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use petstore_client::auth::ApiKeyProvider;
-use petstore_client::{ApiKey, BoxError, Client, Error, Method, NewPet, RequestOptions};
+use petstore_client::auth::provider_fn;
+use petstore_client::{Client, Error, Method, NewPet, RequestOptions};
 
-use super::kit::{DATE, answer, client, once};
+use super::kit::{DATE, answer, client, once, sources};
 use super::wire::{Act, Wire};
-
-struct Sealed;
-
-impl ApiKeyProvider for Sealed {
-    async fn api_key(&self, _: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-        Err("the vault is sealed".into())
-    }
-}
 
 async fn list(act: fn() -> Act) -> Error {
     let server = Wire::start(move |_| act());
@@ -33,17 +24,11 @@ fn fault(status: u16, body: &'static str) -> Act {
 }
 
 fn page(errors: Vec<Error>) -> String {
-    let mut page = String::new();
-    for error in errors {
-        write!(page, "{error}").unwrap();
-        let mut source = std::error::Error::source(&error);
-        while let Some(cause) = source {
-            write!(page, "\n    because {cause}").unwrap();
-            source = cause.source();
-        }
-        page.push_str("\n\n");
-    }
-    page
+    let text = |error: &Error| {
+        let chain: Vec<_> = sources(error).map(ToString::to_string).collect();
+        chain.join("\n    because ") + "\n\n"
+    };
+    errors.iter().map(text).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,7 +156,8 @@ async fn what_the_caller_can_correct() {
     });
     let here = client(&server.base());
     let small = once().max_response_bytes(5);
-    let sealed = Client::builder(server.base()).api_key_provider(Sealed).build().unwrap();
+    let sealed = provider_fn(async |_| Err("the vault is sealed".into()));
+    let sealed = Client::builder(server.base()).api_key_provider(sealed).build().unwrap();
     let errors = vec![
         Client::builder("petstore.example").api_key("k").build().unwrap_err(),
         Client::builder("https://petstore.example").api_key("k\n").build().unwrap_err(),

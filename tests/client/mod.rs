@@ -35,4 +35,5 @@ mod timeouts;
 mod together;
 mod transport;
 
+pub(crate) use kit::sources;
 pub(crate) use wire::{Act, Seen, Wire};

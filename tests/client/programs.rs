@@ -1,8 +1,6 @@
 //! Tests that calls which are polled late, once or never again do not affect other calls.
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -12,7 +10,7 @@ use petstore_client::events::{Event, Waiting};
 use petstore_client::rate_limit::WaitReason;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::kit::{builder, http, millis, secs};
+use super::kit::{builder, heard, http, millis, secs};
 use super::service::{MINUTE, OwnedCall, Rules, Service, get, patient, poll_once, within, work};
 use super::wire::{Act, Wire};
 
@@ -209,18 +207,15 @@ async fn calls_behind_the_probe_are_shown_to_wait_for_it() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_the_probe_is_announced() {
     let server = slow_start();
-    let heard = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&heard);
-    let client = builder(&server.base()).on_event(move |event| {
-        let Event::Waiting(Waiting { reason: WaitReason::Probe, .. }) = event else { return };
-        count.fetch_add(1, Ordering::Relaxed);
+    let (client, heard) = heard(builder(&server.base()), |event| {
+        matches!(event, Event::Waiting(Waiting { reason: WaitReason::Probe, .. })).then_some(())
     });
     let client = client.build().unwrap();
     let mut kept = get(&client);
     assert!(!poll_once(&mut kept).await);
     let waiting: Vec<_> = (0..16).map(|_| tokio::spawn(get(&client))).collect();
     sleep(SLACK / 2).await;
-    assert!(heard.load(Ordering::Relaxed) > 0, "16 calls wait in silence");
+    assert!(!heard.lock().unwrap().is_empty(), "16 calls wait in silence");
     let done = timeout(MINUTE, join_all(waiting)).await.unwrap();
     done.into_iter().for_each(|call| call.unwrap().unwrap());
 }

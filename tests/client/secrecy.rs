@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use petstore_client::retry::Backoff;
 use petstore_client::{ApiKey, Client, Error, Method, NewPet};
 
-use super::kit::{DATE, REX, answer, http, no_pets, once};
+use super::kit::{DATE, REX, answer, http, no_pets, once, sources};
 use super::logs::Logs;
 use super::wire::{Act, Wire};
 
@@ -16,11 +16,7 @@ const SENTINEL: &str = "S3NTINEL-qzxvkw";
 fn everything(error: &Error) -> String {
     let mut text = format!("{error}\n{error:?}\n{error:#?}\n");
     writeln!(text, "{:?} {:?}", error.body(), error.headers()).unwrap();
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        writeln!(text, "{error} {error:?}").unwrap();
-        cause = error.source();
-    }
+    sources(error).for_each(|cause| writeln!(text, "{cause} {cause:?}").unwrap());
     text
 }
 

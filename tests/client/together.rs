@@ -5,37 +5,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::auth::ApiKeyProvider;
+use petstore_client::ApiKey;
+use petstore_client::auth::provider_fn;
 use petstore_client::rate_limit::Plan;
-use petstore_client::{ApiKey, BoxError};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::kit::{http, key, millis, secs};
 use super::service::{MINUTE, Rules, Service, get, patient};
 use super::wire::{Act, Wire};
 
-/// A provider that is a closure; its argument says whether a key was rejected.
-struct Provider<F>(F);
-
-impl<F, R> ApiKeyProvider for Provider<F>
-where
-    F: Fn(bool) -> R + Send + Sync + 'static,
-    R: Future<Output = Result<ApiKey, BoxError>> + Send + 'static,
-{
-    fn api_key(
-        &self,
-        rejected: Option<&ApiKey>,
-    ) -> impl Future<Output = Result<ApiKey, BoxError>> + Send {
-        (self.0)(rejected.is_some())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
     for (length, tasks) in [(1_150, 3), (1_150, 16), (2_500, 3), (2_500, 64), (7_000, 16)] {
         let service = Service::start(Rules::per_minute(60));
         let name = format!("{}-{length}-{tasks}", key());
-        let provider = Provider(move |_| {
+        let provider = provider_fn(move |_| {
             let name = name.clone();
             async move {
                 sleep(millis(length)).await;
@@ -101,10 +85,10 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
         Act::Later(millis(100), http(status, &[], "[]"))
     });
     let (name, refreshes) = (key(), Arc::new(AtomicUsize::new(0)));
-    let provider = Provider(move |rejected: bool| {
+    let provider = provider_fn(move |rejected: Option<ApiKey>| {
         let (name, refreshes) = (name.clone(), Arc::clone(&refreshes));
         async move {
-            if rejected && refreshes.fetch_add(1, Ordering::Relaxed) == 0 {
+            if rejected.is_some() && refreshes.fetch_add(1, Ordering::Relaxed) == 0 {
                 std::future::pending::<()>().await;
             }
             let issued = if refreshes.load(Ordering::Relaxed) > 1 { "new" } else { "old" };

@@ -4,6 +4,8 @@ use petstore_client::transport::{Tls, TransportError, transport_fn};
 use petstore_client::{Bytes, Client, ClientBuilder, ErrorKind};
 use petstore_mock::MockServer;
 
+use crate::client::sources;
+
 async fn start() -> MockServer {
     MockServer::builder().tls().start().await.unwrap()
 }
@@ -59,8 +61,7 @@ async fn only_the_authorities_that_are_named_are_trusted_where_that_is_asked() {
 async fn a_client_that_does_not_trust_the_mock_says_why() {
     let server = start().await;
     let error = client(&server).build().unwrap().pets().list().await.unwrap_err();
-    let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
-    let text = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    let text = sources(&error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
     assert!(
         error.is_connect() && error.kind() == ErrorKind::Tls && text.contains("UnknownIssuer"),
         "{text}"

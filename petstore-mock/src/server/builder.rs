@@ -9,7 +9,11 @@ use std::{
 
 #[cfg(feature = "tls")]
 use super::tls::Tls;
-use super::{limits::Limits, listener, mock_server::MockServer, thread::ServerThread};
+use super::{
+    listener,
+    mock_server::{MockServer, OwnRuntime},
+    state::Limits,
+};
 use crate::{
     ban::BanPolicy,
     clock::Clock,
@@ -20,7 +24,7 @@ use crate::{
     quota::{RateHeaders, Window},
     report::{Rule, Severity},
     state::{
-        AppState, DEFAULT_KEYS, DataError, FirstKey, KeyError, Seed, SeedError, Settings,
+        AppState, DEFAULT_KEYS, DataError, FirstKey, KeyError, Seed, SeedError, Settings, block_on,
         is_sendable,
     },
 };
@@ -207,7 +211,7 @@ impl Builder {
     ///     .rule(Rule::Deprecated, None);
     /// ```
     pub fn rule(mut self, rule: Rule, severity: impl Into<Option<Severity>>) -> Self {
-        self.settings.severities.set(rule, severity.into());
+        self.settings.severities.insert(rule, severity.into());
         self
     }
 
@@ -349,8 +353,10 @@ impl Builder {
     ///
     /// Fails like [`Builder::start`], and if no thread can be started.
     pub fn start_blocking(self) -> Result<MockServer, StartError> {
-        let (server, thread) = ServerThread::run(self.start()).map_err(StartError::Thread)?;
-        Ok(server?.on(thread))
+        let runtime = OwnRuntime::new().map_err(StartError::Thread)?;
+        let started = block_on(runtime.spawn(self.start()));
+        let server = started.map_err(|error| StartError::Thread(io::Error::other(error)))??;
+        Ok(server.on(runtime))
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::{
 use super::connection::{self, ServeContext};
 use crate::{clock::real_time, journal::Caller};
 
-/// The maximum wait before accepting again after an error.
+/// The wait before accepting again after an error.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 
 /// The number of connections beyond the limit that can exist to be answered 503.
@@ -103,10 +103,8 @@ pub(super) async fn serve(
                 connections.spawn(connection::serve(stream, caller, server, stop.clone()));
             }
             Some(Err(error)) if is_of_one_connection(&error) => {}
-            Some(Err(_)) => tokio::select! {
-                () = room(&mut connections) => {}
-                _ = stop.wait_for(|stop| *stop) => break,
-            },
+            // Usually it lacks a file descriptor.
+            Some(Err(_)) => real_time::sleep(ACCEPT_BACK_OFF).await,
             None => break,
         }
     }
@@ -120,19 +118,8 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
-/// Waits until accepting may succeed again. Usually it lacks a file descriptor, which becomes free
-/// when a connection ends or another part of the process closes one.
-async fn room(connections: &mut JoinSet<()>) {
-    tokio::select! {
-        Some(_) = connections.join_next() => {}
-        () = real_time::sleep(ACCEPT_BACK_OFF) => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use tokio::time::timeout;
-
     use super::*;
 
     #[test]
@@ -140,22 +127,5 @@ mod tests {
         assert!(is_of_one_connection(&io::ErrorKind::ConnectionAborted.into()));
         let too_many_open_files = io::Error::from_raw_os_error(24);
         assert!(!is_of_one_connection(&too_many_open_files));
-    }
-
-    #[tokio::test]
-    async fn waits_a_while_where_no_connection_can_end_and_not_for_ever() {
-        let mut none = JoinSet::new();
-        assert!(timeout(ACCEPT_BACK_OFF / 4, room(&mut none)).await.is_err(), "it did not wait");
-        assert!(timeout(ACCEPT_BACK_OFF * 100, room(&mut none)).await.is_ok(), "it waits for ever");
-        none.spawn(std::future::pending());
-        assert!(timeout(ACCEPT_BACK_OFF * 100, room(&mut none)).await.is_ok(), "it waits for ever");
-    }
-
-    #[tokio::test]
-    async fn goes_on_as_soon_as_a_connection_ends() {
-        let mut connections = JoinSet::new();
-        connections.spawn(async {});
-        room(&mut connections).await;
-        assert!(connections.is_empty());
     }
 }
