@@ -5,11 +5,11 @@ use std::io::{self, ErrorKind, Read as _, Write, empty};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 #[cfg(feature = "redis")]
 use petstore_client::rate_limit::RedisStore;
-use petstore_client::rate_limit::{FileStore, LimitStore as _};
+use petstore_client::rate_limit::{FileStore, LimitStore as _, StoreError};
 use petstore_client::{Client, RequestOptions, Url};
 
 use crate::env::{Env, Stream};
@@ -29,17 +29,14 @@ use crate::ui::{Ui, UiOptions};
 pub(crate) use crate::explain::Purpose;
 
 /// The maximum size of a request's body.
-const MAX_BODY: u64 = 16 << 20;
+pub(crate) const MAX_BODY: u64 = 16 << 20;
+
+/// Ctrl-C also ends the program that writes into a pipe, so its signal may arrive after the end of
+/// the input. Such an input may be incomplete.
+const SIGNAL_DELAY: Duration = Duration::from_millis(20);
 
 /// The program's name in `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
-
-/// The store of shared rate limits.
-enum AnyStore {
-    File(FileStore),
-    #[cfg(feature = "redis")]
-    Redis(RedisStore),
-}
 
 pub(crate) struct Context {
     pub(crate) ui: Ui,
@@ -49,7 +46,7 @@ pub(crate) struct Context {
     pub(crate) options: OutputOptions,
     /// Facts about the requests, for messages.
     pub(crate) facts: Facts,
-    stdout: Stdout,
+    pub(crate) stdout: Stdout,
     uses_deprecated: Arc<AtomicBool>,
     /// The last created client.
     client: Option<Client>,
@@ -109,14 +106,10 @@ impl Context {
         }
     }
 
-    pub(crate) fn now(&self) -> SystemTime {
-        (self.env.now)()
-    }
-
     /// Ends the program: flushes the result, prints the error and returns the exit code.
     pub(crate) async fn end(mut self, result: Result<(), CliError>) -> u8 {
         // The error comes after the result.
-        let flushed = self.flush();
+        let flushed = self.stdout.flush().map_err(CliError::from);
         let result = result.and(flushed).and_then(|()| {
             let is_refused =
                 self.args.deny_deprecated && self.uses_deprecated.load(Ordering::Relaxed);
@@ -140,34 +133,20 @@ impl Context {
 
     /// Returns a client for the service that the settings name, or for a mock server.
     pub(crate) async fn client(&mut self, purpose: Purpose) -> Result<Client, CliError> {
-        self.client_with(purpose, &RequestOptions::new()).await
-    }
-
-    /// Like `client`, with other limits.
-    pub(crate) async fn client_with(
-        &mut self,
-        purpose: Purpose,
-        options: &RequestOptions,
-    ) -> Result<Client, CliError> {
         self.facts.purpose = purpose;
         if self.args.wants_mock() {
             let (base_url, key) = self.start_mock().await?;
-            return self.build_client(&base_url, key, options);
+            return self.build_client(&base_url, key);
         }
         self.settings.require_profile()?;
         let base_url = self.settings.base_url()?;
         let credential = credentials::require(&self.settings, &self.env)?;
         (self.facts.key_source, self.facts.key_fix) = (credential.source, credential.fix);
-        self.build_client(&base_url, credential.key, options)
+        self.build_client(&base_url, credential.key)
     }
 
     /// Returns a client for a key.
-    pub(crate) fn build_client(
-        &mut self,
-        base_url: &Url,
-        key: String,
-        options: &RequestOptions,
-    ) -> Result<Client, CliError> {
+    pub(crate) fn build_client(&mut self, base_url: &Url, key: String) -> Result<Client, CliError> {
         const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 
         self.ui.hide(&key);
@@ -182,16 +161,16 @@ impl Context {
             .max_wait(max_wait)
             .max_attempts(attempts)
             .attempt_timeout((timeout / shares).max(MIN_TIMEOUT))
-            .timeout(timeout.saturating_add(max_wait).max(MIN_TIMEOUT))
+            .timeout(timeout.saturating_add(max_wait))
             .max_response_bytes(self.facts.max_response_size.0);
         let deprecated = Arc::clone(&self.uses_deprecated);
-        let tracer = Tracer::new(self.ui.clone(), self.facts.host.clone(), attempts, deprecated);
+        let (ui, host) = (self.ui.clone(), self.facts.host.clone());
+        let tracer = Tracer { ui, host, attempts, deprecated };
         // `Settings::base_url` has refused insecure URLs.
         let mut builder = Client::builder(base_url.as_str())
             .api_key(key)
             .user_agent(USER_AGENT)
             .options(&limits)
-            .options(options)
             .allow_insecure_http(true)
             .on_event(move |event| tracer.event(event));
         if !self.args.wants_mock() {
@@ -202,47 +181,50 @@ impl Context {
                 })?;
                 builder = builder.root_certificates(authorities);
             }
-            builder = match self.limits_store()? {
-                Some(AnyStore::File(store)) => builder.shared_limits(store),
-                #[cfg(feature = "redis")]
-                Some(AnyStore::Redis(store)) => builder.shared_limits(store),
-                None => builder,
-            };
+            if let Some(store) = self.file_store() {
+                builder = builder.shared_limits(store);
+            }
+            #[cfg(feature = "redis")]
+            if let Some(store) = self.redis_store()? {
+                builder = builder.shared_limits(store);
+            }
         }
         let client = builder.build()?;
         self.client = Some(client.clone());
         Ok(client)
     }
 
-    fn limits_store(&self) -> Result<Option<AnyStore>, CliError> {
-        match self.settings.get(|values| &values.limits_store) {
-            Some(StoreAddress::File) => {
-                let folder = self.env.dirs.state.as_deref();
-                Ok(folder.map(|folder| AnyStore::File(FileStore::new(folder.join("limits")))))
+    fn file_store(&self) -> Option<FileStore> {
+        match self.settings.get(|values| &values.limits_store)? {
+            StoreAddress::File => {
+                Some(FileStore::new(self.env.dirs.state.as_ref()?.join("limits")))
             }
-            #[cfg(feature = "redis")]
-            Some(StoreAddress::Redis(url)) => {
-                let store = RedisStore::new(&url).map_err(|problem| {
-                    let source = self.settings.source("limits_store");
-                    let problem = format!("the limits store is invalid: {problem}{source}");
-                    CliError::new(Kind::Config, problem)
-                        .hint("give an address such as redis://HOST:6379")
-                })?;
-                Ok(Some(AnyStore::Redis(store)))
-            }
-            _ => Ok(None),
+            _ => None,
         }
+    }
+
+    #[cfg(feature = "redis")]
+    fn redis_store(&self) -> Result<Option<RedisStore>, CliError> {
+        let address = self.settings.get(|values| &values.limits_store);
+        let Some(StoreAddress::Redis(url)) = address else { return Ok(None) };
+        RedisStore::new(&url).map(Some).map_err(|problem| {
+            let source = self.settings.source("limits_store");
+            CliError::new(Kind::Config, format!("the limits store is invalid: {problem}{source}"))
+                .hint("give an address such as redis://HOST:6379")
+        })
     }
 
     /// Removes the stored rate limits of all keys.
     pub(crate) async fn forget_all_limits(&self) -> Result<(), CliError> {
-        let forgotten = match self.limits_store()? {
-            Some(AnyStore::File(store)) => store.forget(None).await,
-            #[cfg(feature = "redis")]
-            Some(AnyStore::Redis(store)) => store.forget(None).await,
-            None => Ok(()),
-        };
-        forgotten.map_err(|problem| CliError::new(Kind::Internal, problem.to_string()))
+        let failed = |problem: StoreError| CliError::new(Kind::Internal, problem.to_string());
+        if let Some(store) = self.file_store() {
+            store.forget(None).await.map_err(failed)?;
+        }
+        #[cfg(feature = "redis")]
+        if let Some(store) = self.redis_store()? {
+            store.forget(None).await.map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Shares the latest rate limits with other processes.
@@ -257,25 +239,16 @@ impl Context {
 
     /// Starts a command's result. Call it before sending anything, because it checks `--jq`.
     pub(crate) fn output(&self, shape: Shape) -> Result<Output, CliError> {
-        self.output_with(&self.options, shape)
+        Output::new(self.stdout.clone(), &self.options, shape)
     }
 
-    /// Like `result`, with other options.
-    pub(crate) fn output_with(
-        &self,
-        options: &OutputOptions,
-        shape: Shape,
-    ) -> Result<Output, CliError> {
-        Output::new(self.stdout.clone(), options, shape)
-    }
-
-    /// Like `result`, with another default format.
+    /// Like `output`, with another default format.
     pub(crate) fn output_or(&self, format: OutputFormat, shape: Shape) -> Result<Output, CliError> {
         let mut options = self.options.clone();
         if options.jq.is_none() {
             options.format = options.format.or(Some(format));
         }
-        self.output_with(&options, shape)
+        Output::new(self.stdout.clone(), &options, shape)
     }
 
     /// Ends a list, and reports a column that appeared too late.
@@ -290,7 +263,7 @@ impl Context {
 
     /// Writes formatted text.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), CliError> {
-        self.write(text.as_bytes())
+        Ok(self.stdout.write_all(text.as_bytes())?)
     }
 
     /// Writes help, folded to the width of the terminal.
@@ -299,28 +272,8 @@ impl Context {
         self.print(&format!("{}\n", text.trim_end()))
     }
 
-    /// Writes raw bytes.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
-        Ok(self.stdout.write_all(bytes)?)
-    }
-
-    /// Returns standard output, for code that writes its own results.
-    pub(crate) fn stdout(&mut self) -> &mut Stdout {
-        &mut self.stdout
-    }
-
-    /// Flushes standard output.
-    pub(crate) fn flush(&mut self) -> Result<(), CliError> {
-        Ok(self.stdout.flush()?)
-    }
-
-    /// Reads the body of a request from a file, or from standard input if it is `-`.
-    pub(crate) async fn read(&mut self, file: &Path, what: &str) -> Result<Vec<u8>, CliError> {
-        self.read_up_to(file, what, MAX_BODY).await
-    }
-
     /// Reads a file of limited size, or standard input if it is `-`.
-    pub(crate) async fn read_up_to(
+    pub(crate) async fn read(
         &mut self,
         file: &Path,
         what: &str,
@@ -346,6 +299,9 @@ impl Context {
             Ok(bytes)
         });
         let read = read.await.map_err(CliError::internal)?;
+        if !file.is_file() {
+            tokio::time::sleep(SIGNAL_DELAY).await;
+        }
         self.ui.set_activity(None);
         let bytes = read.map_err(|problem: io::Error| {
             let folder = self.env.var("PWD").filter(|_| problem.kind() == ErrorKind::NotFound);

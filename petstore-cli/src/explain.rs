@@ -9,7 +9,6 @@ use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
 use petstore_client::{Error as ClientError, ErrorKind, TimeoutKind, Url};
 use serde_json::{Map, Value, json};
 
-use crate::env::Signal;
 use crate::error::{CliError, Failure, Kind, os_text};
 use crate::escape;
 use crate::settings::precedence::Settings;
@@ -53,7 +52,8 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn new(settings: &Settings, clock: Clock) -> Self {
-        let length = |seconds: Option<Seconds>| seconds.map(Seconds::length).unwrap_or_default();
+        let timeout = settings.get(|values| &values.timeout);
+        let max_wait = settings.get(|values| &values.max_wait);
         let max_size = settings.get(|values| &values.max_response_size);
         Self {
             clock,
@@ -61,8 +61,8 @@ impl Facts {
             base_url_source: settings.source("base_url"),
             key_source: String::new(),
             key_fix: String::new(),
-            timeout: length(settings.get(|values| &values.timeout)),
-            max_wait: length(settings.get(|values| &values.max_wait)),
+            timeout: timeout.map_or(Duration::MAX, |time| time.0),
+            max_wait: max_wait.map_or(Duration::ZERO, |time| time.0),
             max_response_size: max_size.unwrap_or(Size(usize::MAX)),
             purpose: Purpose::Read,
         }
@@ -110,8 +110,7 @@ impl Facts {
             }
             ErrorKind::Timeout => {
                 let limit = time::duration(self.timeout);
-                let seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
-                let longer = Seconds(seconds.max(1).saturating_mul(4));
+                let longer = Seconds::<1>(self.timeout.saturating_mul(4));
                 let message = format!("no response from {host} within {limit}");
                 let failure = Failure::new(Kind::Timeout, message);
                 self.or_lost(error, failure.hint(format!("`--timeout {longer}` waits longer")))
@@ -300,15 +299,6 @@ fn tls_error(error: &ClientError) -> Option<&rustls::Error> {
         outer.get_ref()?.downcast_ref()
     });
     found.last()
-}
-
-/// Returns the error for a command that a signal ended.
-pub(crate) fn stopped(signal: Signal, after: &str) -> CliError {
-    let kind = match signal {
-        Signal::Interrupt => Kind::Interrupted,
-        Signal::Terminate => Kind::Terminated,
-    };
-    CliError::new(kind, format!("{signal}{after}"))
 }
 
 /// Describes an exhausted limit: `minute quota used up`.

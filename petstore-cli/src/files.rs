@@ -6,30 +6,43 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
+use crate::env::Env;
+use crate::error::{CliError, Kind};
+
 /// Replaces a file atomically. Creates it with mode 0600, and missing folders with 0700. If the
-/// path is a link, replaces its target.
-pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+/// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, env: &Env) -> Result<(), CliError> {
+    let failed = |problem| {
+        CliError::io(Kind::Internal, format!("cannot write {}", env.shown(path)), &problem)
+    };
+    replace(path, content.as_ref()).map_err(failed)
+}
+
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+        return std::fs::write(path, content);
+    }
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    make_folder(folder)?;
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)?;
     let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(content.as_ref())?;
+    file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(&path)?;
     Ok(())
 }
 
-/// Creates a private folder and its parents if they are missing.
-pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
+/// Reads a file of up to a megabyte; `None` if it does not exist. An error has this kind.
+pub(crate) fn read(path: &Path, kind: Kind, env: &Env) -> Result<Option<String>, CliError> {
+    let failed = |problem| CliError::io(kind, format!("cannot read {}", env.shown(path)), &problem);
+    text(path).map_err(failed)
 }
 
-/// Reads a file of up to a megabyte; `None` if it does not exist.
-pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
+fn text(path: &Path) -> io::Result<Option<String>> {
     const MAX_SIZE: u64 = 1 << 20;
 
     let file = match File::open(path) {

@@ -54,7 +54,7 @@ pub use env::{Dirs, Env, Prompt, Signal, Signals, Stream};
 use crate::commands::args::{self, Args, Cmd};
 use crate::commands::help;
 use crate::context::{Context, Purpose};
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, ErrorFormat, Kind};
 use crate::global::GlobalArgs;
 
 /// Runs the program, and returns its exit code.
@@ -96,7 +96,7 @@ async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError
         Some(signal) = signals.next() => signal,
         result = command.run(context) => return result,
     };
-    let error = explain::stopped(signal, "");
+    let error = CliError::from(signal);
     if context.facts.purpose != Purpose::Read {
         let hint = "a request in flight may still be processed";
         return Err(error.hint(hint));
@@ -114,12 +114,13 @@ fn explain_usage(mistake: &clap::Error, context: &mut Context) -> Result<(), Cli
     let args = context.env.args.iter().map(|arg| arg.to_string_lossy().into_owned());
     let args: Vec<_> = args.collect();
     let screen = &context.options.screen;
+    let is_json = context.ui.options.format == ErrorFormat::Json;
     let text = match mistake.kind() {
         DisplayHelp | DisplayVersion => {
             let text = screen.styled(&mistake.render());
             return context.print_help(&text);
         }
-        DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand => {
+        DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand if !is_json => {
             match suggest::command_of(&tree, &args, "") {
                 (command, path) if path == command.get_name() => help::START.to_owned(),
                 (command, _) => screen.styled(&command.clone().render_help()),

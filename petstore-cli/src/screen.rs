@@ -183,10 +183,12 @@ impl Screen {
     }
 
     /// Formats names and values, one pair per line.
-    pub(crate) fn pairs(&self, pairs: &[(&str, String)]) -> String {
-        let width = pairs.iter().map(|(name, _)| name.width()).max().unwrap_or(0) + 2;
-        let line = |(name, value): &(&str, String)| {
-            let padding = " ".repeat(width - name.width());
+    pub(crate) fn pairs<N: AsRef<str>>(&self, pairs: &[(N, String)]) -> String {
+        let names = pairs.iter().map(|(name, _)| columns(name.as_ref()));
+        let width = names.max().unwrap_or(0) + 2;
+        let line = |(name, value): &(N, String)| {
+            let name = name.as_ref();
+            let padding = " ".repeat(width - columns(name));
             format!("{name}{padding}{}\n", self.wrap(value, width))
         };
         pairs.iter().map(line).collect()

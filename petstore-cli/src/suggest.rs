@@ -49,7 +49,7 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
             (problem, meant_command(tree, command, &path, &word).or_else(help))
         }
         ErrorKind::UnknownArgument => {
-            let (problem, hint) = unknown_argument(tree, command, &short, args, &shown);
+            let (problem, hint) = unknown_argument(command, &short, args, &shown);
             (problem, hint.or_else(help))
         }
         ErrorKind::InvalidValue if value.is_empty() => (format!("`{name}` needs a value"), help()),
@@ -64,6 +64,9 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
             let invalid = invalid.cloned().unwrap_or_else(|| Invalid::new("is not valid"));
             let Invalid { problem, hint } = invalid.named(format!("`{given}`"));
             (problem, hint)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            (format!("`{path}` needs a command"), help())
         }
         ErrorKind::TooManyValues => (format!("`{name}` takes no value"), None),
         ErrorKind::MissingRequiredArgument => {
@@ -82,7 +85,6 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
 
 /// Returns what is wrong with an argument that a command does not have, and a hint.
 fn unknown_argument(
-    tree: &Command,
     command: &Command,
     path: &str,
     args: &[String],
@@ -101,7 +103,10 @@ fn unknown_argument(
     if known.any(|long| name.strip_prefix("--") == Some(long)) {
         return (format!("`{path}` does not take `{name}` after `--`"), None);
     }
-    (format!("`{path}` has no option `{name}`"), meant_option(tree, command, &name))
+    let meant =
+        similar(name.trim_start_matches('-'), command.get_arguments().filter_map(Arg::get_long));
+    let hint = meant.map(|meant| format!("did you mean `--{meant}`?"));
+    (format!("`{path}` has no option `{name}`"), hint)
 }
 
 /// Returns the command before an argument, and its full name.
@@ -139,14 +144,6 @@ fn meant_command(tree: &Command, command: &Command, path: &str, word: &str) -> O
     Some(format!("did you mean `{path} {meant}`?"))
 }
 
-fn meant_option(tree: &Command, command: &Command, name: &str) -> Option<String> {
-    let name = name.trim_start_matches('-');
-    match similar(name, command.get_arguments().filter_map(|arg| arg.get_long())) {
-        Some(meant) => Some(format!("did you mean `--{meant}`?")),
-        None => Some(format!("it belongs to `{}`", owner(tree, "petstore", name)?)),
-    }
-}
-
 /// Returns what a word too many may stand for: a value of an option, or a part of a name.
 fn meant_word(command: &Command, args: &[String], word: &str) -> Option<String> {
     let takes = |arg: &&Arg| arg.get_possible_values().iter().any(|value| value.get_name() == word);
@@ -157,15 +154,6 @@ fn meant_word(command: &Command, args: &[String], word: &str) -> Option<String> 
     let before = args.iter().take_while(|arg| *arg != word).last();
     let before = before.filter(|before| takes_name && command.find_subcommand(before).is_none())?;
     Some(format!("quote arguments that contain spaces: `\"{before} {word}\"`"))
-}
-
-/// Finds a command with an option.
-fn owner(command: &Command, path: &str, option: &str) -> Option<String> {
-    if command.get_arguments().any(|arg| arg.get_long() == Some(option)) {
-        return Some(path.to_owned());
-    }
-    let mut inner = command.get_subcommands();
-    inner.find_map(|inner| owner(inner, &format!("{path} {}", inner.get_name()), option))
 }
 
 #[cfg(test)]

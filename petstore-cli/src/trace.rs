@@ -11,7 +11,6 @@ use petstore_client::rate_limit::{Blocked, SharedStatus, WaitReason};
 use petstore_client::{Bytes, Deprecation, Error as ClientError};
 use tokio::time::Instant;
 
-use crate::escape;
 use crate::explain::{exhausted, limit_name, quota_left};
 use crate::status::Activity;
 use crate::time;
@@ -23,20 +22,16 @@ const SECRET_WORDS: [&str; 8] =
 
 /// Reports the requests of a client.
 pub(crate) struct Tracer {
-    ui: Ui,
+    pub(crate) ui: Ui,
     /// The host and port of the service.
-    host: String,
+    pub(crate) host: String,
     /// The maximum number of attempts.
-    attempts: u32,
+    pub(crate) attempts: u32,
     /// Whether a deprecated operation was used.
-    deprecated: Arc<AtomicBool>,
+    pub(crate) deprecated: Arc<AtomicBool>,
 }
 
 impl Tracer {
-    pub(crate) fn new(ui: Ui, host: String, attempts: u32, deprecated: Arc<AtomicBool>) -> Self {
-        Self { ui, host, attempts, deprecated }
-    }
-
     pub(crate) fn event(&self, event: &Event<'_>) {
         match event {
             Event::Sending(attempt) => self.sending(attempt),
@@ -52,8 +47,8 @@ impl Tracer {
     fn sending(&self, attempt: &Attempt<'_>) {
         self.activity(format!("waiting for {}", self.host), "", None);
         if self.ui.options.verbose >= 2 {
-            self.line(&format!("> {} {}", attempt.method, attempt.url));
-            self.line("> authorization: Bearer [hidden]");
+            self.ui.trace(&format!("> {} {}", attempt.method, attempt.url));
+            self.ui.trace("> authorization: Bearer [hidden]");
             self.content('>', attempt.headers, attempt.body);
         }
     }
@@ -62,11 +57,11 @@ impl Tracer {
         self.ui.set_activity(None);
         let verbose = self.ui.options.verbose;
         if let (2.., Ok(Received { status, headers, body, .. })) = (verbose, finished.outcome) {
-            self.line(&format!("< {status}"));
+            self.ui.trace(&format!("< {status}"));
             self.content('<', headers, body);
         }
         if verbose >= 1 {
-            self.line(&summary(finished));
+            self.ui.trace(&summary(finished));
         }
     }
 
@@ -89,7 +84,7 @@ impl Tracer {
         let attempt = format!("attempt {} of {}", retrying.attempt + 1, self.attempts);
         let text = format!("{}; {attempt}", cause(retrying.error));
         if self.ui.options.verbose >= 1 {
-            self.line(&format!("{text} in {}", time::duration(retrying.delay)));
+            self.ui.trace(&format!("{text} in {}", time::duration(retrying.delay)));
         }
         self.activity(text, &attempt, Some(Instant::now() + retrying.delay));
     }
@@ -118,15 +113,11 @@ impl Tracer {
             let may_be_secret = SECRET_WORDS.iter().any(|word| name.as_str().contains(word));
             let value = String::from_utf8_lossy(value.as_bytes());
             let value = if may_be_secret { "[hidden]" } else { &value };
-            self.line(&format!("{side} {name}: {value}"));
+            self.ui.trace(&format!("{side} {name}: {value}"));
         }
         if self.ui.options.verbose >= 3 && !body.is_empty() {
-            self.line(&format!("{side} {}", String::from_utf8_lossy(body)));
+            self.ui.trace(&format!("{side} {}", String::from_utf8_lossy(body)));
         }
-    }
-
-    fn line(&self, text: &str) {
-        self.ui.text(&format!("{}\n", escape::lines(text.trim_end())));
     }
 }
 

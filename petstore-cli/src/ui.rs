@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use anstyle::Style;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::error::{ErrorFormat, Failure};
@@ -44,8 +44,8 @@ pub(crate) struct Ui {
 
 struct UiState {
     stream: Box<dyn Write + Send>,
-    /// The key, which must never be shown.
-    secret: Option<String>,
+    /// The key, which must never be shown, as it is and in JSON.
+    secrets: Vec<String>,
     /// Notes and warnings to show after the result.
     pending: String,
     said: HashSet<String>,
@@ -59,9 +59,10 @@ impl UiState {
     /// Replaces the status line with escaped text.
     fn write(&mut self, text: &str) {
         let clear = if std::mem::take(&mut self.is_drawn) { CLEAR } else { "" };
-        let hidden = self.secret.as_deref().map(|secret| text.replace(secret, "[redacted]"));
+        let hide = |text: String, secret: &String| text.replace(secret, "[redacted]");
+        let text = self.secrets.iter().fold(text.to_owned(), hide);
         // A closed standard error is not an error.
-        let _ = write!(self.stream, "{clear}{}", hidden.as_deref().unwrap_or(text));
+        let _ = write!(self.stream, "{clear}{text}");
         let _ = self.stream.flush();
     }
 
@@ -87,7 +88,7 @@ impl Ui {
     pub(crate) fn new(stream: Box<dyn Write + Send>, options: UiOptions) -> Self {
         let state = UiState {
             stream,
-            secret: None,
+            secrets: Vec::new(),
             pending: String::new(),
             said: HashSet::new(),
             status: Status::default(),
@@ -100,7 +101,9 @@ impl Ui {
     /// Removes a key from everything that is written from now on, unless it is so short that it
     /// occurs in ordinary words.
     pub(crate) fn hide(&self, key: &str) {
-        self.lock().secret = (key.len() >= 4).then(|| key.to_owned());
+        let quoted = to_text(&key.into());
+        let forms = [key, quoted.trim_matches('"')].map(str::to_owned);
+        self.lock().secrets = if key.len() >= 4 { forms.into() } else { Vec::new() };
     }
 
     /// Writes a note; on a terminal, after the result.
@@ -154,11 +157,8 @@ impl Ui {
 
     fn rendered(&self, level: &str, style: Style, text: &str, hint: Option<&str>) -> String {
         if self.options.format == ErrorFormat::Json {
-            let mut object = json!({ "level": level, "message": text });
-            if let Some(hint) = hint {
-                object["hint"] = hint.into();
-            }
-            return to_text(&object) + "\n";
+            let hint = hint.map(|hint| ("hint".to_owned(), hint.into()));
+            return json_line(json!({ "level": level, "message": text }), hint);
         }
         let screen = &self.options.screen;
         let line = |label: &str, style: Style, text: &str| {
@@ -174,14 +174,11 @@ impl Ui {
         self.finish();
         let Failure { kind, message, list, hint, fields } = failure;
         if self.options.format == ErrorFormat::Json {
-            let mut object = Map::new();
-            object.insert("level".to_owned(), "error".into());
-            object.insert("exit".to_owned(), kind.code().into());
-            object.insert("kind".to_owned(), json!(kind));
-            object.insert("message".to_owned(), message.as_str().into());
-            object.extend(hint.as_ref().map(|hint| ("hint".to_owned(), hint.as_str().into())));
-            object.extend(fields.clone());
-            return self.text(&format!("{}\n", to_text(&Value::Object(object))));
+            let exit = kind.code();
+            let error = json!({ "level": "error", "exit": exit, "kind": kind, "message": message });
+            let hint = hint.iter().map(|hint| ("hint".to_owned(), hint.as_str().into()));
+            let fields = fields.iter().map(|(name, value)| (name.clone(), value.clone()));
+            return self.text(&json_line(error, hint.chain(fields)));
         }
         let mut text = self.rendered("error", RED, message, None);
         for line in list {
@@ -191,6 +188,14 @@ impl Ui {
         if let Some(hint) = hint {
             self.hint(hint);
         }
+    }
+
+    /// Writes what `-v` shows.
+    pub(crate) fn trace(&self, text: &str) {
+        self.text(&match self.options.format {
+            ErrorFormat::Json => json_line(json!({ "level": "trace", "message": text }), None),
+            ErrorFormat::Text => format!("{}\n", escape::lines(text.trim_end())),
+        });
     }
 
     /// Writes formatted text.
@@ -269,6 +274,12 @@ impl Ui {
     fn lock(&self) -> MutexGuard<'_, UiState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns a line of JSON: an object with more fields.
+fn json_line(mut object: Value, more: impl IntoIterator<Item = (String, Value)>) -> String {
+    more.into_iter().for_each(|(name, value)| object[name] = value);
+    to_text(&object) + "\n"
 }
 
 /// For code that writes its own messages.

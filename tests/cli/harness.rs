@@ -116,6 +116,12 @@ impl Petstore {
         self
     }
 
+    /// Presses Ctrl-C, which reaches the command just after the end of its input.
+    pub(super) fn interrupted_with_its_input(mut self) -> Self {
+        self.interrupted_after = Some(Duration::from_millis(1));
+        self
+    }
+
     pub(super) fn stdout(mut self, writer: impl Write + Send + 'static) -> Self {
         self.stdout = Some(Box::new(writer));
         self

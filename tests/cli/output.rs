@@ -141,6 +141,14 @@ async fn mistakes_in_typing_obey_the_colour_and_the_error_format() {
 async fn errors_and_notes_are_objects_for_programs() {
     let server = MockServer::builder().key("k", Plan::enterprise(1, 9)).start().await.unwrap();
     let json = || Petstore::at(&server, "k");
+    let traced = Petstore::bare().run("--mock pets list -vvv --error-format json").await;
+    let lines: Vec<Value> =
+        traced.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().any(|line| line["level"] == "trace"), "{lines:?}");
+    let refused = Petstore::bare().run("--mock api /nope -i --error-format json").await;
+    assert!(refused.stderr.lines().all(|line| line.starts_with('{')), "{}", refused.stderr);
+    let incomplete = Petstore::bare().run("--mock pets --error-format json").await;
+    assert!(incomplete.stderr.lines().all(|line| line.starts_with('{')), "{}", incomplete.stderr);
     let noted = json().run("pets list --error-format json").await;
     let note: Value = serde_json::from_str(&noted.stderr).unwrap();
     assert_eq!(note["level"], "note");

@@ -31,8 +31,13 @@ async fn pets_and_orders() {
 #[tokio::test]
 async fn a_pet_from_standard_input() {
     let mut text = String::new();
-    let pets =
-        [r#"{"name":"Rex","categoryId":7,"nickname":"R"}"#, "{\"name\":\n 7}", r#"["Rex",7]"#];
+    let pets = [
+        r#"{"name":"Rex","categoryId":7,"nickname":"R"}"#,
+        "{\"name\":\n 7}",
+        r#"["Rex",7]"#,
+        "{\"name\"",
+        "{}{}",
+    ];
     for pet in pets {
         let petstore = || Petstore::bare().stdin(pet);
         text += &session(petstore, &["--mock pets create --file - -o json"]).await;
@@ -83,6 +88,7 @@ async fn mistakes_in_typing() {
         "--mock pets create Rex --category-id x",
         "--mock pets list --api-key=sentinel",
         "--mock --max-wait -1 limits",
+        "--mock --timeout 0 limits",
         "--mock --base-url http://127.0.0.1:1/v1 pets list",
         "pets list -o",
         "pets list sold",

@@ -1,4 +1,4 @@
-//! Tests of a standard output that closes or is full.
+//! Tests of a standard output that closes or is full, and of an input that ends early.
 
 use std::io::{self, Write};
 
@@ -43,5 +43,19 @@ async fn a_full_disk_is_an_error() {
         let ran = full.run(line).await;
         assert!(ran.stderr.contains("error: cannot write the result: "), "{}", ran.stderr);
         assert_eq!(ran.code, 1, "{line}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ctrl_c_that_also_ends_the_writer_of_the_input_stops_the_command() {
+    for (line, input) in [
+        ("--mock pets import", ""),
+        ("--mock pets create --file -", "{\"name\":"),
+        ("--mock api /pets --input -", "{\"name\":"),
+    ] {
+        let ran = Petstore::bare().stdin(input).interrupted_with_its_input().run(line).await;
+        let hint = ran.stderr.lines().find(|line| line.starts_with("error: "));
+        assert_eq!((hint, ran.code), (Some("error: interrupted"), 130), "{line}");
+        assert_eq!(ran.stdout, "", "{line}");
     }
 }

@@ -1,5 +1,6 @@
 //! `petstore api`: any request.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use http::{HeaderMap, StatusCode};
@@ -8,7 +9,7 @@ use petstore_client::{Client, Method};
 use serde_json::{Map, Value};
 
 use super::dry_run;
-use crate::context::{Context, Purpose};
+use crate::context::{Context, MAX_BODY, Purpose};
 use crate::error::{CliError, Invalid, Kind};
 use crate::escape::{self, to_text};
 use crate::output::{ANY, Output, OutputFormat};
@@ -102,7 +103,7 @@ impl Api {
                 {
                     let body = error.body().map(|body| String::from_utf8_lossy(body));
                     let body = body.as_deref().map(escape::lines).unwrap_or_default();
-                    context.ui.text(&format!("{}{body}\n", head(status, headers)));
+                    context.ui.trace(&format!("{}{body}", head(status, headers)));
                 }
                 return Err(error.into());
             }
@@ -136,14 +137,14 @@ impl Api {
     /// Reads the fields or the input.
     async fn body(&self, context: &mut Context) -> Result<Body, CliError> {
         if let Some(file) = &self.input {
-            return Ok(Body::Bytes(context.read(file, "the body").await?));
+            return Ok(Body::Bytes(context.read(file, "the body", MAX_BODY).await?));
         }
         let raw = self.raw_fields.iter().cloned();
         let mut fields: Map<_, _> = raw.map(|(name, text)| (name, text.into())).collect();
         for (name, text) in &self.typed_fields {
             let value = match text.strip_prefix('@') {
                 Some(file) => {
-                    let bytes = context.read(Path::new(file), "a field").await?;
+                    let bytes = context.read(Path::new(file), "a field", MAX_BODY).await?;
                     let not_text = |_| CliError::new(Kind::Input, format!("{file} is not UTF-8"));
                     String::from_utf8(bytes).map_err(not_text)?.into()
                 }
@@ -198,7 +199,7 @@ fn write_body(context: &mut Context, output: Output, body: &[u8]) -> Result<(), 
         Err(_) if context.options.screen.is_terminal => {
             context.print(&escape::lines(&String::from_utf8_lossy(body)))
         }
-        Err(_) => context.write(body),
+        Err(_) => Ok(context.stdout.write_all(body)?),
     }
 }
 

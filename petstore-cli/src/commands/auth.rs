@@ -1,15 +1,14 @@
 //! `petstore auth …`: the API key.
 
-use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::path::Path;
 
-use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
+use petstore_client::{Client, Error as ClientError, Url};
 use serde_json::json;
 
-use crate::context::{Context, Purpose};
+use crate::context::{Context, MAX_BODY, Purpose};
 use crate::env::Signal;
 use crate::error::{CliError, Kind};
-use crate::explain::stopped;
 use crate::files;
 use crate::output::{ANY, Shape};
 use crate::screen::{GREEN, RED};
@@ -34,9 +33,9 @@ impl Login {
         let path = credentials::path(&context.env.dirs, &context.settings.profile)?;
         let key = ask_key(context).await?;
         // This checks that the key is valid in a header.
-        let client = context.build_client(&base_url, key.clone(), &RequestOptions::new())?;
+        let client = context.build_client(&base_url, key.clone())?;
         if !self.no_check {
-            check(context, &client).await.map_err(|error| not_stored(context, &error))?;
+            check(&client).await.map_err(|error| not_stored(context, &error))?;
         }
         credentials::store(&path, &base_url, &key, &context.env)?;
         store_base_url(context, &base_url)?;
@@ -68,9 +67,8 @@ fn ask_base_url(context: &mut Context) -> Result<(), CliError> {
 }
 
 /// Checks whether the service accepts the key.
-async fn check(context: &Context, client: &Client) -> Result<(), ClientError> {
-    let max_wait = RequestOptions::new().max_wait(context.facts.max_wait);
-    client.pets().list().limit(1).options(&max_wait).send().await.map(drop)
+async fn check(client: &Client) -> Result<(), ClientError> {
+    client.pets().list().limit(1).send().await.map(drop)
 }
 
 fn not_stored(context: &Context, error: &ClientError) -> CliError {
@@ -103,12 +101,12 @@ async fn ask_key(context: &mut Context) -> Result<String, CliError> {
             let answer = tokio::task::spawn_blocking(move || prompt("API key (not shown): ")).await;
             answer.map_err(CliError::internal)?.map_err(|problem| match problem.kind() {
                 // Ctrl-C reaches the prompt as a character, before its signal.
-                ErrorKind::Interrupted => stopped(Signal::Interrupt, ""),
+                ErrorKind::Interrupted => Signal::Interrupt.into(),
                 _ => CliError::usage(format!("cannot read a key: {problem}")),
             })?
         }
         None => {
-            let bytes = context.read(Path::new("-"), "the key").await?;
+            let bytes = context.read(Path::new("-"), "the key", MAX_BODY).await?;
             String::from_utf8(bytes).map_err(|_| CliError::usage("standard input is not UTF-8"))?
         }
     };
@@ -131,7 +129,7 @@ pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
         false => context.settings.base_url()?.to_string(),
     };
     let asked = match context.client(Purpose::Read).await {
-        Ok(client) => check(context, &client).await.map_err(CliError::from),
+        Ok(client) => check(&client).await.map_err(CliError::from),
         Err(error) => Err(error),
     };
     let failure = match asked {
@@ -171,7 +169,7 @@ pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
         }))?;
     }
     let Some(failure) = failure else { return Ok(()) };
-    context.flush()?;
+    context.stdout.flush()?;
     if let Some(hint) = &failure.hint {
         context.ui.hint(hint);
     }

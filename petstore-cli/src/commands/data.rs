@@ -7,7 +7,8 @@ use petstore_client::operations::ListPets;
 use petstore_client::{Client, ErrorKind, More, NewPet, PetStatus};
 
 use super::dry_run;
-use crate::context::{Context, Purpose, input_name};
+use super::import::Input;
+use crate::context::{Context, MAX_BODY, Purpose, input_name};
 use crate::error::{CliError, Invalid, Kind};
 use crate::output::{ANY, OutputFormat, Shape};
 use crate::settings::parse;
@@ -189,13 +190,16 @@ impl Create {
 
     async fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {
         if let Some(file) = self.file {
-            let bytes = context.read(&file, "a pet").await?;
-            let invalid = |problem: serde_json::Error| {
-                let problem = format!("{} does not contain a pet: {problem}", input_name(&file));
-                CliError::new(Kind::Input, problem)
-                    .hint(r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#)
-            };
-            return serde_json::from_slice(&bytes).map_err(invalid);
+            let bytes = context.read(&file, "a pet", MAX_BODY).await?;
+            let name = input_name(&file);
+            return serde_json::from_slice(&bytes).or_else(|_| {
+                if bytes.trim_ascii_start().starts_with(b"{") {
+                    // The import names each mistake.
+                    Input::read(name.clone(), bytes)?;
+                }
+                Err(CliError::new(Kind::Input, format!("{name} is not a JSON object"))
+                    .hint(r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#))
+            });
         }
         let (Some(name), Some(category)) = (self.name, self.category_id) else {
             return Err(CliError::usage("`pets create` needs a name and --category-id")

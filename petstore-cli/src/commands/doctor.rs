@@ -139,11 +139,11 @@ async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
         .map_err(CliError::from)
         .map(|page| format!("{} in {elapsed} ms, key accepted", page.meta().status().as_u16()));
     checks.push(Check::of("service", found, context));
-    checks.extend(date.map(|date| clock(date, context.now())));
+    checks.extend(date.map(|date| clock(date, context.facts.clock.now())));
     let limits = client.rate_limits();
     let known = limits.windows.iter().min_by_key(|window| window.remaining).copied();
     if let Some(quota) = quota.or(known) {
-        let now = date.or(limits.service_time).unwrap_or_else(|| context.now());
+        let now = date.or(limits.service_time).unwrap_or_else(|| context.facts.clock.now());
         let left = quota.reset.duration_since(now).unwrap_or_default();
         let resets = context.facts.clock.until(quota.reset, left);
         let found = format!("{}, resets {resets}", quota_left(&quota));
@@ -183,9 +183,7 @@ fn clock(service: SystemTime, own: SystemTime) -> Check {
 fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
     let screen = context.options.screen.clone();
     let marks = if screen.unicode { 1 } else { 4 };
-    let names = checks.iter().map(|check| check.check.len()).max().unwrap_or(0);
-    let indent = marks + 1 + names + 2;
-    let mut text = String::new();
+    let mut pairs = Vec::new();
     for Check { check, result, found, hint, .. } in checks {
         let (mark, style) = match result {
             Outcome::Ok => ("✓", GREEN),
@@ -194,14 +192,12 @@ fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
             Outcome::Skipped => ("–", DIM),
         };
         let mark = screen.paint(style, format!("{:<marks$}", screen.symbol(mark)));
-        let found = screen.wrap(&escape::line(found), indent);
-        text += &format!("{mark} {check:<names$}  {found}\n");
-        if let Some(hint) = hint {
-            let label = screen.paint(CYAN, "hint:");
-            let hint = screen.wrap(&escape::line(hint), indent + 6);
-            text += &format!("{:indent$}{label} {hint}\n", "");
-        }
+        pairs.push((format!("{mark} {check}"), escape::line(found).into_owned()));
+        let label = screen.paint(CYAN, "hint:");
+        let hint = hint.as_ref().map(|hint| format!("{label} {}", escape::line(hint)));
+        pairs.extend(hint.map(|hint| (String::new(), hint)));
     }
+    let mut text = screen.pairs(&pairs);
     let failed: Vec<_> = checks.iter().filter(|check| check.kind.is_some()).collect();
     match failed.as_slice() {
         [] => {}

@@ -87,7 +87,7 @@ impl Completions {
         let shells = Shells::builtins();
         let completer = shells.completer(&self.shell.to_string());
         let completer = completer.ok_or_else(|| CliError::usage("no such shell"))?;
-        completer.write_registration(COMPLETE, NAME, NAME, NAME, context.stdout())?;
+        completer.write_registration(COMPLETE, NAME, NAME, NAME, &mut context.stdout)?;
         let place = match self.shell {
             Shell::Bash => "~/.local/share/bash-completion/completions/petstore",
             Shell::Zsh => "a folder of $fpath, as _petstore",
@@ -170,7 +170,7 @@ impl Man {
     pub(crate) fn run(self, context: &mut Context, mut tree: Command) -> Result<(), CliError> {
         tree.build();
         let Some(folder) = self.folder else {
-            return Ok(write_page(&tree, "petstore", context.stdout())?);
+            return Ok(write_page(&tree, "petstore", &mut context.stdout)?);
         };
         let made = std::fs::create_dir_all(&folder);
         made.and_then(|()| write_pages(&tree, "petstore", &folder)).map_err(|problem| {

@@ -1,8 +1,7 @@
 //! `petstore limits`.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use petstore_client::RequestOptions;
 use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
@@ -47,9 +46,7 @@ impl Limits {
             context.ui.note("forgot what was known about all keys");
             return Ok(());
         }
-        // One request, without waits and retries.
-        let once = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
-        let client = context.client_with(Purpose::Read, &once).await?;
+        let client = context.client(Purpose::Read).await?;
         if self.forget {
             client.forget_rate_limits().await?;
             context.ui.note("forgot what was known about this key");
@@ -70,7 +67,7 @@ impl Limits {
         if self.refresh && throttled.is_none() && !is_known {
             return Err(CliError::new(Kind::Service, "the service does not show its rate limits"));
         }
-        let now = limits.service_time.unwrap_or_else(|| context.now());
+        let now = limits.service_time.unwrap_or_else(|| context.facts.clock.now());
         let is_table = context.options.is_table();
         if !is_table {
             let rows: Vec<_> = limits.windows.iter().map(|window| row(window, now)).collect();

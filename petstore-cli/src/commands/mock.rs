@@ -17,7 +17,7 @@ impl Mock {
         let admin_token = context.env.var("PETSTORE_MOCK_ADMIN_TOKEN").map(str::to_owned);
         let trusted = context.env.vars.get("SSL_CERT_FILE").map(Into::into);
         let mut err = context.ui.clone();
-        let io = Io { out: context.stdout(), err: &mut err, admin_token, trusted };
+        let io = Io { out: &mut context.stdout, err: &mut err, admin_token, trusted };
         match self.args.run(io).await {
             0 => Ok(()),
             // The mock has already printed the reason.

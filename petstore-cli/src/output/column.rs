@@ -122,7 +122,6 @@ fn title(name: &str) -> String {
 pub(super) fn pairs(columns: &[String], record: &Value, screen: &Screen) -> String {
     let value = |name: &String| styled(name, field(record, name)).paint(screen);
     let pairs: Vec<_> = columns.iter().map(|name| (escape::line(name), value(name))).collect();
-    let pairs: Vec<_> = pairs.iter().map(|(name, value)| (&**name, value.clone())).collect();
     screen.pairs(&pairs)
 }
 

@@ -48,11 +48,8 @@ impl ConfigFile {
     /// Reads the file, if there is one.
     pub(crate) fn load(env: &Env) -> Result<Self, CliError> {
         let Some(path) = Self::path(&env.dirs) else { return Ok(Self::default()) };
-        let name = env.shown(&path);
-        let text = files::read(&path).map_err(|problem| {
-            CliError::io(Kind::Config, format!("cannot read {name}"), &problem)
-        })?;
-        Self::parse(&name, text.as_deref().unwrap_or_default())
+        let text = files::read(&path, Kind::Config, env)?;
+        Self::parse(&env.shown(&path), text.as_deref().unwrap_or_default())
     }
 
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, CliError> {
@@ -67,14 +64,10 @@ impl ConfigFile {
     pub(crate) fn edit(env: &Env, change: impl FnOnce(&mut DocumentMut)) -> Result<(), CliError> {
         Self::load(env)?;
         let path = Self::path(&env.dirs).ok_or_else(no_folder)?;
-        let edit = || {
-            let text = files::read(&path)?.unwrap_or_default();
-            let mut document = text.parse::<DocumentMut>().map_err(std::io::Error::other)?;
-            change(&mut document);
-            files::write(&path, document.to_string())
-        };
-        let action = format!("cannot write {}", env.shown(&path));
-        edit().map_err(|problem| CliError::io(Kind::Internal, action, &problem))
+        let text = files::read(&path, Kind::Config, env)?.unwrap_or_default();
+        let mut document: DocumentMut = text.parse().map_err(CliError::internal)?;
+        change(&mut document);
+        files::write(&path, document.to_string(), env)
     }
 }
 

@@ -71,9 +71,7 @@ pub(crate) fn store(path: &Path, base_url: &Url, key: &str, env: &Env) -> Result
     document["base_url"] = value(base_url.as_str());
     document["key"] = value(key);
     let text = format!("# Written by `petstore auth login`. This is a secret.\n{document}");
-    files::write(path, &text).map_err(|problem| {
-        CliError::io(Kind::Internal, format!("cannot write {}", env.shown(path)), &problem)
-    })
+    files::write(path, &text, env)
 }
 
 /// Returns the key that `auth login` stored for the profile, if it belongs to this service.
@@ -103,11 +101,11 @@ fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError
 
 /// Reads a private file; `None` if it does not exist. Fails if others can read it.
 fn read_private(path: &Path, env: &Env) -> Result<Option<String>, CliError> {
+    let Some(text) = files::read(path, Kind::Key, env)? else { return Ok(None) };
     let shown = env.shown(path);
-    let failed =
-        |problem: std::io::Error| CliError::io(Kind::Key, format!("cannot read {shown}"), &problem);
-    let Some(text) = files::read(path).map_err(failed)? else { return Ok(None) };
-    let Some(mode) = files::open_to_others(path).map_err(failed)? else { return Ok(Some(text)) };
+    let mode = files::open_to_others(path)
+        .map_err(|problem| CliError::io(Kind::Key, format!("cannot read {shown}"), &problem))?;
+    let Some(mode) = mode else { return Ok(Some(text)) };
     let quoted = match shown.strip_prefix("~/") {
         Some(below) => format!("~/{}", escape::shell(below)),
         None => escape::shell(&shown),

@@ -77,13 +77,13 @@ settings! {
     error_format: Choice<ErrorFormat> = Some(Choice(ErrorFormat::Text));
     /// Time for a request and its retries, without waits for rate limits
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
-    timeout: Seconds = Some(Seconds(30));
+    timeout: Seconds<1> = Some(Seconds(Duration::from_secs(30)));
     /// Number of retries of a failed request
     #[arg(value_name = "N", allow_negative_numbers = true)]
     retries: u32 = Some(3);
     /// Maximum time of one rate-limit wait; 0 never waits
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
-    max_wait: Seconds = Some(Seconds(120));
+    max_wait: Seconds<0> = Some(Seconds(Duration::from_secs(120)));
     /// Maximum size of a response
     #[arg(value_name = "SIZE")]
     max_response_size: Size = Some(Size(10 << 20));
@@ -157,31 +157,29 @@ pub(crate) fn value_names<T: ValueEnum>() -> Vec<String> {
     values.map(|value| value.get_name().to_owned()).collect()
 }
 
-/// A duration: `90`, `90s`, `10m` or `24h`.
+/// A duration of at least `MIN` seconds: `90`, `90s`, `10m` or `24h`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seconds(pub(crate) u32);
+pub(crate) struct Seconds<const MIN: u64>(pub(crate) Duration);
 
 const TIME_UNITS: [(&str, u64); 3] = [("h", 3_600), ("m", 60), ("s", 1)];
 
-impl Seconds {
-    pub(crate) fn length(self) -> Duration {
-        Duration::from_secs(self.0.into())
-    }
-}
-
-impl FromStr for Seconds {
+impl<const MIN: u64> FromStr for Seconds<MIN> {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let seconds = read_units(text, &TIME_UNITS).and_then(|seconds| seconds.try_into().ok());
+        // So that a time can be added to any instant.
+        let seconds = read_units(text, &TIME_UNITS).filter(|time| *time <= u32::MAX.into());
         let hint = "give seconds, or a number with s, m or h: 90, 10m, 24h";
-        seconds.map(Self).ok_or_else(|| Invalid::new("is not a time").hint(hint))
+        match seconds.ok_or_else(|| Invalid::new("is not a time").hint(hint))? {
+            seconds if seconds >= MIN => Ok(Self(Duration::from_secs(seconds))),
+            _ => Err(Invalid::new("is too short").hint(format!("give at least {MIN} s"))),
+        }
     }
 }
 
-impl fmt::Display for Seconds {
+impl<const MIN: u64> fmt::Display for Seconds<MIN> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&with_unit(self.0.into(), &TIME_UNITS))
+        f.write_str(&with_unit(self.0.as_secs(), &TIME_UNITS))
     }
 }
 
@@ -292,7 +290,7 @@ mod tests {
             ("-1", None),
             ("", None),
         ] {
-            let read = text.parse::<Seconds>().ok().map(|time| time.to_string());
+            let read = text.parse::<Seconds<0>>().ok().map(|time| time.to_string());
             assert_eq!(read.as_deref(), shown, "{text}");
         }
         for (text, shown) in [

@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use petstore_client::{NewPet, Pet, PetStatus};
 
 use super::rows::Row;
-use super::send::Stop;
 use super::state::{Record, RowState, State};
 use super::{Job, plural};
+use crate::error::CliError;
 use crate::status::{Activity, Progress};
 use crate::time::count;
 
@@ -90,7 +90,7 @@ fn created_ids(state: &State) -> impl Iterator<Item = i64> {
 
 impl Job<'_> {
     /// Finds out which unknown rows were created. The others may be sent.
-    pub(super) async fn check(&mut self, unknown: usize) -> Result<(), Stop> {
+    pub(super) async fn check(&mut self, unknown: usize) -> Result<(), CliError> {
         let ui = self.context.ui.clone();
         let rows = plural(unknown, "unknown row", "unknown rows");
         let mut matcher = Matcher::new(&self.input.rows, &self.journal.state);

@@ -17,16 +17,14 @@ use std::path::{Path, PathBuf};
 use futures_util::StreamExt as _;
 use petstore_client::Client;
 
-use self::input::Input;
+pub(super) use self::input::Input;
 use self::journal::Journal;
 use self::rows::Row;
-use self::send::Stop;
 use self::state::{Record, RowState, State, Totals};
 use crate::context::{Context, Purpose, input_name};
 use crate::env::Signals;
-use crate::error::{CliError, Invalid, Kind, os_text};
+use crate::error::{CliError, Invalid, Kind};
 use crate::escape;
-use crate::explain::stopped;
 use crate::files;
 use crate::output::{ANY, Output, OutputFormat};
 use crate::time::count;
@@ -116,8 +114,8 @@ impl Import {
         let output = self.output(context)?;
         let bytes = tokio::select! {
             biased;
-            Some(signal) = signals.next() => return Err(stopped(signal, "")),
-            bytes = context.read_up_to(&self.file, "pets", MAX_INPUT) => bytes?,
+            Some(signal) = signals.next() => return Err(signal.into()),
+            bytes = context.read(&self.file, "pets", MAX_INPUT) => bytes?,
         };
         let input = Input::read(input_name(&self.file), bytes)?;
         for column in &input.ignored {
@@ -152,7 +150,7 @@ impl Import {
         if is_flat && options.jq.is_none() {
             options.fields.get_or_insert_with(|| COLUMNS.map(str::to_owned).to_vec());
         }
-        context.output_with(&options, ANY)
+        Output::new(context.stdout.clone(), &options, ANY)
     }
 
     /// Opens the journal, checks that it belongs to this input and service, and starts a run.
@@ -192,7 +190,7 @@ impl Import {
         }
         state.resize(input.rows.len());
         self.report_journal(context, input, state)?;
-        journal.begin(base_url, context.now(), files)?;
+        journal.begin(base_url, context.facts.clock.now(), files)?;
         journal.write(vec![Record::Rows(RowState::Announced, corrected)])?;
         Ok(journal)
     }
@@ -237,7 +235,7 @@ impl Import {
 
 impl Job<'_> {
     /// Handles unknown rows as the user chose, and sends the remaining rows.
-    async fn work(&mut self, signals: &mut Signals) -> Result<(), Stop> {
+    async fn work(&mut self, signals: &mut Signals) -> Result<(), CliError> {
         let ui = self.context.ui.clone();
         let unknown = self.journal.state.unknown();
         match self.import.unknown {
@@ -250,7 +248,7 @@ impl Job<'_> {
             }
             UnknownAction::Check if !unknown.is_empty() => tokio::select! {
                 biased;
-                Some(signal) = signals.next() => return Err(Stop::Signal(signal)),
+                Some(signal) = signals.next() => return Err(signal.into()),
                 checked = self.check(unknown.len()) => checked?,
             },
             _ => {}
@@ -281,16 +279,8 @@ impl Job<'_> {
             let Some(path) = path else { continue };
             let rows = self.journal.state.rows.iter().enumerate();
             let reasons = rows.filter_map(|(row, state)| Some((row, reason(state)?))).collect();
-            let text = self.input.with_reasons(&reasons)?;
-            // A pipe cannot be replaced.
-            let written = match std::fs::metadata(path) {
-                Ok(file) if !file.is_file() => std::fs::write(path, text),
-                _ => files::write(path, text),
-            };
-            written.map_err(|error| {
-                let path = self.context.env.shown(path);
-                CliError::new(Kind::Internal, format!("cannot write {path}: {}", os_text(&error)))
-            })?;
+            let rows = self.input.with_reasons(&reasons)?;
+            files::write(path, rows, &self.context.env)?;
         }
         Ok(())
     }

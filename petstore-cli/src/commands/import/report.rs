@@ -9,12 +9,10 @@ use serde_json::{Value, json};
 use super::forecast::Quotas;
 use super::input::Input;
 use super::journal::{load, unusable};
-use super::send::Stop;
 use super::state::{RowState, State, Totals};
 use super::{Import, Job, changed_rows, plural, typed};
 use crate::context::{Context, Purpose};
-use crate::error::{CliError, Kind};
-use crate::explain::stopped;
+use crate::error::{CliError, Failure, Kind};
 use crate::output::{Cell, Head, Output, Table};
 use crate::screen::{BOLD, GREEN, RED, YELLOW};
 use crate::time::{Clock, count};
@@ -66,7 +64,7 @@ impl Import {
             Ok(client) => client.synchronize_rate_limits().await,
             Err(_) => RateLimits::default(),
         };
-        let now = limits.service_time.unwrap_or_else(|| context.now());
+        let now = limits.service_time.unwrap_or_else(|| context.facts.clock.now());
         let quotas = Quotas::new(&limits, now);
         let forecast = quotas.forecast(total.left);
         if !context.options.is_table() {
@@ -130,21 +128,21 @@ impl Job<'_> {
     }
 
     /// Returns the result of the run, with a hint.
-    pub(super) fn result(&self, sent: Result<(), Stop>) -> Result<(), CliError> {
-        let stop = match sent {
-            Ok(()) => return self.leftovers(),
-            Err(stop) => stop,
-        };
+    pub(super) fn result(&self, sent: Result<(), CliError>) -> Result<(), CliError> {
+        let Err(stop) = sent else { return self.leftovers() };
         let all = self.input.rows.len();
         let done = count(all - self.journal.state.totals().left);
         let progress = format!("{done} of {}", plural(all, "row", "rows"));
         let resume = self.import.journal.as_ref();
         let resume = resume.map(|_| format!("`{}` continues", typed(self.context)));
         let failure = match stop {
-            Stop::Signal(signal) => {
-                return Err(stopped(signal, &format!(" after {progress}")).hint_if(resume));
+            CliError::Failure(mut failure)
+                if matches!(failure.kind, Kind::Interrupted | Kind::Terminated) =>
+            {
+                failure.message = format!("{} after {progress}", failure.message);
+                Failure { hint: resume, ..*failure }
             }
-            Stop::Error(CliError::Client(error)) => {
+            CliError::Client(error) => {
                 let mut failure = self.context.facts.client(&error);
                 if let Some(blocked) = error.blocked() {
                     let longer = crate::time::wait_option(blocked.remaining);
@@ -158,7 +156,7 @@ impl Job<'_> {
                 }
                 failure
             }
-            Stop::Error(error) => return Err(error),
+            error => return Err(error),
         };
         Err(CliError::Failure(Box::new(failure)))
     }

@@ -15,7 +15,7 @@ use super::journal::BLOCK;
 use super::rows::Row;
 use super::state::{Record, RowState};
 use super::{Job, plural};
-use crate::env::{Signal, Signals};
+use crate::env::Signals;
 use crate::error::CliError;
 use crate::status::Progress;
 use crate::trace::report_wait;
@@ -26,19 +26,6 @@ const MAX_FAILURES: u32 = 5;
 const FIRST_CONCURRENCY: usize = 8;
 const MAX_CONCURRENCY: usize = 128;
 
-/// Why a run ended before all rows were sent.
-#[derive(Debug)]
-pub(super) enum Stop {
-    Signal(Signal),
-    Error(CliError),
-}
-
-impl<E: Into<CliError>> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::Error(error.into())
-    }
-}
-
 /// A row and its outcome.
 type Outcome = (usize, Result<Response<Pet>, Error>);
 
@@ -47,7 +34,8 @@ struct Pace {
     concurrency: usize,
     max: usize,
     failures: u32,
-    stop: Option<Stop>,
+    /// Why the run ends before all rows are sent.
+    stop: Option<CliError>,
 }
 
 impl Pace {
@@ -114,7 +102,7 @@ impl Job<'_> {
         &mut self,
         mut todo: VecDeque<usize>,
         signals: &mut Signals,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CliError> {
         let mut pace = Pace::new(self.import.concurrency);
         let mut in_flight = FuturesUnordered::new();
         let mut deadline = None;
@@ -156,7 +144,7 @@ impl Job<'_> {
             tokio::select! {
                 biased;
                 Some(signal) = signals.next() => {
-                    pace.stop = Some(Stop::Signal(signal));
+                    pace.stop = Some(signal.into());
                     if deadline.is_some() {
                         break;
                     }
