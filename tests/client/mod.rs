@@ -35,5 +35,5 @@ mod timeouts;
 mod together;
 mod transport;
 
-pub(crate) use kit::sources;
+pub(crate) use kit::{START, answer, at, mock, sources};
 pub(crate) use wire::{Act, Seen, Wire};

@@ -1,26 +1,20 @@
 //! Tests of the use of a quota: share, concurrency and priority.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::rate_limit::Priority;
-use petstore_client::{Client, ClientBuilder, RequestOptions};
-use petstore_mock::{Clock, MockServer, Plan};
+use petstore_client::{Client, RequestOptions};
+use petstore_mock::{MockServer, Plan};
 use tokio::time::Instant;
 
-use super::kit::{builder, http, millis, secs};
+use super::kit::{builder, http, key, millis, mock, secs};
+use super::service::patient;
 use super::wire::{Act, Wire};
 
 /// A service whose minute starts now.
 async fn free() -> MockServer {
-    let start = SystemTime::UNIX_EPOCH + secs(1_800_000_000);
-    let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(start));
-    builder.start().await.unwrap()
-}
-
-fn patient(base: &str) -> ClientBuilder {
-    let options = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
-    Client::builder(base).api_key("key").options(&options)
+    mock(key(), Plan::Free).start().await.unwrap()
 }
 
 /// Sends concurrent calls. Returns the seconds at which they were answered, in order.

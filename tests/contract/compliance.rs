@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use petstore_client::{Client, NewPet, RequestOptions};
-use petstore_mock::{Clock, MockServer, Operation, Plan, Rule};
+use petstore_mock::{MockServer, Operation, Plan, Rule};
 
-use super::{START, at};
+use crate::client::mock;
 
 /// A server whose clock follows the paused runtime, and a patient client of it.
 async fn service(plan: Plan) -> (MockServer, Client) {
-    let builder = MockServer::builder().key("key", plan).clock(Clock::runtime(at(START)));
-    let server = builder.start().await.unwrap();
+    let server = mock("key", plan).start().await.unwrap();
     let patient = RequestOptions::new()
         .max_wait(Duration::from_secs(3_600))
         .timeout(Duration::from_secs(7_200));

@@ -13,18 +13,13 @@ const REMOVAL: u64 = 1_922_659_200;
 #[tokio::test]
 async fn the_end_is_announced_as_data() {
     let server = watched(frozen(Plan::Pro)).await;
-    let pet = client(&server).pets().get(1).await.unwrap();
+    let client = client(&server);
+    let pet = client.pets().get(1).await.unwrap();
     let end = pet.meta().deprecation().unwrap();
     assert_eq!(end.since(), Some(at(1_764_892_800)));
     assert_eq!(end.sunset(), Some(at(REMOVAL)));
     assert_eq!(end.replacement(), Some("/v1/pets"));
     assert_eq!(end.days_left(at(START)), Some((REMOVAL - START) / 86_400));
-}
-
-#[tokio::test]
-async fn other_operations_are_not_deprecated() {
-    let server = watched(frozen(Plan::Pro)).await;
-    let client = client(&server);
     assert_eq!(client.pets().list().await.unwrap().meta().deprecation(), None);
     assert_eq!(client.store().orders().await.unwrap().meta().deprecation(), None);
 }

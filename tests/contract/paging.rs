@@ -1,7 +1,7 @@
-//! `limit`, and the pages beyond it.
+//! The pages of a list.
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{More, NewPet, PetStatus};
+use petstore_client::{NewPet, PetStatus};
 use petstore_mock::{Plan, Seed, SeedPet};
 
 use super::{client, frozen, watched};
@@ -11,15 +11,6 @@ fn pets(count: i64) -> Seed {
         let status = if n % 2 == 0 { "sold" } else { "available" };
         seed.pet(SeedPet::new(format!("pet {n}"), n).with_status(status.parse().unwrap()))
     })
-}
-
-#[tokio::test]
-async fn the_default_page_holds_20_and_the_largest_100() {
-    let server = watched(frozen(Plan::Pro).seed(pets(150))).await;
-    let client = client(&server);
-    assert_eq!(client.pets().list().await.unwrap().len(), 20);
-    assert_eq!(client.pets().list().limit(100).send().await.unwrap().len(), 100);
-    assert_eq!(client.pets().list().limit(1).send().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -47,12 +38,4 @@ async fn pages_stay_right_while_pets_are_added() {
         }
     }
     assert_eq!(ids, (1..=8).collect::<Vec<_>>());
-}
-
-#[tokio::test]
-async fn without_paging_a_full_page_says_that_there_may_be_more() {
-    let server = watched(frozen(Plan::Pro).seed(pets(5)).paging(false)).await;
-    let client = client(&server);
-    assert_eq!(client.pets().list().limit(5).send().await.unwrap().more(), More::Maybe);
-    assert_eq!(client.pets().list().limit(6).send().await.unwrap().more(), More::No);
 }
