@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{MINUTE_ENDS, Mock, NOW, Reply, reply, start, start_with};
+use super::support::{MINUTE_ENDS, Mock, NOW, REX, Reply, reply, start, start_with};
 
 async fn send(mock: &Mock, method: Method, path: &str, body: &str) -> Reply {
     reply(mock.request(method, path).body(body.to_owned())).await
@@ -118,7 +118,7 @@ async fn pets_are_shown_without_a_key_and_replaced_by_a_seed() {
 #[tokio::test]
 async fn a_reset_brings_back_all_but_the_time() {
     let mock = start().await;
-    mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
+    mock.post(REX).await;
     mock.get_as("free-key", "/v1/pets").await;
     let fault = r#"{"effect": {"status": {"status": 503}}}"#;
     send(&mock, Method::POST, "/_mock/faults", fault).await;
@@ -137,7 +137,7 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
     mock.get_as("free-key", "/v1/pets").await;
     let snapshot = mock.get("/_mock/snapshot").await;
     assert!(!snapshot.body.contains("free-key"));
-    mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
+    mock.post(REX).await;
     mock.get_as("free-key", "/v1/pets").await;
     assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &snapshot.body).await.status, 204);
     assert_eq!(mock.get("/_mock/snapshot").await.body, snapshot.body);

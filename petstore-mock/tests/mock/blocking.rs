@@ -1,22 +1,14 @@
 //! Tests of servers on their own thread, for tests without a runtime.
 
-use std::{
-    io::{Read, Write},
-    net::TcpStream,
-    time::Duration,
-};
+use std::{net::TcpStream, time::Duration};
 
 use petstore_mock::{Clock, MockServer, Plan, StartError};
 
+use super::{process::ask, support::client};
+
 /// Asks for the pets and returns the status line.
 fn list(server: &MockServer, key: &str) -> String {
-    let mut stream = TcpStream::connect(server.addr()).unwrap();
-    let request = format!(
-        "GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\r\n"
-    );
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    let answer = ask(server.addr(), "GET /v1/pets", key, "").unwrap();
     answer.lines().next().unwrap().to_owned()
 }
 
@@ -56,10 +48,8 @@ fn a_blocking_server_is_used_from_many_runtimes() {
     let server = MockServer::builder().clock(Clock::system()).start_blocking().unwrap();
     for _ in 0..3 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let answer = runtime.block_on(async {
-            let client = super::support::client();
-            client.get(server.url()).send().await.unwrap().status()
-        });
+        let answer =
+            runtime.block_on(async { client().get(server.url()).send().await.unwrap().status() });
         assert_eq!(answer, 404);
     }
 }

@@ -3,9 +3,7 @@
 use reqwest::Method;
 use serde_json::Value;
 
-use super::support::{reply, start};
-
-const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
+use super::support::{REX, post_head, reply, start};
 
 #[tokio::test]
 async fn malformed_bodies_are_400_and_say_where() {
@@ -116,11 +114,7 @@ async fn who_sends_all_of_a_body_that_is_too_long_still_gets_the_answer() {
     // Far more than the kernel buffers: closing at once would reset the connection under the
     // client, which may then never see the answer.
     let body = vec![b' '; 20_000_000];
-    let head = format!(
-        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
+    let head = post_head(&format!("Content-Length: {}", body.len()));
     for _ in 0..5 {
         let whole = [head.as_bytes(), &body].concat();
         mock.raw(&whole).await.expect_error(413, "payload_too_large");
@@ -131,13 +125,8 @@ async fn who_sends_all_of_a_body_that_is_too_long_still_gets_the_answer() {
 #[tokio::test]
 async fn a_length_that_is_announced_is_refused_without_reading() {
     let mock = start().await;
-    let reply = mock
-        .raw(
-            b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-              Content-Type: application/json\r\nContent-Length: 1048577\r\n\
-              Expect: 100-continue\r\n\r\n",
-        )
-        .await;
+    let head = post_head("Content-Length: 1048577\r\nExpect: 100-continue");
+    let reply = mock.raw(head.as_bytes()).await;
     reply.expect_error(413, "payload_too_large");
     assert_eq!(reply.header("connection"), "close");
 }
@@ -145,15 +134,14 @@ async fn a_length_that_is_announced_is_refused_without_reading() {
 #[tokio::test]
 async fn a_chunked_body_is_counted_while_it_is_read() {
     let mock = start().await;
-    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-                 Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head = post_head("Transfer-Encoding: chunked");
     let chunk = [b"100000\r\n".to_vec(), vec![b' '; 1024 * 1024], b"\r\n".to_vec()].concat();
     // Never ended: what comes after the limit must not be waited for.
-    let endless = mock.raw(&[&head[..], &chunk, &chunk].concat()).await;
+    let endless = mock.raw(&[head.as_bytes(), &chunk, &chunk].concat()).await;
     endless.expect_error(413, "payload_too_large");
     let short = format!("{:x}\r\n{REX}\r\n0\r\n\r\n", REX.len());
-    let close = String::from_utf8_lossy(head).replace("Host: x", "Host: x\r\nConnection: close");
-    let fits = mock.raw(&[close.as_bytes(), short.as_bytes()].concat()).await;
+    let close = post_head("Transfer-Encoding: chunked\r\nConnection: close");
+    let fits = mock.raw((close + &short).as_bytes()).await;
     assert_eq!(fits.status, 201);
     let pet: Value = fits.json();
     assert_eq!(pet["name"], "Rex");
@@ -172,9 +160,8 @@ async fn a_large_body_without_a_key_is_still_answered_401() {
 async fn a_body_that_breaks_off_is_400_and_the_connection_is_said_to_end() {
     let mock = start().await;
     for body in ["zz\r\n", "5\r\n{\"nam\r\nzz\r\n", "fffffffffffffffffff\r\n"] {
-        let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-            Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let reply = mock.raw(format!("{head}{body}").as_bytes()).await;
+        let head = post_head("Transfer-Encoding: chunked");
+        let reply = mock.raw((head + body).as_bytes()).await;
         reply.expect_error(400, "invalid_body");
         assert_eq!(reply.header("connection"), "close", "{body:?}");
     }

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
     thread,
 };
 
@@ -31,12 +31,16 @@ ask() {
 "#;
 
 /// Runs a script of bash, which can open sockets, under `exec`.
-fn exec_asking(flags: &[&str], script: &str) -> String {
+fn bash(flags: &[&str], script: &str) -> (i32, String, String) {
     let script = format!("{ASK}{script}");
-    let args = [&["exec"], flags, &["--", "bash", "-c", &script]].concat();
-    let output = command(&args).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    ended(&mut command(&[&["exec"], flags, &["--", "bash", "-c", &script]].concat()))
+}
+
+/// Returns what a script printed that ends well.
+fn exec_asking(flags: &[&str], script: &str) -> String {
+    let (status, out, err) = bash(flags, script);
+    assert_eq!(status, 0, "{out}{err}");
+    out
 }
 
 #[test]
@@ -82,12 +86,10 @@ fn exec_keeps_its_streams_for_the_command_and_shows_no_key() {
 /// A client that has the key in a URL, which is a violation.
 const RUDE: &str = "ask \"/v1/pets?key=$PETSTORE_API_KEY\" >/dev/null";
 
-/// Runs a script of bash under `exec` and returns how that ended, and what it said at the end.
+/// Returns how a script under `exec` ended, and what was said at the end.
 fn verdict(flags: &[&str], script: &str) -> (i32, String) {
-    let script = format!("{ASK}{script}");
-    let args = [&["exec"], flags, &["--", "bash", "-c", &script]].concat();
-    let Output { status, stderr, .. } = command(&args).output().unwrap();
-    (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+    let (status, _, err) = bash(flags, script);
+    (status, err)
 }
 
 #[test]

@@ -13,9 +13,7 @@ use reqwest::{
 };
 use serde_json::json;
 
-use super::support::{MINUTE_ENDS, Mock, NOW, reply, start, start_with};
-
-const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
+use super::support::{MINUTE_ENDS, Mock, NOW, REX, reply, start, start_with};
 
 /// The statuses of so many lists of pets.
 async fn statuses(mock: &Mock, count: usize) -> Vec<u16> {

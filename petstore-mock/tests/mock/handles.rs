@@ -8,7 +8,7 @@ use petstore_mock::{
 };
 use serde_json::json;
 
-use super::support::{Mock, NOW, start, start_with};
+use super::support::{Mock, NOW, REX, start, start_with};
 
 async fn names(mock: &Mock) -> Vec<String> {
     let pets = mock.get("/v1/pets?limit=100").await.json();
@@ -190,7 +190,7 @@ async fn a_scope_restores_the_state() {
     let mock = start().await;
     mock.get_as("free-key", "/v1/pets").await;
     let scope = mock.server.scope("test");
-    mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
+    mock.post(REX).await;
     mock.get_as("free-key", "/v1/pets").await;
     drop(scope);
     assert_eq!(names(&mock).await.len(), 25);

@@ -13,7 +13,7 @@ use tokio::{
     sync::oneshot,
 };
 
-use super::support::{client, reply, start};
+use super::support::{REX, client, post_head, reply, start};
 
 const REQUEST: &[u8] = b"GET /_mock/health HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -24,6 +24,18 @@ async fn idle_connection(server: &MockServer) -> TcpStream {
     let mut answer = [0; 1024];
     let read = stream.read(&mut answer).await.unwrap();
     assert!(answer[..read].starts_with(b"HTTP/1.1 200"));
+    stream
+}
+
+const WAITS_FOR_100: &str = "Content-Length: 32\r\nExpect: 100-continue";
+
+/// Opens a connection with a request in flight, of which the body is missing.
+async fn in_flight(server: &MockServer) -> TcpStream {
+    let mut stream = TcpStream::connect(server.addr()).await.unwrap();
+    stream.write_all(post_head(WAITS_FOR_100).as_bytes()).await.unwrap();
+    let mut answer = [0; 25];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 100"));
     stream
 }
 
@@ -88,21 +100,10 @@ async fn stopping_it_closes_idle_connections_without_waiting_for_them() {
 #[tokio::test]
 async fn stopping_it_lets_the_request_at_hand_finish() {
     let mock = start().await;
-    let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
-    let body = r#"{"name": "Rex", "categoryId": 7}"#;
-    let head = format!(
-        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    // "100 Continue" proves that the request is at hand.
-    let mut answer = vec![0; 1024];
-    let read = stream.read(&mut answer).await.unwrap();
-    assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
+    let mut stream = in_flight(&mock.server).await;
     let finish = async {
         tokio::task::yield_now().await;
-        stream.write_all(body.as_bytes()).await.unwrap();
+        stream.write_all(REX.as_bytes()).await.unwrap();
         let mut rest = String::new();
         stream.read_to_string(&mut rest).await.unwrap();
         rest
@@ -115,11 +116,7 @@ async fn stopping_it_lets_the_request_at_hand_finish() {
 async fn stopping_it_without_grace_cuts_the_request_at_hand() {
     let limits = Limits { grace: Duration::ZERO, ..Limits::default() };
     let server = MockServer::builder().limits(limits).start().await.unwrap();
-    let mut stream = TcpStream::connect(server.addr()).await.unwrap();
-    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
-    stream.write_all(head).await.unwrap();
-    stream.read_exact(&mut [0; 25]).await.unwrap();
+    let mut stream = in_flight(&server).await;
     server.stop().await;
     assert!(matches!(stream.read(&mut [0; 64]).await, Ok(0) | Err(_)));
 }
@@ -140,9 +137,7 @@ async fn stopping_it_does_not_wait_for_the_rest_of_a_head() {
 /// Sends a request, half of it only when the server has had time to stop, and returns the answer.
 fn hesitate(addr: SocketAddr, at_hand: oneshot::Sender<()>) -> std::io::Result<String> {
     let mut stream = std::net::TcpStream::connect(addr)?;
-    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
-    stream.write_all(head)?;
+    stream.write_all(post_head(WAITS_FOR_100).as_bytes())?;
     let mut answer = [0; 1024];
     let read = stream.read(&mut answer)?;
     assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
@@ -150,7 +145,7 @@ fn hesitate(addr: SocketAddr, at_hand: oneshot::Sender<()>) -> std::io::Result<S
     stream.set_read_timeout(Some(Duration::from_millis(100)))?;
     assert!(stream.read(&mut answer).is_err(), "it was cut, or answered too early");
     stream.set_read_timeout(None)?;
-    stream.write_all(br#"{"name": "Rex", "categoryId": 7}"#)?;
+    stream.write_all(REX.as_bytes())?;
     let mut rest = String::new();
     stream.read_to_string(&mut rest)?;
     Ok(rest)

@@ -10,6 +10,8 @@ use std::{
 #[cfg(unix)]
 use super::process::BINARY;
 use super::process::{Running, scratch};
+#[cfg(unix)]
+use super::support::post_head;
 
 #[test]
 fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
@@ -34,9 +36,8 @@ fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
 fn a_second_signal_does_not_wait_for_requests_at_hand() {
     let server = Running::start(&["--port", "0", "--grace", "86400"]);
     let mut stream = TcpStream::connect(server.addr()).unwrap();
-    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
-    stream.write_all(head).unwrap();
+    let head = post_head("Content-Length: 32\r\nExpect: 100-continue");
+    stream.write_all(head.as_bytes()).unwrap();
     stream.read_exact(&mut [0; 12]).unwrap();
     let pid = server.child.id().to_string();
     assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());

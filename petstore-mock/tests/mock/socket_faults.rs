@@ -12,11 +12,10 @@ use tokio::{
     time::Instant,
 };
 
-use super::support::{Mock, NOW, start};
+use super::support::{Mock, NOW, REX, post_head, start};
 
 const LIST: &str =
     "GET /v1/pets?limit=3 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pro-key\r\n\r\n";
-const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
 
 /// A connection on which one request after the other is sent.
 struct Wire(TcpStream);
@@ -31,10 +30,7 @@ impl Wire {
     }
 
     async fn post(&mut self) {
-        let length = REX.len();
-        let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pro-key\r\n\
-            Content-Type: application/json\r\nContent-Length: ";
-        self.send(&format!("{head}{length}\r\n\r\n{REX}")).await;
+        self.send(&(post_head("Content-Length: 32") + REX)).await;
     }
 
     /// Reads so many bytes, which must come.

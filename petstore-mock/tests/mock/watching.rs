@@ -4,7 +4,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
-use super::support::{Mock, reply, start, start_with};
+use super::support::{Mock, REX, reply, start, start_with};
 
 /// A minute, which a slow machine does not miss.
 const LONG: Duration = Duration::from_secs(60);
@@ -13,7 +13,7 @@ const LONG: Duration = Duration::from_secs(60);
 async fn some_requests(mock: &Mock) {
     mock.get("/v1/pets?limit=1").await;
     mock.get_as("free-key", "/v1/pets/99").await;
-    mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
+    mock.post(REX).await;
     mock.get("/v1/nowhere").await;
 }
 
