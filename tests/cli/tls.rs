@@ -29,10 +29,7 @@ async fn says_why_there_is_no_secure_connection() {
     let secure = MockServer::builder().tls().start().await.unwrap();
     let plain = MockServer::start().await;
     let origin = plain.url().replace("http:", "https:");
-    let run = async |url: &str| {
-        let petstore = Petstore::bare().var("PETSTORE_BASE_URL", url);
-        petstore.var("PETSTORE_API_KEY", "k").run("pets list").await.transcript()
-    };
+    let run = async |url: &str| Petstore::with(url, "k").run("pets list").await.transcript();
     assert_snapshot!(run(secure.url()).await, @"
     --- stderr
     error: 127.0.0.1:PORT: certificate from an unknown authority
