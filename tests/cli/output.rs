@@ -163,6 +163,9 @@ async fn verbose_shows_headers_and_bodies_and_never_the_key() {
             let sent = if line.starts_with("api") { "> GET " } else { "> content-type: " };
             assert_eq!(ran.stderr.contains(sent), head, "{}", ran.stderr);
             assert_eq!(ran.stderr.contains("\n< {"), body, "{}", ran.stderr);
+            let attempt =
+                if line.starts_with("api") { "GET /v1/pets" } else { "POST /v1/pets  201 in " };
+            assert!(ran.stderr.contains(attempt), "{}", ran.stderr);
             assert!(!ran.stderr.contains("sentinel-key"), "{}", ran.stderr);
         }
     }

@@ -16,13 +16,6 @@ async fn lists_all_pages_without_a_note() {
 }
 
 #[tokio::test]
-async fn verbose_shows_each_attempt() {
-    let ran = Petstore::bare().run("--mock pets create Rex --category-id 7 -v").await;
-    let told = ran.stderr.split("; ").next().unwrap();
-    assert!(told.starts_with("POST /v1/pets  201 in ") && told.ends_with(" ms"), "{told}");
-}
-
-#[tokio::test]
 async fn fields_that_the_service_sends_besides_are_shown() {
     let rest = r#""name":"Rex","categoryId":7,"owner":{"name":"Ada"}"#;
     let page = format!(r#"[{{"id":1,{rest}}},{{"id":2,{rest}}}]"#);

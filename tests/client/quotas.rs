@@ -73,7 +73,11 @@ async fn once_the_day_is_used_up_all_calls_fail_at_once_and_nothing_is_sent() {
                 (Some(BlockReason::Quota(Quota::Day)), 0),
                 "{error}"
             );
-            assert!(!error.may_have_been_processed() && error.retry_at().is_some());
+            let midnight = START.next_multiple_of(86_400);
+            assert_eq!(
+                (error.may_have_been_processed(), error.retry_at()),
+                (false, Some(at(midnight)))
+            );
             told += 1;
         }
     }

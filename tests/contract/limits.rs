@@ -68,19 +68,6 @@ async fn without_the_rate_limiter_the_61st_request_is_refused_and_nothing_more_i
 }
 
 #[tokio::test]
-async fn the_day_quota_differs_from_the_minute_quota() {
-    let server = watched(frozen(Plan::enterprise(100, 2))).await;
-    let client = impatient(&server).build().unwrap();
-    for _ in 0..2 {
-        client.store().orders().await.unwrap();
-    }
-    let error = client.store().orders().await.unwrap_err();
-    assert_eq!(reason(&error), Some(BlockReason::Quota(Quota::Day)));
-    let midnight = START.next_multiple_of(86_400);
-    assert_eq!(error.retry_at(), Some(at(midnight)));
-}
-
-#[tokio::test]
 async fn a_ban_differs_from_a_quota() {
     let server = watched(frozen(Plan::enterprise(1, 100))).await;
     // Another program keeps sending during a `Retry-After`.

@@ -197,19 +197,3 @@ async fn a_body_may_be_as_long_as_a_large_store_and_no_longer_than_was_set() {
     refused.expect_error(413, "payload_too_large");
     assert_eq!(send(&strict, Method::POST, "/_mock/seed", "[]").await.status, 204);
 }
-
-#[tokio::test]
-async fn metrics_tell_how_the_keys_and_the_store_stand() {
-    let mock = start().await;
-    mock.get_as("free-key", "/v1/pets").await;
-    let number = key(&mock, "free-key").await["id"].clone();
-    let metrics = mock.get("/_mock/metrics").await.body;
-    for line in [
-        "petstore_mock_pets 25".to_owned(),
-        format!("petstore_mock_quota_limit{{key=\"{number}\",quota=\"day\"}} 1000"),
-        format!("petstore_mock_quota_remaining{{key=\"{number}\",quota=\"minute\"}} 59"),
-        format!("petstore_mock_key_banned{{key=\"{number}\"}} 0"),
-    ] {
-        assert!(metrics.lines().any(|it| it == line), "{line}: {metrics}");
-    }
-}

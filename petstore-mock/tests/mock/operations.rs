@@ -132,13 +132,3 @@ async fn answers_head_as_get_without_the_body() {
         }
     }
 }
-
-#[tokio::test]
-async fn concurrent_creations_get_unique_ids() {
-    let mock = start().await;
-    let added = (0..100).map(|_| mock.post(REX));
-    let added = futures_util::future::join_all(added).await;
-    let mut ids: Vec<_> = added.iter().map(|reply| reply.json()["id"].as_i64().unwrap()).collect();
-    ids.sort_unstable();
-    assert_eq!(ids, (26..126).collect::<Vec<i64>>());
-}
