@@ -257,7 +257,7 @@ impl Clock {
     /// If the clock is frozen, this waits until it is advanced. A clock that follows the machine's
     /// clock waits in real time, even if the runtime's time is paused.
     pub async fn sleep(&self, time: Duration) {
-        self.wait_until(self.since_epoch().saturating_add(time).min(END)).await;
+        self.wait_until(self.since_epoch().saturating_add(time)).await;
     }
 
     /// Waits until the clock shows `at`, like [`Clock::sleep`]. Returns immediately if it is past
@@ -266,8 +266,9 @@ impl Clock {
         self.wait_until(since_epoch(at)).await;
     }
 
-    /// Waits until the clock shows `at`, since the Unix epoch.
+    /// Waits until the clock shows `at`, since the Unix epoch, or its end.
     pub(crate) async fn wait_until(&self, at: Duration) {
+        let at = at.min(END);
         let mut changes = self.0.state.subscribe();
         loop {
             // Marked as seen before it is read, so that any later change ends the wait below.

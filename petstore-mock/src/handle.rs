@@ -9,8 +9,7 @@ use crate::{
     model::{Pet, SeedPet},
     plan::Plan,
     state::{
-        Account, AppState, Change, ChangeError, KeyError, KeyUsage, Snapshot, Store, StoredPet,
-        block_on,
+        Account, AppState, Change, ChangeError, KeyError, KeyUsage, Snapshot, StoredPet, block_on,
     },
 };
 
@@ -49,15 +48,19 @@ impl<'a> Keys<'a> {
     /// Returns the key with this text, if the server has it.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Key> {
-        let number = self.0.number(key)?;
+        let number = self.0.accounts().get(key)?.label.number();
         Some(Key { app: Arc::clone(self.0), text: key.into(), number })
     }
 
     /// Returns all keys, by number.
     #[must_use]
     pub fn all(self) -> Vec<Key> {
-        let keys = self.0.keys().into_iter();
-        keys.map(|(text, number)| Key { app: Arc::clone(self.0), text, number }).collect()
+        let mut accounts = self.0.accounts();
+        let key = |(text, account): (&str, &mut Account)| {
+            let number = account.label.number();
+            Key { app: Arc::clone(self.0), text: text.into(), number }
+        };
+        accounts.sorted().into_iter().map(key).collect()
     }
 }
 
@@ -90,12 +93,8 @@ pub struct Key {
 
 impl Key {
     pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
-        loop {
-            // It fails only if the same random key was added in the meantime.
-            if let Ok((text, number)) = app.add_key(None, plan) {
-                return Self { app: Arc::clone(app), text, number };
-            }
-        }
+        let (text, number) = app.add_key(None, plan).expect("a new key is valid and unused");
+        Self { app: Arc::clone(app), text, number }
     }
 
     /// Returns the key, to be sent after `Bearer `.
@@ -119,7 +118,8 @@ impl Key {
     /// Returns its usage; `None` if it was removed.
     #[must_use]
     pub fn usage(&self) -> Option<KeyUsage> {
-        self.app.usage_of(self.number)
+        let now = self.app.clock.since_epoch();
+        self.app.accounts().by_number(self.number).map(|account| account.usage(now))
     }
 
     /// Changes its plan. Used requests stay counted, and its `Retry-After` ends.
@@ -136,7 +136,7 @@ impl Key {
 
     /// Ends its ban, and resets the count of early requests.
     pub fn unban(&self) {
-        self.app.change_key(self.number, Account::unban);
+        self.app.change_key(self.number, |account| account.record.pardon());
     }
 
     /// Removes it. Requests with it are then answered 401 `unauthorized`.
@@ -218,19 +218,19 @@ impl<'a> Pets<'a> {
     /// Returns the pet with this id.
     #[must_use]
     pub fn get(self, id: i64) -> Option<Pet> {
-        self.0.read(|store| store.get(id).map(StoredPet::to_pet))
+        self.0.read(|store| store.pets.get(id).map(StoredPet::to_pet))
     }
 
     /// Returns all pets, by ascending id.
     #[must_use]
     pub fn all(self) -> Vec<Pet> {
-        self.0.read(|store| store.pets().clone()).iter().map(StoredPet::to_pet).collect()
+        self.0.read(|store| store.pets.clone()).iter().map(StoredPet::to_pet).collect()
     }
 
     /// Returns the number of pets.
     #[must_use]
     pub fn len(self) -> usize {
-        self.0.read(Store::len)
+        self.0.read(|store| store.pets.len())
     }
 
     /// Returns whether the server has no pets.
@@ -286,7 +286,7 @@ impl<'a> Orders<'a> {
     /// Returns all orders, in the order in which they were added.
     #[must_use]
     pub fn all(self) -> Vec<Value> {
-        self.0.read(|store| store.orders().iter().cloned().map(Value::Object).collect())
+        self.0.read(|store| store.orders.iter().cloned().map(Value::Object).collect())
     }
 }
 

@@ -43,7 +43,8 @@ pub use crate::{
     cors::{Cors, ParseCorsError},
     exchange::{Admission, Exchange, KeyLabel},
     fault::{
-        Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,
+        Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, HeaderField,
+        RateFault, RetryAfter, StatusEffect,
     },
     handle::{Key, Keys, Orders, Pets, Scope},
     http::ErrorCode,
@@ -54,8 +55,7 @@ pub use crate::{
     plan::{ParsePlanError, Plan},
     quota::{RateHeaders, Window},
     report::{
-        About, Evidence, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Report,
-        ReportedClient, Role, Rule, Severity,
+        About, Evidence, Finding, JudgedRequest, Report, ReportedClient, Role, Rule, Severity,
     },
     server::{Builder, Limits, MockServer, StartError},
     state::{ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, Seed, SeedError, Snapshot},

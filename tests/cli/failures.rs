@@ -30,8 +30,8 @@ async fn a_refused_connection_exits_with_6() {
 #[tokio::test]
 async fn a_retry_after_that_is_too_long_ends_the_command() {
     let server = with_plan(Plan::Free).await;
-    let effects = [Effect::status(503), Effect::retry_after(RetryAfter::Seconds(30))];
-    let busy = server.faults().on(Operation::ListPets).apply(Effect::all(effects));
+    let effects = [Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(30))];
+    let busy = server.faults().on(Operation::ListPets).apply(Effect::All(effects.into()));
     let ran = Petstore::at(&server, "good-key").run("--max-wait 5 pets list").await;
     assert_eq!(busy.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
@@ -47,8 +47,8 @@ async fn a_pause_that_a_failing_service_asks_for_is_announced() {
     let clock = Clock::runtime(noon());
     let server =
         MockServer::builder().key("good-key", Plan::Free).clock(clock).start().await.unwrap();
-    let effects = [Effect::status(503), Effect::retry_after(RetryAfter::Seconds(30))];
-    let busy = server.faults().on(Operation::ListPets).first(1).apply(Effect::all(effects));
+    let effects = [Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(30))];
+    let busy = server.faults().on(Operation::ListPets).first(1).apply(Effect::All(effects.into()));
     let ran = Petstore::at(&server, "good-key").run("pets list --all").await;
     assert_eq!((ran.code, busy.hits()), (0, 1), "{}", ran.stderr);
     assert_eq!(ran.stderr, "");

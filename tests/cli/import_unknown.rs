@@ -3,7 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use insta::assert_snapshot;
-use petstore_mock::Operation;
+use petstore_mock::{Effect, Operation};
 
 use super::harness::Petstore;
 use super::import::{Scene, rows};
@@ -12,7 +12,7 @@ use super::import::{Scene, rows};
 async fn an_unknown_row_is_sent_again_only_on_request() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(4));
-    let losing = scene.server.faults().on(Operation::CreatePet).nth(2).empty_reply();
+    let losing = scene.server.faults().on(Operation::CreatePet).nth(2).apply(Effect::EmptyReply);
     let ran = scene.run("pets import DIR/pets.ndjson --journal DIR/j --concurrency 1").await;
     assert_eq!(losing.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
@@ -43,7 +43,7 @@ async fn finds_out_which_rows_without_a_response_were_created() {
     let import = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");
     let one = "pets import DIR/pets.ndjson --concurrency 1";
     let faults = || scene.server.faults().on(Operation::CreatePet);
-    let created = faults().nth(3).cut_after(5);
+    let created = faults().nth(3).apply(Effect::Cut { after_body_bytes: 5 });
     let lost = faults().nth(6).status(500);
     let ran = scene.run_with(import, one).await;
     assert_eq!((created.hits(), lost.hits()), (1, 1));
@@ -69,7 +69,12 @@ async fn lists_only_pets_with_the_status_that_all_unknown_rows_have() {
     ] {
         let file = format!("pets{}.csv", status.len());
         scene.write(&file, &format!("name,categoryId,status\na,1,available\nb,2{status}\n"));
-        let lost = scene.server.faults().on(Operation::CreatePet).nth(2).cut_after(5);
+        let lost = scene
+            .server
+            .faults()
+            .on(Operation::CreatePet)
+            .nth(2)
+            .apply(Effect::Cut { after_body_bytes: 5 });
         let import = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");
         let ran = scene.run_with(import, &format!("pets import DIR/{file}")).await;
         assert_eq!((ran.summary()[3], ran.code, lost.hits()), (1, 8, 1), "{}", ran.stderr);

@@ -80,8 +80,8 @@ async fn the_limits_are_shown_when_they_are_used_up_too() {
 #[tokio::test]
 async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
     let server = serve(Plan::Free, Clock::frozen(noon())).await;
-    let effects = [Effect::status(429), Effect::retry_after(RetryAfter::Seconds(30))];
-    let busy = server.faults().on(Operation::ListPets).first(1).apply(Effect::all(effects));
+    let effects = [Effect::status(429), Effect::RetryAfter(RetryAfter::Seconds(30))];
+    let busy = server.faults().on(Operation::ListPets).first(1).apply(Effect::All(effects.into()));
     let run = async |line: &str| Petstore::at(&server, "k").run(line).await;
     assert_eq!((run("pets list --max-wait 0").await.code, busy.hits()), (7, 1));
     assert_snapshot!(run("limits").await.transcript(), @"

@@ -1,9 +1,15 @@
 //! Tests of a GET and a POST with every fault of the mock.
 
-use http::HeaderValue;
+use std::num::NonZeroU32;
+
+use http::{
+    HeaderValue,
+    header::{CONTENT_TYPE, DATE},
+};
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 use petstore_mock::{
-    Effect, FaultGuard, MockServer, Operation, Plan, RateFault, RetryAfter, Seed, SeedPet,
+    Effect, FaultGuard, HeaderField, MockServer, Operation, Plan, RateFault, RetryAfter, Seed,
+    SeedPet,
 };
 use tokio::time::Instant;
 
@@ -26,22 +32,22 @@ fn on(server: &MockServer, operation: Operation, effect: Effect) -> FaultGuard {
 /// Faults that lose a response, or that are temporary.
 fn losses() -> Vec<Effect> {
     vec![
-        Effect::reset(),
-        Effect::reset_after(0),
-        Effect::reset_after(3),
-        Effect::empty_reply(),
-        Effect::cut_after(0),
-        Effect::cut_after(3),
-        Effect::hang(),
-        Effect::stall_after(0),
-        Effect::stall_after(3),
-        Effect::delay(secs(86_400)),
-        Effect::bandwidth(1),
+        Effect::Reset { after_body_bytes: None },
+        Effect::Reset { after_body_bytes: Some(0) },
+        Effect::Reset { after_body_bytes: Some(3) },
+        Effect::EmptyReply,
+        Effect::Cut { after_body_bytes: 0 },
+        Effect::Cut { after_body_bytes: 3 },
+        Effect::Hang,
+        Effect::Stall { after_body_bytes: 0, seconds: None },
+        Effect::Stall { after_body_bytes: 3, seconds: None },
+        Effect::Delay(secs(86_400).into()),
+        Effect::Bandwidth { bytes_per_second: NonZeroU32::MIN },
         Effect::status(408),
         Effect::status(500),
         Effect::bare_status(502),
         Effect::status(503),
-        Effect::all([Effect::status(504), Effect::body("<html>")]),
+        Effect::All(vec![Effect::status(504), Effect::Body { text: "<html>".to_owned() }]),
     ]
 }
 
@@ -82,7 +88,8 @@ async fn a_post_that_was_never_processed_is_not_sent_again_either_since_nobody_c
 #[tokio::test(start_paused = true)]
 async fn a_post_that_was_refused_is_sent_again_and_processed_once() {
     let server = mock().await;
-    let refused = Effect::all([Effect::status(429), Effect::retry_after(RetryAfter::Seconds(2))]);
+    let refused =
+        Effect::All(vec![Effect::status(429), Effect::RetryAfter(RetryAfter::Seconds(2))]);
     let fault = on(&server, Operation::CreatePet, refused);
     let pet = client(&server).pets().create(&NewPet::new("Tom", 1)).await.unwrap();
     assert_eq!((pet.meta().attempts(), pet.id, fault.hits()), (2, 2, 1));
@@ -92,8 +99,8 @@ async fn a_post_that_was_refused_is_sent_again_and_processed_once() {
 async fn a_wait_that_makes_no_sense_harms_nobody() {
     for form in [RetryAfter::Text(String::new()), RetryAfter::Text("soon".to_owned())] {
         let server = mock().await;
-        let effect = [Effect::status(503), Effect::retry_after(form)];
-        let _fault = on(&server, Operation::ListPets, Effect::all(effect));
+        let effect = [Effect::status(503), Effect::RetryAfter(form)];
+        let _fault = on(&server, Operation::ListPets, Effect::All(effect.into()));
         assert_eq!(client(&server).pets().list().await.unwrap().meta().attempts(), 2);
     }
 }
@@ -102,19 +109,19 @@ async fn a_wait_that_makes_no_sense_harms_nobody() {
 async fn headers_that_are_off_do_not_keep_a_page_from_being_read() {
     let html = HeaderValue::from_static("text/html");
     for effect in [
-        Effect::rate_headers(RateFault::Missing),
-        Effect::rate_headers(RateFault::Garbage),
-        Effect::rate_headers(RateFault::Wrong {
+        Effect::RateHeaders(RateFault::Missing),
+        Effect::RateHeaders(RateFault::Garbage),
+        Effect::RateHeaders(RateFault::Wrong {
             limit: Some(0),
             remaining: Some(u64::MAX),
             reset: Some(0),
         }),
-        Effect::date_offset(i64::MAX),
-        Effect::date_offset(-86_400),
-        Effect::retry_after(RetryAfter::Text("soon".to_owned())),
-        Effect::content_type(None),
-        Effect::content_type(html),
-        Effect::remove_header(http::header::DATE),
+        Effect::Date { offset_seconds: i64::MAX },
+        Effect::Date { offset_seconds: -86_400 },
+        Effect::RetryAfter(RetryAfter::Text("soon".to_owned())),
+        Effect::SetHeader(HeaderField::new(CONTENT_TYPE, None)),
+        Effect::SetHeader(HeaderField::new(CONTENT_TYPE, html)),
+        Effect::SetHeader(HeaderField::new(DATE, None)),
     ] {
         let server = mock().await;
         let fault = server.faults().on_all().apply(effect.clone());
@@ -130,7 +137,10 @@ async fn headers_that_are_off_do_not_keep_a_page_from_being_read() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_is_waited_for_within_the_time_that_was_given() {
     let server = mock().await;
-    let _slow = server.faults().on_all().apply(Effect::trickle(20, secs(1)));
+    let _slow = server
+        .faults()
+        .on_all()
+        .apply(Effect::Trickle { bytes: NonZeroU32::new(20).unwrap(), every_seconds: secs(1) });
     let options = RequestOptions::new().attempt_timeout(secs(300));
     let options = options.timeout(secs(600));
     let began = Instant::now();

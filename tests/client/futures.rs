@@ -16,7 +16,7 @@ use petstore_client::{
 };
 
 use super::kit::{REX, answer, client, no_pets, secs};
-use super::wire::{Act, Wire};
+use super::wire::{Act, Wire, listen};
 
 #[tokio::test]
 async fn a_stream_outlives_the_client_it_came_from() {
@@ -61,7 +61,7 @@ async fn a_call_that_is_never_awaited_sends_nothing() {
 
 #[tokio::test]
 async fn connections_are_kept_and_shared() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = listen();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let client = client(&base);
     let serve = async {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::kit::{REX, answer, builder, http, millis, secs};
 use super::service::{get, poll_once};
-use super::wire::{Act, Wire};
+use super::wire::{Act, Wire, listen};
 
 const LIMIT: Duration = secs(20);
 const ATTEMPT: Duration = millis(300);
@@ -114,7 +114,7 @@ async fn a_post_to_a_server_that_accepts_and_never_responds_may_have_been_proces
 /// The system accepts connections for a listener that does not.
 #[tokio::test]
 async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = listen();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let error = create(&client(&base, 4)).await.unwrap_err();
     assert!(error.is_timeout() && error.may_have_been_processed(), "{error}");

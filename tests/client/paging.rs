@@ -2,10 +2,9 @@
 
 use futures_util::TryStreamExt as _;
 use petstore_client::{Client, Error, ErrorKind, More, PetStatus};
-use tokio::net::TcpListener;
 
 use super::kit::{answer, builder, client};
-use super::wire::{Act, Wire};
+use super::wire::{Act, Wire, listen};
 
 fn pets(ids: &[i64]) -> String {
     let one = |id: &i64| format!(r#"{{"id":{id},"name":"p{id}","categoryId":1}}"#);
@@ -41,7 +40,7 @@ async fn follows_every_way_to_write_the_next_page() {
 
 #[tokio::test]
 async fn follows_a_whole_address_on_the_same_origin() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = listen();
     let link = format!("<http://{}/v1/pets?cursor=x>; rel=next", listener.local_addr().unwrap());
     let server = Wire::at(listener, move |number| match number {
         0 => page(&[1, 2], &["</x>; rel=last", &link]),

@@ -2,10 +2,9 @@
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use petstore_client::{Error, ErrorKind, More};
-use tokio::net::TcpListener;
 
 use super::kit::{answer, client, no_pets};
-use super::wire::{Act, Wire};
+use super::wire::{Act, Wire, listen};
 
 const FULL: &str = r#"[{"id":1,"name":"a","categoryId":1}]"#;
 
@@ -60,7 +59,7 @@ async fn the_key_never_goes_to_another_origin() {
 #[tokio::test]
 async fn the_same_host_with_credentials_is_another_origin() {
     for user in ["me", "me:pw", ":pw"] {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = listen();
         let address = listener.local_addr().unwrap();
         let link = format!("<http://{user}@{address}/v1/pets?c=1>; rel=next");
         let server = Wire::at(listener, move |_| answer(200, &[("Link", &link)], FULL));

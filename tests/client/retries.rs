@@ -8,11 +8,10 @@ use petstore_client::retry::{Backoff, RetryAdvice, RetryBudget};
 use petstore_client::test_util::{self, FakeService};
 use petstore_client::transport::TransportError;
 use petstore_client::{ErrorKind, Method, NewPet, RequestOptions};
-use tokio::net::TcpListener;
 
 use super::kit::{answer, builder, client, millis, no_pets, secs};
 use super::service::{Fault, Rules, Service, get, patient, within};
-use super::wire::Wire;
+use super::wire::{Wire, listen};
 
 fn failing(status: u16) -> Wire {
     Wire::start(move |_| answer(status, &[], ""))
@@ -27,14 +26,11 @@ async fn a_get_is_not_sent_again_after_a_final_response() {
     }
 }
 
-/// Returns a port of this machine on which nothing listens.
-async fn closed_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
-}
-
 #[tokio::test]
 async fn a_post_that_never_left_is_tried_again_and_cannot_have_been_processed() {
-    let base = format!("http://127.0.0.1:{}/v1", closed_port().await);
+    // Nothing listens there any more.
+    let address = listen().local_addr().unwrap();
+    let base = format!("http://{address}/v1");
     let error = client(&base).pets().create(&NewPet::new("a", 1)).await.unwrap_err();
     assert!(error.is_connect() && !error.is_timeout() && !error.may_have_been_processed());
     assert_eq!(error.attempts(), 4);

@@ -123,14 +123,18 @@ impl Wire {
     }
 }
 
-/// Listens on a port that no server of this process had before: what is known of a key's limits outlives
-/// the clients, and would hold for the next server there as well. There is room for as many connections
-/// as a test opens at once: one that stalls for a moment stalls for ever in paused time.
-fn listen() -> TcpListener {
+/// Listens on an address that no server of this process had before: what is known of a key's limits
+/// outlives the clients, and would hold for the next server there as well. There is room for as many
+/// connections as a test opens at once: one that stalls for a moment stalls for ever in paused time.
+pub(crate) fn listen() -> TcpListener {
+    /// Mock servers are on 127.0.0.1. macOS has no other loopback address.
+    const FIRST_HOST: usize = if cfg!(target_os = "macos") { 1 } else { 2 };
+    /// The system gives out 14,000 ports of an address first; half of them may be in use elsewhere.
+    const MAX_SERVERS: usize = 7_000;
+
     static USED: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
     let mut used = USED.lock().unwrap();
-    // The system gives out 14,000 ports of an address first; half of them may be in use elsewhere.
-    let host = u8::try_from(1 + used.len() / 7_000).unwrap();
+    let host = u8::try_from(FIRST_HOST + used.len() / MAX_SERVERS).unwrap();
     loop {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(SocketAddr::from(([127, 0, 0, host], 0))).unwrap();

@@ -46,10 +46,10 @@ impl Trouble {
 
     fn begin(self, server: &MockServer) -> FaultGuard {
         let faults = server.faults();
-        let limit = [Effect::status(429), Effect::retry_after(RetryAfter::Seconds(2))];
+        let limit = [Effect::status(429), Effect::RetryAfter(RetryAfter::Seconds(2))];
         match self {
             Self::Outage => faults.on(Operation::ListPets).status(503),
-            Self::Limit => faults.on(Operation::ListPets).first(1).apply(Effect::all(limit)),
+            Self::Limit => faults.on(Operation::ListPets).first(1).apply(Effect::All(limit.into())),
             Self::UnknownOutcome => {
                 faults.on(Operation::CreatePet).first(1).processed(true).status(500)
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_client::{Client, NewPet, RequestOptions};
-use petstore_mock::{MockServer, Operation, Plan, Rule};
+use petstore_mock::{MockServer, Operation, Plan, Rule, Severity};
 
 use crate::client::mock;
 
@@ -96,6 +96,7 @@ async fn with_a_wrong_key_and_with_the_deprecated_operation() {
     }
     let report = server.report();
     report.assert_compliant();
-    let found: Vec<_> = report.notices().map(|one| (one.rule, one.evidence[0].offences)).collect();
+    let found: Vec<_> =
+        report.of(Severity::Notice).map(|one| (one.rule, one.evidence[0].offences)).collect();
     assert_eq!(found, [(Rule::Deprecated, 2)]);
 }

@@ -8,7 +8,7 @@ use std::{
 use clap::{Args, ValueEnum};
 
 use super::outcome::{CliError, DONE, FINDINGS, Io};
-use crate::report::{ParseRuleError, ParseSeverityError, Report, Rule, Severity};
+use crate::report::{Report, Rule, Severity};
 
 const NO_FORMAT: &str = "can't tell the format of the --report from its name: let it end with .txt, \
                          .json, .xml or .md, or add --report-format";
@@ -40,11 +40,15 @@ pub(super) struct ReportArgs {
     pub(super) fail_on: Option<FailOn>,
 }
 
+/// The formats. The aliases are the extensions of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ReportFormat {
+    #[value(alias = "txt")]
     Text,
     Json,
+    #[value(alias = "xml")]
     Junit,
+    #[value(alias = "md")]
     Markdown,
 }
 
@@ -81,25 +85,23 @@ impl ReportArgs {
 /// Parses a rule and its severity.
 fn rule(text: &str) -> Result<(Rule, Option<Severity>), String> {
     let (name, severity) = text.split_once('=').ok_or("write NAME=SEVERITY")?;
-    let rule = name.parse().map_err(|error: ParseRuleError| error.to_string())?;
+    let rule = name.parse().map_err(|_| {
+        let rules: Vec<_> = Rule::all().iter().map(ToString::to_string).collect();
+        format!("unknown rule; rules: {}", rules.join(", "))
+    })?;
     if severity == "off" {
         return Ok((rule, None));
     }
     let severity = severity.parse();
-    let severity = severity.map_err(|error: ParseSeverityError| format!("{error}, or off"))?;
+    let severity =
+        severity.map_err(|_| "unknown severity; severities: notice, warning, violation, or off")?;
     Ok((rule, Some(severity)))
 }
 
 impl ReportFormat {
     /// Returns the format for a file's extension.
     fn of(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
-            "txt" => Some(Self::Text),
-            "json" => Some(Self::Json),
-            "xml" => Some(Self::Junit),
-            "md" => Some(Self::Markdown),
-            _ => None,
-        }
+        Self::from_str(path.extension()?.to_str()?, false).ok()
     }
 
     fn write(self, report: &Report) -> String {

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde::{Serialize, Serializer};
 
 use super::{Admission, Fields, KeyLabel, Masker, Record};
-use crate::operation::Operation;
+use crate::{clock::serialize_seconds, operation::Operation};
 
 /// A request and its response in the journal.
 ///
@@ -45,10 +45,10 @@ pub struct Exchange {
     /// The number of the request on its connection, from 1.
     pub nth_on_connection: u64,
     /// When the request arrived, on the mock's clock.
-    #[serde(rename = "at", serialize_with = "as_seconds")]
+    #[serde(rename = "at", serialize_with = "serialize_seconds")]
     pub arrived: SystemTime,
     /// When the response was ready, on the mock's clock.
-    #[serde(rename = "endedAt", serialize_with = "as_seconds")]
+    #[serde(rename = "endedAt", serialize_with = "serialize_seconds")]
     pub ended: SystemTime,
     /// The method.
     #[serde(serialize_with = "as_text")]
@@ -137,12 +137,6 @@ fn headers(fields: &Fields, keys: &Masker) -> HeaderMap {
         }
     }
     headers
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn as_seconds<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    let since_epoch = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    serializer.serialize_f64(since_epoch.as_secs_f64())
 }
 
 fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {

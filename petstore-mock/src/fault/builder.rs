@@ -1,14 +1,16 @@
-//! Sets faults from Rust: first the requests, then the effect. JSON produces the same [`Fault`].
+//! Sets faults from Rust: first the requests, then the effect. JSON produces the same [`Fault`]. The
+//! guard of a fault removes it.
+
+use std::thread;
 
 use http::{HeaderName, HeaderValue};
 
 use super::{
     delay::Delay,
     effect::Effect,
-    guard::FaultGuard,
-    registry::Faults,
+    registry::{FaultStatus, Faults, SharedFault, lock},
     spec::Fault,
-    trigger::{HeaderText, MatchedHeader, MatchedKey, When},
+    trigger::{HeaderField, MatchedKey, When},
 };
 use crate::operation::Operation;
 
@@ -26,7 +28,12 @@ impl Faults {
 
     /// Sets a fault that was read from JSON.
     pub fn set(&self, fault: Fault) -> FaultGuard {
-        FaultGuard::new(self, fault)
+        FaultGuard {
+            faults: self.clone(),
+            fault: self.add(fault),
+            optional: false,
+            detached: false,
+        }
     }
 }
 
@@ -49,8 +56,7 @@ impl FaultBuilder<'_> {
     /// Matches only requests with this header field, and with this value if given. A client can
     /// request a fault this way, for example with `X-Mock-Fault: reset`.
     pub fn header(mut self, name: HeaderName, value: impl Into<Option<HeaderValue>>) -> Self {
-        let (name, value) = (HeaderText(name), value.into().map(HeaderText));
-        self.fault.header = Some(MatchedHeader { name, value });
+        self.fault.header = Some(HeaderField::new(name, value));
         self
     }
 
@@ -115,26 +121,6 @@ impl FaultBuilder<'_> {
         self.faults.set(Fault { sequence: Some(effects), ..self.fault })
     }
 
-    /// Sets [`Effect::reset`].
-    pub fn reset(self) -> FaultGuard {
-        self.apply(Effect::reset())
-    }
-
-    /// Sets [`Effect::empty_reply`].
-    pub fn empty_reply(self) -> FaultGuard {
-        self.apply(Effect::empty_reply())
-    }
-
-    /// Sets [`Effect::cut_after`].
-    pub fn cut_after(self, body_bytes: u64) -> FaultGuard {
-        self.apply(Effect::cut_after(body_bytes))
-    }
-
-    /// Sets [`Effect::hang`].
-    pub fn hang(self) -> FaultGuard {
-        self.apply(Effect::hang())
-    }
-
     /// Sets [`Effect::status`].
     ///
     /// # Panics
@@ -145,8 +131,100 @@ impl FaultBuilder<'_> {
         self.apply(Effect::status(status))
     }
 
-    /// Sets [`Effect::delay`].
+    /// Sets [`Effect::Reset`] before the status line.
+    pub fn reset(self) -> FaultGuard {
+        self.apply(Effect::Reset { after_body_bytes: None })
+    }
+
+    /// Sets [`Effect::Delay`].
     pub fn delay(self, delay: impl Into<Delay>) -> FaultGuard {
-        self.apply(Effect::delay(delay))
+        self.apply(Effect::Delay(delay.into()))
+    }
+}
+
+/// The guard of a fault. The fault is removed when the guard is dropped.
+///
+/// If the fault has hit no request, dropping the guard panics, because a test without the fault
+/// shows nothing. It does not panic if the thread already panics, or if the fault is
+/// [`optional`](Self::optional). [`detach`](Self::detach) keeps the fault without a guard.
+///
+/// ```
+/// use petstore_mock::{MockServer, Operation};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), reqwest::Error> {
+/// let server = MockServer::start().await;
+/// let busy = server.faults().on(Operation::ListPets).first(1).status(503);
+/// # let client = reqwest::Client::builder().no_proxy().build()?;
+/// let list = || client.get(format!("{}/pets", server.url())).bearer_auth("free-key").send();
+/// assert_eq!(list().await?.status(), 503);
+/// assert_eq!(list().await?.status(), 200);
+/// assert_eq!(busy.hits(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping the guard removes the fault, and panics since nothing has hit it yet"]
+pub struct FaultGuard {
+    faults: Faults,
+    fault: SharedFault,
+    optional: bool,
+    detached: bool,
+}
+
+impl FaultGuard {
+    /// Returns the number of requests that the fault has changed.
+    ///
+    /// Matching requests whose response had nothing to change do not count, for example if the body
+    /// was too short to be cut.
+    #[must_use]
+    pub fn hits(&self) -> u64 {
+        lock(&self.fault).status.hits
+    }
+
+    /// Returns the number of matching requests, hit or not.
+    #[must_use]
+    pub fn matched(&self) -> u64 {
+        lock(&self.fault).status.matched
+    }
+
+    /// Accepts that the fault may hit no request.
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+
+    /// Keeps the fault without a guard, until it is removed or the server stops. Returns its number
+    /// for [`Faults::remove`](crate::Faults::remove).
+    #[expect(clippy::must_use_candidate, reason = "a fault that is never removed needs no number")]
+    pub fn detach(mut self) -> u64 {
+        self.detached = true;
+        lock(&self.fault).status.id
+    }
+}
+
+impl Drop for FaultGuard {
+    #[expect(clippy::panic, reason = "a test without its fault shows nothing")]
+    fn drop(&mut self) {
+        if self.detached {
+            return;
+        }
+        let id = lock(&self.fault).status.id;
+        self.faults.remove(id);
+        let FaultStatus { fault, seen, matched, hits, .. } = lock(&self.fault).status.clone();
+        if hits > 0 || self.optional || thread::panicking() {
+            return;
+        }
+        let why = match (seen, matched) {
+            (0, _) => "no request came".to_owned(),
+            (seen, 0) => format!("{seen} requests came, none matched"),
+            (seen, matched) => format!(
+                "{seen} requests came, {matched} matched, none triggered the fault: it was not their \
+                 turn, or there was nothing to change"
+            ),
+        };
+        panic!(
+            "the fault `{fault}` was never hit: {why}. Send a request that matches, or call `.optional()`"
+        );
     }
 }

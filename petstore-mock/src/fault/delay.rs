@@ -2,92 +2,64 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::trigger::Random;
-use crate::clock;
-
-/// A duration; in JSON, a number of seconds with fractions.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "f64")]
-pub(super) struct Seconds(pub(super) Duration);
-
-impl TryFrom<f64> for Seconds {
-    type Error = &'static str;
-
-    fn try_from(seconds: f64) -> Result<Self, Self::Error> {
-        let error = "a time is a number of seconds from 0 to 253402300799, such as 1.5";
-        clock::time(seconds).map(Self).ok_or(error)
-    }
-}
-
-impl Serialize for Seconds {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        // Whole seconds without a fraction.
-        if self.0.subsec_nanos() == 0 {
-            self.0.as_secs().serialize(to)
-        } else {
-            self.0.as_secs_f64().serialize(to)
-        }
-    }
-}
 
 /// A delay of a response on the mock's clock.
 ///
 /// ```
 /// use std::time::Duration;
-/// use petstore_mock::Delay;
+/// use petstore_mock::{Delay, Effect};
 ///
-/// let fixed = Delay::from(Duration::from_secs(2));
-/// let spread = Delay::uniform(Duration::from_millis(20), Duration::from_millis(80));
-/// let long_tail = Delay::log_normal(Duration::from_millis(90), 0.4);
+/// let fixed = Effect::Delay(Delay::from(Duration::from_secs(2)));
+/// let (from, to) = (Duration::from_millis(20), Duration::from_millis(80));
+/// let spread = Effect::Delay(Delay::Uniform { from, to });
 /// # assert_ne!(fixed, spread);
-/// # assert_ne!(spread, long_tail);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Delay(Spread);
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-enum Spread {
-    Seconds(Seconds),
-    Uniform { from: Seconds, to: Seconds },
-    LogNormal { median: Seconds, sigma: f64 },
+#[non_exhaustive]
+pub enum Delay {
+    /// Always the same delay.
+    #[serde(rename = "seconds")]
+    Fixed(#[serde(with = "seconds")] Duration),
+    /// A uniformly distributed delay.
+    Uniform {
+        /// The minimum.
+        #[serde(with = "seconds")]
+        from: Duration,
+        /// The maximum.
+        #[serde(with = "seconds")]
+        to: Duration,
+    },
+    /// A log-normally distributed delay, with a long tail like that of networks.
+    LogNormal {
+        /// Half of the delays are shorter.
+        #[serde(with = "seconds")]
+        median: Duration,
+        /// The standard deviation of the logarithm (0.4: one delay in six is over 1.5 times the
+        /// median; 1: over 2.7 times).
+        sigma: f64,
+    },
 }
 
 impl Delay {
-    /// Returns a uniformly distributed delay.
-    #[must_use]
-    pub fn uniform(from: Duration, to: Duration) -> Self {
-        Self(Spread::Uniform { from: Seconds(from), to: Seconds(to) })
-    }
-
-    /// Returns a log-normally distributed delay, with a long tail like that of networks. Half of
-    /// the delays are shorter than `median`. `sigma` is the standard deviation of the logarithm
-    /// (0.4: one in six is over 1.5 times the median; 1: over 2.7 times).
-    #[must_use]
-    pub fn log_normal(median: Duration, sigma: f64) -> Self {
-        Self(Spread::LogNormal { median: Seconds(median), sigma })
-    }
-
     pub(super) fn draw(&self, random: &mut Random) -> Duration {
-        match self.0 {
-            Spread::Seconds(time) => time.0,
-            Spread::Uniform { from, to } => {
-                let (from, to) = (from.0.min(to.0), from.0.max(to.0));
+        match *self {
+            Self::Fixed(time) => time,
+            Self::Uniform { from, to } => {
+                let (from, to) = (from.min(to), from.max(to));
                 from.saturating_add(stretched(to.saturating_sub(from), random.unit()))
             }
-            Spread::LogNormal { median, sigma } => {
-                stretched(median.0, (sigma * random.normal()).exp())
-            }
+            Self::LogNormal { median, sigma } => stretched(median, (sigma * random.normal()).exp()),
         }
     }
 }
 
 impl From<Duration> for Delay {
     fn from(time: Duration) -> Self {
-        Self(Spread::Seconds(Seconds(time)))
+        Self::Fixed(time)
     }
 }
 
@@ -96,6 +68,30 @@ fn stretched(time: Duration, by: f64) -> Duration {
     let seconds = time.as_secs_f64() * by;
     let beyond = if seconds > 0.0 { Duration::MAX } else { Duration::ZERO };
     Duration::try_from_secs_f64(seconds).unwrap_or(beyond)
+}
+
+/// Durations in JSON: numbers of seconds with fractions.
+pub(super) mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use crate::clock;
+
+    pub(in crate::fault) fn serialize<S: Serializer>(
+        time: &(impl Into<Option<Duration>> + Copy),
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        (*time).into().map(|time| time.as_secs_f64()).serialize(to)
+    }
+
+    pub(in crate::fault) fn deserialize<'de, T: From<Duration>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<T, D::Error> {
+        let error = "a time is a number of seconds from 0 to 253402300799, such as 1.5";
+        let time = clock::time(f64::deserialize(from)?);
+        time.map(T::from).ok_or_else(|| D::Error::custom(error))
+    }
 }
 
 #[cfg(test)]
@@ -110,7 +106,7 @@ mod tests {
     #[test]
     fn a_uniform_delay_lies_between_its_ends_and_fills_the_space() {
         let (from, to) = (Duration::from_secs(1), Duration::from_secs(3));
-        for delay in [Delay::uniform(from, to), Delay::uniform(to, from)] {
+        for delay in [Delay::Uniform { from, to }, Delay::Uniform { from: to, to: from }] {
             let draws = draws(delay, 1);
             assert!(draws.iter().all(|draw| (from..to).contains(draw)));
             let early = draws.iter().filter(|draw| draw.as_secs() < 2).count();
@@ -121,7 +117,7 @@ mod tests {
     #[test]
     fn half_of_the_log_normal_delays_are_below_the_median_and_some_far_above() {
         let median = Duration::from_secs(1);
-        let draws = draws(Delay::log_normal(median, 0.4), 1);
+        let draws = draws(Delay::LogNormal { median, sigma: 0.4 }, 1);
         let below = draws.iter().filter(|draw| **draw < median).count();
         assert!((450..550).contains(&below), "{below}");
         let far = draws.iter().filter(|draw| draw.as_secs_f64() > 1.5).count();
@@ -130,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_draws_the_same() {
-        let delay = Delay::log_normal(Duration::from_secs(1), 1.0);
+        let delay = Delay::LogNormal { median: Duration::from_secs(1), sigma: 1.0 };
         assert_eq!(draws(delay, 5), draws(delay, 5));
         assert_ne!(draws(delay, 5), draws(delay, 6));
     }
@@ -138,8 +134,8 @@ mod tests {
     #[test]
     fn a_spread_that_makes_no_sense_makes_no_panic() {
         for sigma in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
-            draws(Delay::log_normal(Duration::from_secs(1), sigma), 1);
+            draws(Delay::LogNormal { median: Duration::from_secs(1), sigma }, 1);
         }
-        draws(Delay::uniform(Duration::ZERO, Duration::MAX), 1);
+        draws(Delay::Uniform { from: Duration::ZERO, to: Duration::MAX }, 1);
     }
 }

@@ -13,18 +13,16 @@ mod spec;
 
 mod registry;
 
-mod guard;
-
 mod builder;
 
 pub use self::{
-    builder::FaultBuilder,
+    builder::{FaultBuilder, FaultGuard},
     delay::Delay,
     effect::Effect,
-    guard::FaultGuard,
     registry::{FaultStatus, Faults},
-    response_effects::{RateFault, RetryAfter},
+    response_effects::{RateFault, RetryAfter, StatusEffect},
     spec::Fault,
+    trigger::HeaderField,
 };
 pub(crate) use self::{
     registry::ActiveFaults,

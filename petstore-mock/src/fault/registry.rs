@@ -3,10 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt, mem,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -37,12 +34,12 @@ use crate::changes::{Changes, What};
 /// # async fn main() {
 /// let server = MockServer::start().await;
 /// // The pet is added, and the answer lost.
-/// let lost = server.faults().on(Operation::CreatePet).nth(2).reset();
+/// let lost = server.faults().on(Operation::CreatePet).nth(2).apply(Effect::EmptyReply);
 /// // For one key, each answer comes late; a tenth of all requests fails, the same in each run.
 /// let slow = server.faults().on_all().key("pro-key").delay(Duration::from_secs(2));
 /// let flaky = server.faults().on_all().chance(0.1).seed(7).status(500);
 /// // One effect after the other.
-/// let steps = [Effect::status(503), Effect::pass(), Effect::malformed_json()];
+/// let steps = [Effect::status(503), Effect::Pass, Effect::MalformedJson];
 /// let odd = server.faults().on(Operation::ListPets).sequence(steps);
 /// # for guard in [lost, slow, flaky, odd] { guard.detach(); }
 /// # }
@@ -53,34 +50,26 @@ pub struct Faults(Arc<Registry>);
 #[derive(Default)]
 struct Registry {
     changes: Changes,
-    /// Whether any fault is set, so that requests need no lock if none is.
-    has_any: AtomicBool,
     entries: Mutex<Entries>,
 }
 
 #[derive(Default)]
 struct Entries {
-    list: Vec<Entry>,
+    list: Vec<SharedFault>,
     last_id: u64,
     /// The hits of removed faults, by name.
     removed_hits: BTreeMap<String, u64>,
 }
 
-struct Entry {
-    set: Arc<SetFault>,
+/// An active fault. The registry, its guard and the requests that it hits share it.
+pub(super) type SharedFault = Arc<Mutex<ActiveFault>>;
+
+#[derive(Debug)]
+pub(super) struct ActiveFault {
+    pub(super) status: FaultStatus,
     random: Random,
     /// The number of its turns, including those that let a request pass.
     turns: usize,
-}
-
-/// An active fault and its counts.
-#[derive(Debug)]
-pub(super) struct SetFault {
-    pub(super) id: u64,
-    pub(super) fault: Fault,
-    pub(super) seen: AtomicU64,
-    pub(super) matched: AtomicU64,
-    pub(super) hits: AtomicU64,
 }
 
 /// An active fault and its counts.
@@ -106,36 +95,30 @@ impl Faults {
         Self(Arc::new(Registry { changes, ..Registry::default() }))
     }
 
-    pub(super) fn add(&self, fault: Fault) -> Arc<SetFault> {
-        let mut entries = self.lock();
+    pub(super) fn add(&self, fault: Fault) -> SharedFault {
+        let mut entries = lock(&self.0.entries);
         entries.last_id += 1;
         let random = Random::new(fault.seed);
-        let [seen, matched, hits] = [const { AtomicU64::new(0) }; 3];
-        let set = Arc::new(SetFault { id: entries.last_id, fault, seen, matched, hits });
-        entries.list.push(Entry { set: Arc::clone(&set), random, turns: 0 });
-        self.note_change(&entries);
-        set
+        let status = FaultStatus { id: entries.last_id, fault, seen: 0, matched: 0, hits: 0 };
+        let shared = Arc::new(Mutex::new(ActiveFault { status, random, turns: 0 }));
+        entries.list.push(Arc::clone(&shared));
+        self.note_change();
+        shared
     }
 
     /// Returns the active faults in order, with their counts.
     #[must_use]
     pub fn list(&self) -> Vec<FaultStatus> {
-        let status = |Entry { set, .. }: &Entry| FaultStatus {
-            id: set.id,
-            fault: set.fault.clone(),
-            seen: set.seen.load(Ordering::Relaxed),
-            matched: set.matched.load(Ordering::Relaxed),
-            hits: set.hits.load(Ordering::Relaxed),
-        };
-        self.lock().list.iter().map(status).collect()
+        lock(&self.0.entries).list.iter().map(|fault| lock(fault).status.clone()).collect()
     }
 
     /// Returns the hits since the start of the server, by name of the fault.
     pub(crate) fn total_hits(&self) -> BTreeMap<String, u64> {
-        let entries = self.lock();
+        let entries = lock(&self.0.entries);
         let mut total = entries.removed_hits.clone();
-        for Entry { set, .. } in &entries.list {
-            *total.entry(set.fault.name()).or_default() += set.hits.load(Ordering::Relaxed);
+        for fault in &entries.list {
+            let status = &lock(fault).status;
+            *total.entry(status.fault.name()).or_default() += status.hits;
         }
         total
     }
@@ -143,7 +126,7 @@ impl Faults {
     /// Removes a fault. Returns whether it was set.
     #[expect(clippy::must_use_candidate, reason = "the caller usually knows that it is set")]
     pub fn remove(&self, id: u64) -> bool {
-        self.remove_all(|set| set.id == id) > 0
+        self.remove_all(|fault| fault.id == id)
     }
 
     /// Removes all faults.
@@ -151,17 +134,19 @@ impl Faults {
         self.remove_all(|_| true);
     }
 
-    fn remove_all(&self, is_meant: impl Fn(&SetFault) -> bool) -> usize {
-        let mut entries = self.lock();
-        let (removed, kept): (Vec<_>, Vec<_>) =
-            mem::take(&mut entries.list).into_iter().partition(|entry| is_meant(&entry.set));
-        entries.list = kept;
-        for Entry { set, .. } in &removed {
-            let hits = set.hits.load(Ordering::Relaxed);
-            *entries.removed_hits.entry(set.fault.name()).or_default() += hits;
-        }
-        self.note_change(&entries);
-        removed.len()
+    /// Removes the faults that are meant. Returns whether there was one.
+    fn remove_all(&self, is_meant: impl Fn(&FaultStatus) -> bool) -> bool {
+        let Entries { list, removed_hits, .. } = &mut *lock(&self.0.entries);
+        let before = list.len();
+        list.retain(|fault| {
+            let status = &lock(fault).status;
+            if is_meant(status) {
+                *removed_hits.entry(status.fault.name()).or_default() += status.hits;
+            }
+            !is_meant(status)
+        });
+        self.note_change();
+        list.len() < before
     }
 
     /// Selects the faults that hit a request. Calls `request` only if any fault is set.
@@ -169,26 +154,25 @@ impl Faults {
         &self,
         request: impl FnOnce() -> RequestView<'a>,
     ) -> Option<ActiveFaults> {
-        if !self.0.has_any.load(Ordering::Relaxed) {
+        let entries = lock(&self.0.entries);
+        if entries.list.is_empty() {
             return None;
         }
         let request = request();
-        let mut entries = self.lock();
-        let chosen = entries.list.iter_mut().filter_map(|entry| entry.choose(request));
-        Some(ActiveFaults(chosen.collect())).filter(|chosen| !chosen.0.is_empty())
+        let chosen: Vec<_> =
+            entries.list.iter().filter_map(|fault| Hit::choose(fault, request)).collect();
+        (!chosen.is_empty()).then_some(ActiveFaults(chosen))
     }
 
-    fn note_change(&self, entries: &Entries) {
-        self.0.has_any.store(!entries.list.is_empty(), Ordering::Relaxed);
+    fn note_change(&self) {
         self.0.changes.mark_boundary();
         self.0.changes.tell(What::Faults);
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        // A panic cannot leave the entries inconsistent: every change is a single push, count or
-        // removal.
-        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// A panic cannot leave the faults inconsistent: every change is a single push, count or removal.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Faults {
@@ -197,52 +181,58 @@ impl fmt::Debug for Faults {
     }
 }
 
-impl Entry {
+/// The faults that hit one request.
+#[derive(Debug)]
+pub(crate) struct ActiveFaults(Vec<Hit>);
+
+/// A fault that hits one request.
+#[derive(Debug)]
+struct Hit {
+    fault: SharedFault,
+    effect: Effect,
+    delay: Option<Duration>,
+    skips_service: bool,
+    is_counted: bool,
+}
+
+impl Hit {
     /// Counts a request, and returns the effect that hits it.
-    fn choose(&mut self, request: RequestView<'_>) -> Option<ActiveFault> {
-        let Self { set, random, turns } = self;
-        set.seen.fetch_add(1, Ordering::Relaxed);
-        if !set.fault.matches(request) {
+    fn choose(shared: &SharedFault, request: RequestView<'_>) -> Option<Self> {
+        let ActiveFault { status, random, turns } = &mut *lock(shared);
+        status.seen += 1;
+        if !status.fault.matches(request) {
             return None;
         }
-        let number = set.matched.fetch_add(1, Ordering::Relaxed) + 1;
-        if !set.fault.when.hits(number, random) {
+        status.matched += 1;
+        if !status.fault.when.hits(status.matched, random) {
             return None;
         }
         *turns += 1;
-        let effect = set.fault.effect(*turns)?.clone();
-        let delay = effect.draw_delay(random);
-        Some(ActiveFault { set: Arc::clone(set), effect, delay, has_hit: false })
+        let effect = status.fault.effect(*turns)?.clone();
+        Some(Self {
+            fault: Arc::clone(shared),
+            delay: effect.draw_delay(random),
+            skips_service: !status.fault.is_processed(&effect),
+            effect,
+            is_counted: false,
+        })
     }
-}
 
-/// The faults that hit one request.
-#[derive(Debug)]
-pub(crate) struct ActiveFaults(Vec<ActiveFault>);
-
-#[derive(Debug)]
-struct ActiveFault {
-    set: Arc<SetFault>,
-    effect: Effect,
-    delay: Option<Duration>,
-    has_hit: bool,
-}
-
-impl ActiveFault {
     /// Counts the hit once, and returns the name of the fault.
-    fn hit(&mut self) -> Option<String> {
-        if mem::replace(&mut self.has_hit, true) {
+    fn count(&mut self) -> Option<String> {
+        if mem::replace(&mut self.is_counted, true) {
             return None;
         }
-        self.set.hits.fetch_add(1, Ordering::Relaxed);
-        Some(self.set.fault.name())
+        let status = &mut lock(&self.fault).status;
+        status.hits += 1;
+        Some(status.fault.name())
     }
 }
 
 impl ActiveFaults {
     /// Whether the service does not process the request.
     pub(crate) fn skips_service(&self) -> bool {
-        self.0.iter().any(|active| !active.set.fault.is_processed(&active.effect))
+        self.0.iter().any(|hit| hit.skips_service)
     }
 
     /// The response to an unprocessed request.
@@ -253,11 +243,12 @@ impl ActiveFaults {
     /// Returns the delay of the response, and the names of the faults that cause it. They count as
     /// hits when the delay begins, because not every client waits for its end.
     pub(crate) fn delay(&mut self) -> (Duration, Vec<String>) {
-        let delayed = self.0.iter_mut().filter(|active| active.delay.is_some());
         let (mut delay, mut names) = (Duration::ZERO, Vec::new());
-        for active in delayed {
-            delay = delay.saturating_add(active.delay.unwrap_or_default());
-            names.extend(active.hit());
+        for hit in &mut self.0 {
+            if let Some(own) = hit.delay {
+                delay = delay.saturating_add(own);
+                names.extend(hit.count());
+            }
         }
         (delay, names)
     }
@@ -273,10 +264,10 @@ impl ActiveFaults {
         let mut target = FaultTarget { response, is_head, now, plan: SocketPlan::default() };
         let mut names = Vec::new();
         // A status replaces the whole response, so it comes first.
-        self.0.sort_by_key(|active| !active.effect.has_status());
-        for active in &mut self.0 {
-            if active.effect.apply(&mut target) {
-                names.extend(active.hit());
+        self.0.sort_by_key(|hit| !hit.effect.has_status());
+        for hit in &mut self.0 {
+            if hit.effect.apply(&mut target) {
+                names.extend(hit.count());
             }
         }
         let plan = target.plan;

@@ -223,10 +223,11 @@ fn asctime([weekday, day, month, year, time]: [&str; 5]) -> String {
     format!("{weekday} {month} {day:>2} {time} {year}")
 }
 
-/// A status that replaces the whole response, except for the common headers.
+/// A status that replaces the whole response, except for the common headers: see
+/// [`Effect::status`](crate::Effect::status).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "StatusForm")]
-pub(super) struct StatusEffect {
+pub struct StatusEffect {
     /// From 200 to 599: a final status.
     status: u16,
     /// The `code` of the Error object; derived from the status by default.

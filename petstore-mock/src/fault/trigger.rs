@@ -36,16 +36,33 @@ impl Serialize for MatchedKey {
     }
 }
 
-/// A required header field, with this value if given.
+/// A header field: its name, and its value if one is given.
+///
+/// In JSON, it is `{"name": "x-mock-fault", "value": "lost"}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MatchedHeader {
-    pub(super) name: HeaderText<HeaderName>,
+pub struct HeaderField {
+    name: HeaderText<HeaderName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) value: Option<HeaderText<HeaderValue>>,
+    value: Option<HeaderText<HeaderValue>>,
 }
 
-impl MatchedHeader {
+impl HeaderField {
+    /// Creates a header field.
+    #[must_use]
+    pub fn new(name: HeaderName, value: impl Into<Option<HeaderValue>>) -> Self {
+        Self { name: HeaderText(name), value: value.into().map(HeaderText) }
+    }
+
+    pub(super) fn name(&self) -> HeaderName {
+        self.name.0.clone()
+    }
+
+    pub(super) fn value(&self) -> Option<HeaderValue> {
+        self.value.as_ref().map(|value| value.0.clone())
+    }
+
+    /// Whether a request has this field, with this value if one is given.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(&self.name.0).iter();
         values.any(|value| self.value.as_ref().is_none_or(|wanted| wanted.0 == value))
@@ -54,7 +71,7 @@ impl MatchedHeader {
 
 /// The name or value of a header field; text in JSON. Invalid UTF-8 becomes replacement characters.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct HeaderText<T>(pub(super) T);
+struct HeaderText<T>(T);
 
 impl<'de, T: TryFrom<String>> Deserialize<'de> for HeaderText<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

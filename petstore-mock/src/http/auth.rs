@@ -236,14 +236,14 @@ fn key_in_url(uri: &Uri, operation: Option<Operation>, app: &AppState) -> Option
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let name = decoded(name);
         let is_named = KEY_PARAMETERS.iter().any(|one| one.eq_ignore_ascii_case(&name));
-        let is_found = !value.is_empty() && (is_named || app.holds_key(&decoded(value)));
+        let is_found = !value.is_empty() && (is_named || app.accounts().is_in(&decoded(value)));
         is_found.then(|| name.into())
     });
     // A key may equal a segment of the service's paths.
     let may_hold_key = matches!(operation, None | Some(Operation::GetPet));
     let is_key = |segment: &str| {
         !matches!(segment, "" | "v1" | "pets" | "store" | "orders")
-            && app.holds_key(&decoded(segment))
+            && app.accounts().is_in(&decoded(segment))
     };
     let in_path = || (may_hold_key && uri.path().split('/').any(is_key)).then(|| "".into());
     parameter.or_else(in_path).map(KeyFlaw::InUrl)
@@ -261,7 +261,7 @@ fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
     let basic = token.and_then(|token| BASE64_STANDARD.decode(token).ok());
     let basic = basic.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
     let mut parts = basic.split(':').chain(token).chain(text("x-api-key"));
-    parts.any(|part| app.number(part).is_some())
+    parts.any(|part| app.accounts().get(part).is_some())
 }
 
 /// Returns a number that identifies unknown credentials.

@@ -107,9 +107,13 @@ pub(crate) fn json(
     status: StatusCode,
     value: &impl Serialize,
 ) -> Result<response::Response, ApiError> {
-    let json = serde_json::to_vec(value)
-        .map_err(|_| ApiError::internal("the response could not be written as JSON"))?;
-    Ok(json_response(status, json.into()))
+    Ok(json_response(status, to_json(value)?))
+}
+
+/// Serializes a value.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<Bytes, ApiError> {
+    let unwritten = |_| ApiError::internal("the response could not be written as JSON");
+    serde_json::to_vec(value).map(Bytes::from).map_err(unwritten)
 }
 
 #[cfg(test)]

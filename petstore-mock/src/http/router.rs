@@ -1,6 +1,6 @@
 //! The routes of the service, and the function that every request passes through.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -30,7 +30,7 @@ use super::{
 use crate::{
     exchange::Admission,
     fault::{ActiveFaults, RequestView},
-    journal::{Arrival, Caller, Observed, Recording},
+    journal::{AddedPet, Arrival, Caller, Observed, Recording},
     operation::Operation,
     state::AppState,
 };
@@ -101,17 +101,20 @@ impl Service {
         if !expects_continue {
             recording.discard_body().await;
         }
-        recording.note_added(&response);
+        let added = response.extensions().get().map(|AddedPet(id)| *id);
+        recording.update(|record| record.added = added);
         let mut now = arrived;
         if let Some(faults) = &mut faults {
+            // Read first: who sees the hit may advance the clock.
+            let delayed_from = app.clock.since_epoch();
             let (delay, names) = faults.delay();
-            names.into_iter().for_each(|name| recording.hit_by(name));
+            recording.update(|record| record.faults.extend(names.into_iter().map(Cow::from)));
             if !delay.is_zero() {
                 if app.clock.pace() == 0.0 {
-                    recording.note(FROZEN_NOTE);
+                    recording.update(|record| record.note = Some(FROZEN_NOTE));
                     warn_of_frozen_clock();
                 }
-                app.clock.sleep(delay).await;
+                app.clock.wait_until(delayed_from.saturating_add(delay)).await;
             }
             // The time of the response, after the delay.
             now = app.clock.since_epoch();
@@ -123,10 +126,11 @@ impl Service {
         // After all headers, because faults can change them.
         if let Some(faults) = &mut faults {
             let names = faults.change(&mut response, now, method == Method::HEAD);
-            names.into_iter().for_each(|name| recording.hit_by(name));
-            if ActiveFaults::loses_response(&response) {
-                recording.lose();
-            }
+            let is_lost = ActiveFaults::loses_response(&response);
+            recording.update(|record| {
+                record.faults.extend(names.into_iter().map(Cow::from));
+                *record.lost.get_mut() = is_lost;
+            });
         }
         // Last, to record what the client receives.
         recording.end(response)

@@ -2,7 +2,6 @@
 //! ends with the response, or when the client leaves.
 
 use std::{
-    borrow::Cow,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -109,17 +108,10 @@ impl Recording {
         Self::begin(journal, caller, arrival, request).0
     }
 
-    /// Adds a remark.
-    pub(crate) fn note(&mut self, note: &'static str) {
+    /// Adds to the record of a request in flight.
+    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Record)) {
         if let Some(record) = &mut self.record {
-            record.note = Some(note);
-        }
-    }
-
-    /// Records that a fault hits this exchange.
-    pub(crate) fn hit_by(&mut self, fault: impl Into<Cow<'static, str>>) {
-        if let Some(record) = &mut self.record {
-            record.faults.push(fault.into());
+            change(record);
         }
     }
 
@@ -127,20 +119,6 @@ impl Recording {
     pub(crate) async fn discard_body(&self) {
         if let Some(body) = &self.body {
             body.clone().discard().await;
-        }
-    }
-
-    /// Records the pet that the service created for this request, if any.
-    pub(crate) fn note_added<B>(&mut self, answer: &Response<B>) {
-        if let Some(record) = &mut self.record {
-            record.added = answer.extensions().get().map(|AddedPet(id)| *id);
-        }
-    }
-
-    /// Records that a fault withholds a part of the response.
-    pub(crate) fn lose(&mut self) {
-        if let Some(record) = &mut self.record {
-            *record.lost.get_mut() = true;
         }
     }
 

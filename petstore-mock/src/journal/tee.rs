@@ -117,9 +117,8 @@ impl Body for Tee {
 /// body is read or dropped.
 #[derive(Debug)]
 pub(crate) struct Observed {
-    /// Empty after it was read.
-    whole: Bytes,
-    stream: Option<AxumBody>,
+    pub(crate) whole: Bytes,
+    pub(crate) stream: Option<AxumBody>,
     /// The exchange, until it is judged.
     open: Option<(Arc<Journal>, Arc<Record>)>,
 }
@@ -127,6 +126,14 @@ pub(crate) struct Observed {
 impl Observed {
     pub(super) fn new(whole: Bytes, journal: Arc<Journal>, record: Arc<Record>) -> Self {
         Self { whole, stream: None, open: Some((journal, record)) }
+    }
+
+    /// Lets the rules judge the exchange. To be called before the last bytes are sent, because the
+    /// client may then request the report.
+    pub(crate) fn judge(&mut self) {
+        if let Some((journal, record)) = self.open.take() {
+            journal.finished(&record, record.ended);
+        }
     }
 }
 
@@ -142,42 +149,8 @@ impl From<AxumBody> for Observed {
     }
 }
 
-impl Body for Observed {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if let Some(stream) = &mut self.stream {
-            return Pin::new(stream).poll_frame(context);
-        }
-        let whole = std::mem::take(&mut self.whole);
-        // Before the bytes are sent, because the client may then request the report.
-        if let Some((journal, record)) = self.open.take() {
-            journal.finished(&record, record.ended);
-        }
-        Poll::Ready((!whole.is_empty()).then(|| Ok(Frame::data(whole))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.whole.is_empty() && self.stream.as_ref().is_none_or(Body::is_end_stream)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.stream {
-            Some(stream) => stream.size_hint(),
-            None => SizeHint::with_exact(self.whole.len() as u64),
-        }
-    }
-}
-
 impl Drop for Observed {
     fn drop(&mut self) {
-        if self.is_end_stream() {
-            return;
-        }
         if let Some((journal, record)) = self.open.take() {
             record.lost.store(true, Ordering::Relaxed);
             journal.finished(&record, journal.now());

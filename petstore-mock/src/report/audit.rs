@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     cmp::Reverse,
-    collections::BTreeMap,
+    collections::{BTreeMap, btree_map::Entry},
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
@@ -37,10 +37,8 @@ pub(crate) struct Audit {
     /// The scopes in order of their first requests, with their numbers of requests.
     scopes: Vec<(Arc<str>, u64)>,
     requests: u64,
-    /// The findings of dropped clients.
-    past_findings: Vec<Finding>,
-    /// The number of all findings.
-    findings: usize,
+    /// The findings by client and rule. They outlive the clients.
+    findings: BTreeMap<(u64, Rule), Finding>,
     /// Breaches beyond the kept findings, by severity.
     unlisted: [u64; 3],
 }
@@ -95,33 +93,40 @@ impl Audit {
     /// the last one do not count against a client.
     pub(crate) fn ended(&mut self, record: &Record, request: JudgedRequest, boundary: u64) {
         self.requests += 1;
-        let Some(client) = self.clients.get_mut(&record.in_flight.client) else { return };
+        let id = record.in_flight.client;
+        let Some(client) = self.clients.get_mut(&id) else { return };
         let (scope, requests) = &mut self.scopes[client.scope];
         *requests += 1;
         let judgement = client.judge(record, &request, boundary);
-        client.show_after(&request);
+        let known = self.findings.range_mut((id, Rule::ToldToWait)..);
+        for (_, finding) in known.take_while(|((client, _), _)| *client == id) {
+            finding.show_after(&request);
+        }
         if let Some(breach) = judgement.withdrawn
-            && let Some(finding) = client.findings.get_mut(&Rule::SteadyRetry)
+            && let Some(finding) = self.findings.get_mut(&(id, Rule::SteadyRetry))
         {
             finding.withdraw(breach);
         }
         for (rule, evidence) in judgement.breaches {
-            let Some(severity) = self.severities.of(rule) else { continue };
-            let is_new = !client.findings.contains_key(&rule);
-            if is_new && self.findings == MAX_FINDINGS {
-                self.unlisted[severity as usize] += 1;
-                continue;
-            }
-            self.findings += usize::from(is_new);
-            client.add(rule, severity, scope, evidence);
+            let Some(severity) = rule.severity(&self.severities) else { continue };
+            let is_full = self.findings.len() == MAX_FINDINGS;
+            let finding = match self.findings.entry((id, rule)) {
+                Entry::Vacant(_) if is_full => {
+                    self.unlisted[severity as usize] += 1;
+                    continue;
+                }
+                entry => {
+                    entry.or_insert_with(|| Finding::new(rule, severity, scope, &client.reported))
+                }
+            };
+            finding.add(evidence, &client.recent);
         }
         client.ended(request);
     }
 
     /// Returns the report. `mask` masks the keys in a text.
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
-        let of_clients = self.clients.values().flat_map(|client| client.findings.values());
-        let found = self.past_findings.iter().chain(of_clients).filter(|finding| finding.count > 0);
+        let found = self.findings.values().filter(|finding| finding.count > 0);
         let mut findings: Vec<_> = found.cloned().collect();
         for finding in &mut findings {
             finding.scope = mask(&finding.scope).into();
@@ -133,21 +138,21 @@ impl Audit {
                 }
             }
         }
-        findings.sort_by_key(|it| (Reverse(it.severity), it.rule, it.first_request));
+        findings.sort_by_key(|it| (Reverse(it.severity), it.rule, it.first_request()));
         let masked = |(name, requests): &(Arc<str>, u64)| (mask(name).into(), *requests);
         Report {
             requests: self.requests,
             scopes: self.scopes.iter().map(masked).collect(),
             findings,
-            severities: self.severities,
+            severities: self.severities.clone(),
             unlisted: self.unlisted,
         }
     }
 
     /// Clears all findings and the state of the clients.
     pub(crate) fn forget(&mut self) {
-        self.past_findings.clear();
-        (self.requests, self.findings, self.unlisted) = (0, 0, [0; 3]);
+        self.findings.clear();
+        (self.requests, self.unlisted) = (0, [0; 3]);
         self.scopes.iter_mut().for_each(|(_, requests)| *requests = 0);
         self.clients.values_mut().for_each(Client::forget);
     }
@@ -159,9 +164,7 @@ impl Audit {
         }
         let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
         let oldest = idle.min_by_key(|(_, client)| client.last_seen()).map(|(id, _)| *id);
-        if let Some(client) = oldest.and_then(|id| self.clients.remove(&id)) {
-            self.past_findings.extend(client.findings.into_values());
-        }
+        oldest.and_then(|id| self.clients.remove(&id));
     }
 }
 
@@ -239,7 +242,7 @@ mod tests {
         for severity in [Severity::Notice, Severity::Warning, Severity::Violation] {
             assert_eq!(report.count(severity), 0);
         }
-        assert_eq!((audit.requests, audit.findings), (0, 0));
+        assert_eq!((audit.requests, audit.findings.len()), (0, 0));
     }
 
     #[test]

@@ -1,16 +1,14 @@
 //! The state of a client: its concurrency, its last requests, and the state of the rules.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
 use super::{
-    finding::{Evidence, Finding, Judgement, ReportedClient},
+    finding::{Judgement, ReportedClient},
+    hygiene::Hygiene,
+    limits::KnownLimits,
+    repeats::Repeats,
     request::{JudgedRequest, Role, push_bounded},
-    rule::{Rule, Severity},
-    rules::{Hygiene, KnownLimits, Repeats, Retries},
+    retries::Retries,
 };
 use crate::exchange::{Moment, Record};
 
@@ -22,9 +20,8 @@ const PARALLEL_MEMORY: Duration = Duration::from_secs(1);
 const OPENING: Duration = Duration::from_secs(1);
 /// The number of remembered ends of requests.
 const MAX_ENDS: usize = 64;
-/// The number of context requests before and after those concerned.
+/// The number of requests that are shown as context before a breach.
 const SHOWN_BEFORE: usize = 3;
-const SHOWN_AFTER: u32 = 2;
 
 /// One client.
 #[derive(Debug, Default)]
@@ -32,11 +29,8 @@ pub(super) struct Client {
     pub(super) reported: ReportedClient,
     /// The index of its scope.
     pub(super) scope: usize,
-    pub(super) findings: BTreeMap<Rule, Finding>,
     /// The last requests, as context before a breach.
-    recent: VecDeque<JudgedRequest>,
-    /// The breaches that get the next requests as context, with the number of these.
-    open_evidence: Vec<(Rule, u64, u32)>,
+    pub(super) recent: VecDeque<JudgedRequest>,
     in_flight: u32,
     /// The numbers of requests in flight, with times, the highest first.
     widths: VecDeque<(Moment, u32)>,
@@ -107,36 +101,6 @@ impl Client {
         found
     }
 
-    /// Adds a request as context after the last breaches.
-    pub(super) fn show_after(&mut self, request: &JudgedRequest) {
-        let findings = &mut self.findings;
-        self.open_evidence.retain_mut(|(rule, breach, left)| {
-            let finding = findings.get_mut(rule);
-            if let Some(evidence) = finding.and_then(|finding| finding.evidence_of(*breach)) {
-                evidence.add(request.with_role(Role::After));
-            }
-            *left -= 1;
-            *left > 0
-        });
-    }
-
-    /// Adds a breach of a rule, or adds a request to a known breach.
-    pub(super) fn add(
-        &mut self,
-        rule: Rule,
-        severity: Severity,
-        scope: &Arc<str>,
-        mut evidence: Evidence,
-    ) {
-        let new = || Finding::new(rule, severity, scope, &self.reported, &evidence);
-        let finding = self.findings.entry(rule).or_insert_with(new);
-        if severity > Severity::Notice && !finding.knows(evidence.breach) {
-            evidence = evidence.show(self.recent.iter().cloned());
-            self.open_evidence.push((rule, evidence.breach, SHOWN_AFTER));
-        }
-        finding.add(evidence);
-    }
-
     /// Records the end of a judged exchange.
     pub(super) fn ended(&mut self, mut request: JudgedRequest) {
         if self.in_flight > 1 {
@@ -153,9 +117,7 @@ impl Client {
 
     /// Clears everything except the requests in flight.
     pub(super) fn forget(&mut self) {
-        self.findings.clear();
         self.recent.clear();
-        self.open_evidence.clear();
         self.rules = ClientRules::default();
     }
 

@@ -17,7 +17,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderName, Method, Version};
 
-use super::{Audit, Evidence, JudgedRequest, Report, Role, Rule, Severities, Severity};
+use super::{Audit, Evidence, JudgedRequest, Report, Role, Rule, Severity};
 use crate::{
     clock::real_time,
     exchange::{
@@ -205,7 +205,7 @@ pub(super) fn audit<'a>(lines: impl Iterator<Item = &'a str>) -> Audit {
     events.sort();
     let real: Instant = real_time::now();
     let key = Arc::new(KeyLabel::new(1, Plan::Free, "free-key", true));
-    let mut audit = Audit::new(Severities::default());
+    let mut audit = Audit::default();
     let mut boundary = 0;
     let mut connections: HashMap<u64, (Moment, u64)> = HashMap::new();
     let mut arrivals = HashMap::new();
@@ -340,7 +340,7 @@ fn the_text_of_a_finding_agrees_with_itself_when_the_client_becomes_slower() {
 2+0.5 1 GET /v1/pets?limit=5 200
 2.1+0.0001 2<0.001 GET /v1/pets 500";
     let report = judge(RECORDING.lines());
-    let evidence = &report.violations().next().unwrap().evidence[0];
+    let evidence = &report.of(Severity::Violation).next().unwrap().evidence[0];
     assert_eq!(evidence.offences, 2);
     let text = "GET /v1/pets was sent again 3 times, within 0.003 s; with any back-off it takes more \
                 than 0.02 s";

@@ -1,20 +1,15 @@
 //! The content of the report: findings and their evidence. Their JSON form is that of the report.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 use serde::{Serialize, Serializer};
 use strum::VariantArray;
 
 use super::{
-    request::{JudgedRequest, push_bounded},
+    request::{JudgedRequest, Role, as_instant, push_bounded},
     rule::{About, Rule, Severities, Severity},
 };
-use crate::plan::Plan;
+use crate::{exchange::Moment, plan::Plan};
 
 /// The client of a finding: the requests with one key and one `User-Agent` in one scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -24,7 +19,6 @@ pub struct ReportedClient {
     /// The name of its key, or its number; never the key itself.
     pub key: String,
     /// The plan of its key; `None` without a valid key.
-    #[serde(serialize_with = "as_text")]
     pub plan: Option<Plan>,
     /// Its `User-Agent`.
     pub user_agent: Option<String>,
@@ -46,9 +40,9 @@ impl fmt::Display for ReportedClient {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Evidence {
-    /// When the first request that broke the rule arrived, on the mock's clock.
+    /// When the first request that broke the rule arrived.
     #[serde(serialize_with = "as_instant")]
-    pub at: SystemTime,
+    pub(super) at: Moment,
     /// What the client ignored, for example a `Retry-After`.
     pub told: Option<String>,
     /// What happened, in one sentence.
@@ -67,6 +61,9 @@ pub struct Evidence {
     /// Identifies the breach within its rule and client, because it may continue.
     #[serde(skip)]
     pub(super) breach: u64,
+    /// The number of later requests to show as context.
+    #[serde(skip)]
+    pub(super) open: u32,
 }
 
 impl Evidence {
@@ -79,7 +76,7 @@ impl Evidence {
     /// request to existing evidence.
     pub(super) fn new(breach: u64, request: &JudgedRequest, text: String) -> Self {
         Self {
-            at: UNIX_EPOCH + request.arrived.at,
+            at: request.arrived,
             told: None,
             text,
             by: None,
@@ -88,6 +85,7 @@ impl Evidence {
             omitted: 0,
             requests: vec![request.clone()],
             breach,
+            open: 0,
         }
     }
 
@@ -102,7 +100,7 @@ impl Evidence {
         self
     }
 
-    pub(super) fn add(&mut self, request: JudgedRequest) {
+    fn add(&mut self, request: JudgedRequest) {
         match self.requests.binary_search_by_key(&request.number, |one| one.number) {
             Ok(place) if request.role.is_concerned() => self.requests[place] = request,
             Ok(_) => {}
@@ -115,7 +113,7 @@ impl Evidence {
     }
 
     /// Adds later evidence of the same breach. A notice shows only its first request.
-    pub(super) fn extend(&mut self, more: Self, is_notice: bool) {
+    fn extend(&mut self, more: Self, is_notice: bool) {
         self.offences += more.offences;
         if is_notice {
             return;
@@ -167,9 +165,6 @@ pub struct Finding {
     pub advice: &'static str,
     /// The evidence of the first 10 breaches; for a notice, of the first one.
     pub evidence: Vec<Evidence>,
-    /// The number of the first request that broke the rule.
-    #[serde(skip)]
-    pub(super) first_request: u64,
     /// The last breaches. A request that belongs to one of them does not count again.
     #[serde(skip)]
     breaches: VecDeque<u64>,
@@ -179,14 +174,14 @@ impl Finding {
     /// The maximum number of shown breaches, and of breaches that can continue. All are counted.
     const MAX_EVIDENCE: usize = 10;
     const MAX_BREACHES: usize = 64;
+    /// The number of requests that are shown as context after a breach.
+    const SHOWN_AFTER: u32 = 2;
 
-    /// Creates a finding for the first breach of a rule.
     pub(super) fn new(
         rule: Rule,
         severity: Severity,
         scope: &Arc<str>,
         client: &ReportedClient,
-        evidence: &Evidence,
     ) -> Self {
         let About { source, advice, .. } = rule.about();
         Self {
@@ -198,20 +193,16 @@ impl Finding {
             source,
             advice,
             evidence: Vec::new(),
-            first_request: evidence.requests[0].number,
             breaches: VecDeque::new(),
         }
     }
 
-    pub(super) fn knows(&self, breach: u64) -> bool {
-        self.breaches.contains(&breach)
-    }
-
-    /// Adds a breach, or a request to a known breach.
-    pub(super) fn add(&mut self, evidence: Evidence) {
-        if self.knows(evidence.breach) {
-            let is_notice = self.severity == Severity::Notice;
-            if let Some(known) = self.evidence_of(evidence.breach) {
+    /// Adds a breach, with the requests before it as context, or a request to a known breach.
+    pub(super) fn add(&mut self, mut evidence: Evidence, before: &VecDeque<JudgedRequest>) {
+        let is_notice = self.severity == Severity::Notice;
+        if self.breaches.contains(&evidence.breach) {
+            let mut shown = self.evidence.iter_mut();
+            if let Some(known) = shown.find(|known| known.breach == evidence.breach) {
                 known.extend(evidence, is_notice);
             }
             return;
@@ -219,8 +210,25 @@ impl Finding {
         self.count += 1;
         push_bounded(&mut self.breaches, evidence.breach, Self::MAX_BREACHES);
         if self.evidence.len() < Self::MAX_EVIDENCE {
+            if !is_notice {
+                evidence = evidence.show(before.iter().cloned());
+                evidence.open = Self::SHOWN_AFTER;
+            }
             self.evidence.push(evidence);
         }
+    }
+
+    /// Adds a request as context after the last breaches.
+    pub(super) fn show_after(&mut self, request: &JudgedRequest) {
+        for evidence in self.evidence.iter_mut().filter(|evidence| evidence.open > 0) {
+            evidence.open -= 1;
+            evidence.add(request.with_role(Role::After));
+        }
+    }
+
+    /// Returns the number of the first shown request.
+    pub(super) fn first_request(&self) -> Option<u64> {
+        self.evidence.first().map(|evidence| evidence.requests[0].number)
     }
 
     /// Withdraws a breach.
@@ -228,11 +236,6 @@ impl Finding {
         self.count = self.count.saturating_sub(1);
         self.breaches.retain(|one| *one != breach);
         self.evidence.retain(|evidence| evidence.breach != breach);
-    }
-
-    /// Returns the evidence of a breach, if it is shown.
-    pub(super) fn evidence_of(&mut self, breach: u64) -> Option<&mut Evidence> {
-        self.evidence.iter_mut().find(|evidence| evidence.breach == breach)
     }
 }
 
@@ -242,7 +245,7 @@ impl Finding {
 /// Findings survive [`MockServer::reset`](crate::MockServer::reset).
 ///
 /// ```
-/// # use petstore_mock::{MockServer, Rule};
+/// # use petstore_mock::{MockServer, Rule, Severity};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), reqwest::Error> {
 /// let server = MockServer::start().await;
@@ -250,7 +253,7 @@ impl Finding {
 /// reqwest::get(url).await?;
 ///
 /// let report = server.report();
-/// assert_eq!(report.violations().next().map(|one| one.rule), Some(Rule::KeyInUrl));
+/// assert_eq!(report.of(Severity::Violation).next().map(|one| one.rule), Some(Rule::KeyInUrl));
 /// println!("{report}");
 /// # Ok(())
 /// # }
@@ -285,29 +288,15 @@ impl Report {
         self.findings.iter()
     }
 
-    /// Returns the violations.
-    pub fn violations(&self) -> impl Iterator<Item = &Finding> {
-        self.of(Severity::Violation)
-    }
-
-    /// Returns the warnings.
-    pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
-        self.of(Severity::Warning)
-    }
-
-    /// Returns the notices, which count once per client.
-    pub fn notices(&self) -> impl Iterator<Item = &Finding> {
-        self.of(Severity::Notice)
+    /// Returns the findings with this severity.
+    pub fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |finding| finding.severity == severity)
     }
 
     /// Returns whether there is no finding with this or a higher severity.
     #[must_use]
     pub fn is_free_of(&self, severity: Severity) -> bool {
-        Severity::VARIANTS
-            .iter()
-            .copied()
-            .filter(|one| *one >= severity)
-            .all(|one| self.count(one) == 0)
+        Severity::VARIANTS.iter().all(|one| *one < severity || self.count(*one) == 0)
     }
 
     /// Returns whether there are neither violations nor warnings. Notices don't count.
@@ -337,21 +326,8 @@ impl Report {
 
     /// Returns the rules that are not off.
     pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
-        Rule::all().iter().copied().filter(|rule| self.severities.of(*rule).is_some())
+        Rule::all().iter().copied().filter(|rule| rule.severity(&self.severities).is_some())
     }
-
-    fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(move |finding| finding.severity == severity)
-    }
-}
-
-fn as_text<S: Serializer>(plan: &Option<Plan>, serializer: S) -> Result<S::Ok, S::Error> {
-    plan.map(|plan| plan.to_string()).serialize(serializer)
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn as_instant<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&humantime::format_rfc3339_millis(*at))
 }
 
 fn as_seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -393,6 +369,6 @@ mod tests {
         let [first, second] = [0, 1].map(|place| finding.evidence[place].breach);
         finding.withdraw(first);
         assert_eq!((finding.count, finding.evidence.len()), (11, 9));
-        assert!(!finding.knows(first) && finding.knows(second));
+        assert_eq!(finding.breaches.front(), Some(&second));
     }
 }

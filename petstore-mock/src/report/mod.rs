@@ -8,7 +8,10 @@ mod request;
 
 mod finding;
 
-mod rules;
+mod hygiene;
+mod limits;
+mod repeats;
+mod retries;
 
 mod client;
 
@@ -21,5 +24,5 @@ pub(crate) use self::{audit::Audit, rule::Severities};
 pub use self::{
     finding::{Evidence, Finding, Report, ReportedClient},
     request::{JudgedRequest, Role},
-    rule::{About, ParseRuleError, ParseSeverityError, Rule, Severity},
+    rule::{About, Rule, Severity},
 };

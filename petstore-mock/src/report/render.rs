@@ -1,6 +1,9 @@
 //! Writes the report as text, JSON, JUnit XML and Markdown. Each finding is self-contained.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Map, json};
@@ -47,7 +50,7 @@ impl Report {
         let scope = |(name, requests)| json!({"name": name, "requests": requests});
         let about = |rule: Rule| {
             let mut about = json!(rule.about());
-            about["severity"] = json!(self.severities.of(rule));
+            about["severity"] = json!(rule.severity(&self.severities));
             (rule.to_string(), about)
         };
         let value = json!({
@@ -103,8 +106,8 @@ impl Report {
 
     /// Returns remarks for the reader of the findings, one per line.
     fn remarks(&self) -> String {
-        let all = Rule::all().iter().map(|rule| (rule, self.severities.of(*rule)));
-        let set = all.filter(|(rule, severity)| *severity != Some(rule.about().severity));
+        let set = self.severities.iter();
+        let set = set.filter(|(rule, severity)| **severity != Some(rule.about().severity));
         let set = set.map(|(rule, severity)| {
             format!("{rule} {}", severity.map_or("off".to_owned(), |one| one.to_string()))
         });
@@ -182,7 +185,12 @@ impl fmt::Display for Finding {
 
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  {}: {}", humantime::format_rfc3339_millis(self.at), sentence(self))?;
+        writeln!(
+            f,
+            "  {}: {}",
+            humantime::format_rfc3339_millis(UNIX_EPOCH + self.at.at),
+            sentence(self)
+        )?;
         if let Some(told) = &self.told {
             writeln!(f, "  told: {told}")?;
         }

@@ -238,7 +238,7 @@ fn json(body: &Captured) -> Option<Value> {
     serde_json::from_str(&unify_integers(&body.start)?).ok()
 }
 
-fn as_instant<S: Serializer>(moment: &Moment, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn as_instant<S: Serializer>(moment: &Moment, serializer: S) -> Result<S::Ok, S::Error> {
     let at = UNIX_EPOCH + moment.at;
     serializer.collect_str(&humantime::format_rfc3339_millis(at))
 }

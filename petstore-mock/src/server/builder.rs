@@ -7,11 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use tokio::net::TcpListener;
-
 #[cfg(feature = "tls")]
 use super::tls::Tls;
-use super::{limits::Limits, mock_server::MockServer, thread::ServerThread};
+use super::{
+    listener,
+    mock_server::{MockServer, OwnRuntime},
+    state::Limits,
+};
 use crate::{
     ban::BanPolicy,
     clock::Clock,
@@ -22,7 +24,7 @@ use crate::{
     quota::{RateHeaders, Window},
     report::{Rule, Severity},
     state::{
-        AppState, DEFAULT_KEYS, DataError, FirstKey, KeyError, Seed, SeedError, Settings,
+        AppState, DEFAULT_KEYS, DataError, FirstKey, KeyError, Seed, SeedError, Settings, block_on,
         is_sendable,
     },
 };
@@ -131,7 +133,8 @@ impl Builder {
         self
     }
 
-    /// Sets the port to listen on (default: 0, which means a free port).
+    /// Sets the port to listen on (default: 0, which means a free port that no earlier server of
+    /// this process had).
     pub fn port(mut self, port: u16) -> Self {
         self.addr.set_port(port);
         self
@@ -208,7 +211,7 @@ impl Builder {
     ///     .rule(Rule::Deprecated, None);
     /// ```
     pub fn rule(mut self, rule: Rule, severity: impl Into<Option<Severity>>) -> Self {
-        self.settings.severities.set(rule, severity.into());
+        self.settings.severities.insert(rule, severity.into());
         self
     }
 
@@ -330,7 +333,7 @@ impl Builder {
         #[cfg(not(feature = "tls"))]
         let tls = None;
         let bind_error = |source| StartError::Bind { addr, source };
-        let listener = TcpListener::bind(addr).await.map_err(bind_error)?;
+        let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
             // Last, so that a server that can't start creates no file.
@@ -350,8 +353,10 @@ impl Builder {
     ///
     /// Fails like [`Builder::start`], and if no thread can be started.
     pub fn start_blocking(self) -> Result<MockServer, StartError> {
-        let (server, thread) = ServerThread::run(self.start()).map_err(StartError::Thread)?;
-        Ok(server?.on(thread))
+        let runtime = OwnRuntime::new().map_err(StartError::Thread)?;
+        let started = block_on(runtime.spawn(self.start()));
+        let server = started.map_err(|error| StartError::Thread(io::Error::other(error)))??;
+        Ok(server.on(runtime))
     }
 }
 

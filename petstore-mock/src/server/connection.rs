@@ -31,10 +31,8 @@ use tokio::{
 
 use super::{
     io::ConnectionIo,
-    limits::Limits,
-    socket_faults::{Cut, ResponseBody},
-    state::{Shared, Transport},
-    throttle::Throttle,
+    socket_faults::ResponseBody,
+    state::{InFlightGuard, Limits, Shared, Throttle, Transport},
     tls::Tls,
 };
 use crate::{
@@ -183,7 +181,7 @@ async fn answer(
     state: Shared,
 ) -> Result<Response<ResponseBody>, EndedByFault> {
     // Dropped with the request if the client leaves.
-    let in_flight = ResponseBody::in_flight(state.clone());
+    let in_flight = InFlightGuard::begin(state.clone());
     let is_http1 = request.version() != Version::HTTP_2;
     if is_http1 {
         // After the response, a client that sent `Expect` may or may not send the body.
@@ -211,18 +209,20 @@ async fn answer(
             state.must_drain = true;
         }
     }
-    let cut = match plan.end {
+    let response = response.map(|body| ResponseBody::new(body, in_flight));
+    match plan.end {
+        None => Ok(response),
+        Some(End { at: At::Body(bytes), how }) => {
+            Ok(response.map(|body| body.cut(bytes, how, clock())))
+        }
         Some(End { at: At::Start, how }) => {
             state.end(how);
             if matches!(how, How::Stall(_)) {
                 pending::<()>().await;
             }
-            return Err(EndedByFault);
+            Err(EndedByFault)
         }
-        Some(End { at: At::Body(bytes), how }) => Some(Cut::new(bytes, how, clock())),
-        None => None,
-    };
-    Ok(response.map(|body| in_flight.with(body, cut)))
+    }
 }
 
 /// The body of a request. It fails with [`BodyTimeout`] if it takes too long.

@@ -1,19 +1,24 @@
 //! A running server.
 
 use std::{
-    fmt,
+    fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
+    thread,
     time::Duration,
 };
 
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    runtime::{self, Runtime},
+    sync::watch,
+    task::JoinHandle,
+};
 
 use super::{
     connection::ServeContext,
-    limits::Limits,
     listener::{self, Listener},
-    thread::ServerThread,
+    state::Limits,
     tls::Tls,
 };
 use crate::{
@@ -58,7 +63,7 @@ pub struct MockServer {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
     /// The server's own runtime, if any. Last, so that it is dropped last.
-    thread: Option<ServerThread>,
+    runtime: Option<OwnRuntime>,
 }
 
 impl MockServer {
@@ -91,13 +96,13 @@ impl MockServer {
             listener,
             stop,
             task,
-            thread: None,
+            runtime: None,
         }
     }
 
     /// Returns the server with its own runtime.
-    pub(super) fn on(mut self, thread: ServerThread) -> Self {
-        self.thread = Some(thread);
+    pub(super) fn on(mut self, runtime: OwnRuntime) -> Self {
+        self.runtime = Some(runtime);
         self
     }
 
@@ -345,6 +350,38 @@ impl Drop for MockServer {
         self.listener.close();
         self.task.abort();
         self.app.close();
+    }
+}
+
+/// A runtime with its own thread, for a server that is started without one. Dropping it stops its
+/// tasks, and waits for that.
+pub(super) struct OwnRuntime(Option<Runtime>);
+
+impl OwnRuntime {
+    pub(super) fn new() -> io::Result<Self> {
+        let mut builder = runtime::Builder::new_multi_thread();
+        builder
+            .worker_threads(1)
+            .thread_name("petstore-mock")
+            .enable_all()
+            .build()
+            .map(Some)
+            .map(Self)
+    }
+
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        start: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.0.as_ref().expect("only dropping takes it").spawn(start)
+    }
+}
+
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        // On a new thread, because a runtime can't be dropped within another.
+        let runtime = self.0.take();
+        let _ = thread::spawn(move || drop(runtime)).join();
     }
 }
 

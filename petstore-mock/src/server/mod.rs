@@ -3,13 +3,10 @@
 mod builder;
 mod connection;
 mod io;
-mod limits;
 mod listener;
 mod mock_server;
 mod socket_faults;
 mod state;
-mod thread;
-mod throttle;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -38,6 +35,6 @@ mod tls {
 pub(crate) use self::tls::connect_tls;
 pub use self::{
     builder::{Builder, StartError},
-    limits::Limits,
     mock_server::MockServer,
+    state::Limits,
 };

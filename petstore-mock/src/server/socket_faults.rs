@@ -8,81 +8,43 @@ use std::{
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::state::Shared;
+use super::state::{InFlightGuard, Sleep};
 use crate::{clock::Clock, fault::How, journal::Observed};
-
-type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// The end that a fault gives a body.
-pub(super) struct Cut {
-    /// The number of bytes before the end.
-    left: u64,
-    /// The bytes after the end.
-    held: Option<Bytes>,
-    /// `None` after a stall.
-    how: Option<How>,
-    sleep: Option<Sleep>,
-    clock: Clock,
-}
-
-impl Cut {
-    pub(super) fn new(after: u64, how: How, clock: Clock) -> Self {
-        Self { left: after, held: None, how: Some(how), sleep: None, clock }
-    }
-
-    /// Ends the body, permanently or for some time.
-    fn poll_end(&mut self, context: &mut Context<'_>, state: &Shared, how: How) -> Poll<()> {
-        let How::Stall(Some(time)) = how else {
-            // The socket ends the connection when everything before is flushed.
-            state.end(how);
-            return Poll::Pending;
-        };
-        let sleep = self.sleep.get_or_insert_with(|| {
-            let clock = self.clock.clone();
-            Box::pin(async move { clock.sleep(time).await })
-        });
-        ready!(sleep.as_mut().poll(context));
-        self.how = None;
-        Poll::Ready(())
-    }
-
-    /// Returns the bytes before the end, and keeps the rest.
-    fn split(&mut self, mut data: Bytes) -> Bytes {
-        let length = u64::try_from(data.len()).unwrap_or(u64::MAX);
-        match usize::try_from(self.left) {
-            Ok(left) if length > self.left => {
-                self.held = Some(data.split_off(left));
-                self.left = 0;
-            }
-            _ => self.left = self.left.saturating_sub(length),
-        }
-        data
-    }
-}
 
 /// The body of a response. A fault may truncate it. Dropping it ends the request in flight.
 pub(super) struct ResponseBody {
-    body: Option<Observed>,
+    body: Observed,
     cut: Option<Box<Cut>>,
-    state: Shared,
+    in_flight: InFlightGuard,
+}
+
+/// The end that a fault gives a body.
+struct Cut {
+    how: How,
+    /// The pause of a stall that ends. It begins when it is polled.
+    pause: Option<Sleep>,
+    /// The bytes after the end.
+    rest: Bytes,
 }
 
 impl ResponseBody {
-    /// Marks a request as in flight.
-    pub(super) fn in_flight(state: Shared) -> Self {
-        state.lock().begin();
-        Self { body: None, cut: None, state }
+    pub(super) fn new(body: Observed, in_flight: InFlightGuard) -> Self {
+        Self { body, cut: None, in_flight }
     }
 
-    pub(super) fn with(mut self, body: Observed, cut: Option<Cut>) -> Self {
-        (self.body, self.cut) = (Some(body), cut.map(Box::new));
+    /// Ends the body after this many bytes, permanently or for some time.
+    pub(super) fn cut(mut self, after: u64, how: How, clock: Clock) -> Self {
+        let whole = &mut self.body.whole;
+        let after = usize::try_from(after).map_or(whole.len(), |after| after.min(whole.len()));
+        let rest = whole.split_off(after);
+        let pause = match how {
+            How::Stall(Some(time)) => {
+                Some(Box::pin(async move { clock.sleep(time).await }) as Sleep)
+            }
+            _ => None,
+        };
+        self.cut = Some(Box::new(Cut { how, pause, rest }));
         self
-    }
-}
-
-impl Drop for ResponseBody {
-    fn drop(&mut self) {
-        self.state.lock().finish();
     }
 }
 
@@ -95,29 +57,36 @@ impl Body for ResponseBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
-        let Some(body) = &mut this.body else { return Poll::Ready(None) };
-        let Some(cut) = &mut this.cut else { return Pin::new(body).poll_frame(context) };
-        if let Some(how) = cut.how {
-            if cut.left > 0 {
-                let frame = ready!(Pin::new(body).poll_frame(context));
-                let split = |frame: Frame<Bytes>| frame.map_data(|data| cut.split(data));
-                return Poll::Ready(frame.map(|frame| frame.map(split)));
-            }
-            ready!(cut.poll_end(context, &this.state, how));
+        if let Some(stream) = &mut this.body.stream {
+            return Pin::new(stream).poll_frame(context);
         }
-        match cut.held.take() {
-            Some(held) => Poll::Ready(Some(Ok(Frame::data(held)))),
-            None => Pin::new(body).poll_frame(context),
+        let mut data = std::mem::take(&mut this.body.whole);
+        if data.is_empty()
+            && let Some(cut) = &mut this.cut
+        {
+            let Some(pause) = &mut cut.pause else {
+                // The socket ends the connection when everything before is flushed.
+                this.in_flight.0.end(cut.how);
+                return Poll::Pending;
+            };
+            ready!(pause.as_mut().poll(context));
+            data = std::mem::take(&mut cut.rest);
+            this.cut = None;
         }
+        this.body.judge();
+        Poll::Ready((!data.is_empty()).then(|| Ok(Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
-        let is_cut = self.cut.as_ref().is_some_and(|cut| cut.how.is_some() || cut.held.is_some());
-        !is_cut && self.body.as_ref().is_none_or(Body::is_end_stream)
+        let body = &self.body;
+        let is_over = body.stream.as_ref().is_none_or(Body::is_end_stream);
+        body.whole.is_empty() && self.cut.is_none() && is_over
     }
 
     /// Called before the first frame, for the announced length.
     fn size_hint(&self) -> SizeHint {
-        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+        let rest = self.cut.as_ref().map_or(0, |cut| cut.rest.len());
+        let whole = SizeHint::with_exact((self.body.whole.len() + rest) as u64);
+        self.body.stream.as_ref().map_or(whole, Body::size_hint)
     }
 }

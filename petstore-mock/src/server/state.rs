@@ -1,7 +1,9 @@
-//! The shared state of one connection: what it waits for, since when, and how it ends.
+//! The shared state of one connection: what it waits for and its limits, its speed, and how it ends.
 
 use std::{
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
@@ -11,8 +13,58 @@ use tokio::{
     sync::Notify,
 };
 
-use super::{limits::Limits, throttle::Throttle};
-use crate::{clock::real_time, fault::How, http::ErrorCode};
+use crate::{
+    clock::{Clock, real_time},
+    fault::{How, Pace},
+    http::ErrorCode,
+};
+
+/// The maximum number of connections, and time limits for slow clients.
+///
+/// The limits use real time, not the mock's clock or the runtime's. They do not run while the mock
+/// processes a request. Zero disables a time limit.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_mock::Limits;
+///
+/// let head = Duration::from_secs(1);
+/// let strict = Limits { connections: 100, head, ..Limits::default() };
+/// assert_eq!(strict.idle, Duration::from_secs(120));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The maximum number of connections, at least 1 (default: 4,096). Others are answered 503
+    /// `overloaded` and closed. Up to 64 such connections can exist at once.
+    pub connections: usize,
+    /// The time from the first byte of a request to the end of its header fields (default: 10 s).
+    /// After that, it is answered 408 `request_timeout`.
+    pub head: Duration,
+    /// The time from there to the end of its body (default: 30 s). After that, it is answered 408
+    /// `request_timeout`.
+    pub body: Duration,
+    /// The time between requests, and before the first (default: 120 s). Then the connection is
+    /// closed without a response.
+    pub idle: Duration,
+    /// How long a client may not read its response (default: 30 s). Then the connection is reset.
+    pub write: Duration,
+    /// How long a stopping server waits for requests in flight (default: 5 s). Zero closes their
+    /// connections immediately.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4_096,
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            idle: Duration::from_secs(120),
+            write: Duration::from_secs(30),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
 
 /// A stream over a socket.
 pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {
@@ -127,6 +179,22 @@ impl Shared {
     }
 }
 
+/// A request in flight, until it is dropped.
+pub(super) struct InFlightGuard(pub(super) Shared);
+
+impl InFlightGuard {
+    pub(super) fn begin(state: Shared) -> Self {
+        state.lock().begin();
+        Self(state)
+    }
+}
+
+impl Drop for InFlightGuard {
+    fn drop(&mut self) {
+        self.0.lock().finish();
+    }
+}
+
 impl ConnectionState {
     /// Records bytes that were read.
     pub(super) fn received(&mut self, bytes: &[u8]) {
@@ -191,6 +259,56 @@ impl ConnectionState {
         };
         let passed = now.saturating_duration_since(since);
         (!limit.is_zero()).then(|| limit.saturating_sub(passed))
+    }
+}
+
+pub(super) type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A speed limit on the mock's clock.
+pub(super) struct Throttle {
+    pace: Pace,
+    clock: Clock,
+    began: Duration,
+    sent: u64,
+    sleep: Option<Sleep>,
+}
+
+impl Throttle {
+    pub(super) fn new(pace: Pace, clock: Clock) -> Self {
+        Self { pace, began: clock.since_epoch(), clock, sent: 0, sleep: None }
+    }
+
+    /// Whether bytes wait to be written.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.sleep.is_some()
+    }
+
+    /// Counts written bytes.
+    pub(super) fn wrote(&mut self, bytes: usize) {
+        self.sent = self.sent.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    /// Returns how many of `bytes` may be written now.
+    pub(super) fn poll_allowance(
+        &mut self,
+        context: &mut Context<'_>,
+        wanted: usize,
+    ) -> Poll<usize> {
+        loop {
+            let elapsed = self.clock.since_epoch().saturating_sub(self.began);
+            let allowed = self.pace.allowed(elapsed).saturating_sub(self.sent);
+            if allowed > 0 {
+                self.sleep = None;
+                return Poll::Ready(usize::try_from(allowed).map_or(wanted, |all| all.min(wanted)));
+            }
+            let due = self.began.saturating_add(self.pace.due(self.sent));
+            let sleep = self.sleep.get_or_insert_with(|| {
+                let clock = self.clock.clone();
+                Box::pin(async move { clock.wait_until(due).await })
+            });
+            ready!(sleep.as_mut().poll(context));
+            self.sleep = None;
+        }
     }
 }
 

@@ -63,7 +63,7 @@ impl AppState {
         faults: Vec<Fault>,
     ) -> Result<Self, KeyError> {
         let changes = Changes::default();
-        let severities = settings.severities;
+        let severities = settings.severities.clone();
         let journal = Journal::new(settings.journal, severities, clock.clone(), changes.clone());
         let app = Self {
             journal: Arc::new(journal),
@@ -110,11 +110,6 @@ impl AppState {
         self.accounts().get(key).map(|account| account.admit(now, &self.settings))
     }
 
-    /// Whether a text is a valid key, or contains one that is too long to occur by chance.
-    pub(crate) fn holds_key(&self, text: &str) -> bool {
-        self.accounts().is_in(text)
-    }
-
     /// Returns the rate headers of a request without a valid key: Free's unused quota per minute.
     pub(crate) fn anonymous_rate(&self, now: Duration) -> Rate {
         Quota::new(Plan::Free.per_minute(), Period::Minute, self.settings.window).rate(now)
@@ -135,7 +130,9 @@ impl AppState {
 
     /// Returns the JSON of a pet.
     pub(crate) fn pet_json(&self, id: i64) -> Option<Bytes> {
-        self.read(|store| store.get(id).map(|pet| Bytes::copy_from_slice(pet.json().as_bytes())))
+        self.read(|store| {
+            store.pets.get(id).map(|pet| Bytes::copy_from_slice(pet.json().as_bytes()))
+        })
     }
 
     /// Returns whether changes are possible, which is not the case while the data file can't be
@@ -160,7 +157,7 @@ impl AppState {
         // A copy shares the pets, so that they are freed here, where no request waits.
         let old = self.store().clone();
         let changed = self.change(change).await;
-        if old.len() > MAX_FREED_AT_ONCE
+        if old.pets.len() > MAX_FREED_AT_ONCE
             && let Ok(runtime) = Handle::try_current()
         {
             runtime.spawn_blocking(move || drop(old));
@@ -186,23 +183,6 @@ impl AppState {
     pub(crate) fn usage(&self) -> Vec<KeyUsage> {
         let now = self.clock.since_epoch();
         self.accounts().sorted().into_iter().map(|(_, account)| account.usage(now)).collect()
-    }
-
-    /// Returns the usage of the key with this number.
-    pub(crate) fn usage_of(&self, number: u32) -> Option<KeyUsage> {
-        let now = self.clock.since_epoch();
-        self.accounts().by_number(number).map(|account| account.usage(now))
-    }
-
-    /// Returns the number of a key.
-    pub(crate) fn number(&self, key: &str) -> Option<u32> {
-        self.accounts().get(key).map(|account| account.label.number())
-    }
-
-    /// Returns all keys, by number.
-    pub(crate) fn keys(&self) -> Vec<(Box<str>, u32)> {
-        let number = |(key, account): (&str, &mut Account)| (key.into(), account.label.number());
-        self.accounts().sorted().into_iter().map(number).collect()
     }
 
     /// Adds a key for a test, or a new one if `None`. Returns it and its number.
@@ -235,7 +215,7 @@ impl AppState {
     /// Bans a key from now for this long. Returns whether it exists.
     pub(crate) fn ban(&self, number: u32, length: Duration) -> bool {
         let until = self.clock.since_epoch().saturating_add(length);
-        self.change_key(number, |account| account.ban(until))
+        self.change_key(number, |account| account.record.ban(until))
     }
 
     fn keys_changed(&self, is_changed: bool) -> bool {
@@ -282,7 +262,8 @@ impl AppState {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn accounts(&self) -> MutexGuard<'_, Accounts> {
+    /// Locks the keys. Keep it short, because all other requests wait.
+    pub(crate) fn accounts(&self) -> MutexGuard<'_, Accounts> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

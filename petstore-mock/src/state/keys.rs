@@ -107,24 +107,24 @@ impl Accounts {
         self.by_key.len() < before
     }
 
-    pub(super) fn get(&mut self, key: &str) -> Option<&mut Account> {
+    pub(crate) fn get(&mut self, key: &str) -> Option<&mut Account> {
         self.by_key.get_mut(key)
     }
 
     /// Whether a text is a key, or contains one that is too long to occur by chance.
-    pub(super) fn is_in(&self, text: &str) -> bool {
+    pub(crate) fn is_in(&self, text: &str) -> bool {
         let holds = |key: &str| key.len() >= LONG_KEY && text.contains(key);
         self.by_key.contains_key(text)
             || text.len() > LONG_KEY && self.by_key.keys().any(|key| holds(key))
     }
 
     /// Returns an account by its number, for the administration.
-    pub(super) fn by_number(&mut self, number: u32) -> Option<&mut Account> {
+    pub(crate) fn by_number(&mut self, number: u32) -> Option<&mut Account> {
         self.by_key.values_mut().find(|account| account.label.number() == number)
     }
 
     /// Returns the accounts with their keys, by number.
-    pub(super) fn sorted(&mut self) -> Vec<(&str, &mut Account)> {
+    pub(crate) fn sorted(&mut self) -> Vec<(&str, &mut Account)> {
         let mut all: Vec<_> =
             self.by_key.iter_mut().map(|(key, account)| (&**key, account)).collect();
         all.sort_unstable_by_key(|(_, account)| account.label.number());
@@ -163,9 +163,9 @@ pub(crate) struct Admitted {
 /// The quotas and the ban of one key.
 #[derive(Clone)]
 pub(crate) struct Account {
-    pub(super) label: Arc<KeyLabel>,
+    pub(crate) label: Arc<KeyLabel>,
     pub(super) allowance: Allowance,
-    pub(super) record: BanRecord,
+    pub(crate) record: BanRecord,
 }
 
 impl Account {
@@ -195,16 +195,6 @@ impl Account {
         self.label = Arc::new(self.label.with_plan(plan));
         self.allowance.set_limits(plan.per_minute(), plan.per_day());
         self.record.excuse();
-    }
-
-    /// Bans the key until this time.
-    pub(crate) fn ban(&mut self, until: Duration) {
-        self.record.ban(until);
-    }
-
-    /// Ends the ban of the key, and clears the early requests.
-    pub(crate) fn unban(&mut self) {
-        self.record.pardon();
     }
 
     pub(crate) fn usage(&mut self, now: Duration) -> KeyUsage {

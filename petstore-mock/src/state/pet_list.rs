@@ -1,23 +1,19 @@
 //! The pets sorted by id, in pieces that copies of the list share until one is changed. Copying a
 //! million pets copies only a thousand pieces.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error as _, SeqAccess, Visitor},
-    ser::Error as _,
-};
+use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use serde_json::value::RawValue;
-use strum::EnumCount;
 
 use crate::model::{Pet, PetStatus};
 
-/// The maximum number of pets in a piece.
-const MAX_PIECE: usize = 1_024;
+/// The number of pets in a piece, and half of its maximum.
+const PIECE: usize = 1_024;
 
 /// A stored pet: its serialized JSON, and the fields for searches.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Pet")]
 pub(crate) struct StoredPet {
     pub(crate) id: i64,
     status: Option<PetStatus>,
@@ -49,55 +45,21 @@ impl Serialize for StoredPet {
     }
 }
 
-/// Some pets by ascending id, at least one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Piece {
-    pets: Vec<StoredPet>,
-    /// The number of pets by status, so that a search for a rare status skips most pieces.
-    counts: [usize; PetStatus::COUNT],
-}
-
-impl Piece {
-    pub(crate) fn pets(&self) -> &[StoredPet] {
-        &self.pets
-    }
-
-    fn new(pets: Vec<StoredPet>) -> Self {
-        let mut counts = [0; PetStatus::COUNT];
-        for status in pets.iter().filter_map(|pet| pet.status) {
-            counts[status as usize] += 1;
-        }
-        Self { pets, counts }
-    }
-
-    fn last_id(&self) -> i64 {
-        self.pets.last().map_or(i64::MIN, |pet| pet.id)
-    }
-
-    /// Returns the position of the pet with this id, or where it would be.
-    fn place(&self, id: i64) -> Result<usize, usize> {
-        self.pets.binary_search_by_key(&id, |pet| pet.id)
-    }
-}
-
 /// Pets by ascending id.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Vec<StoredPet>")]
 pub(crate) struct PetList {
-    pieces: Vec<Arc<Piece>>,
-    len: usize,
+    /// None of them is empty.
+    pieces: Vec<Arc<Vec<StoredPet>>>,
 }
 
 impl PetList {
     pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(crate) fn pieces(&self) -> &[Arc<Piece>] {
-        &self.pieces
+        self.pieces.iter().map(|piece| piece.len()).sum()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &StoredPet> {
-        self.pieces.iter().flat_map(|piece| &piece.pets)
+        self.find(None, None)
     }
 
     /// Returns the pets with ids above `after` and this status.
@@ -107,45 +69,37 @@ impl PetList {
         status: Option<PetStatus>,
     ) -> impl Iterator<Item = &StoredPet> {
         let is_after = move |id: i64| after.is_none_or(|after| id > after);
-        let first = self.pieces.partition_point(|piece| !is_after(piece.last_id()));
+        let first = self.pieces.partition_point(|piece| !is_after(last_id(piece)));
         self.pieces[first..]
             .iter()
-            .filter(move |piece| status.is_none_or(|status| piece.counts[status as usize] > 0))
-            .flat_map(|piece| &piece.pets)
+            .flat_map(|piece| &**piece)
             .filter(move |pet| is_after(pet.id) && (status.is_none() || pet.status == status))
     }
 
     /// Returns the highest id, or 0 if there is no pet.
     pub(crate) fn last_id(&self) -> i64 {
-        self.pieces.last().map_or(0, |piece| piece.last_id())
+        self.pieces.last().map_or(0, |piece| last_id(piece))
     }
 
     pub(crate) fn get(&self, id: i64) -> Option<&StoredPet> {
         let piece = self.pieces.get(self.place(id))?;
-        piece.place(id).ok().map(|at| &piece.pets[at])
+        position(piece, id).ok().map(|at| &piece[at])
     }
 
     /// Adds a pet. Returns false if another one has its id.
     pub(crate) fn insert(&mut self, pet: StoredPet) -> bool {
-        let place = self.place(pet.id);
-        let is_last = place == self.pieces.len();
-        if is_last && self.pieces.last().is_none_or(|piece| piece.pets.len() >= MAX_PIECE) {
-            self.pieces.push(Arc::new(Piece::new(vec![pet])));
-        } else {
-            let place = place.min(self.pieces.len() - 1);
-            let piece = Arc::make_mut(&mut self.pieces[place]);
-            let Err(at) = piece.place(pet.id) else { return false };
-            if let Some(status) = pet.status {
-                piece.counts[status as usize] += 1;
-            }
-            piece.pets.insert(at, pet);
-            if piece.pets.len() > 2 * MAX_PIECE {
-                let upper = piece.pets.split_off(MAX_PIECE);
-                *piece = Piece::new(std::mem::take(&mut piece.pets));
-                self.pieces.insert(place + 1, Arc::new(Piece::new(upper)));
-            }
+        if self.pieces.is_empty() {
+            self.pieces.push(Arc::default());
         }
-        self.len += 1;
+        let place = self.place(pet.id).min(self.pieces.len() - 1);
+        let Err(at) = position(&self.pieces[place], pet.id) else { return false };
+        let piece = Arc::make_mut(&mut self.pieces[place]);
+        piece.insert(at, pet);
+        if piece.len() > 2 * PIECE {
+            let upper = piece.split_off(PIECE);
+            piece.shrink_to_fit();
+            self.pieces.insert(place + 1, Arc::new(upper));
+        }
         true
     }
 
@@ -153,22 +107,28 @@ impl PetList {
     pub(crate) fn remove(&mut self, id: i64) -> bool {
         let place = self.place(id);
         let Some(piece) = self.pieces.get_mut(place) else { return false };
-        let Ok(at) = piece.place(id) else { return false };
+        let Ok(at) = position(piece, id) else { return false };
         let piece = Arc::make_mut(piece);
-        if let Some(status) = piece.pets.remove(at).status {
-            piece.counts[status as usize] -= 1;
-        }
-        if piece.pets.is_empty() {
+        piece.remove(at);
+        if piece.is_empty() {
             self.pieces.remove(place);
         }
-        self.len -= 1;
         true
     }
 
     /// Returns the piece for the pet with this id.
     fn place(&self, id: i64) -> usize {
-        self.pieces.partition_point(|piece| piece.last_id() < id)
+        self.pieces.partition_point(|piece| last_id(piece) < id)
     }
+}
+
+fn last_id(piece: &[StoredPet]) -> i64 {
+    piece.last().map_or(i64::MIN, |pet| pet.id)
+}
+
+/// Returns the position of the pet with this id, or where it would be.
+fn position(piece: &[StoredPet], id: i64) -> Result<usize, usize> {
+    piece.binary_search_by_key(&id, |pet| pet.id)
 }
 
 impl Serialize for PetList {
@@ -177,31 +137,17 @@ impl Serialize for PetList {
     }
 }
 
-/// Reads pets in any order, one by one: as many again would take their memory in between.
-impl<'de> Deserialize<'de> for PetList {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(ListReader)
-    }
-}
+impl TryFrom<Vec<StoredPet>> for PetList {
+    type Error = String;
 
-struct ListReader;
-
-impl<'de> Visitor<'de> for ListReader {
-    type Value = PetList;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array of pets")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut pets: A) -> Result<PetList, A::Error> {
-        let mut list = PetList::default();
-        while let Some(pet) = pets.next_element::<Pet>()? {
-            let id = pet.id;
-            if !list.insert(pet.into()) {
-                return Err(A::Error::custom(format!("two pets have the id {id}")));
-            }
+    fn try_from(mut pets: Vec<StoredPet>) -> Result<Self, String> {
+        pets.sort_unstable_by_key(|pet| pet.id);
+        match pets.windows(2).find(|pair| pair[0].id == pair[1].id) {
+            Some(twins) => Err(format!("two pets have the id {}", twins[0].id)),
+            None => Ok(Self {
+                pieces: pets.chunks(PIECE).map(|piece| Arc::new(piece.to_vec())).collect(),
+            }),
         }
-        Ok(list)
     }
 }
 
@@ -233,8 +179,8 @@ mod tests {
         assert_eq!((after(-7).len(), after(9_999).len()), (5_000, 0));
         assert_eq!(ids(list.find(None, Some(PetStatus::Sold))), [7, 4_321]);
         assert_eq!(ids(list.find(Some(7), Some(PetStatus::Sold))), [4_321]);
-        let lengths: Vec<_> = list.pieces().iter().map(|piece| piece.pets.len()).collect();
-        assert!(lengths.len() > 2 && lengths.iter().all(|it| *it <= 2 * MAX_PIECE), "{lengths:?}");
+        let lengths: Vec<_> = list.pieces.iter().map(|piece| piece.len()).collect();
+        assert!(lengths.len() > 2 && lengths.iter().all(|it| *it <= 2 * PIECE), "{lengths:?}");
         for id in 0..5_000 {
             assert_eq!(list.get(id).map(|pet| pet.id), Some(id));
         }
@@ -255,8 +201,8 @@ mod tests {
         let copy = list.clone();
         list.remove(0);
         assert_eq!((copy.len(), list.len(), copy.get(0).is_some()), (3_000, 2_999, true));
-        let shared = list.pieces().iter().zip(copy.pieces()).filter(|(a, b)| Arc::ptr_eq(a, b));
-        assert_eq!(shared.count(), copy.pieces().len() - 1);
+        let shared = list.pieces.iter().zip(&copy.pieces).filter(|(a, b)| Arc::ptr_eq(a, b));
+        assert_eq!(shared.count(), copy.pieces.len() - 1);
     }
 
     #[test]

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn ids(seed: Seed) -> Vec<i64> {
-        seed.into_store().unwrap().pets().iter().map(|pet| pet.id).collect()
+        seed.into_store().unwrap().pets.iter().map(|pet| pet.id).collect()
     }
 
     fn problem(text: &[u8]) -> String {
@@ -193,7 +193,7 @@ mod tests {
         let pets = [SeedPet::new("a", 1), SeedPet::new("b", 1).with_id(9), SeedPet::new("c", 1)];
         let store = pets.into_iter().fold(Seed::new(), Seed::pet).into_store().unwrap();
         for (id, name) in [(9, "b"), (10, "a"), (11, "c")] {
-            assert_eq!(store.get(id).unwrap().to_pet().name, name);
+            assert_eq!(store.pets.get(id).unwrap().to_pet().name, name);
         }
     }
 

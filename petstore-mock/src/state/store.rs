@@ -28,11 +28,12 @@ pub(crate) struct Page<'a> {
 pub(crate) struct Store {
     /// The highest id ever used, unless a pet in the list has a higher one.
     pub(super) last_id: i64,
-    pub(super) pets: PetList,
-    pub(super) orders: Arc<Vec<Order>>,
+    pub(crate) pets: PetList,
+    /// In the order in which they were added.
+    pub(crate) orders: Arc<Vec<Order>>,
     /// Changes with the pets and orders, and is unique in the process.
     #[serde(skip, default = "next_version")]
-    pub(super) version: u64,
+    pub(crate) version: u64,
 }
 
 /// A change of the store.
@@ -74,29 +75,6 @@ pub enum ChangeError {
 }
 
 impl Store {
-    pub(crate) fn version(&self) -> u64 {
-        self.version
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.pets.len()
-    }
-
-    /// Returns all pets, by ascending id.
-    pub(crate) fn pets(&self) -> &PetList {
-        &self.pets
-    }
-
-    /// Returns the pet with this id.
-    pub(crate) fn get(&self, id: i64) -> Option<&StoredPet> {
-        self.pets.get(id)
-    }
-
-    /// Returns the orders, in the order in which they were added.
-    pub(crate) fn orders(&self) -> &[Order] {
-        &self.orders
-    }
-
     /// Returns the first `limit` pets, by ascending id, with ids above `after` and this status.
     pub(crate) fn page(
         &self,
@@ -222,7 +200,7 @@ mod tests {
         assert_eq!(store.change(&mut Change::Remove(9)), Err(ChangeError::NoSuchPet(9)));
         assert_eq!(add(&mut store, None), Ok(10));
         store.change(&mut Change::ClearPets).unwrap();
-        assert_eq!((store.len(), add(&mut store, None)), (0, Ok(11)));
+        assert_eq!((store.pets.len(), add(&mut store, None)), (0, Ok(11)));
     }
 
     #[test]

@@ -28,6 +28,24 @@ fn a_server_needs_no_runtime_of_the_tests() {
 }
 
 #[test]
+fn a_clock_that_is_advanced_once_a_delay_has_hit_ends_the_delay() {
+    let clock = Clock::frozen(super::support::at(super::support::NOW));
+    let key = ("mine", Plan::enterprise(1_000, 9_000));
+    let server = MockServer::builder().key(key.0, key.1).clock(clock).start_blocking().unwrap();
+    let slow = server.faults().on_all().delay(Duration::from_secs(1));
+    for request in 1..=200 {
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(|| list(&server, "mine"));
+            while slow.hits() < request {
+                std::hint::spin_loop();
+            }
+            server.clock().advance(Duration::from_secs(1));
+            assert_eq!(answer.join().unwrap(), "HTTP/1.1 200 OK", "request {request}");
+        });
+    }
+}
+
+#[test]
 fn a_blocking_start_returns_errors_too() {
     let first = MockServer::start_blocking();
     let taken = MockServer::builder().port(first.addr().port()).start_blocking();

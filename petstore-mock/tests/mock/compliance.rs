@@ -9,7 +9,7 @@ use petstore_mock::{
 use reqwest::Method;
 use serde_json::Value;
 
-use super::support::{MINUTE_ENDS, Mock, NOW, REX, at, start, start_with};
+use super::support::{MINUTE_ENDS, Mock, NOW, REX, start, start_with};
 
 const REX_OTHERWISE: &str = r#"{"categoryId": 7, "name": "Rex"}"#;
 
@@ -79,8 +79,9 @@ async fn a_request_sent_while_told_to_wait_is_found() {
     assert_eq!(list(&mock, "free-key").await, 200);
     assert_eq!(found(&mock), [(Rule::ToldToWait, 1), (Rule::QuotaIgnored, 1)]);
     let report = mock.server.report();
-    let evidence = &report.violations().next().unwrap().evidence[0];
-    assert_eq!((evidence.at, evidence.by), (at(NOW), Some(Duration::from_secs(50))));
+    let evidence = &report.of(Severity::Violation).next().unwrap().evidence[0];
+    assert_eq!(serde_json::to_value(evidence).unwrap()["at"], "2026-01-01T00:00:10.000Z");
+    assert_eq!(evidence.by, Some(Duration::from_secs(50)));
     let told = "wait until 00:01:00.000 (429, Retry-After: 50, #2)";
     assert_eq!((evidence.told.as_deref(), evidence.offences), (Some(told), 2));
     let roles: Vec<_> = evidence.requests.iter().map(|one| (one.number, one.role)).collect();
@@ -137,7 +138,7 @@ async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
     for _ in 0..9 {
         list(&mock, "free-key").await;
     }
-    let text = mock.server.report().notices().next().unwrap().evidence[0].text.clone();
+    let text = mock.server.report().of(Severity::Notice).next().unwrap().evidence[0].text.clone();
     assert!(text.contains("after a response with Remaining: 0"), "{text}");
 }
 
@@ -188,8 +189,8 @@ async fn retries_are_judged_by_their_waits_on_the_mocks_clock() {
 #[tokio::test]
 async fn the_retry_after_of_a_fault_counts() {
     let mock = start().await;
-    let busy = [Effect::status(503), Effect::retry_after(RetryAfter::Seconds(1))];
-    let _busy = mock.server.faults().on(Operation::ListPets).apply(Effect::all(busy));
+    let busy = [Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(1))];
+    let _busy = mock.server.faults().on(Operation::ListPets).apply(Effect::All(busy.into()));
     for _ in 0..5 {
         assert_eq!(list(&mock, "free-key").await, 503);
         mock.advance(1);
@@ -257,7 +258,7 @@ async fn a_notice_counts_once_per_client_and_fails_nothing() {
     let expected = [(Rule::Deprecated, 1), (Rule::KeepAlive, 1), (Rule::UserAgent, 1)];
     assert_eq!(found(&mock), expected);
     let report = mock.server.report();
-    let evidence = &report.notices().next().unwrap().evidence[0];
+    let evidence = &report.of(Severity::Notice).next().unwrap().evidence[0];
     assert_eq!((&*evidence.text, evidence.offences), ("1799 days left", 10));
     report.assert_compliant();
 }
@@ -272,7 +273,7 @@ async fn findings_survive_the_journal_and_a_reset_until_they_are_deleted() {
     assert!(mock.server.requests(..).is_empty());
     mock.server.reset().unwrap();
     let report = mock.server.report();
-    let finding = report.violations().next().unwrap();
+    let finding = report.of(Severity::Violation).next().unwrap();
     assert_eq!((finding.rule, finding.count), (Rule::KeyInUrl, 1), "once a parameter");
     assert_eq!(finding.evidence[0].offences, 50);
     assert!(finding.evidence[0].requests.len() < 20);
@@ -315,7 +316,7 @@ async fn a_finding_belongs_to_the_scope_of_its_requests() {
     drop(scope);
     let report = mock.server.report();
     let expected = ["default", "#5", "tests::outer", "tests::inner"];
-    assert_eq!(report.violations().map(|it| &*it.scope).collect::<Vec<_>>(), expected);
+    assert_eq!(report.of(Severity::Violation).map(|it| &*it.scope).collect::<Vec<_>>(), expected);
     assert_eq!(report.scopes().map(|(scope, _)| scope).collect::<Vec<_>>(), expected);
     assert!(!report.to_json().contains(key.as_str()));
 }
@@ -353,7 +354,7 @@ async fn a_named_key_is_shown_by_its_name() {
     mock.get_as("sk-of-the-main-branch", "/v1/pets?api_key=x").await;
     mock.get_as("other-key", "/v1/pets?api_key=x").await;
     let report = mock.server.report();
-    let keys: Vec<_> = report.violations().map(|finding| &*finding.client.key).collect();
+    let keys: Vec<_> = report.of(Severity::Violation).map(|finding| &*finding.client.key).collect();
     assert_eq!(keys, ["ci-main", "#2"], "in the order in which they were given");
     let key = mock.server.requests(..)[0].key.as_ref().map(ToString::to_string);
     assert_eq!(key.as_deref(), Some("#1 ci-main (free)"));

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use petstore_mock::{Effect, Fault, FaultGuard, Operation, RateFault, RetryAfter};
+use petstore_mock::{Effect, Fault, FaultGuard, HeaderField, Operation, RateFault, RetryAfter};
 use reqwest::{
     Method,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
@@ -83,7 +83,7 @@ async fn requests_are_counted_in_order_of_arrival() {
 #[tokio::test]
 async fn a_sequence_takes_its_steps_and_then_lets_go() {
     let mock = start().await;
-    let steps = [Effect::status(503), Effect::pass(), Effect::bare_status(500)];
+    let steps = [Effect::status(503), Effect::Pass, Effect::bare_status(500)];
     let fault = mock.server.faults().on(Operation::ListPets).sequence(steps);
     assert_eq!(statuses(&mock, 5).await, [503, 200, 500, 200, 200]);
     assert_eq!((fault.matched(), fault.hits()), (5, 2));
@@ -122,7 +122,7 @@ async fn a_status_prevents_processing_unless_set_otherwise() {
 async fn what_is_not_carried_out_is_503_where_no_status_is_set() {
     let mock = start().await;
     let fault = mock.server.faults().on(Operation::CreatePet).processed(false);
-    let fault = fault.apply(Effect::retry_after(RetryAfter::Seconds(9)));
+    let fault = fault.apply(Effect::RetryAfter(RetryAfter::Seconds(9)));
     let refused = mock.post(REX).await;
     refused.expect_error(503, "service_unavailable");
     assert_eq!((refused.header("retry-after"), fault.hits()), ("9", 1));
@@ -150,7 +150,7 @@ async fn a_status_with_and_without_a_body() {
     let _bare = list().apply(Effect::bare_status(502));
     let bare = mock.get("/v1/pets?limit=1").await;
     assert_eq!((bare.status, &*bare.body, bare.header("link")), (502, "", "-"));
-    let page = Effect::all([Effect::body("<html>"), Effect::status(502)]);
+    let page = Effect::All(vec![Effect::Body { text: "<html>".to_owned() }, Effect::status(502)]);
     let _page = list().apply(page);
     assert_eq!(mock.get("/v1/pets").await.body, "<html>");
 }
@@ -178,19 +178,19 @@ async fn invalid_json_and_a_wrong_content_type() {
     let right = mock.get("/v1/pets?limit=2").await;
     let list = || mock.server.faults().on(Operation::ListPets);
 
-    let fault = list().apply(Effect::malformed_json());
+    let fault = list().apply(Effect::MalformedJson);
     let wrong = mock.get("/v1/pets?limit=2").await;
     assert_eq!(wrong.body, right.body[..right.body.len() - 1]);
     assert!(serde_json::from_str::<serde_json::Value>(&wrong.body).is_err());
     drop(fault);
 
     let html = HeaderValue::from_static("text/html");
-    let fault = list().apply(Effect::content_type(html));
+    let fault = list().apply(Effect::SetHeader(HeaderField::new(CONTENT_TYPE, html)));
     let wrong = mock.get("/v1/pets?limit=2").await;
     assert_eq!((wrong.header(CONTENT_TYPE.as_str()), &wrong.body), ("text/html", &right.body));
     drop(fault);
 
-    let _fault = list().apply(Effect::content_type(None));
+    let _fault = list().apply(Effect::SetHeader(HeaderField::new(CONTENT_TYPE, None)));
     assert_eq!(mock.get("/v1/pets?limit=2").await.header("content-type"), "-");
 }
 
@@ -198,7 +198,7 @@ async fn invalid_json_and_a_wrong_content_type() {
 async fn rate_headers_that_are_missing_garbage_or_wrong() {
     let mock = start().await;
     let rate = async |fault| {
-        let _fault = mock.server.faults().on_all().apply(Effect::rate_headers(fault));
+        let _fault = mock.server.faults().on_all().apply(Effect::RateHeaders(fault));
         let answer = mock.get_as("free-key", "/v1/pets").await;
         let header = |name| answer.header(name).to_owned();
         ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"].map(header)
@@ -218,7 +218,7 @@ async fn dates_and_waits_that_are_off() {
         (i64::MAX, "Fri, 31 Dec 9999 23:59:59 GMT"),
         (i64::MIN, "Thu, 01 Jan 1970 00:00:00 GMT"),
     ] {
-        let _fault = mock.server.faults().on_all().apply(Effect::date_offset(offset));
+        let _fault = mock.server.faults().on_all().apply(Effect::Date { offset_seconds: offset });
         assert_eq!(mock.get("/v1/pets").await.header("date"), date);
     }
     for (form, value) in [
@@ -230,7 +230,7 @@ async fn dates_and_waits_that_are_off() {
         (RetryAfter::Text(String::new()), String::new()),
         (RetryAfter::Text("soon".to_owned()), "soon".to_owned()),
     ] {
-        let _fault = mock.server.faults().on_all().apply(Effect::retry_after(form));
+        let _fault = mock.server.faults().on_all().apply(Effect::RetryAfter(form));
         assert_eq!(mock.get("/v1/pets").await.header("retry-after"), value);
     }
 }
@@ -240,12 +240,12 @@ async fn any_header_and_an_unknown_pet_status() {
     let mock = start().await;
     let (name, value) = (HeaderName::from_static("x-a"), HeaderValue::from_static("b"));
     let link = HeaderName::from_static("link");
-    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::all([
-        Effect::add_header(name.clone(), value.clone()),
-        Effect::add_header(name, value.clone()),
-        Effect::set_header(HeaderName::from_static("x-ratelimit-limit"), value),
-        Effect::remove_header(link),
-        Effect::pet_status("lost"),
+    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::All(vec![
+        Effect::AddHeader(HeaderField::new(name.clone(), value.clone())),
+        Effect::AddHeader(HeaderField::new(name, value.clone())),
+        Effect::SetHeader(HeaderField::new(HeaderName::from_static("x-ratelimit-limit"), value)),
+        Effect::SetHeader(HeaderField::new(link, None)),
+        Effect::PetStatus { value: "lost".to_owned() },
     ]));
     let page = mock.get("/v1/pets?limit=3").await;
     assert_eq!(page.headers.get_all("x-a").iter().count(), 2);
@@ -258,12 +258,12 @@ async fn any_header_and_an_unknown_pet_status() {
 #[tokio::test]
 async fn a_fault_that_changed_nothing_has_not_hit() {
     let mock = start().await;
-    let lost = mock.server.faults().on_all().apply(Effect::pet_status("lost"));
+    let lost = mock.server.faults().on_all().apply(Effect::PetStatus { value: "lost".to_owned() });
     assert_eq!(mock.get("/v1/pets/0").await.status, 404, "an error has no status of a pet");
     assert_eq!((lost.matched(), lost.hits()), (1, 0));
     assert_eq!(mock.get("/v1/pets/1").await.json()["status"], "lost");
     assert_eq!(lost.hits(), 1);
-    let broken = mock.server.faults().on_all().apply(Effect::malformed_json());
+    let broken = mock.server.faults().on_all().apply(Effect::MalformedJson);
     let head = mock.request(Method::HEAD, "/v1/pets").bearer_auth("free-key");
     assert_eq!(reply(head).await.status, 200);
     assert_eq!(broken.optional().hits(), 0, "an answer to HEAD has no body");
@@ -289,7 +289,7 @@ async fn a_guard_that_was_never_hit_says_so_and_why() {
     let late = complaint(late).unwrap();
     assert!(late.contains("`the second list on listPets`"), "{late}");
     assert!(late.contains("1 matched, none triggered the fault"), "{late}");
-    assert_eq!(complaint(faults.on_all().hang().optional()), None);
+    assert_eq!(complaint(faults.on_all().apply(Effect::Hang).optional()), None);
     assert!(faults.list().is_empty(), "each is removed all the same");
 }
 
@@ -297,7 +297,7 @@ async fn a_guard_that_was_never_hit_says_so_and_why() {
 async fn a_guard_does_not_make_a_failing_test_abort() {
     let mock = start().await;
     let failing = AssertUnwindSafe(|| {
-        let _guard = mock.server.faults().on_all().hang();
+        let _guard = mock.server.faults().on_all().apply(Effect::Hang);
         panic!("the test itself");
     });
     let panic = catch_unwind(failing).unwrap_err();
@@ -320,7 +320,7 @@ async fn faults_are_listed_with_their_hits_and_can_be_removed() {
             },
             {
                 "id": two, "when": "always", "seed": 0,
-                "effect": {"delay": {"seconds": 0}}, "seen": 1, "matched": 1, "hits": 1
+                "effect": {"delay": {"seconds": 0.0}}, "seen": 1, "matched": 1, "hits": 1
             },
         ])
     );
@@ -345,11 +345,11 @@ async fn the_journal_names_the_faults_that_hit() {
     let mock = start().await;
     let faults = mock.server.faults();
     let _busy = faults.on_all().named("busy").status(503);
-    let _slow = faults.on_all().apply(Effect::all([
-        Effect::delay(Duration::ZERO),
-        Effect::retry_after(RetryAfter::Seconds(1)),
+    let _slow = faults.on_all().apply(Effect::All(vec![
+        Effect::Delay(Duration::ZERO.into()),
+        Effect::RetryAfter(RetryAfter::Seconds(1)),
     ]));
-    let _never = faults.on_all().apply(Effect::pet_status("lost")).optional();
+    let _never = faults.on_all().apply(Effect::PetStatus { value: "lost".to_owned() }).optional();
     mock.get("/v1/pets").await;
     let exchange = &mock.server.requests(Operation::ListPets)[0];
     let named: Vec<_> = exchange.faults.iter().map(AsRef::<str>::as_ref).collect();

@@ -17,6 +17,15 @@ use super::support::{REX, client, post_head, reply, start};
 
 const REQUEST: &[u8] = b"GET /_mock/health HTTP/1.1\r\nHost: x\r\n\r\n";
 
+#[tokio::test]
+async fn no_two_servers_of_a_process_get_the_same_free_port() {
+    let mut ports = std::collections::BTreeSet::new();
+    for number in 0..1_000 {
+        let port = MockServer::start().await.addr().port();
+        assert!(ports.insert(port), "server {number} got port {port} again");
+    }
+}
+
 /// Opens a connection that has been used once and is kept open.
 async fn idle_connection(server: &MockServer) -> TcpStream {
     let mut stream = TcpStream::connect(server.addr()).await.unwrap();

@@ -5,6 +5,7 @@ use std::{
     net::{SocketAddr, TcpStream},
     path::PathBuf,
     process::{Child, ChildStdout, Command, Output, Stdio},
+    time::Duration,
 };
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
@@ -85,6 +86,8 @@ impl Drop for Running {
 /// gone.
 pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(addr).ok()?;
+    // Long enough that only a hang exceeds it.
+    stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
     let length = body.len();
     let request = format!(
         "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\

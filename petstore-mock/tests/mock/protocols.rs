@@ -3,7 +3,7 @@
 use std::{io::Write as _, time::Duration};
 
 use h2::client::SendRequest;
-use petstore_mock::Operation;
+use petstore_mock::{Effect, Operation};
 use reqwest::header::HeaderMap;
 use tokio::{net::TcpStream, task::JoinHandle};
 
@@ -125,7 +125,7 @@ async fn a_request_over_http_2_does_not_outlive_the_server() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = tasks();
     let mock = start().await;
-    let hang = mock.server.faults().on(Operation::ListPets).hang();
+    let hang = mock.server.faults().on(Operation::ListPets).apply(Effect::Hang);
     let mut http2 = Http2::connect(&mock).await;
     let request =
         http::Request::get("http://mock/v1/pets").header("authorization", "Bearer free-key");

@@ -2,6 +2,7 @@
 
 use std::{
     io::ErrorKind::{ConnectionReset, WouldBlock},
+    num::NonZeroU32,
     time::{Duration, SystemTime},
 };
 
@@ -109,7 +110,7 @@ async fn a_reset_comes_after_the_exact_number_of_bytes() {
     let mock = start().await;
     let whole = untouched(&mock).await;
     for bytes in [0, 1, 60] {
-        let effect = Effect::reset_after(bytes);
+        let effect = Effect::Reset { after_body_bytes: Some(bytes) };
         let _fault = mock.server.faults().on(Operation::ListPets).apply(effect);
         let mut wire = Wire::open(&mock.server).await;
         wire.send(LIST).await;
@@ -122,7 +123,7 @@ async fn a_reset_comes_after_the_exact_number_of_bytes() {
 #[tokio::test]
 async fn an_empty_reply_is_an_end_before_the_status_line() {
     let mock = start().await;
-    let _fault = mock.server.faults().on_all().empty_reply();
+    let _fault = mock.server.faults().on_all().apply(Effect::EmptyReply);
     let mut wire = Wire::open(&mock.server).await;
     wire.send(LIST).await;
     assert_eq!(wire.rest().await, (String::new(), false));
@@ -138,7 +139,11 @@ async fn a_cut_body_has_the_exact_number_of_bytes() {
     let length = body(&whole).len();
     for bytes in [0, 1, length / 2, length - 1] {
         let after = u64::try_from(bytes).unwrap();
-        let fault = mock.server.faults().on(Operation::ListPets).cut_after(after);
+        let fault = mock
+            .server
+            .faults()
+            .on(Operation::ListPets)
+            .apply(Effect::Cut { after_body_bytes: after });
         let mut wire = Wire::open(&mock.server).await;
         wire.send(LIST).await;
         assert_eq!(wire.head().await.1, length);
@@ -152,7 +157,11 @@ async fn a_cut_body_has_the_exact_number_of_bytes() {
 async fn a_body_shorter_than_the_cut_is_complete_and_the_connection_stays() {
     let mock = start().await;
     let length = u64::try_from(body(&untouched(&mock).await).len()).unwrap();
-    let fault = mock.server.faults().on(Operation::ListPets).cut_after(length);
+    let fault = mock
+        .server
+        .faults()
+        .on(Operation::ListPets)
+        .apply(Effect::Cut { after_body_bytes: length });
     let mut wire = Wire::open(&mock.server).await;
     for _ in 0..2 {
         wire.send(LIST).await;
@@ -165,7 +174,7 @@ async fn a_body_shorter_than_the_cut_is_complete_and_the_connection_stays() {
 async fn a_stall_ends_when_the_mocks_clock_has_passed_it_and_the_connection_goes_on() {
     let mock = start().await;
     let whole = untouched(&mock).await;
-    let stall = Effect::stall_for(Duration::from_secs(60), 5);
+    let stall = Effect::Stall { after_body_bytes: 5, seconds: Some(Duration::from_secs(60)) };
     let _fault = mock.server.faults().on(Operation::ListPets).first(1).apply(stall);
     let mut wire = Wire::open(&mock.server).await;
     wire.send(LIST).await;
@@ -183,7 +192,11 @@ async fn a_stall_ends_when_the_mocks_clock_has_passed_it_and_the_connection_goes
 #[tokio::test]
 async fn a_stall_without_end_lasts_until_the_client_leaves() {
     let mock = start().await;
-    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::stall_after(0));
+    let _fault = mock
+        .server
+        .faults()
+        .on(Operation::ListPets)
+        .apply(Effect::Stall { after_body_bytes: 0, seconds: None });
     let mut wire = Wire::open(&mock.server).await;
     wire.send(LIST).await;
     wire.head().await;
@@ -195,7 +208,7 @@ async fn a_stall_without_end_lasts_until_the_client_leaves() {
 #[tokio::test]
 async fn nothing_is_ever_answered_and_stopping_the_server_does_not_wait_for_it() {
     let mock = start().await;
-    let fault = mock.server.faults().on_all().hang();
+    let fault = mock.server.faults().on_all().apply(Effect::Hang);
     let mut wire = Wire::open(&mock.server).await;
     wire.send(LIST).await;
     while fault.hits() == 0 {
@@ -213,7 +226,10 @@ async fn nothing_is_ever_answered_and_stopping_the_server_does_not_wait_for_it()
 async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
     let mock = start().await;
     let whole = untouched(&mock).await;
-    let trickle = Effect::trickle(100, Duration::from_secs(10));
+    let trickle = Effect::Trickle {
+        bytes: NonZeroU32::new(100).unwrap(),
+        every_seconds: Duration::from_secs(10),
+    };
     let fault = mock.server.faults().on(Operation::ListPets).first(1).apply(trickle);
     let mut wire = Wire::open(&mock.server).await;
     wire.send(LIST).await;
@@ -234,7 +250,7 @@ async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
 async fn a_second_lets_as_many_bytes_go_as_the_bandwidth_says() {
     let mock = start().await;
     let whole = untouched(&mock).await;
-    let slow = Effect::bandwidth(150);
+    let slow = Effect::Bandwidth { bytes_per_second: NonZeroU32::new(150).unwrap() };
     let _fault = mock.server.faults().on(Operation::ListPets).first(1).apply(slow);
     let mut wire = Wire::open(&mock.server).await;
     wire.send(LIST).await;
@@ -254,7 +270,10 @@ async fn a_second_lets_as_many_bytes_go_as_the_bandwidth_says() {
 async fn a_slow_answer_takes_no_real_time_where_the_runtimes_is_paused() {
     let clock = Clock::runtime(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
     let server = MockServer::builder().clock(clock).start().await.unwrap();
-    let _fault = server.faults().on(Operation::ListPets).apply(Effect::bandwidth(1));
+    let _fault = server
+        .faults()
+        .on(Operation::ListPets)
+        .apply(Effect::Bandwidth { bytes_per_second: NonZeroU32::MIN });
     let mut wire = Wire::open(&server).await;
     let began = Instant::now();
     wire.send(LIST).await;
@@ -267,10 +286,13 @@ async fn a_slow_answer_takes_no_real_time_where_the_runtimes_is_paused() {
 async fn a_pace_and_an_end_go_together() {
     let mock = start().await;
     let whole = untouched(&mock).await;
-    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::all([
-        Effect::trickle(1_000, Duration::from_secs(1)),
-        Effect::cut_after(7),
-        Effect::reset(),
+    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::All(vec![
+        Effect::Trickle {
+            bytes: NonZeroU32::new(1_000).unwrap(),
+            every_seconds: Duration::from_secs(1),
+        },
+        Effect::Cut { after_body_bytes: 7 },
+        Effect::Reset { after_body_bytes: None },
     ]));
     let mut wire = Wire::open(&mock.server).await;
     wire.send(LIST).await;
@@ -291,7 +313,7 @@ async fn a_pet_whose_response_is_lost_is_created_unless_set_otherwise() {
         let id = if processed { 26 } else { 27 };
         assert_eq!(mock.get(&format!("/v1/pets/{id}")).await.status, status);
     }
-    let by_default = mock.server.faults().on(Operation::CreatePet).empty_reply();
+    let by_default = mock.server.faults().on(Operation::CreatePet).apply(Effect::EmptyReply);
     Wire::open(&mock.server).await.post().await;
     while by_default.hits() == 0 {
         tokio::task::yield_now().await;
@@ -302,9 +324,9 @@ async fn a_pet_whose_response_is_lost_is_created_unless_set_otherwise() {
 #[tokio::test]
 async fn an_answer_that_is_another_status_is_cut_like_any() {
     let mock = start().await;
-    let _fault = mock.server.faults().on(Operation::CreatePet).apply(Effect::all([
-        Effect::cut_after(10),
-        Effect::retry_after(RetryAfter::Seconds(1)),
+    let _fault = mock.server.faults().on(Operation::CreatePet).apply(Effect::All(vec![
+        Effect::Cut { after_body_bytes: 10 },
+        Effect::RetryAfter(RetryAfter::Seconds(1)),
         Effect::status(503),
     ]));
     let mut wire = Wire::open(&mock.server).await;
@@ -345,7 +367,7 @@ async fn over_http_2_the_whole_connection_ends() {
     let list = || mock.server.faults().on(Operation::ListPets).first(1);
     let _reset = list().reset();
     assert_eq!(http_2(&mock).await, (None, 0, false));
-    let _cut = list().cut_after(9);
+    let _cut = list().apply(Effect::Cut { after_body_bytes: 9 });
     assert_eq!(http_2(&mock).await, (Some(200), 9, false));
     assert_eq!(http_2(&mock).await, (Some(200), length, true));
 }

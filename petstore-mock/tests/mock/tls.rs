@@ -105,9 +105,9 @@ async fn the_client_chooses_between_http_1_and_http_2() {
 async fn faults_act_on_the_socket_below() {
     let mock = start().await;
     for (effect, comes, end) in [
-        (Effect::reset(), "", ErrorKind::ConnectionReset),
-        (Effect::empty_reply(), "", ErrorKind::UnexpectedEof),
-        (Effect::cut_after(9), "[{\"id\":1,", ErrorKind::UnexpectedEof),
+        (Effect::Reset { after_body_bytes: None }, "", ErrorKind::ConnectionReset),
+        (Effect::EmptyReply, "", ErrorKind::UnexpectedEof),
+        (Effect::Cut { after_body_bytes: 9 }, "[{\"id\":1,", ErrorKind::UnexpectedEof),
     ] {
         let fault = mock.server.faults().on(Operation::ListPets).apply(effect);
         let (text, ended) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;

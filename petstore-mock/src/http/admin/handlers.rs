@@ -1,6 +1,6 @@
 //! The handlers of the administration: health, clock, keys, faults, store, requests and report.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, iter, sync::Arc};
 
 use axum::{
     body::Body,
@@ -8,6 +8,7 @@ use axum::{
     response::Response,
     routing::{MethodRouter, get},
 };
+use bytes::Bytes;
 use futures_util::stream;
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode,
@@ -22,8 +23,8 @@ use crate::{
     clock::{self, Clock},
     fault::Fault,
     http::{
-        body::json,
-        error::{ApiError, ErrorCode, JSON},
+        body::{json, json_response, to_json},
+        error::{ApiError, ErrorCode},
         params::Query,
     },
     model::PetStatus,
@@ -31,7 +32,7 @@ use crate::{
     pattern::Pattern,
     plan::Plan,
     report::Report,
-    state::{Account, AppState, Change, KeyError, Seed, SeedError, Snapshot},
+    state::{AppState, Change, KeyError, Seed, SeedError, Snapshot},
 };
 
 type App = State<Arc<AppState>>;
@@ -198,7 +199,7 @@ pub(super) async fn ban_key(
 
 /// `DELETE /_mock/keys/{id}/ban`: ends the ban of a key.
 pub(super) async fn unban_key(State(app): App, Path(id): Path<String>) -> KeyOutcome {
-    found_key(&id, |id| app.change_key(id, Account::unban))
+    found_key(&id, |id| app.change_key(id, |account| account.record.pardon()))
 }
 
 /// `GET /_mock/faults`: the active faults in order, with their hits.
@@ -237,7 +238,7 @@ pub(super) async fn pets(State(app): App, RawQuery(query): RawQuery) -> Outcome 
     let status = query.get::<PetStatus>("status", "one of available, pending, sold")?;
     app.read(|store| {
         let page = store.page(after, limit, status);
-        json(StatusCode::OK, &json!({ "pets": page.pets, "total": store.len() }))
+        json(StatusCode::OK, &json!({ "pets": page.pets, "total": store.pets.len() }))
     })
 }
 
@@ -270,12 +271,20 @@ pub(super) async fn reset(State(app): App) -> Result<StatusCode, ApiError> {
     Ok(NO_CONTENT)
 }
 
+/// The length of the pieces in which a snapshot is sent.
+const SNAPSHOT_PIECE: usize = 64 * 1024;
+
 /// `GET /_mock/snapshot`.
-pub(super) async fn snapshot(State(app): App) -> Response {
-    let pieces = stream::iter(app.snapshot().into_json_pieces().map(Ok::<_, Infallible>));
-    let mut response = Response::new(Body::from_stream(pieces));
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
-    response
+pub(super) async fn snapshot(State(app): App) -> Outcome {
+    let mut text = aside(move || to_json(&app.snapshot())).await?;
+    // Sent in pieces: a long body would be copied at once, while all other requests wait.
+    let pieces = iter::from_fn(move || {
+        let piece = text.split_to(text.len().min(SNAPSHOT_PIECE));
+        (!piece.is_empty()).then_some(Ok::<_, Infallible>(piece))
+    });
+    let mut response = json_response(StatusCode::OK, Bytes::new());
+    *response.body_mut() = Body::from_stream(stream::iter(pieces));
+    Ok(response)
 }
 
 /// `PUT /_mock/snapshot`.

@@ -5,10 +5,7 @@ use std::{fmt::Display, fmt::Write as _, sync::Arc};
 use axum::{body::Body, extract::State, response::Response};
 use http::{HeaderValue, header::CONTENT_TYPE};
 
-use crate::{
-    report::Severity,
-    state::{AppState, Store},
-};
+use crate::{report::Severity, state::AppState};
 
 /// The text format of Prometheus, version 0.0.4.
 const FORMAT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -40,7 +37,7 @@ fn text(app: &AppState) -> String {
     page.family("clock_seconds", "gauge", "The mock's clock, in seconds since the Unix epoch.");
     page.sample(&[], app.clock.since_epoch().as_secs_f64());
     page.family("pets", "gauge", "Pets in the store.");
-    page.sample(&[], app.read(Store::len));
+    page.sample(&[], app.read(|store| store.pets.len()));
     let keys = app.usage();
     let quotas =
         || keys.iter().flat_map(|key| [(key, "minute", key.minute), (key, "day", key.day)]);

@@ -6,14 +6,14 @@ use std::{
     time::Duration,
 };
 
+use super::{
+    finding::{Evidence, Judgement},
+    request::JudgedRequest,
+    rule::Rule,
+};
 use crate::{
     exchange::{KeyFlaw, Moment, Record},
     operation::{Operation, REMOVAL},
-    report::{
-        finding::{Evidence, Judgement},
-        request::JudgedRequest,
-        rule::Rule,
-    },
 };
 
 /// The number of consecutive requests on new connections for a notice.
@@ -23,13 +23,13 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// The use of connections by one client.
 #[derive(Debug, Default)]
-pub(in crate::report) struct Hygiene {
+pub(super) struct Hygiene {
     on_new_connections: Vec<JudgedRequest>,
     last_end: Option<Moment>,
 }
 
 impl Hygiene {
-    pub(in crate::report) fn judge(
+    pub(super) fn judge(
         &mut self,
         record: &Record,
         request: &JudgedRequest,

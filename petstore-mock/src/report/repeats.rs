@@ -5,14 +5,14 @@ use std::{collections::VecDeque, time::Duration};
 use http::Method;
 use serde::Deserialize;
 
+use super::{
+    finding::{Evidence, Judgement},
+    request::{JudgedRequest, Role, push_bounded, seconds},
+    rule::Rule,
+};
 use crate::{
     exchange::{Moment, Record},
     operation::Operation,
-    report::{
-        finding::{Evidence, Judgement},
-        request::{JudgedRequest, Role, push_bounded, seconds},
-        rule::Rule,
-    },
 };
 
 /// The maximum number of remembered POSTs with unknown outcome, and for how long.
@@ -25,7 +25,7 @@ const REFUSAL_GAP: Duration = Duration::from_secs(30);
 
 /// The requests that a client must not or need not repeat.
 #[derive(Debug, Default)]
-pub(in crate::report) struct Repeats {
+pub(super) struct Repeats {
     posts: VecDeque<UnknownPost>,
     refused: Vec<JudgedRequest>,
 }
@@ -46,7 +46,7 @@ struct ListedPet {
 }
 
 impl Repeats {
-    pub(in crate::report) fn judge(
+    pub(super) fn judge(
         &mut self,
         record: &Record,
         request: &JudgedRequest,

@@ -2,14 +2,12 @@
 
 use std::collections::VecDeque;
 
-use crate::{
-    exchange::Moment,
-    report::{
-        finding::{Evidence, Judgement},
-        request::{JudgedRequest, REACTION, Role, clock_time, push_bounded, seconds},
-        rule::Rule,
-    },
+use super::{
+    finding::{Evidence, Judgement},
+    request::{JudgedRequest, REACTION, Role, clock_time, push_bounded, seconds},
+    rule::Rule,
 };
+use crate::exchange::Moment;
 
 /// The maximum number of remembered responses with `Retry-After`.
 const MAX_TOLD: usize = 64;
@@ -21,7 +19,7 @@ const MAX_REFUSED_AT_ONCE: usize = 5;
 
 /// The limits that a client knows from its responses.
 #[derive(Debug, Default)]
-pub(in crate::report) struct KnownLimits {
+pub(super) struct KnownLimits {
     /// The responses with `Retry-After`. A 429 applies to the key, a 503 to one request.
     told: VecDeque<JudgedRequest>,
     wait: WaitPeriod,
@@ -43,7 +41,7 @@ struct WaitPeriod {
 }
 
 impl KnownLimits {
-    pub(in crate::report) fn judge(&mut self, request: &JudgedRequest, found: &mut Judgement) {
+    pub(super) fn judge(&mut self, request: &JudgedRequest, found: &mut Judgement) {
         let is_known = |told: &&JudgedRequest| {
             told.ended.order < request.arrived.order && told.tells_to_wait_at(&request.arrived)
         };

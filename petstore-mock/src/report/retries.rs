@@ -2,14 +2,12 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::{
-    exchange::Moment,
-    report::{
-        finding::{Evidence, Judgement},
-        request::{JudgedRequest, Role, push_bounded, seconds},
-        rule::Rule,
-    },
+use super::{
+    finding::{Evidence, Judgement},
+    request::{JudgedRequest, Role, push_bounded, seconds},
+    rule::Rule,
 };
+use crate::exchange::Moment;
 
 /// The maximum number of watched requests per client.
 const MAX_WATCHED: usize = 64;
@@ -29,7 +27,7 @@ const MAX_STEADY_WAIT: Duration = Duration::from_secs(5);
 
 /// The watched requests of a client, least recently sent first.
 #[derive(Debug, Default)]
-pub(in crate::report) struct Retries(Vec<Watched>);
+pub(super) struct Retries(Vec<Watched>);
 
 /// The state of a watched request.
 #[derive(Debug, Default)]
@@ -68,12 +66,7 @@ struct Suspect {
 }
 
 impl Retries {
-    pub(in crate::report) fn judge(
-        &mut self,
-        request: &JudgedRequest,
-        has_body: bool,
-        found: &mut Judgement,
-    ) {
+    pub(super) fn judge(&mut self, request: &JudgedRequest, has_body: bool, found: &mut Judgement) {
         let fingerprint = request.fingerprint;
         let place = self.0.iter().position(|watched| watched.fingerprint == fingerprint);
         // Successes with a body are not watched before the first failure, because most bodies are
