@@ -22,4 +22,3 @@ mod secrecy;
 mod sessions;
 mod streams;
 mod terminal;
-mod tls;

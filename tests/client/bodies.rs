@@ -2,7 +2,7 @@
 
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 
-use super::kit::{REX, answer, client, http, list_error, secs};
+use super::kit::{REX, answer, client, http, list_error, secs, serve};
 use super::wire::{Act, Wire};
 
 const MIB: usize = 1024 * 1024;
@@ -54,8 +54,7 @@ async fn a_custom_size_limit_applies_to_one_call_or_all() {
 
 #[tokio::test]
 async fn a_created_pet_that_is_too_large_may_have_been_created() {
-    let server = Wire::start(|_| Act::Answer(http(201, &[], " ".repeat(100))));
-    let client = client(&server.base());
+    let (server, client) = serve(vec![Act::Answer(http(201, &[], " ".repeat(100)))]);
     let error =
         client.pets().create(&NewPet::new("a", 1)).max_response_bytes(10).await.unwrap_err();
     assert!(error.kind() == ErrorKind::BodyTooLarge && error.may_have_been_processed(), "{error}");
@@ -199,8 +198,7 @@ async fn interim_answers_are_passed_over() {
 
 #[tokio::test]
 async fn a_post_after_the_server_closed_an_idle_connection_takes_a_new_one() {
-    let server = Wire::of(vec![Act::Cut(http(200, &[], "[]")), answer(201, &[], REX)]);
-    let client = client(&server.base());
+    let (server, client) = serve(vec![Act::Cut(http(200, &[], "[]")), answer(201, &[], REX)]);
     listed(&client).await;
     // The client can read the end of the connection before the next request.
     for _ in 0..100 {

@@ -77,6 +77,13 @@ pub(super) fn no_pets() -> Act {
     answer(200, &[], "[]")
 }
 
+/// Starts a server that does these things in turn, and a client of it.
+pub(super) fn serve(acts: Vec<Act>) -> (Wire, Client) {
+    let server = Wire::of(acts);
+    let client = client(&server.base());
+    (server, client)
+}
+
 /// Returns the error of one attempt to list pets, which the server treats like this.
 pub(super) async fn list_error(act: Act) -> Error {
     let server = Wire::of(vec![act]);

@@ -17,7 +17,6 @@ mod messages;
 mod not_sent;
 mod pace;
 mod paging;
-mod paging_guard;
 mod programs;
 mod quotas;
 mod requests;

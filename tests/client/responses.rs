@@ -2,7 +2,7 @@
 
 use petstore_client::{Error, ErrorKind, Pet, PetStatus};
 
-use super::kit::{answer, client, create_error, list_error, no_pets, once};
+use super::kit::{answer, client, create_error, list_error, no_pets, once, serve};
 use super::wire::{Act, Wire};
 
 async fn refused(answer: Act) -> Error {
@@ -207,8 +207,7 @@ async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added(
 
 #[tokio::test]
 async fn a_raw_answer_may_be_empty_or_anything() {
-    let server = Wire::of(vec![answer(204, &[], "")]);
-    let client = client(&server.base());
+    let (_server, client) = serve(vec![answer(204, &[], "")]);
     let raw = client.request(petstore_client::Method::DELETE, "/pets/1").options(&once());
     let raw = raw.send().await.unwrap();
     assert_eq!((raw.meta().status().as_u16(), &*raw.text()), (204, ""));

@@ -2,10 +2,8 @@
 //! real sockets. They share no types, so that neither hides a mistake of the other.
 
 mod compliance;
-mod deprecation;
 mod limits;
 mod operations;
-mod paging;
 mod tls;
 
 use petstore_client::Client;

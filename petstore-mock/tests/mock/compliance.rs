@@ -146,7 +146,7 @@ async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
 async fn a_post_repeated_after_an_unknown_outcome_is_found_unless_the_client_looked() {
     for (looks, expected) in [(true, vec![]), (false, vec![(Rule::RepeatedPost, 1)])] {
         let mock = start().await;
-        let lost = mock.server.faults().on(Operation::CreatePet).first(1).reset();
+        let lost = mock.on(Operation::CreatePet).first(1).reset();
         assert_eq!(post(&mock, REX).await, None);
         assert_eq!(post(&mock, r#"{"name": "Tom", "categoryId": 7}"#).await, Some(201));
         assert_eq!(found(&mock), [], "another animal is no repeat");
@@ -167,7 +167,7 @@ async fn a_post_repeated_after_an_unknown_outcome_is_found_unless_the_client_loo
 #[tokio::test]
 async fn retries_are_judged_by_their_waits_on_the_mocks_clock() {
     let mock = start().await;
-    let _busy = mock.server.faults().on(Operation::ListPets).status(503);
+    let _busy = mock.on(Operation::ListPets).status(503);
     for wait in [1, 2, 4, 8, 16] {
         list(&mock, "free-key").await;
         mock.advance(wait);
@@ -190,7 +190,7 @@ async fn retries_are_judged_by_their_waits_on_the_mocks_clock() {
 async fn the_retry_after_of_a_fault_counts() {
     let mock = start().await;
     let busy = [Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(1))];
-    let _busy = mock.server.faults().on(Operation::ListPets).apply(Effect::All(busy.into()));
+    let _busy = mock.on(Operation::ListPets).apply(Effect::All(busy.into()));
     for _ in 0..5 {
         assert_eq!(list(&mock, "free-key").await, 503);
         mock.advance(1);
@@ -284,13 +284,13 @@ async fn findings_survive_the_journal_and_a_reset_until_they_are_deleted() {
 #[tokio::test]
 async fn requests_before_a_boundary_do_not_count_against_a_client() {
     let mock = start().await;
-    let outage = mock.server.faults().on(Operation::ListPets).status(503);
+    let outage = mock.on(Operation::ListPets).status(503);
     for _ in 0..3 {
         for _ in 0..3 {
             list(&mock, "free-key").await;
         }
         mock.server.reset().unwrap();
-        mock.server.faults().on(Operation::ListPets).status(503).detach();
+        mock.on(Operation::ListPets).status(503).detach();
     }
     assert_eq!(found(&mock), []);
     for _ in 0..4 {

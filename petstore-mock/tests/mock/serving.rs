@@ -78,7 +78,6 @@ fn writes_the_port_file_before_it_says_that_it_is_ready() {
     });
     assert_eq!(beside.count(), 1, "the temporary file is gone");
     server.stop("TERM");
-    fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -107,7 +106,6 @@ fn serves_as_its_flags_say() {
     assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 401"));
     let empty = Running::start(&["--port=0", "--seed=none"]);
     assert!(empty.get("/v1/pets", "free-key").ends_with("\r\n\r\n[]"));
-    fs::remove_file(seed).unwrap();
 }
 
 #[test]
@@ -118,5 +116,4 @@ fn writes_the_authoritys_certificate_before_it_says_that_it_is_ready() {
     assert!(server.ready.starts_with("listening on https://127.0.0.1:"), "{}", server.ready);
     let pem = fs::read_to_string(&file).unwrap();
     assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
-    fs::remove_file(file).unwrap();
 }

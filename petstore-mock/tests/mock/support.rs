@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_mock::{Builder, Clock, MockServer};
+use petstore_mock::{Builder, Clock, FaultBuilder, MockServer, Operation};
 use reqwest::{Method, header::HeaderMap};
 use serde_json::Value;
 use tokio::{
@@ -91,6 +91,11 @@ impl Mock {
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let url = format!("{}{path}", self.server.origin());
         self.client.request(method, url)
+    }
+
+    /// Begins a fault of an operation.
+    pub(crate) fn on(&self, operation: Operation) -> FaultBuilder<'_> {
+        self.server.faults().on(operation)
     }
 
     /// Moves the clock.

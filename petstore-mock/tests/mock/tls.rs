@@ -109,7 +109,7 @@ async fn faults_act_on_the_socket_below() {
         (Effect::EmptyReply, "", ErrorKind::UnexpectedEof),
         (Effect::Cut { after_body_bytes: 9 }, "[{\"id\":1,", ErrorKind::UnexpectedEof),
     ] {
-        let fault = mock.server.faults().on(Operation::ListPets).apply(effect);
+        let fault = mock.on(Operation::ListPets).apply(effect);
         let (text, ended) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;
         assert!(text.ends_with(comes) && text.is_empty() == comes.is_empty(), "{text}");
         assert_eq!(ended, Err(end));
