@@ -12,15 +12,23 @@ async fn malformed_bodies_are_400_and_say_where() {
         ("", "empty"),
         (" \n", "empty"),
         ("{", "line 1 column 1"),
-        ("{\n  \"name\": Rex}", "line 2 column 11"),
+        ("{\n  \"name\": Rex}", "not valid JSON: expected value at line 2 column 11"),
         ("{} {}", "trailing characters"),
         ("[]", "one JSON object"),
         ("[\"Rex\", 7]", "one JSON object"),
         ("null", "one JSON object"),
+        ("7", "one JSON object"),
+        ("true", "one JSON object"),
         ("\"Rex\"", "one JSON object"),
         ("{}", "`name` and `categoryId` are missing"),
         (r#"{"name": "Rex"}"#, "`categoryId` is missing"),
         (r#"{"categoryId": 7}"#, "`name` is missing"),
+        (
+            r#"{"categoryId": "7", "status": null}"#,
+            "`name` is missing; `categoryId` must be an integer that fits into 64 bits, not the \
+             string \"7\"; `status` must be one of \"available\", \"pending\", \"sold\", or left \
+             out, not null",
+        ),
         (r#"{"name": 7, "categoryId": 7}"#, "`name` must be a string"),
         (r#"{"name": null, "categoryId": 7}"#, "not null"),
         (r#"{"name": "Rex", "categoryId": "7"}"#, "not the string \"7\""),
@@ -57,8 +65,10 @@ async fn broken_utf8_is_400_wherever_it_is() {
 #[tokio::test]
 async fn deep_nesting_is_400_and_not_the_end_of_the_server() {
     let mock = start().await;
-    let deep = format!("{{\"name\": {}", "[".repeat(1_000_000));
-    mock.post(deep).await.expect_error(400, "invalid_body");
+    for before in ["", "{\"name\": ", "{\"other\": "] {
+        let deep = format!("{before}{}", "[".repeat(1_000_000));
+        mock.post(deep).await.expect_error(400, "invalid_body");
+    }
     assert_eq!(mock.post(REX).await.status, 201);
 }
 
@@ -73,6 +83,8 @@ async fn only_json_is_taken() {
         "application/json",
         "application/json; charset=utf-8",
         "APPLICATION/JSON;charset=\"UTF-8\"",
+        "application/json ;x=y",
+        "application/json; charset=us-ascii",
     ] {
         assert_eq!(post("content-type", good).await.status, 201, "{good}");
     }
@@ -81,6 +93,10 @@ async fn only_json_is_taken() {
         "text/plain",
         "application/x-www-form-urlencoded",
         "application/jsonp",
+        "application/problem+json",
+        "text/json",
+        "application/json; charset=",
+        ";",
         "json",
         "",
     ] {
