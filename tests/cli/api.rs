@@ -1,4 +1,4 @@
-//! `petstore api` and `petstore limits`.
+//! `petstore api`.
 
 use insta::assert_snapshot;
 use petstore_mock::{Clock, MockServer, Plan, Seed};
@@ -94,32 +94,6 @@ async fn refuses_a_path_that_is_not_below_the_base_url() {
         assert!(ran.stderr.contains("base URL"), "{}", ran.stderr);
         assert_eq!(ran.code, 2);
     }
-}
-
-#[tokio::test]
-async fn shows_what_is_left_of_the_limit() {
-    let server = server().await;
-    let ran = Petstore::at(&server, "free-key").terminal().run("limits").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    note: no response yet with this key
-    hint: `petstore limits --refresh` sends a request
-    --- exit 0
-    ");
-    let ran = Petstore::at(&server, "free-key").run("limits --refresh -o json").await;
-    assert_snapshot!(ran.transcript(), @r#"
-    --- stdout
-    [
-      {
-        "quota": "minute",
-        "limit": 60,
-        "remaining": 59,
-        "reset": "2026-11-21T10:01:00Z",
-        "secondsToReset": 60
-      }
-    ]
-    --- exit 0
-    "#);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Each kind of failure, with its exit code and its hints.
+//! Each kind of failure, with its exit code and its hints, and TLS with an authority of its own.
 
 use std::time::Duration;
 
@@ -18,72 +18,13 @@ async fn a_refused_connection_exits_with_6() {
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
     let petstore = Petstore::bare().var("PETSTORE_API_KEY", "k");
-    let text = petstore.run(&format!("--base-url {base_url} pets list")).await.transcript();
-    assert_snapshot!(text, @"
+    let ran = petstore.run(&format!("--base-url {base_url} pets list")).await;
+    assert_snapshot!(ran.transcript(), @"
     --- stderr
     error: cannot connect to 127.0.0.1:PORT: connection refused
     hint: start the service, or correct the base URL
     --- exit 6
     ");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_wait_for_a_rate_limit_is_announced() {
-    let clock = Clock::runtime(noon());
-    let builder = MockServer::builder().key("good-key", Plan::enterprise(1, 10)).clock(clock);
-    let server = builder.start().await.unwrap();
-    let first = Petstore::at(&server, "good-key").run("pets list --limit 1").await;
-    assert_eq!(first.stderr, "note: there are more pets; `--max N` or `--all` lists them\n");
-    let ran = Petstore::at(&server, "good-key").run("pets create Rex --category-id 7").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stdout
-    26	Rex	7
-    --- stderr
-    note: minute quota used up; continues in 1 min (2026-11-21T10:01:00Z)
-    --- exit 0
-    ");
-}
-
-#[tokio::test]
-async fn the_limits_are_shown_when_they_are_used_up_too() {
-    let server = with_plan(Plan::enterprise(1, 10)).await;
-    assert_eq!(Petstore::at(&server, "good-key").run("store orders").await.code, 0);
-    let ran = Petstore::at(&server, "good-key").terminal().run("limits").await;
-    let shown = ran.transcript();
-    let (before, rest) = shown.split_once("From a response ").unwrap();
-    let (age, after) = rest.split_once(" ago.").unwrap();
-    assert!(age.ends_with(" s"), "{age}");
-    assert_snapshot!(format!("{before}From a response … ago.{after}"), @"
-    --- stdout
-    ␛[1mQUOTA   LEFT  LIMIT                        RESETS␛[0m
-    minute     ␛[33m0␛[0m      1  ░░░░░░░░░░░░░░░░░░░░  in 1 min (10:01:00)
-    day        ␛[2m–␛[0m      ␛[2m–␛[0m                        not reported yet
-    Requests wait for the minute quota, in 1 min (10:01:00). From a response … ago.
-    --- exit 0
-    ");
-}
-
-#[tokio::test]
-async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
-    let server = with_plan(Plan::Free).await;
-    let effects = [Effect::status(429), Effect::RetryAfter(RetryAfter::Seconds(30))];
-    let busy = server.faults().on(Operation::ListPets).first(1).apply(Effect::All(effects.into()));
-    let run = async |line: &str| Petstore::at(&server, "good-key").run(line).await;
-    assert_eq!((run("pets list --max-wait 0").await.code, busy.hits()), (7, 1));
-    assert_snapshot!(run("limits").await.transcript(), @"
-    --- stdout
-    minute	60	59	2026-11-21T10:01:00Z	60
-    --- stderr
-    note: requests wait for the rate limit, in 30 s (2026-11-21T10:00:30Z)
-    --- exit 0
-    ");
-    assert_eq!(server.requests(..).len(), 1);
-    assert_snapshot!(run("limits --refresh").await.transcript(), @"
-    --- stdout
-    minute	60	58	2026-11-21T10:01:00Z	60
-    --- exit 0
-    ");
-    assert_eq!(server.requests(..).len(), 2);
 }
 
 #[tokio::test]
@@ -113,19 +54,6 @@ async fn a_pause_that_a_failing_service_asks_for_is_announced() {
     assert_eq!(ran.stderr, "");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_wait_for_the_first_response_with_a_key_is_announced() {
-    let clock = Clock::runtime(noon());
-    let server =
-        MockServer::builder().key("good-key", Plan::Free).clock(clock).start().await.unwrap();
-    let slow = server.faults().on(Operation::ListPets).first(1).delay(Duration::from_secs(5));
-    let run = || Petstore::at(&server, "good-key").run("pets list --all");
-    let (first, second) = tokio::join!(run(), run());
-    assert_eq!((first.code, second.code, slow.hits()), (0, 0, 1));
-    let told = "note: waiting for the first response with this key\n";
-    assert_eq!(first.stderr + &second.stderr, told);
-}
-
 #[tokio::test]
 async fn a_removed_operation_exits_with_9() {
     let server = with_plan(Plan::Free).await;
@@ -150,5 +78,44 @@ async fn ctrl_c_exits_with_130_and_says_what_may_have_happened() {
     error: interrupted
     hint: a request in flight may still be processed
     --- exit 130
+    ");
+}
+
+#[tokio::test]
+async fn trusts_the_authority_that_a_file_holds() {
+    let server = MockServer::builder().tls().start().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    let path = file.to_str().unwrap();
+    std::fs::write(&file, server.ca_certificate().unwrap()).unwrap();
+    let petstore = || Petstore::at(&server, "business-key");
+    let ran = petstore().var("PETSTORE_CA_FILE", path).run("pets list --limit 1 -o id").await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("1\n", 0), "{}", ran.stderr);
+    let line = format!("pets list --limit 1 -o id --ca-file {path}");
+    assert_eq!(petstore().run(&line).await.code, 0);
+
+    let ran = petstore().run("pets list --ca-file /nowhere/ca.pem").await;
+    assert!(ran.stderr.contains("cannot read /nowhere/ca.pem: no such file"), "{}", ran.stderr);
+    let ran = petstore().var("PETSTORE_CA_FILE", "/nowhere/ca.pem").run("--mock pets list").await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn says_why_there_is_no_secure_connection() {
+    let secure = MockServer::builder().tls().start().await.unwrap();
+    let plain = MockServer::start().await;
+    let origin = plain.url().replace("http:", "https:");
+    let run = async |url: &str| Petstore::with(url, "k").run("pets list").await.transcript();
+    assert_snapshot!(run(secure.url()).await, @"
+    --- stderr
+    error: 127.0.0.1:PORT: certificate from an unknown authority
+    hint: `--ca-file FILE` trusts an authority
+    --- exit 6
+    ");
+    assert_snapshot!(run(&origin).await, @"
+    --- stderr
+    error: 127.0.0.1:PORT does not speak TLS
+    hint: for a local service use http://127.0.0.1:PORT/v1
+    --- exit 6
     ");
 }

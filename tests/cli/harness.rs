@@ -55,7 +55,12 @@ impl Petstore {
 
     /// A command for a server, with a key.
     pub(super) fn at(server: &MockServer, key: &str) -> Self {
-        Self::bare().var("PETSTORE_BASE_URL", server.url()).var("PETSTORE_API_KEY", key)
+        Self::with(server.url(), key)
+    }
+
+    /// A command with a base URL and a key.
+    pub(super) fn with(base_url: &str, key: &str) -> Self {
+        Self::bare().var("PETSTORE_BASE_URL", base_url).var("PETSTORE_API_KEY", key)
     }
 
     pub(super) fn var(mut self, name: &str, value: &str) -> Self {

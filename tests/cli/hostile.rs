@@ -48,8 +48,7 @@ fn check_ran(line: &str, ran: &Ran) -> Result<(), TestCaseError> {
 }
 
 fn petstore(base: &str, home: &std::path::Path) -> Petstore {
-    let petstore = Petstore::bare().var("PETSTORE_BASE_URL", base).var("PETSTORE_API_KEY", KEY);
-    petstore.home(home)
+    Petstore::with(base, KEY).home(home)
 }
 
 async fn command(replies: Vec<Reply>, line: &str) -> Result<u8, TestCaseError> {

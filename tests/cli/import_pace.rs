@@ -50,7 +50,7 @@ async fn goes_on_at_the_same_address_after_an_outage() {
     let server = start(0).await;
     let (url, port) = (server.url().to_owned(), server.addr().port());
     let import = async || {
-        let petstore = Petstore::bare().var("PETSTORE_BASE_URL", &url).var("PETSTORE_API_KEY", "k");
+        let petstore = Petstore::with(&url, "k");
         petstore.run(&format!("pets import {} --concurrency 2", file.display())).await
     };
     // The service accepts ten rows, fails, and stops.

@@ -171,34 +171,46 @@ async fn verbose_shows_headers_and_bodies_and_never_the_key() {
             let sent = if line.starts_with("api") { "> GET " } else { "> content-type: " };
             assert_eq!(ran.stderr.contains(sent), head, "{}", ran.stderr);
             assert_eq!(ran.stderr.contains("\n< {"), body, "{}", ran.stderr);
+            let attempt =
+                if line.starts_with("api") { "GET /v1/pets" } else { "POST /v1/pets  201 in " };
+            assert!(ran.stderr.contains(attempt), "{}", ran.stderr);
             assert!(!ran.stderr.contains("sentinel-key"), "{}", ran.stderr);
         }
     }
 }
 
 #[tokio::test]
-async fn what_is_written_reads_back_as_it_was() {
-    let names =
-        ["a\u{1b}[2J\u{9b}\u{7f}", "\u{202e}x\u{200b}", "a,\"b\"\r\nc\t\\", " no ", "犬🐕", "="];
+async fn what_is_written_is_harmless_at_a_terminal_and_reads_back_as_it_was() {
+    let names = [
+        "a\u{1b}[2J\u{9b}\u{7f}",
+        "\u{1b}]0;owned\u{7}\u{202e}x\u{200b}\u{feff}\u{e0041}",
+        "a,\"b\"\r\nc\t\\",
+        " no ",
+        "犬🐕",
+        "=",
+    ];
     let seed = names.iter().fold(Seed::new(), |seed, name| seed.pet(SeedPet::new(*name, 1)));
     let server = MockServer::builder().key("k", Plan::Free).seed(seed).start().await.unwrap();
-    let run = async |format: &str| {
-        let ran = Petstore::at(&server, "k").run(&format!("pets list -o {format}")).await;
-        ran.stdout
+    let run = async |line: &str| Petstore::at(&server, "k").run(line).await.stdout;
+    let harmless = |shown: &str| {
+        assert!(!shown.contains(|c: char| c.is_control() && !"\n\t".contains(c)), "{shown:?}");
+        assert!(!shown.contains(['\u{202e}', '\u{200b}', '\u{feff}', '\u{e0041}']), "{shown:?}");
     };
     let of = |pets: &[Value]| {
         pets.iter().map(|pet| pet["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let pets: Vec<Value> = serde_json::from_str(&run("json").await).unwrap();
-    assert_eq!(of(&pets), names);
-    let pets = run("ndjson").await;
-    let pets: Vec<_> = pets.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(of(&pets), names);
-    let text = run("csv").await;
+    for line in ["pets list -o json", "api /pets", "pets list -o ndjson"] {
+        let text = run(line).await;
+        harmless(&text);
+        let pets: Vec<Value> = match line.ends_with("ndjson") {
+            true => text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
+            false => serde_json::from_str(&text).unwrap(),
+        };
+        assert_eq!(of(&pets), names, "{line}");
+    }
+    let text = run("pets list -o csv").await;
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let read: Vec<_> = reader.records().map(|row| row.unwrap()[1].to_owned()).collect();
     assert_eq!(read, names);
-    let shown = Petstore::at(&server, "k").terminal().run("pets list -o csv").await.stdout;
-    assert!(!shown.contains(|c: char| c.is_control() && !"\n\t".contains(c)), "{shown:?}");
-    assert!(!shown.contains(['\u{202e}', '\u{200b}']), "{shown:?}");
+    harmless(&Petstore::at(&server, "k").terminal().run("pets list -o csv").await.stdout);
 }

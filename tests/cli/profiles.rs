@@ -185,15 +185,11 @@ async fn help_version_and_the_mock_ignore_a_broken_file() {
 #[cfg(unix)]
 async fn a_read_only_home_is_an_error_only_where_a_file_is_written() {
     let server = MockServer::builder().key("k", Plan::Free).start().await.unwrap();
-    // A file instead of the folder fails even for root.
-    let home = tempfile::tempdir().unwrap();
-    for name in ["config", "state"] {
-        std::fs::write(home.path().join(name), "").unwrap();
-    }
+    // Not even root can make a folder there.
     let petstore = || Petstore::at(&server, "k").home(Path::new("/proc/petstore"));
     assert_eq!(petstore().run("pets get 1").await.code, 0);
     let ran = petstore().run("config set max_wait 1").await;
     assert!(ran.stderr.starts_with("error: cannot write "), "{}", ran.stderr);
     assert_eq!(ran.code, 1);
-    assert_eq!(Petstore::bare().home(home.path()).run("--version").await.code, 0);
+    assert_eq!(petstore().run("--version").await.code, 0);
 }

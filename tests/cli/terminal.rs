@@ -32,18 +32,6 @@ async fn a_hostile_name_acts_on_no_terminal_and_no_line_based_tool() {
 }
 
 #[tokio::test]
-async fn json_is_harmless_too_and_says_the_same() {
-    let server = server().await;
-    for line in ["pets list -o json", "api /pets"] {
-        let ran = Petstore::at(&server, "k").run(line).await;
-        assert!(!ran.stdout.contains(|c: char| c.is_control() && c != '\n'), "{line}");
-        assert!(!ran.stdout.contains(['\u{202e}', '\u{200b}', '\u{feff}', '\u{e0041}']), "{line}");
-        let pets: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-        assert_eq!(pets[0]["name"], HARMFUL, "{line}");
-    }
-}
-
-#[tokio::test]
 async fn an_error_that_repeats_hostile_text_is_harmless() {
     let server = server().await;
     let path = format!("/pets?status={}", "%1b%5B2J%C2%9B%E2%80%AE");

@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use petstore_client::auth::provider_fn;
 use petstore_client::rate_limit::BlockReason;
-use petstore_client::{ApiKey, Client, ErrorKind, NewPet};
+use petstore_client::{ApiKey, Client, ErrorKind, Method};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::kit::{REX, answer, builder, client, http, key, millis, no_pets, once, secs};
+use super::kit::{answer, builder, client, http, key, millis, no_pets, once, secs, serve};
 use super::service::{get, impatient, patient, within};
 use super::wire::{Act, Seen, Wire};
 
@@ -138,8 +138,7 @@ async fn a_503_with_retry_after_delays_only_its_own_call() {
 
 /// Starts a server that refuses the first request, and a client that has received that 429.
 async fn refused() -> (Wire, Client, Instant) {
-    let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), no_pets()]);
-    let client = client(&server.base());
+    let (server, client) = serve(vec![answer(429, &[("Retry-After", "30")], ""), no_pets()]);
     client.pets().list().options(&once()).await.unwrap_err();
     (server, client, Instant::now())
 }
@@ -147,8 +146,7 @@ async fn refused() -> (Wire, Client, Instant) {
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_wait_ends_with_its_time_sends_nothing() {
     let banned = answer(429, &[("Retry-After", "5")], r#"{"code":"key_banned"}"#);
-    let server = Wire::of(vec![banned, no_pets()]);
-    let client = client(&server.base());
+    let (server, client) = serve(vec![banned, no_pets()]);
     client.pets().list().options(&once()).await.unwrap_err();
     let blocked = client.rate_limits().blocked.map(|blocked| blocked.reason);
     assert_eq!(blocked, Some(BlockReason::Ban));
@@ -160,58 +158,38 @@ async fn a_call_whose_wait_ends_with_its_time_sends_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_429_that_one_task_received_holds_back_all_clones() {
-    let (server, client, told) = refused().await;
-    let tasks: Vec<_> = (0..10)
-        .map(|_| {
-            let client = client.clone();
-            tokio::spawn(async move { client.pets().list().await.unwrap() })
-        })
-        .collect();
-    for task in tasks {
-        let page = task.await.unwrap();
-        assert_eq!(page.meta().attempts(), 1, "waiting at the gate is no attempt");
-        assert!(page.meta().waited() >= secs(29), "{:?}", page.meta().waited());
+async fn a_429_holds_back_every_call_with_its_key_and_no_other() {
+    let (server, told, at) = refused().await;
+    let other = Client::builder(server.base()).api_key("another-key").build().unwrap();
+    assert!(other.pets().list().await.unwrap().meta().waited().is_zero());
+    let same = client(&server.base());
+    let clients = (0..5).map(|_| told.clone()).chain([same]);
+    let send = |client: Client| [Method::GET, Method::POST].map(|it| client.request(it, "/x"));
+    let calls = clients.flat_map(send).map(|call| tokio::spawn(call.send()));
+    for call in calls.collect::<Vec<_>>() {
+        let answer = call.await.unwrap().unwrap();
+        assert_eq!(answer.meta().attempts(), 1, "a wait for a limit is no attempt");
+        assert!(answer.meta().waited() >= secs(29), "{:?}", answer.meta().waited());
     }
-    for seen in &server.seen()[1..] {
-        assert!(seen.at - told >= millis(29_990), "{:?}", seen.at - told);
+    for seen in &server.seen()[2..] {
+        assert!(seen.at - at >= millis(29_990), "{:?}", seen.at - at);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn another_operation_and_a_post_are_held_back_as_well() {
-    let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), answer(201, &[], REX)]);
-    let client = client(&server.base());
-    client.store().orders().options(&once()).await.unwrap_err();
-    let pet = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
-    assert!(pet.meta().waited() >= secs(29));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
     // After a refusal, a probe is sent; it is refused again, for longer.
-    let server = Wire::of(vec![
+    let (server, client) = serve(vec![
         answer(429, &[("Retry-After", "10")], ""),
         Act::Later(secs(5), http(429, &[("Retry-After", "40")], "")),
         no_pets(),
     ]);
-    let client = client(&server.base());
     let start = Instant::now();
     let (one, two) = tokio::join!(client.pets().list().send(), client.pets().list().send());
     assert_eq!((one.unwrap().meta().attempts(), two.unwrap().meta().attempts()), (3, 1));
     for seen in &server.seen()[2..] {
         assert!(seen.at - start >= secs(55), "{:?}", seen.at - start);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn another_client_is_blocked_with_the_same_key_only() {
-    let (server, _told, told) = refused().await;
-    let other = Client::builder(server.base()).api_key("another-key").build().unwrap();
-    assert!(other.pets().list().await.unwrap().meta().waited().is_zero());
-    let same = client(&server.base()).pets().list().await.unwrap();
-    assert!(same.meta().waited() >= secs(29), "{:?}", same.meta().waited());
-    assert!(server.seen()[2].at - told >= millis(29_990));
 }
 
 #[tokio::test(start_paused = true)]
@@ -227,8 +205,7 @@ async fn a_call_that_is_dropped_while_waiting_sends_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_behind_one_that_hangs_keeps_its_own_time_limit() {
-    let server = Wire::start(|_| Act::Stall(vec![]));
-    let client = client(&server.base());
+    let (_server, client) = serve(vec![Act::Stall(vec![])]);
     let hanging = tokio::spawn({
         let client = client.clone();
         async move { client.pets().list().await }
@@ -243,12 +220,11 @@ async fn a_call_behind_one_that_hangs_keeps_its_own_time_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn the_time_behind_own_requests_is_not_counted_against_max_wait() {
-    let server = Wire::of(vec![
+    let (server, client) = serve(vec![
         Act::Later(secs(20), http(200, &[], "[]")),
         answer(429, &[("Retry-After", "5")], ""),
         no_pets(),
     ]);
-    let client = client(&server.base());
     let calls = [(); 2].map(|()| client.pets().list().max_wait(secs(10)).send());
     for page in futures_util::future::join_all(calls).await {
         page.unwrap();

@@ -1,6 +1,6 @@
 //! Tests of a GET and a POST with every fault of the mock.
 
-use std::{num::NonZeroU32, time::SystemTime};
+use std::num::NonZeroU32;
 
 use http::{
     HeaderValue,
@@ -8,8 +8,8 @@ use http::{
 };
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 use petstore_mock::{
-    Clock, Effect, FaultGuard, HeaderField, MockServer, Operation, Plan, RateFault, RetryAfter,
-    Seed, SeedPet,
+    Effect, FaultGuard, HeaderField, MockServer, Operation, Plan, RateFault, RetryAfter, Seed,
+    SeedPet,
 };
 use tokio::time::Instant;
 
@@ -17,9 +17,7 @@ use super::kit::{builder, key, secs};
 
 /// A mock with one pet that follows the runtime's time.
 async fn mock() -> MockServer {
-    let start = SystemTime::UNIX_EPOCH + secs(1_800_000_000);
-    let builder = MockServer::builder().clock(Clock::runtime(start));
-    let builder = builder.key(key(), Plan::default_enterprise());
+    let builder = super::kit::mock(key(), Plan::default_enterprise());
     builder.seed(Seed::new().pet(SeedPet::new("Rex", 7))).start().await.unwrap()
 }
 

@@ -15,7 +15,7 @@ use petstore_client::{
     Pages, Pet, RequestOptions, Response, ResponseMeta,
 };
 
-use super::kit::{REX, answer, client, no_pets, secs};
+use super::kit::{REX, answer, client, no_pets, secs, serve};
 use super::wire::{Act, Wire, listen};
 
 #[tokio::test]
@@ -38,8 +38,7 @@ async fn a_call_that_is_dropped_at_any_point_leaves_the_client_working() {
         b"HTTP/1.1 429 X\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n",
     ];
     for stall in stalls {
-        let server = Wire::of(vec![Act::Stall(stall.to_vec()), no_pets()]);
-        let client = client(&server.base());
+        let (server, client) = serve(vec![Act::Stall(stall.to_vec()), no_pets()]);
         let call = client.pets().list().send();
         tokio::time::timeout(secs(1), call).await.unwrap_err();
         client.pets().list().await.unwrap();
@@ -49,8 +48,7 @@ async fn a_call_that_is_dropped_at_any_point_leaves_the_client_working() {
 
 #[tokio::test]
 async fn a_call_that_is_never_awaited_sends_nothing() {
-    let server = Wire::start(|_| no_pets());
-    let client = client(&server.base());
+    let (server, client) = serve(vec![no_pets()]);
     let call = client.pets().create(&NewPet::new("a", 1));
     drop(call);
     let sent = client.store().orders().into_future();

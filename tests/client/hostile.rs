@@ -197,6 +197,7 @@ async fn a_response_that_ends_at_any_byte_is_lost_and_a_post_is_not_sent_again()
         let error = client.pets().create(&NewPet::new("a", 1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted, "{number}: {error}");
         assert!(error.may_have_been_processed(), "{number}: {error}");
+        assert!(std::error::Error::source(&error).is_some(), "{number}");
         assert_eq!((error.attempts(), server.count()), (1, number + 1));
     }
     client.pets().create(&NewPet::new("a", 1)).await.unwrap();

@@ -66,41 +66,28 @@ async fn asks_once_more_after_a_401_and_sends_the_new_key() {
     let page = client.pets().list().await.unwrap();
     assert_eq!((page.meta().attempts(), sent(&server)), (2, vec!["old".into(), "new".into()]));
     assert_eq!(*keys.asked.lock().unwrap(), [None, Some(ApiKey::new("old"))]);
-}
-
-#[tokio::test]
-async fn a_post_is_sent_again_with_the_new_key_since_a_401_did_nothing() {
+    // A 401 did nothing, so a POST is sent again too.
     let acts = vec![unauthorized(), answer(201, &[], REX)];
     let (server, client, _keys) = set_up(&["old", "new"], acts);
     client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
     assert_eq!(sent(&server), ["old", "new"]);
-}
-
-#[tokio::test]
-async fn never_sends_the_refused_key_again() {
-    let (server, client, keys) = set_up(&["same"], vec![unauthorized()]);
-    let error = client.pets().list().await.unwrap_err();
-    assert!(error.is_unauthorized() && error.code() == Some("unauthorized"), "{error}");
-    assert_eq!((error.attempts(), sent(&server).len()), (1, 1));
-    assert_eq!(keys.asked.lock().unwrap().len(), 2);
-}
-
-#[tokio::test]
-async fn asks_again_only_once_a_call() {
-    let (server, client, keys) = set_up(&["a", "b", "c"], vec![unauthorized()]);
-    let error = client.pets().list().await.unwrap_err();
-    assert!(error.is_unauthorized());
-    assert_eq!((error.attempts(), sent(&server)), (2, vec!["a".into(), "b".into()]));
-    assert_eq!(keys.asked.lock().unwrap().len(), 2);
-}
-
-#[tokio::test]
-async fn the_refused_attempt_does_not_count_against_the_limit() {
+    // The refused attempt does not count against the limit.
     let acts = vec![unauthorized(), answer(500, &[], ""), no_pets()];
     let (server, client, _keys) = set_up(&["old", "new"], acts);
     let page = client.pets().list().max_attempts(2).await.unwrap();
-    assert_eq!(page.meta().attempts(), 3);
-    assert_eq!(sent(&server), ["old", "new", "new"]);
+    assert_eq!((page.meta().attempts(), sent(&server).concat()), (3, "oldnewnew".into()));
+}
+
+#[tokio::test]
+async fn never_sends_a_refused_key_again_and_asks_again_only_once_a_call() {
+    for (hand_out, expected) in [(&["same"][..], &["same"][..]), (&["a", "b", "c"], &["a", "b"])] {
+        let (server, client, keys) = set_up(hand_out, vec![unauthorized()]);
+        let error = client.pets().list().await.unwrap_err();
+        assert!(error.is_unauthorized() && error.code() == Some("unauthorized"), "{error}");
+        assert_eq!(sent(&server), expected);
+        assert_eq!(error.attempts() as usize, expected.len());
+        assert_eq!(keys.asked.lock().unwrap().len(), 2, "{hand_out:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,14 +1,15 @@
 //! Helpers: clients for a test server, responses, and pets as JSON.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use petstore_client::events::Event;
 use petstore_client::rate_limit::BlockReason;
 use petstore_client::retry::Backoff;
-use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
+use petstore_client::{Client, ClientBuilder, Error, NewPet, RequestOptions};
+use petstore_mock::{Builder, Clock, MockServer, Plan};
 
-use super::wire::Act;
+use super::wire::{Act, Wire};
 
 pub(super) const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -16,6 +17,19 @@ pub(super) const fn secs(seconds: u64) -> Duration {
 
 pub(super) const fn millis(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
+}
+
+/// The first second of a minute, on the clocks of mocks: 2027-01-15, 08:00:00 UTC.
+pub(crate) const START: u64 = 1_800_000_000;
+
+/// Returns an instant by its seconds since 1970.
+pub(crate) fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + secs(seconds)
+}
+
+/// A mock that follows the runtime's time from [`START`] on.
+pub(crate) fn mock(key: impl Into<String>, plan: Plan) -> Builder {
+    MockServer::builder().key(key, plan).clock(Clock::runtime(at(START)))
 }
 
 pub(super) const KEY: &str = "k3y-of-these-tests";
@@ -54,13 +68,34 @@ pub(super) fn http(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>
     [text.as_bytes(), b"\r\n", body].concat()
 }
 
-pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Act {
+pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Act {
     Act::Answer(http(status, headers, body))
 }
 
 /// Answers with an empty list of pets.
 pub(super) fn no_pets() -> Act {
     answer(200, &[], "[]")
+}
+
+/// Starts a server that does these things in turn, and a client of it.
+pub(super) fn serve(acts: Vec<Act>) -> (Wire, Client) {
+    let server = Wire::of(acts);
+    let client = client(&server.base());
+    (server, client)
+}
+
+/// Returns the error of one attempt to list pets, which the server treats like this.
+pub(super) async fn list_error(act: Act) -> Error {
+    let server = Wire::of(vec![act]);
+    client(&server.base()).pets().list().options(&once()).await.unwrap_err()
+}
+
+/// Returns the error of a call that creates a pet, which the server treats like this.
+pub(super) async fn create_error(act: Act) -> Error {
+    let server = Wire::of(vec![act]);
+    let error = client(&server.base()).pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
+    assert_eq!(server.count(), 1, "a POST is not sent again: {error}");
+    error
 }
 
 /// Returns an error and its sources.

@@ -4,26 +4,16 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use petstore_client::auth::provider_fn;
-use petstore_client::{Client, Error, Method, NewPet, RequestOptions};
+use petstore_client::{Client, Error, Method, RequestOptions};
 
-use super::kit::{DATE, answer, client, once, sources};
+use super::kit::{DATE, answer, client, create_error, list_error, once, sources};
 use super::wire::{Act, Wire};
-
-async fn list(act: fn() -> Act) -> Error {
-    let server = Wire::start(move |_| act());
-    client(&server.base()).pets().list().options(&once()).await.unwrap_err()
-}
-
-async fn create(act: fn() -> Act) -> Error {
-    let server = Wire::start(move |_| act());
-    client(&server.base()).pets().create(&NewPet::new("Rex", 7)).await.unwrap_err()
-}
 
 fn fault(status: u16, body: &'static str) -> Act {
     answer(status, &[("Date", DATE)], body)
 }
 
-fn page(errors: Vec<Error>) -> String {
+fn page(errors: &[Error]) -> String {
     let text = |error: &Error| {
         let chain: Vec<_> = sources(error).map(ToString::to_string).collect();
         chain.join("\n    because ") + "\n\n"
@@ -34,19 +24,19 @@ fn page(errors: Vec<Error>) -> String {
 #[tokio::test(start_paused = true)]
 async fn what_the_service_answers() {
     let errors = vec![
-        list(|| fault(401, r#"{"code":"unauthorized","message":"unknown key","status":401}"#))
+        list_error(fault(401, r#"{"code":"unauthorized","message":"unknown key","status":401}"#))
             .await,
-        create(|| fault(400, r#"{"code":"invalid_body","message":"`name` is missing"}"#)).await,
-        list(|| fault(404, "")).await,
-        list(|| fault(410, r#"{"code":"operation_removed","message":"gone"}"#)).await,
-        list(|| answer(302, &[("Location", "https://login.example/")], "")).await,
-        create(|| fault(502, "<html><h1>Bad Gateway</h1></html>")).await,
-        list(|| fault(408, "")).await,
-        list(|| fault(599, "")).await,
-        list(|| answer(429, &[("Date", DATE), ("Retry-After", "30")], "")).await,
-        list(|| answer(503, &[("Date", DATE), ("Retry-After", "30")], "")).await,
+        create_error(fault(400, r#"{"code":"invalid_body","message":"`name` is missing"}"#)).await,
+        list_error(fault(404, "")).await,
+        list_error(fault(410, r#"{"code":"operation_removed","message":"gone"}"#)).await,
+        list_error(answer(302, &[("Location", "https://login.example/")], "")).await,
+        create_error(fault(502, "<html><h1>Bad Gateway</h1></html>")).await,
+        list_error(fault(408, "")).await,
+        list_error(fault(599, "")).await,
+        list_error(answer(429, &[("Date", DATE), ("Retry-After", "30")], "")).await,
+        list_error(answer(503, &[("Date", DATE), ("Retry-After", "30")], "")).await,
     ];
-    insta::assert_snapshot!(page(errors), @r#"
+    insta::assert_snapshot!(page(&errors), @r#"
     listPets failed: the service answered 401 Unauthorized (unauthorized): unknown key
 
     createPet failed: the service answered 400 Bad Request (invalid_body): `name` is missing
@@ -91,7 +81,7 @@ async fn what_holds_a_call_back() {
         )
         .await,
     ];
-    insta::assert_snapshot!(page(errors), @r#"
+    insta::assert_snapshot!(page(&errors), @r#"
     listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s), which is longer than this call may still wait (20 s); retry then, or allow a longer `max_wait` and `timeout`
 
     listPets failed: the service answered 503 Service Unavailable; try again later
@@ -106,16 +96,17 @@ async fn what_happens_on_the_way() {
     let stalling = Wire::start(|_| Act::Stall(Vec::new()));
     let errors = vec![
         client("http://127.0.0.1:1/v1").pets().list().options(&once()).await.unwrap_err(),
-        list(|| Act::Stall(Vec::new())).await,
-        create(|| Act::Stall(Vec::new())).await,
+        list_error(Act::Stall(Vec::new())).await,
+        create_error(Act::Stall(Vec::new())).await,
         client(&stalling.base()).pets().list().options(&options).await.unwrap_err(),
-        create(|| Act::Cut(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{".to_vec())).await,
-        list(|| Act::Cut(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())).await,
-        list(|| answer(200, &[], r#"[{"id":1,"name":"a","categoryId":"seven"}]"#)).await,
-        list(|| answer(200, &[], "<html>Hello</html>")).await,
-        create(|| answer(204, &[], "")).await,
+        create_error(Act::Cut(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{".to_vec()))
+            .await,
+        list_error(Act::Cut(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())).await,
+        list_error(answer(200, &[], r#"[{"id":1,"name":"a","categoryId":"seven"}]"#)).await,
+        list_error(answer(200, &[], "<html>Hello</html>")).await,
+        create_error(answer(204, &[], "")).await,
     ];
-    insta::assert_snapshot!(page(errors), @r#"
+    insta::assert_snapshot!(page(&errors), @r#"
     listPets failed: no connection to http://127.0.0.1:1; check the base URL, the network, and that the service runs
         because error sending request
         because client error (Connect)
@@ -169,7 +160,7 @@ async fn what_the_caller_can_correct() {
         here.pets().list().options(&small).await.unwrap_err(),
         here.pets().list().items().try_collect::<Vec<_>>().await.unwrap_err(),
     ];
-    insta::assert_snapshot!(page(errors), @r#"
+    insta::assert_snapshot!(page(&errors), @r#"
     the base URL cannot be used: it does not begin with `https://`
 
     the API key cannot be used: its character 2 is a space, a line break or not printable ASCII; remove it

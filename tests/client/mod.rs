@@ -17,7 +17,6 @@ mod messages;
 mod not_sent;
 mod pace;
 mod paging;
-mod paging_guard;
 mod programs;
 mod quotas;
 mod requests;
@@ -35,5 +34,5 @@ mod timeouts;
 mod together;
 mod transport;
 
-pub(crate) use kit::sources;
+pub(crate) use kit::{START, answer, at, mock, sources};
 pub(crate) use wire::{Act, Seen, Wire};

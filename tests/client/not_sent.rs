@@ -18,16 +18,18 @@ use super::wire::{Act, Wire, listen};
 const LIMIT: Duration = secs(20);
 const ATTEMPT: Duration = millis(300);
 
-/// A listener that does not accept, and the connections that fill its backlog.
+/// A listener that does not accept, its base URL, and the connections that fill its backlog.
 struct Full {
     listener: TcpListener,
+    base: String,
     waiting: Vec<TcpStream>,
 }
 
 async fn full() -> Full {
     let listener = small_backlog();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let waiting = fill(&listener).await;
-    Full { listener, waiting }
+    Full { listener, base, waiting }
 }
 
 fn small_backlog() -> TcpListener {
@@ -61,8 +63,7 @@ async fn create(client: &Client) -> Result<u32, Error> {
 #[tokio::test]
 async fn an_attempt_that_ends_while_connecting_was_not_sent() {
     let full = full().await;
-    let base = format!("http://{}/v1", full.listener.local_addr().unwrap());
-    let client = client(&base, 1);
+    let client = client(&full.base, 1);
     let error = create(&client).await.unwrap_err();
     assert!(error.is_timeout(), "{error}");
     assert!(!error.may_have_been_processed(), "nothing left this machine: {error}");
@@ -72,8 +73,7 @@ async fn an_attempt_that_ends_while_connecting_was_not_sent() {
 #[tokio::test]
 async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
     let full = full().await;
-    let base = format!("http://{}/v1", full.listener.local_addr().unwrap());
-    let client = builder(&base).connect_timeout(Duration::from_millis(30)).max_attempts(1);
+    let client = builder(&full.base).connect_timeout(millis(30)).max_attempts(1);
     let error = create(&client.build().unwrap()).await.unwrap_err();
     assert!(error.is_connect() && error.is_timeout(), "{error}");
     assert!(!error.may_have_been_processed());
@@ -83,15 +83,13 @@ async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
 #[tokio::test]
 async fn a_post_that_ends_while_connecting_is_tried_again() {
     let full = full().await;
-    let base = format!("http://{}/v1", full.listener.local_addr().unwrap());
-    let error = create(&client(&base, 3)).await.unwrap_err();
+    let error = create(&client(&full.base, 3)).await.unwrap_err();
     assert_eq!((error.attempts(), error.may_have_been_processed()), (3, false), "{error}");
 }
 
 #[tokio::test]
 async fn a_post_that_ends_while_connecting_succeeds_once_the_server_accepts() {
-    let Full { listener, waiting } = full().await;
-    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let Full { listener, base, waiting } = full().await;
     let busy = async {
         tokio::time::sleep(2 * ATTEMPT).await;
         drop(waiting);

@@ -1,6 +1,5 @@
 //! Tests that calls which are polled late, once or never again do not affect other calls.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -10,8 +9,8 @@ use petstore_client::events::{Event, Waiting};
 use petstore_client::rate_limit::WaitReason;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::kit::{builder, heard, http, millis, secs};
-use super::service::{MINUTE, OwnedCall, Rules, Service, get, patient, poll_once, within, work};
+use super::kit::{heard, http, millis, secs};
+use super::service::{MINUTE, Rules, Service, get, patient, poll_once, within, work};
 use super::wire::{Act, Wire};
 
 const TASKS: [usize; 4] = [1, 16, 64, 256];
@@ -41,20 +40,6 @@ async fn others(client: &Client, tasks: usize) {
     let calls = join_all((0..tasks).map(|_| get(client)));
     for call in within(client, SLACK, calls).await {
         call.unwrap();
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_that_a_select_leaves_behind_does_not_delay_others() {
-    for tasks in TASKS {
-        let (_service, client) = start(1_000);
-        let mut kept = pin!(get(&client));
-        tokio::select! {
-            biased;
-            done = &mut kept => panic!("{done:?} before the service responds"),
-            () = sleep(millis(10)) => others(&client, tasks).await,
-        }
-        timeout(SLACK, kept).await.unwrap().unwrap();
     }
 }
 
@@ -116,18 +101,12 @@ async fn unordered_futures_may_await_calls_in_between() {
     }
 }
 
-/// Calls that a program stores for later.
-struct Shelf {
-    call: OwnedCall,
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others() {
     for tasks in TASKS {
         let (service, client) = start(1_000);
-        let mut call = get(&client);
-        assert!(!poll_once(&mut call).await);
-        let shelf = Shelf { call };
+        let mut kept = get(&client);
+        assert!(!poll_once(&mut kept).await);
         let begin = Instant::now();
         for _ in 0..3 {
             others(&client, tasks).await;
@@ -137,7 +116,7 @@ async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others(
         let (waiting, reason) = (limits.waiting, limits.wait_reason);
         assert_eq!((limits.in_flight, waiting, reason), (0, 0, None), "{limits:?}");
         sleep(MINUTE.saturating_sub(begin.elapsed())).await;
-        timeout(SLACK, shelf.call).await.unwrap().unwrap();
+        timeout(SLACK, kept).await.unwrap().unwrap();
         assert_eq!(service.counts().total(), 3 * tasks as u64 + 1);
     }
 }
@@ -179,43 +158,27 @@ async fn calls_cancelled_at_random_points_take_nothing_from_others() {
     }
 }
 
-/// Starts a service whose first response takes ten seconds.
-fn slow_start() -> Wire {
-    Wire::start(|number| {
-        let wait = if number == 0 { SLACK } else { Duration::ZERO };
-        Act::Later(wait, http(200, &[], "[]"))
-    })
-}
-
 #[tokio::test(start_paused = true)]
-async fn calls_behind_the_probe_are_shown_to_wait_for_it() {
+async fn calls_behind_the_probe_are_shown_and_announced_to_wait_for_it() {
     for tasks in TASKS {
-        let server = slow_start();
-        let client = patient(&server.base()).build().unwrap();
+        // The first response takes ten seconds.
+        let server = Wire::start(|number| {
+            let wait = if number == 0 { SLACK } else { Duration::ZERO };
+            Act::Later(wait, http(200, &[], "[]"))
+        });
+        let (client, heard) = heard(patient(&server.base()), |event| {
+            matches!(event, Event::Waiting(Waiting { reason: WaitReason::Probe, .. })).then_some(())
+        });
+        let client = client.build().unwrap();
         let calls: Vec<_> = (0..=tasks).map(|_| tokio::spawn(get(&client))).collect();
         sleep(SLACK / 2).await;
         let limits = client.rate_limits();
         let (waiting, in_flight) = (limits.waiting, limits.in_flight);
         let expected = (Some(WaitReason::Probe), tasks, 1);
         assert_eq!((limits.wait_reason, waiting, in_flight), expected, "{limits:?}");
+        assert!(!heard.lock().unwrap().is_empty(), "{tasks} calls wait in silence");
         let done = timeout(MINUTE, join_all(calls)).await.unwrap();
         done.into_iter().for_each(|call| call.unwrap().unwrap());
         assert_eq!(client.rate_limits().wait_reason, None);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_wait_for_the_probe_is_announced() {
-    let server = slow_start();
-    let (client, heard) = heard(builder(&server.base()), |event| {
-        matches!(event, Event::Waiting(Waiting { reason: WaitReason::Probe, .. })).then_some(())
-    });
-    let client = client.build().unwrap();
-    let mut kept = get(&client);
-    assert!(!poll_once(&mut kept).await);
-    let waiting: Vec<_> = (0..16).map(|_| tokio::spawn(get(&client))).collect();
-    sleep(SLACK / 2).await;
-    assert!(!heard.lock().unwrap().is_empty(), "16 calls wait in silence");
-    let done = timeout(MINUTE, join_all(waiting)).await.unwrap();
-    done.into_iter().for_each(|call| call.unwrap().unwrap());
 }

@@ -1,14 +1,13 @@
 //! Tests of error responses and of invalid responses.
 
-use petstore_client::{Error, ErrorKind, NewPet, Pet, PetStatus};
+use petstore_client::{Error, ErrorKind, Pet, PetStatus};
 
-use super::kit::{answer, client, no_pets, once};
+use super::kit::{answer, client, create_error, list_error, no_pets, once, serve};
 use super::wire::{Act, Wire};
 
 async fn refused(answer: Act) -> Error {
-    let server = Wire::of(vec![answer]);
-    let error = client(&server.base()).pets().list().options(&once()).await.unwrap_err();
-    assert!(error.headers().is_some() && server.count() == 1, "{error}");
+    let error = list_error(answer).await;
+    assert!(error.headers().is_some(), "{error}");
     error
 }
 
@@ -94,10 +93,7 @@ async fn never_follows_a_redirect_and_never_takes_the_key_there() {
 }
 
 async fn creating(status: u16) -> Error {
-    let server = Wire::of(vec![answer(status, &[], "")]);
-    let error = client(&server.base()).pets().create(&NewPet::new("a", 1)).await.unwrap_err();
-    assert_eq!(server.count(), 1);
-    error
+    create_error(answer(status, &[], "")).await
 }
 
 #[tokio::test]
@@ -203,9 +199,7 @@ async fn a_huge_value_never_makes_a_huge_message() {
 #[tokio::test]
 async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added() {
     for status in [200, 201, 202, 204, 205] {
-        let server = Wire::of(vec![answer(status, &[], "")]);
-        let client = client(&server.base());
-        let error = client.pets().create(&NewPet::new("a", 1)).await.unwrap_err();
+        let error = creating(status).await;
         assert!(error.kind() == ErrorKind::Decode && error.may_have_been_processed(), "{error}");
         assert_eq!(error.status().unwrap(), status);
     }
@@ -213,8 +207,7 @@ async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added(
 
 #[tokio::test]
 async fn a_raw_answer_may_be_empty_or_anything() {
-    let server = Wire::of(vec![answer(204, &[], "")]);
-    let client = client(&server.base());
+    let (_server, client) = serve(vec![answer(204, &[], "")]);
     let raw = client.request(petstore_client::Method::DELETE, "/pets/1").options(&once());
     let raw = raw.send().await.unwrap();
     assert_eq!((raw.meta().status().as_u16(), &*raw.text()), (204, ""));

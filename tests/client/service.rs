@@ -1,5 +1,5 @@
-//! A service with behaviour that the mock does not have: it hides a quota, sends no `Date`, has a
-//! wrong clock, or fails one request. It uses tokio's time.
+//! A service on tokio's time that counts what it lets in and refuses, and that takes a thousand
+//! connections at once. It has one quota, bans, a latency and a fault.
 //!
 //! Also clients and calls for the tests that use it.
 
@@ -7,43 +7,22 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
 use tokio::time::Instant;
 
-use super::kit::{builder, http, millis, secs};
+use super::kit::{START, at, builder, http, millis, secs};
 use super::wire::{Act, Wire};
 
 /// The length of the short window.
 pub(super) const MINUTE: Duration = secs(60);
-const DAY: Duration = secs(24 * 3600);
 
 /// A request counts towards a ban for this long.
 const BAN_WINDOW: Duration = secs(60);
 const BAN: Duration = secs(300);
 /// More requests than this during a `Retry-After` ban the key.
 const MAX_EARLY: usize = 10;
-
-/// Which quota the `X-RateLimit-*` headers describe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
-    /// The one with the fewest requests left.
-    Tightest,
-    /// The day's, always.
-    Day,
-    /// None, except on a 429.
-    OnRefusal,
-}
-
-/// What the service's clock shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Clock {
-    /// A time that each response tells in `Date`.
-    Dated,
-    /// This machine's time plus some seconds, without `Date`.
-    Undated(i64),
-}
 
 /// Faults, by the 0-based numbers of requests.
 #[derive(Debug, Clone)]
@@ -58,9 +37,6 @@ pub(super) enum Fault {
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) per_minute: u64,
-    pub(super) per_day: u64,
-    pub(super) shown: Shown,
-    pub(super) clock: Clock,
     /// From the arrival of a request, when it is judged, to its response.
     pub(super) latency: Duration,
     pub(super) fault: Option<Fault>,
@@ -68,14 +44,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn per_minute(limit: u64) -> Self {
-        Self {
-            per_minute: limit,
-            per_day: 1_000_000_000,
-            shown: Shown::Tightest,
-            clock: Clock::Dated,
-            latency: millis(100),
-            fault: None,
-        }
+        Self { per_minute: limit, latency: millis(100), fault: None }
     }
 }
 
@@ -104,7 +73,10 @@ pub(super) struct Service {
 
 impl Service {
     pub(super) fn start(rules: Rules) -> Self {
-        let state = Arc::new(Mutex::new(State::new(rules)));
+        let (wait_until, banned_until, early) = (None, None, Vec::new());
+        let (start, counts) = (Instant::now(), Counts::default());
+        let state = State { rules, start, wait_until, banned_until, early, counts };
+        let state = Arc::new(Mutex::new(state));
         let judge = Arc::clone(&state);
         let wire = Wire::start(move |_| judge.lock().unwrap().respond(Instant::now()));
         Self { wire, state }
@@ -121,10 +93,8 @@ impl Service {
 
 struct State {
     rules: Rules,
+    /// The start of a minute: [`START`] on the service's clock.
     start: Instant,
-    /// What the service's clock shows at the start, in seconds since 1970: both windows begin then.
-    epoch: i64,
-    used_today: u64,
     /// When the `Retry-After` of the last 429 ends.
     wait_until: Option<Instant>,
     banned_until: Option<Instant>,
@@ -133,16 +103,6 @@ struct State {
 }
 
 impl State {
-    fn new(rules: Rules) -> Self {
-        let epoch = match rules.clock {
-            Clock::Dated => 1_800_000_000,
-            Clock::Undated(ahead) => wall() + ahead,
-        };
-        let (wait_until, banned_until, early) = (None, None, Vec::new());
-        let (start, used_today, counts) = (Instant::now(), 0, Counts::default());
-        Self { rules, start, epoch, used_today, wait_until, banned_until, early, counts }
-    }
-
     fn respond(&mut self, now: Instant) -> Act {
         let number = self.counts.requests;
         self.counts.requests += 1;
@@ -158,7 +118,6 @@ impl State {
                 Some(wait) => (429, Some(wait)),
                 None => {
                     self.counts.admitted[window] += 1;
-                    self.used_today += 1;
                     (200, None)
                 }
             },
@@ -167,7 +126,7 @@ impl State {
         Act::Later(self.rules.latency, response)
     }
 
-    /// Checks a request against ban and quotas. Returns the `Retry-After` of a 429.
+    /// Checks a request against ban and quota. Returns the `Retry-After` of a 429.
     fn refusal(&mut self, now: Instant) -> Option<Duration> {
         let until = |end: Option<Instant>| end.filter(|end| *end > now).map(|end| end - now);
         if let Some(left) = until(self.banned_until) {
@@ -178,11 +137,10 @@ impl State {
             self.early.retain(|at| now - *at < BAN_WINDOW);
             self.early.push(now);
         }
-        let elapsed = now - self.start;
-        let used = *self.counts.admitted.last().unwrap();
-        let minute = (used >= self.rules.per_minute).then(|| left_of(MINUTE, elapsed));
-        let day = (self.used_today >= self.rules.per_day).then(|| left_of(DAY, elapsed));
-        let mut wait = minute.max(day)?;
+        if *self.counts.admitted.last().unwrap() < self.rules.per_minute {
+            return None;
+        }
+        let mut wait = left_of_minute(now - self.start);
         if self.early.len() > MAX_EARLY {
             self.early.clear();
             self.counts.bans += 1;
@@ -195,48 +153,29 @@ impl State {
     }
 
     fn response(&self, status: u16, retry_after: Option<Duration>, elapsed: Duration) -> Vec<u8> {
-        let used = *self.counts.admitted.last().unwrap();
-        let minute = (self.rules.per_minute, used, MINUTE);
-        let day = (self.rules.per_day, self.used_today, DAY);
-        let left = |(limit, used, _): (u64, u64, Duration)| limit.saturating_sub(used);
-        let quota = match self.rules.shown {
-            // A proxy in front of the service knows no quota.
-            _ if status == 503 => None,
-            Shown::OnRefusal if status == 200 => None,
-            Shown::Day => Some(day),
-            Shown::Tightest | Shown::OnRefusal if left(day) < left(minute) => Some(day),
-            Shown::Tightest | Shown::OnRefusal => Some(minute),
-        };
-        let mut fields = Vec::new();
-        if let Some((limit, _, length)) = quota {
-            let end = i64::try_from((elapsed + left_of(length, elapsed)).as_secs()).unwrap();
-            fields.push(("X-RateLimit-Limit", limit.to_string()));
-            fields.push(("X-RateLimit-Remaining", quota.map_or(0, left).to_string()));
-            fields.push(("X-RateLimit-Reset", (self.epoch + end).to_string()));
+        let date = httpdate::fmt_http_date(at(START) + elapsed);
+        let mut fields = vec![("Date", date)];
+        // A proxy in front of the service knows no quota.
+        if status != 503 {
+            let left = self.rules.per_minute - *self.counts.admitted.last().unwrap();
+            let reset = START + (elapsed + left_of_minute(elapsed)).as_secs();
+            fields.push(("X-RateLimit-Limit", self.rules.per_minute.to_string()));
+            fields.push(("X-RateLimit-Remaining", left.to_string()));
+            fields.push(("X-RateLimit-Reset", reset.to_string()));
         }
         if let Some(wait) = retry_after {
             let seconds = wait.as_millis().div_ceil(1_000).max(1);
             fields.push(("Retry-After", seconds.to_string()));
-        }
-        if self.rules.clock == Clock::Dated {
-            let now = secs(self.epoch.unsigned_abs()) + elapsed;
-            fields.push(("Date", httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + now)));
         }
         let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
         http(status, &fields, if status == 200 { "[]" } else { "" })
     }
 }
 
-/// Returns the rest of the window that a moment lies in.
-fn left_of(length: Duration, elapsed: Duration) -> Duration {
-    let windows = u32::try_from(elapsed.as_secs() / length.as_secs()).unwrap();
-    length * (windows + 1) - elapsed
-}
-
-#[expect(clippy::disallowed_methods, reason = "without `Date`, the client uses this clock")]
-fn wall() -> i64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    i64::try_from(now.as_secs()).unwrap()
+/// Returns the rest of the minute that a moment lies in.
+fn left_of_minute(elapsed: Duration) -> Duration {
+    let minutes = u32::try_from(elapsed.as_secs() / MINUTE.as_secs()).unwrap();
+    MINUTE * (minutes + 1) - elapsed
 }
 
 /// A call that can be stored, moved and dropped anywhere.

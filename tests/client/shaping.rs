@@ -1,26 +1,20 @@
 //! Tests of the use of a quota: share, concurrency and priority.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::rate_limit::Priority;
-use petstore_client::{Client, ClientBuilder, RequestOptions};
-use petstore_mock::{Clock, MockServer, Plan};
+use petstore_client::{Client, RequestOptions};
+use petstore_mock::{MockServer, Plan};
 use tokio::time::Instant;
 
-use super::kit::{builder, http, millis, secs};
+use super::kit::{builder, client, http, key, millis, mock, secs};
+use super::service::patient;
 use super::wire::{Act, Wire};
 
 /// A service whose minute starts now.
 async fn free() -> MockServer {
-    let start = SystemTime::UNIX_EPOCH + secs(1_800_000_000);
-    let builder = MockServer::builder().key("key", Plan::Free).clock(Clock::runtime(start));
-    builder.start().await.unwrap()
-}
-
-fn patient(base: &str) -> ClientBuilder {
-    let options = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
-    Client::builder(base).api_key("key").options(&options)
+    mock(key(), Plan::Free).start().await.unwrap()
 }
 
 /// Sends concurrent calls. Returns the seconds at which they were answered, in order.
@@ -79,16 +73,12 @@ async fn in_each_second(client: &Client, count: usize) -> Vec<usize> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_are_in_flight_than_may_be() {
+async fn no_more_are_in_flight_than_may_be_which_is_an_eighth_of_what_is_left_unless_set() {
     let server = slow();
-    let client = builder(&server.base()).max_in_flight(4).build().unwrap();
-    assert_eq!(in_each_second(&client, 13).await, [1, 4, 4, 4]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_eighth_of_what_is_left_may_be_in_flight_unless_set() {
+    let four = builder(&server.base()).max_in_flight(4).build().unwrap();
+    assert_eq!(in_each_second(&four, 13).await, [1, 4, 4, 4]);
     let server = slow();
-    let client = builder(&server.base()).build().unwrap();
+    let client = client(&server.base());
     assert_eq!(in_each_second(&client, 150).await, [1, 124, 25]);
 }
 

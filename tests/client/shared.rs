@@ -7,26 +7,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::rate_limit::{
     Change, FileStore, LimitStore, RecordKey, StoreError, StoreTime,
 };
 use petstore_client::{Client, ClientBuilder, RequestOptions};
-use petstore_mock::{Clock, MockServer, Plan, RateHeaders};
+use petstore_mock::{MockServer, Plan, RateHeaders};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use super::kit::{KEY, answer, millis, secs};
+use super::kit::{KEY, START, answer, at, millis, mock, no_pets, secs};
 use super::wire::{Act, Wire};
 
-const START: u64 = 1_800_000_000;
-
 async fn free() -> MockServer {
-    let start = SystemTime::UNIX_EPOCH + secs(START);
-    let builder = MockServer::builder().key(KEY, Plan::Free).clock(Clock::runtime(start));
-    builder.start().await.unwrap()
+    mock(KEY, Plan::Free).start().await.unwrap()
+}
+
+/// A service whose quota a process has used up, and the folder that knows it.
+async fn used_up() -> (MockServer, TempDir) {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let client = process(server.url(), &folder, 0).build().unwrap();
+    let calls = (0..60).map(|_| client.pets().list().send());
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
+    // By then, all is written.
+    tokio::time::sleep(secs(3)).await;
+    (server, folder)
 }
 
 /// Returns another name of a folder for each number.
@@ -42,9 +49,14 @@ fn process(base: &str, folder: &TempDir, number: usize) -> ClientBuilder {
     Client::builder(base).api_key(KEY).options(&patient).shared_limits(FileStore::new(folder))
 }
 
+/// Returns the files with records.
+fn records(folder: &TempDir) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|it| it == "limits")).collect()
+}
+
 fn file(folder: &TempDir) -> PathBuf {
-    let mut files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-    files.find(|path| path.extension().is_some_and(|extension| extension == "limits")).unwrap()
+    records(folder).remove(0)
 }
 
 fn hasty() -> RequestOptions {
@@ -77,8 +89,7 @@ async fn a_process_knows_what_the_last_one_learned() {
     let client = process(server.url(), &folder, 1).build().unwrap();
     let error = client.pets().list().options(&hasty()).await.unwrap_err();
     assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
-    let minute = SystemTime::UNIX_EPOCH + secs(START + 60);
-    assert_eq!(error.retry_at(), Some(minute));
+    assert_eq!(error.retry_at(), Some(at(START + 60)));
     // Without the file it would have been sent, and refused.
     let alone = Client::builder(server.url()).api_key(KEY).build().unwrap();
     let error = alone.pets().list().options(&hasty()).await.unwrap_err();
@@ -103,13 +114,9 @@ async fn two_keys_in_one_folder_and_one_key_in_two_folders_never_meet() {
     assert_eq!(call("two", &ours, 1).await, 1);
     // The other user's process learns by a refusal, and tells ours nothing.
     assert_eq!(call("one", &theirs, 0).await, 1);
-    let records = |folder: &TempDir| {
-        let paths = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-        let records = paths.filter(|path| path.extension().is_some_and(|it| it == "limits"));
-        records.map(|path| path.file_name().unwrap().to_owned()).collect::<Vec<_>>()
-    };
     assert_eq!((records(&ours).len(), records(&theirs).len()), (2, 1));
-    assert!(!records(&ours).contains(&records(&theirs)[0]), "names do not show which key it is");
+    let same = ours.path().join(file(&theirs).file_name().unwrap());
+    assert!(!same.exists(), "names do not show which key it is");
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,10 +134,9 @@ async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowe
         let (done, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
         // Half of the quota is reserved for the other process until near the end of the minute.
         assert!((25..45).contains(&done.len()), "{max_wait}: {} done", done.len());
-        let minute = SystemTime::UNIX_EPOCH + secs(START + 60);
         for error in failed.into_iter().filter_map(Result::err) {
             assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
-            assert_eq!(error.retry_at(), Some(minute));
+            assert_eq!(error.retry_at(), Some(at(START + 60)));
         }
         let waited = start.elapsed().as_secs_f64() - max_wait as f64;
         assert!((0.0..1.0).contains(&waited), "{max_wait}: {waited}");
@@ -139,8 +145,8 @@ async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowe
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_one_process_received_holds_back_the_others() {
-    let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), answer(200, &[], "[]")]);
-    let (server, folder) = (server, TempDir::new().unwrap());
+    let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), no_pets()]);
+    let folder = TempDir::new().unwrap();
     let start = Instant::now();
     let first = process(&server.base(), &folder, 0).build().unwrap();
     first.pets().list().max_attempts(1).await.unwrap_err();
@@ -173,25 +179,8 @@ async fn a_damaged_file_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_folder_calls_go_on_and_leave_room_for_other_clients() {
-    let (server, folder) = (free().await, TempDir::new().unwrap());
-    fs::write(folder.path().join("file"), "").unwrap();
-    let builder = Client::builder(server.url()).api_key(KEY);
-    let client = builder.shared_limits(FileStore::new(folder.path().join("file"))).build().unwrap();
-    let calls = (0..60).map(|_| client.pets().list().send());
-    let start = Instant::now();
-    let waits = join_all(calls).await.into_iter().map(|page| page.unwrap().meta().waited());
-    // Other clients may use the key, so the last requests of a minute are left to them.
-    assert!(waits.max().unwrap() > secs(59) && start.elapsed().as_secs() < 70);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_process_that_is_slow_with_the_file_is_waited_for() {
-    let (server, folder) = (free().await, TempDir::new().unwrap());
-    let client = process(server.url(), &folder, 0).build().unwrap();
-    let calls = (0..60).map(|_| client.pets().list().send());
-    assert!(join_all(calls).await.iter().all(Result::is_ok));
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let (server, folder) = used_up().await;
     for (number, path) in [file(&folder), folder.path().join("secret")].into_iter().enumerate() {
         let locked = fs::File::open(&path).unwrap();
         locked.lock().unwrap();
@@ -208,11 +197,7 @@ async fn a_process_that_is_slow_with_the_file_is_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_cannot_get_the_lock_goes_by_what_the_file_says() {
-    let (server, folder) = (free().await, TempDir::new().unwrap());
-    let client = process(server.url(), &folder, 0).build().unwrap();
-    let calls = (0..60).map(|_| client.pets().list().send());
-    assert!(join_all(calls).await.iter().all(Result::is_ok));
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let (server, folder) = used_up().await;
     let locked = fs::File::open(file(&folder)).unwrap();
     locked.lock().unwrap();
     let newcomer = process(server.url(), &folder, 1).build().unwrap();
@@ -259,17 +244,26 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(start_paused = true)]
-async fn with_a_full_disk_calls_go_on_and_leave_room_for_other_clients() {
-    let (server, folder) = (free().await, TempDir::new().unwrap());
-    process(server.url(), &folder, 0).build().unwrap().pets().list().await.unwrap();
-    let path = file(&folder);
-    fs::remove_file(&path).unwrap();
-    std::os::unix::fs::symlink("/dev/full", &path).unwrap();
-    let client = process(server.url(), &folder, 1).build().unwrap();
-    let start = Instant::now();
-    let calls = join_all((0..60).map(|_| client.pets().list().send())).await;
-    assert!(calls.iter().all(|page| page.as_ref().unwrap().meta().attempts() == 1));
-    assert!((59..70).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+async fn without_the_folder_or_on_a_full_disk_calls_go_on_and_leave_room_for_other_clients() {
+    for is_full in [false, true] {
+        let (server, folder) = (free().await, TempDir::new().unwrap());
+        let mut client = process(server.url(), &folder, 1);
+        if is_full {
+            process(server.url(), &folder, 0).build().unwrap().pets().list().await.unwrap();
+            let path = file(&folder);
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        } else {
+            fs::write(folder.path().join("file"), "").unwrap();
+            client = client.shared_limits(FileStore::new(folder.path().join("file")));
+        }
+        let (client, start) = (client.build().unwrap(), Instant::now());
+        let calls = join_all((0..60).map(|_| client.pets().list().send())).await;
+        assert!(calls.iter().all(|page| page.as_ref().unwrap().meta().attempts() == 1));
+        // Other clients may use the key, so the last requests of a minute are left to them.
+        let took = start.elapsed().as_secs();
+        assert!((59..70).contains(&took), "{took} s, full: {is_full}");
+    }
 }
 
 #[tokio::test]
@@ -286,8 +280,7 @@ async fn a_process_with_a_request_in_flight() {
 
 #[tokio::test]
 async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
-    let server = Wire::of(vec![Act::Stall(vec![]), answer(200, &[], "[]")]);
-    let (server, folder) = (server, TempDir::new().unwrap());
+    let (server, folder) = (Wire::of(vec![Act::Stall(vec![]), no_pets()]), TempDir::new().unwrap());
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "client::shared::a_process_with_a_request_in_flight", "--ignored"])
         .env("SHARED_BASE", server.base())
@@ -308,17 +301,10 @@ async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
     assert!(page.meta().waited() < secs(4), "{:?}", page.meta().waited());
 }
 
-/// The mock under paused time, where only the day's quota is shown.
-async fn only_the_day_is_shown() -> MockServer {
-    let start = SystemTime::UNIX_EPOCH + secs(START);
-    let plan = Plan::enterprise(1_000_000, 1_000_000);
-    let builder = MockServer::builder().key(KEY, plan).clock(Clock::runtime(start));
-    builder.rate_headers(RateHeaders::Day).start().await.unwrap()
-}
-
 #[tokio::test(start_paused = true)]
 async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
-    let (server, folder) = (only_the_day_is_shown().await, TempDir::new().unwrap());
+    let server = mock(KEY, Plan::enterprise(1_000_000, 1_000_000)).rate_headers(RateHeaders::Day);
+    let (server, folder) = (server.start().await.unwrap(), TempDir::new().unwrap());
     let client = process(server.url(), &folder, 0).build().unwrap();
     let start = Instant::now();
     let tasks = (0..64).map(|_| async {

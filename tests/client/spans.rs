@@ -2,9 +2,9 @@
 
 use petstore_client::{Method, NewPet};
 
-use super::kit::{DATE, answer, client, no_pets, once, secs};
+use super::kit::{DATE, answer, no_pets, once, secs, serve};
 use super::logs::Logs;
-use super::wire::{Act, Wire};
+use super::wire::Act;
 
 /// Returns the closing lines of the spans of calls.
 fn closed(logs: &Logs) -> Vec<String> {
@@ -21,14 +21,13 @@ fn assert_fields(line: &str, fields: &[&str]) {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_is_a_span_with_the_field_names_of_opentelemetry() {
-    let server = Wire::of(vec![
+    let (_server, client) = serve(vec![
         answer(503, &[("Date", DATE), ("Retry-After", "2")], ""),
         no_pets(),
         Act::Cut(Vec::new()),
         answer(404, &[], ""),
         answer(200, &[], "{}"),
     ]);
-    let client = client(&server.base());
     let logs = Logs::capture();
     client.pets().list().await.unwrap();
     client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
@@ -69,8 +68,7 @@ async fn a_call_is_a_span_with_the_field_names_of_opentelemetry() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_attempt_logs_its_error() {
-    let server = Wire::of(vec![Act::Cut(Vec::new()), no_pets()]);
-    let client = client(&server.base());
+    let (_server, client) = serve(vec![Act::Cut(Vec::new()), no_pets()]);
     let logs = Logs::capture();
     client.pets().list().timeout(secs(9)).await.unwrap();
     let text = logs.text();

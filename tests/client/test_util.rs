@@ -12,7 +12,7 @@ use petstore_client::{
 use petstore_mock::{Clock, MockServer, Plan};
 use tokio::time::Instant;
 
-use super::kit::{millis, secs};
+use super::kit::{START, at, millis, mock, secs};
 
 async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
     Ok(client.pets().create(&NewPet::new(name, 7)).await?.id)
@@ -91,19 +91,18 @@ fn values_of_a_response_can_be_made() {
     assert_eq!(blocked.reason, BlockReason::Ban);
 }
 
-fn start() -> SystemTime {
-    SystemTime::UNIX_EPOCH + secs(1_800_000_000)
+/// A client that reads the mock's clock.
+fn on_the_clock_of(server: &MockServer) -> Client {
+    let clock = server.clock().clone();
+    let client = Client::builder(server.url()).api_key("test-key");
+    client.service_clock(move || clock.now()).build().unwrap()
 }
 
 /// The service's clock and the client's waits both follow the runtime's paused time.
 #[tokio::test(start_paused = true)]
 async fn a_minute_of_the_mocks_quota_passes_in_no_time() {
-    let clock = Clock::runtime(start());
-    let server = MockServer::builder().key("test-key", Plan::Free).clock(clock.clone());
-    let server = server.start().await.unwrap();
-    let client =
-        Client::builder(server.url()).api_key("test-key").service_clock(move || clock.now());
-    let client = client.build().unwrap();
+    let server = mock("test-key", Plan::Free).start().await.unwrap();
+    let client = on_the_clock_of(&server);
     let began = Instant::now();
     for _ in 0..61 {
         client.pets().list().limit(1).await.unwrap();
@@ -119,12 +118,9 @@ async fn a_minute_of_the_mocks_quota_passes_in_no_time() {
 
 #[tokio::test]
 async fn a_clock_that_is_moved_ends_a_wait_without_a_request() {
-    let server = MockServer::builder().key("test-key", Plan::Free).clock(Clock::frozen(start()));
+    let server = mock("test-key", Plan::Free).clock(Clock::frozen(at(START)));
     let server = server.start().await.unwrap();
-    let clock = server.clock().clone();
-    let client =
-        Client::builder(server.url()).api_key("test-key").service_clock(move || clock.now());
-    let client = client.build().unwrap();
+    let client = on_the_clock_of(&server);
     for _ in 0..60 {
         client.pets().list().limit(1).await.unwrap();
     }
@@ -140,6 +136,6 @@ async fn a_clock_that_is_moved_ends_a_wait_without_a_request() {
     assert_eq!((client.rate_limits().throttled, server.requests(..).len()), (0, 61));
     let shared = petstore_client::rate_limit::FileStore::new(std::env::temp_dir());
     let both = Client::builder(server.url()).api_key("test-key").shared_limits(shared);
-    let error = both.service_clock(start).build().unwrap_err();
+    let error = both.service_clock(|| at(START)).build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use petstore_client::{Client, NewPet, RequestOptions};
-use petstore_mock::{Clock, MockServer, Operation, Plan, Rule, Severity};
+use futures_util::future::join_all;
+use petstore_client::{Client, Error, NewPet, RequestOptions};
+use petstore_mock::{MockServer, Operation, Plan, Rule, Severity};
 
-use super::{START, at};
+use crate::client::mock;
 
 /// A server whose clock follows the paused runtime, and a patient client of it.
 async fn service(plan: Plan) -> (MockServer, Client) {
-    let builder = MockServer::builder().key("key", plan).clock(Clock::runtime(at(START)));
-    let server = builder.start().await.unwrap();
+    let server = mock("key", plan).start().await.unwrap();
     let patient = RequestOptions::new()
         .max_wait(Duration::from_secs(3_600))
         .timeout(Duration::from_secs(7_200));
@@ -23,23 +23,27 @@ async fn service(plan: Plan) -> (MockServer, Client) {
     (server, client)
 }
 
+/// Makes 256 calls at once, by number, and returns how many fail.
+async fn at_once<F: Future<Output = Result<(), Error>> + Send + 'static>(
+    call: impl Fn(Client, i64) -> F,
+    client: &Client,
+) -> usize {
+    let calls: Vec<_> = (0..256).map(|it| tokio::spawn(call(client.clone(), it))).collect();
+    join_all(calls).await.iter().filter(|call| call.as_ref().unwrap().is_err()).count()
+}
+
 #[tokio::test(start_paused = true)]
 async fn at_the_end_of_a_quota() {
     let (server, client) = service(Plan::Free).await;
-    let task = |number: i64| {
-        let client = client.clone();
-        tokio::spawn(async move {
-            match number % 4 {
-                0 => drop(client.pets().list().await.unwrap()),
-                1 => drop(client.store().orders().await.unwrap()),
-                2 => drop(client.pets().create(&NewPet::new("Rex", number)).await.unwrap()),
-                _ => drop(client.pets().list().limit(5).send().await.unwrap()),
-            }
-        })
+    let call = |client: Client, number| async move {
+        match number % 4 {
+            0 => client.pets().list().await.map(drop),
+            1 => client.store().orders().await.map(drop),
+            2 => client.pets().create(&NewPet::new("Rex", number)).await.map(drop),
+            _ => client.pets().list().limit(5).send().await.map(drop),
+        }
     };
-    for task in (0..256).map(task).collect::<Vec<_>>() {
-        task.await.unwrap();
-    }
+    assert_eq!(at_once(call, &client).await, 0);
     let report = server.report();
     report.assert_compliant();
     assert_eq!((report.findings().count(), report.requests()), (0, 256), "{report}");
@@ -51,20 +55,13 @@ async fn where_the_service_fails() {
     let faults = server.faults();
     let busy = faults.on(Operation::ListPets).chance(0.2).seed(7).status(503);
     let lost = faults.on(Operation::CreatePet).chance(0.3).seed(8).status(502);
-    let task = |number: i64| {
-        let client = client.clone();
-        tokio::spawn(async move {
-            if number % 2 == 0 {
-                client.pets().list().await.map(drop)
-            } else {
-                client.pets().create(&NewPet::new("Rex", number)).await.map(drop)
-            }
-        })
+    let call = |client: Client, number| async move {
+        match number % 2 {
+            0 => client.pets().list().await.map(drop),
+            _ => client.pets().create(&NewPet::new("Rex", number)).await.map(drop),
+        }
     };
-    let mut failed = 0;
-    for task in (0..256).map(task).collect::<Vec<_>>() {
-        failed += u32::from(task.await.unwrap().is_err());
-    }
+    let failed = at_once(call, &client).await;
     assert!(failed > 20, "a POST is not sent again: {failed}");
     assert!(busy.hits() > 20 && lost.hits() > 20);
     let report = server.report();

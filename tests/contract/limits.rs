@@ -3,33 +3,25 @@
 use std::time::Duration;
 
 use petstore_client::rate_limit::{BlockReason, Quota};
-use petstore_client::{Client, Error, RequestOptions};
+use petstore_client::{Client, ClientBuilder, Error};
 use petstore_mock::{MockServer, Plan};
 
 use super::{START, at, frozen, watched};
 
-/// A client that ignores quotas and never waits.
-fn ungated(server: &MockServer) -> Client {
-    let options = RequestOptions::new().max_wait(Duration::ZERO);
-    let builder = Client::builder(server.url()).api_key("key").options(&options).isolated_limits();
-    builder.rate_limiting(false).build().unwrap()
+/// A client that never waits.
+fn impatient(server: &MockServer) -> ClientBuilder {
+    Client::builder(server.url()).api_key("key").max_wait(Duration::ZERO).isolated_limits()
 }
 
-/// A client that never waits.
-fn impatient(server: &MockServer) -> Client {
-    let options = RequestOptions::new().max_wait(Duration::ZERO);
-    Client::builder(server.url())
-        .api_key("key")
-        .options(&options)
-        .isolated_limits()
-        .build()
-        .unwrap()
+/// A client that ignores quotas, and never waits.
+fn ungated(server: &MockServer) -> Client {
+    impatient(server).rate_limiting(false).build().unwrap()
 }
 
 #[tokio::test]
 async fn the_61st_request_on_a_free_key_is_not_even_sent() {
     let server = watched(frozen(Plan::Free)).await;
-    let client = impatient(&server);
+    let client = impatient(&server).build().unwrap();
     for left in (0..60).rev() {
         let page = client.pets().list().await.unwrap();
         let quota = page.meta().quota().unwrap();
@@ -73,19 +65,6 @@ async fn without_the_rate_limiter_the_61st_request_is_refused_and_nothing_more_i
             (0, Some(BlockReason::Quota(Quota::Minute)))
         );
     }
-}
-
-#[tokio::test]
-async fn the_day_quota_differs_from_the_minute_quota() {
-    let server = watched(frozen(Plan::enterprise(100, 2))).await;
-    let client = impatient(&server);
-    for _ in 0..2 {
-        client.store().orders().await.unwrap();
-    }
-    let error = client.store().orders().await.unwrap_err();
-    assert_eq!(reason(&error), Some(BlockReason::Quota(Quota::Day)));
-    let midnight = START.next_multiple_of(86_400);
-    assert_eq!(error.retry_at(), Some(at(midnight)));
 }
 
 #[tokio::test]

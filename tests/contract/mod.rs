@@ -2,29 +2,19 @@
 //! real sockets. They share no types, so that neither hides a mistake of the other.
 
 mod compliance;
-mod deprecation;
 mod limits;
 mod operations;
-mod paging;
 mod tls;
-
-use std::time::{Duration, SystemTime};
 
 use petstore_client::Client;
 use petstore_mock::{Builder, Clock, MockServer, Plan};
 
+use crate::client::{START, at, mock};
 use crate::openapi::Watched;
-
-/// 2027-01-15, 08:00:00 UTC: the start of a minute.
-const START: u64 = 1_800_000_000;
-
-fn at(seconds: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
-}
 
 /// A server with a clock frozen at [`START`], and the key `key`.
 fn frozen(plan: Plan) -> Builder {
-    MockServer::builder().key("key", plan).clock(Clock::frozen(at(START)))
+    mock("key", plan).clock(Clock::frozen(at(START)))
 }
 
 /// Starts a server whose responses are all checked against the contract.

@@ -1,5 +1,9 @@
-//! Each operation with each of its statuses (specification, section 4).
+//! Each operation with each of its statuses, pages, and the removal of `getPet` (specification,
+//! sections 4 and 9).
 
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
 use petstore_client::{Client, Error, ErrorKind, Method, More, NewPet, PetStatus};
 use petstore_mock::{Plan, Seed, SeedPet};
 
@@ -139,4 +143,69 @@ async fn what_the_contract_does_not_show_is_reached_by_a_raw_request() {
     assert_eq!(error.headers().unwrap()["allow"], "GET, HEAD");
     let error = client.request(Method::GET, "/animals").send().await.unwrap_err();
     assert_error(&error, 404, "route_not_found");
+}
+
+fn pets(count: i64) -> Seed {
+    (1..=count).fold(Seed::new(), |seed, n| {
+        let status = if n % 2 == 0 { "sold" } else { "available" };
+        seed.pet(SeedPet::new(format!("pet {n}"), n).with_status(status.parse().unwrap()))
+    })
+}
+
+#[tokio::test]
+async fn the_items_of_all_pages_come_once_each_and_in_order() {
+    let server = watched(frozen(Plan::Pro).seed(pets(45))).await;
+    let client = client(&server);
+    let all = client.pets().list().limit(7).items();
+    let ids: Vec<i64> = all.map_ok(|pet| pet.id).try_collect().await.unwrap();
+    assert_eq!(ids, (1..=45).collect::<Vec<_>>());
+    let sold = client.pets().list().limit(7).status(PetStatus::Sold).items();
+    let ids: Vec<i64> = sold.map_ok(|pet| pet.id).try_collect().await.unwrap();
+    assert_eq!(ids, (2..=45).step_by(2).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn pages_stay_right_while_pets_are_added() {
+    let server = watched(frozen(Plan::Pro).seed(pets(6))).await;
+    let client = client(&server);
+    let mut pages = client.pets().list().limit(3).pages();
+    let mut ids = Vec::new();
+    while let Some(page) = pages.try_next().await.unwrap() {
+        ids.extend(page.iter().map(|pet| pet.id));
+        if ids.len() < 10 {
+            client.pets().create(&NewPet::new("late", 1)).await.unwrap();
+        }
+    }
+    assert_eq!(ids, (1..=8).collect::<Vec<_>>());
+}
+
+const REMOVAL: u64 = 1_922_659_200;
+
+#[tokio::test]
+#[expect(deprecated, reason = "part of the contract until 2030")]
+async fn the_end_is_announced_as_data() {
+    let server = watched(frozen(Plan::Pro)).await;
+    let client = client(&server);
+    let pet = client.pets().get(1).await.unwrap();
+    let end = pet.meta().deprecation().unwrap();
+    assert_eq!(end.since(), Some(at(1_764_892_800)));
+    assert_eq!(end.sunset(), Some(at(REMOVAL)));
+    assert_eq!(end.replacement(), Some("/v1/pets"));
+    assert_eq!(end.days_left(at(START)), Some((REMOVAL - START) / 86_400));
+    assert_eq!(client.pets().list().await.unwrap().meta().deprecation(), None);
+    assert_eq!(client.store().orders().await.unwrap().meta().deprecation(), None);
+}
+
+#[tokio::test]
+#[expect(deprecated, reason = "part of the contract until 2030")]
+async fn from_the_removal_date_on_it_is_gone() {
+    let server = watched(frozen(Plan::Pro)).await;
+    let client = client(&server);
+    server.clock().advance(Duration::from_secs(REMOVAL - START - 1));
+    client.pets().get(1).await.unwrap();
+    server.clock().advance(Duration::from_secs(1));
+    let error = client.pets().get(1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Gone, "{error}");
+    assert_eq!(error.code(), Some("operation_removed"));
+    assert!(client.pets().list().await.is_ok());
 }

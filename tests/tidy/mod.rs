@@ -2,7 +2,6 @@
 //! and the commands of the READMEs.
 
 mod files;
-mod help;
 mod layers;
 mod readme;
 mod shell;

@@ -1,5 +1,6 @@
 //! Runs the shell blocks of the READMEs, or checks that `.ci/run` does, and compares what they show
-//! with what the programs print. Rust blocks run as examples or as rustdoc tests.
+//! with what the programs print. Rust blocks run as examples or as rustdoc tests. The examples of the help
+//! run too.
 
 use super::read;
 #[cfg(unix)]
@@ -183,5 +184,32 @@ fn every_example_is_named_in_the_readme() {
     for path in super::rust_files("examples") {
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(readme.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
+/// The lines below `Examples:` in all texts of the help.
+#[cfg(unix)]
+fn examples() -> Vec<String> {
+    let folder = super::root().join("petstore-cli/src/help");
+    let texts = std::fs::read_dir(folder).unwrap().map(|entry| read(entry.unwrap().path()));
+    let lines = texts.flat_map(|text| {
+        let lists = text.split("Examples:\n").skip(1);
+        let lines = lists.flat_map(|list| list.lines().take_while(|line| line.starts_with("  ")));
+        lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    });
+    lines.collect()
+}
+
+#[test]
+#[cfg(unix)]
+fn every_example_of_the_help_runs() {
+    let shell = Shell::open();
+    let run = |line: &str| shell.type_in(line, &shell.set_up());
+    run("petstore config set base_url https://petstore.example/v1 --profile staging");
+    let lines = examples();
+    assert!(lines.len() > 40, "{lines:?}");
+    // The mock's own tests cover a server that runs until it is stopped.
+    for line in lines.iter().filter(|line| !line.contains("mock --port")) {
+        run(line);
     }
 }

@@ -35,15 +35,21 @@ fn the_quota_is_used_and_nothing_refused_at_any_latency() {
 }
 
 #[test]
-fn a_hidden_minute_bans_nobody_and_most_of_it_is_used() {
-    for tasks in [1, 16, 64, 256] {
-        for seed in 0..4 {
-            let mut model = Model::new(60);
-            (model.shows, model.day) = (Shows::Day, 100_000);
-            let out = busy(Contender::Limiter, model, tasks, 50_000, seed);
-            let used = out.let_in as f64 / (60 * WINDOWS) as f64;
-            assert_eq!((out.bans, out.defied), (0, 0), "{tasks} {seed}");
-            assert!(used >= 0.75, "{tasks} {seed}: {used:.3}, {} refused", out.refusals);
+fn a_minute_that_is_hidden_or_shown_by_refusals_alone_bans_nobody_and_most_of_it_is_used() {
+    let mut hidden = Model::new(60);
+    (hidden.shows, hidden.day) = (Shows::Day, 100_000);
+    let on_refusal = Model { bare: 1_000, ..Model::new(60) };
+    // With 65, one probe and four rounds of 16 use the minute up: the next round is refused as a whole.
+    for (service, rate) in [(&hidden, 60), (&hidden, 65), (&on_refusal, 60), (&on_refusal, 65)] {
+        for tasks in [1, 16, 64, 256] {
+            for seed in 0..4 {
+                let model = Model { minute: rate, ..service.clone() };
+                let case = format!("{:?}, {rate} a minute, {tasks} tasks, {seed}", model.shows);
+                let out = busy(Contender::Limiter, model, tasks, 50_000, seed);
+                let used = out.let_in as f64 / (rate as i64 * WINDOWS) as f64;
+                assert_eq!((out.bans, out.defied), (0, 0), "{case}");
+                assert!(used >= 0.75, "{case}: {used:.3}, {} refused", out.refusals);
+            }
         }
     }
 }

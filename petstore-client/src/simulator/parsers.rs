@@ -45,7 +45,7 @@ fn number() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Returns a number by a reading of its own.
+/// Parses a number, independently of the code under test.
 fn naive(text: &str) -> Option<u64> {
     let mut number = 0_u128;
     for c in text.trim().chars() {

@@ -120,17 +120,6 @@ mod tests {
     }
 
     #[test]
-    fn names_every_missing_field_and_every_wrong_one() {
-        assert_eq!(fault("{}"), "`name` is missing; `categoryId` is missing");
-        assert_eq!(
-            fault(r#"{"categoryId": "7", "status": null}"#),
-            "`name` is missing; `categoryId` must be an integer that fits into 64 bits, not the \
-             string \"7\"; `status` must be one of \"available\", \"pending\", \"sold\", or left \
-             out, not null"
-        );
-    }
-
-    #[test]
     fn refuses_numbers_that_are_not_int64() {
         for number in [
             "9223372036854775808",
@@ -169,39 +158,5 @@ mod tests {
             let pet = read(&format!(r#"{{"name": "Rex", "categoryId": {number}}}"#));
             assert_eq!(pet.map(|pet| pet.category_id), Ok(id), "{number}");
         }
-    }
-
-    #[test]
-    fn refuses_null_for_every_field() {
-        for name in ["name", "categoryId", "status"] {
-            let fault = fault(&format!(r#"{{"{name}": null}}"#));
-            assert!(fault.contains(&format!("`{name}` must be")), "{fault}");
-        }
-    }
-
-    #[test]
-    fn says_where_the_json_is_broken() {
-        assert_eq!(
-            fault("{\n  \"name\": Rex}"),
-            "the body is not valid JSON: expected value at line 2 column 11"
-        );
-        assert!(fault(r#"{"name": "a", "categoryId": 1} x"#).contains("trailing characters"));
-        assert!(fault(r#"{"name": "a", "name": "b"}"#).contains("duplicate field `name`"));
-        assert!(fault("  ").contains("empty"));
-    }
-
-    #[test]
-    fn refuses_values_other_than_objects() {
-        for text in ["[]", "[\"Rex\", 7]", "null", "7", "\"Rex\"", "true"] {
-            assert!(fault(text).contains("send one JSON object"), "{text}");
-        }
-    }
-
-    #[test]
-    fn does_not_overflow_the_stack_on_deep_nesting() {
-        let deep = "[".repeat(500_000);
-        assert!(read(&deep).is_err());
-        assert!(read(&format!("{{\"name\": {deep}")).is_err());
-        assert!(read(&format!("{{\"other\": {deep}")).is_err());
     }
 }

@@ -64,20 +64,6 @@ async fn an_invalid_step_is_400_and_does_not_move_the_clock() {
 }
 
 #[tokio::test]
-async fn a_mistyped_administration_path_gets_a_suggestion() {
-    let mock = start().await;
-    for (path, hint) in [
-        ("/_mock/clok", " did you mean /_mock/clock?"),
-        ("/_mock/key/7", " did you mean /_mock/keys/{id}?"),
-        ("/_mock/journal", ": GET /_mock/admin.yaml lists"),
-    ] {
-        let reply = mock.get(path).await;
-        reply.expect_error(404, "route_not_found");
-        assert!(reply.message().contains(hint), "{}", reply.message());
-    }
-}
-
-#[tokio::test]
 async fn the_clock_is_resumed_scaled_and_frozen_on_request() {
     let mock = start().await;
     let post =

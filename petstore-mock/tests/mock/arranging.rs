@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{MINUTE_ENDS, Mock, NOW, Reply, reply, start, start_with};
+use super::support::{MINUTE_ENDS, Mock, NOW, REX, Reply, reply, start, start_with};
 
 async fn send(mock: &Mock, method: Method, path: &str, body: &str) -> Reply {
     reply(mock.request(method, path).body(body.to_owned())).await
@@ -118,7 +118,7 @@ async fn pets_are_shown_without_a_key_and_replaced_by_a_seed() {
 #[tokio::test]
 async fn a_reset_brings_back_all_but_the_time() {
     let mock = start().await;
-    mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
+    mock.post(REX).await;
     mock.get_as("free-key", "/v1/pets").await;
     let fault = r#"{"effect": {"status": {"status": 503}}}"#;
     send(&mock, Method::POST, "/_mock/faults", fault).await;
@@ -137,7 +137,7 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
     mock.get_as("free-key", "/v1/pets").await;
     let snapshot = mock.get("/_mock/snapshot").await;
     assert!(!snapshot.body.contains("free-key"));
-    mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
+    mock.post(REX).await;
     mock.get_as("free-key", "/v1/pets").await;
     assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &snapshot.body).await.status, 204);
     assert_eq!(mock.get("/_mock/snapshot").await.body, snapshot.body);
@@ -196,20 +196,4 @@ async fn a_body_may_be_as_long_as_a_large_store_and_no_longer_than_was_set() {
     let refused = send(&strict, Method::POST, "/_mock/seed", &pets).await;
     refused.expect_error(413, "payload_too_large");
     assert_eq!(send(&strict, Method::POST, "/_mock/seed", "[]").await.status, 204);
-}
-
-#[tokio::test]
-async fn metrics_tell_how_the_keys_and_the_store_stand() {
-    let mock = start().await;
-    mock.get_as("free-key", "/v1/pets").await;
-    let number = key(&mock, "free-key").await["id"].clone();
-    let metrics = mock.get("/_mock/metrics").await.body;
-    for line in [
-        "petstore_mock_pets 25".to_owned(),
-        format!("petstore_mock_quota_limit{{key=\"{number}\",quota=\"day\"}} 1000"),
-        format!("petstore_mock_quota_remaining{{key=\"{number}\",quota=\"minute\"}} 59"),
-        format!("petstore_mock_key_banned{{key=\"{number}\"}} 0"),
-    ] {
-        assert!(metrics.lines().any(|it| it == line), "{line}: {metrics}");
-    }
 }

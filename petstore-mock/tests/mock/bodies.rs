@@ -3,9 +3,7 @@
 use reqwest::Method;
 use serde_json::Value;
 
-use super::support::{reply, start};
-
-const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
+use super::support::{REX, post_head, reply, start};
 
 #[tokio::test]
 async fn malformed_bodies_are_400_and_say_where() {
@@ -14,15 +12,23 @@ async fn malformed_bodies_are_400_and_say_where() {
         ("", "empty"),
         (" \n", "empty"),
         ("{", "line 1 column 1"),
-        ("{\n  \"name\": Rex}", "line 2 column 11"),
+        ("{\n  \"name\": Rex}", "not valid JSON: expected value at line 2 column 11"),
         ("{} {}", "trailing characters"),
         ("[]", "one JSON object"),
         ("[\"Rex\", 7]", "one JSON object"),
         ("null", "one JSON object"),
+        ("7", "one JSON object"),
+        ("true", "one JSON object"),
         ("\"Rex\"", "one JSON object"),
         ("{}", "`name` is missing; `categoryId` is missing"),
         (r#"{"name": "Rex"}"#, "`categoryId` is missing"),
         (r#"{"categoryId": 7}"#, "`name` is missing"),
+        (
+            r#"{"categoryId": "7", "status": null}"#,
+            "`name` is missing; `categoryId` must be an integer that fits into 64 bits, not the \
+             string \"7\"; `status` must be one of \"available\", \"pending\", \"sold\", or left \
+             out, not null",
+        ),
         (r#"{"name": 7, "categoryId": 7}"#, "`name` must be a valid string"),
         (r#"{"name": null, "categoryId": 7}"#, "not null"),
         (r#"{"name": "Rex", "categoryId": "7"}"#, "not the string \"7\""),
@@ -59,8 +65,10 @@ async fn broken_utf8_is_400_wherever_it_is() {
 #[tokio::test]
 async fn deep_nesting_is_400_and_not_the_end_of_the_server() {
     let mock = start().await;
-    let deep = format!("{{\"name\": {}", "[".repeat(1_000_000));
-    mock.post(deep).await.expect_error(400, "invalid_body");
+    for before in ["", "{\"name\": ", "{\"other\": "] {
+        let deep = format!("{before}{}", "[".repeat(1_000_000));
+        mock.post(deep).await.expect_error(400, "invalid_body");
+    }
     assert_eq!(mock.post(REX).await.status, 201);
 }
 
@@ -75,6 +83,8 @@ async fn only_json_is_taken() {
         "application/json",
         "application/json; charset=utf-8",
         "APPLICATION/JSON;charset=\"UTF-8\"",
+        "application/json ;x=y",
+        "application/json; charset=us-ascii",
     ] {
         assert_eq!(post("content-type", good).await.status, 201, "{good}");
     }
@@ -83,6 +93,10 @@ async fn only_json_is_taken() {
         "text/plain",
         "application/x-www-form-urlencoded",
         "application/jsonp",
+        "application/problem+json",
+        "text/json",
+        "application/json; charset=",
+        ";",
         "json",
         "",
     ] {
@@ -116,11 +130,7 @@ async fn who_sends_all_of_a_body_that_is_too_long_still_gets_the_answer() {
     // Far more than the kernel buffers: closing at once would reset the connection under the
     // client, which may then never see the answer.
     let body = vec![b' '; 20_000_000];
-    let head = format!(
-        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
+    let head = post_head(&format!("Content-Length: {}", body.len()));
     for _ in 0..5 {
         let whole = [head.as_bytes(), &body].concat();
         mock.raw(&whole).await.expect_error(413, "payload_too_large");
@@ -131,13 +141,8 @@ async fn who_sends_all_of_a_body_that_is_too_long_still_gets_the_answer() {
 #[tokio::test]
 async fn a_length_that_is_announced_is_refused_without_reading() {
     let mock = start().await;
-    let reply = mock
-        .raw(
-            b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-              Content-Type: application/json\r\nContent-Length: 1048577\r\n\
-              Expect: 100-continue\r\n\r\n",
-        )
-        .await;
+    let head = post_head("Content-Length: 1048577\r\nExpect: 100-continue");
+    let reply = mock.raw(head.as_bytes()).await;
     reply.expect_error(413, "payload_too_large");
     assert_eq!(reply.header("connection"), "close");
 }
@@ -145,15 +150,14 @@ async fn a_length_that_is_announced_is_refused_without_reading() {
 #[tokio::test]
 async fn a_chunked_body_is_counted_while_it_is_read() {
     let mock = start().await;
-    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-                 Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head = post_head("Transfer-Encoding: chunked");
     let chunk = [b"100000\r\n".to_vec(), vec![b' '; 1024 * 1024], b"\r\n".to_vec()].concat();
     // Never ended: what comes after the limit must not be waited for.
-    let endless = mock.raw(&[&head[..], &chunk, &chunk].concat()).await;
+    let endless = mock.raw(&[head.as_bytes(), &chunk, &chunk].concat()).await;
     endless.expect_error(413, "payload_too_large");
     let short = format!("{:x}\r\n{REX}\r\n0\r\n\r\n", REX.len());
-    let close = String::from_utf8_lossy(head).replace("Host: x", "Host: x\r\nConnection: close");
-    let fits = mock.raw(&[close.as_bytes(), short.as_bytes()].concat()).await;
+    let close = post_head("Transfer-Encoding: chunked\r\nConnection: close");
+    let fits = mock.raw((close + &short).as_bytes()).await;
     assert_eq!(fits.status, 201);
     let pet: Value = fits.json();
     assert_eq!(pet["name"], "Rex");
@@ -172,9 +176,8 @@ async fn a_large_body_without_a_key_is_still_answered_401() {
 async fn a_body_that_breaks_off_is_400_and_the_connection_is_said_to_end() {
     let mock = start().await;
     for body in ["zz\r\n", "5\r\n{\"nam\r\nzz\r\n", "fffffffffffffffffff\r\n"] {
-        let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-            Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let reply = mock.raw(format!("{head}{body}").as_bytes()).await;
+        let head = post_head("Transfer-Encoding: chunked");
+        let reply = mock.raw((head + body).as_bytes()).await;
         reply.expect_error(400, "invalid_body");
         assert_eq!(reply.header("connection"), "close", "{body:?}");
     }

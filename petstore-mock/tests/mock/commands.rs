@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
     thread,
 };
 
@@ -31,12 +31,16 @@ ask() {
 "#;
 
 /// Runs a script of bash, which can open sockets, under `exec`.
-fn exec_asking(flags: &[&str], script: &str) -> String {
+fn bash(flags: &[&str], script: &str) -> (i32, String, String) {
     let script = format!("{ASK}{script}");
-    let args = [&["exec"], flags, &["--", "bash", "-c", &script]].concat();
-    let output = command(&args).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    ended(&mut command(&[&["exec"], flags, &["--", "bash", "-c", &script]].concat()))
+}
+
+/// Returns what a script printed that ends well.
+fn exec_asking(flags: &[&str], script: &str) -> String {
+    let (status, out, err) = bash(flags, script);
+    assert_eq!(status, 0, "{out}{err}");
+    out
 }
 
 #[test]
@@ -82,12 +86,10 @@ fn exec_keeps_its_streams_for_the_command_and_shows_no_key() {
 /// A client that has the key in a URL, which is a violation.
 const RUDE: &str = "ask \"/v1/pets?key=$PETSTORE_API_KEY\" >/dev/null";
 
-/// Runs a script of bash under `exec` and returns how that ended, and what it said at the end.
+/// Returns how a script under `exec` ended, and what was said at the end.
 fn verdict(flags: &[&str], script: &str) -> (i32, String) {
-    let script = format!("{ASK}{script}");
-    let args = [&["exec"], flags, &["--", "bash", "-c", &script]].concat();
-    let Output { status, stderr, .. } = command(&args).output().unwrap();
-    (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+    let (status, _, err) = bash(flags, script);
+    (status, err)
 }
 
 #[test]
@@ -140,7 +142,6 @@ fn the_report_is_written_in_the_format_that_is_asked_for() {
         let flags = ["--report", path, "--report-format", "text"];
         assert_eq!(verdict(&flags, RUDE).0, 0);
         assert!(fs::read_to_string(&file).unwrap().starts_with("compliance: "));
-        fs::remove_file(file).unwrap();
     }
     let (status, said) = verdict(&["--report", "report.pdf"], "echo ran >&2");
     assert!(status == 2 && said.contains("--report-format") && !said.contains("ran"), "{said}");
@@ -250,7 +251,6 @@ fn the_clock_starts_at_a_date_and_faults_come_from_a_file() {
     for part in [path, "[0]", "from 200 to 599", "line 1"] {
         assert!(err.contains(part), "{part}: {err}");
     }
-    fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -292,7 +292,6 @@ fn the_admin_token_comes_from_a_file_or_a_variable_and_is_never_shown() {
     let (status, _, err) = exec(&["--admin-token-file", "/nowhere/token"], "true");
     assert_eq!(status, 1);
     assert!(err.contains("can't read the admin token /nowhere/token"), "{err}");
-    fs::remove_file(file).unwrap();
 }
 
 #[test]

@@ -7,12 +7,11 @@ use std::time::Duration;
 use petstore_mock::{
     BanPolicy, Builder, Effect, Operation, Plan, RetryAfter, Role, Rule, Severity,
 };
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::Value;
 
-use super::support::{MINUTE_ENDS, Mock, NOW, start, start_with};
+use super::support::{MINUTE_ENDS, Mock, NOW, REX, start, start_with};
 
-const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
 const REX_OTHERWISE: &str = r#"{"categoryId": 7, "name": "Rex"}"#;
 
 /// Returns each rule that was broken, and how often.
@@ -29,20 +28,21 @@ fn concerned(mock: &Mock) -> Vec<u64> {
     concerned.map(|one| one.number).collect()
 }
 
-/// A client with a `User-Agent`, which retries nothing.
-fn client() -> Client {
-    Client::builder().no_proxy().user_agent("test/1").build().unwrap()
+/// Lists pets with a key and returns the status.
+async fn list(mock: &Mock, key: &str) -> u16 {
+    mock.get_as(key, "/v1/pets").await.status
 }
 
-/// Lists pets with a key and returns the status.
-async fn list(mock: &Mock, client: &Client, key: &str) -> u16 {
-    let request = client.get(format!("{}/pets", mock.server.url())).bearer_auth(key);
-    request.send().await.unwrap().status().as_u16()
+/// Sends a request from a new client without a `User-Agent`.
+async fn anonymous(mock: &Mock, path: &str) {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client.get(format!("{}{path}", mock.server.url())).bearer_auth("free-key");
+    request.send().await.unwrap();
 }
 
 /// Adds a pet and returns the status, if there is an answer.
-async fn post(mock: &Mock, client: &Client, body: &'static str) -> Option<u16> {
-    let request = client.post(format!("{}/pets", mock.server.url())).bearer_auth("free-key");
+async fn post(mock: &Mock, body: &'static str) -> Option<u16> {
+    let request = mock.request(Method::POST, "/v1/pets").bearer_auth("free-key");
     let request = request.header("content-type", "application/json").body(body);
     Some(request.send().await.ok()?.status().as_u16())
 }
@@ -54,14 +54,14 @@ async fn with_quota(per_minute: u32) -> Mock {
 
 #[tokio::test]
 async fn a_polite_client_is_clean() {
-    let (mock, client) = (with_quota(2).await, client());
+    let mock = with_quota(2).await;
     for _ in 0..3 {
         for status in [200, 200] {
-            assert_eq!(list(&mock, &client, "free-key").await, status);
+            assert_eq!(list(&mock, "free-key").await, status);
         }
         mock.advance(60);
     }
-    let post = client.post(format!("{}/pets", mock.server.url())).bearer_auth("free-key").body("0");
+    let post = mock.request(Method::POST, "/v1/pets").bearer_auth("free-key").body("0");
     assert_eq!(post.send().await.unwrap().status(), 415);
     let report = mock.server.report();
     report.assert_compliant();
@@ -71,15 +71,15 @@ async fn a_polite_client_is_clean() {
 
 #[tokio::test]
 async fn a_request_sent_while_told_to_wait_is_found() {
-    let (mock, client) = (with_quota(1).await, client());
+    let mock = with_quota(1).await;
     // The first answer says that nothing is left, the second one to wait: the others come too early.
     for status in [200, 429, 429] {
-        assert_eq!(list(&mock, &client, "free-key").await, status);
+        assert_eq!(list(&mock, "free-key").await, status);
     }
     mock.advance(20);
-    list(&mock, &client, "free-key").await;
+    list(&mock, "free-key").await;
     mock.advance(30);
-    assert_eq!(list(&mock, &client, "free-key").await, 200);
+    assert_eq!(list(&mock, "free-key").await, 200);
     assert_eq!(found(&mock), [(Rule::ToldToWait, 1), (Rule::QuotaIgnored, 1)]);
     let report = mock.server.report();
     let evidence = &report.of(Severity::Violation).next().unwrap().evidence[0];
@@ -99,7 +99,7 @@ async fn a_request_sent_while_told_to_wait_is_found() {
 async fn an_assertion_fails_with_the_report() {
     let mock = with_quota(1).await;
     for _ in 0..3 {
-        list(&mock, &client(), "free-key").await;
+        list(&mock, "free-key").await;
     }
     mock.server.report().assert_compliant();
 }
@@ -109,12 +109,11 @@ async fn a_request_sent_while_banned_is_found() {
     let plan = Plan::enterprise(1, 1_000);
     let ban = BanPolicy { after: 0, ..BanPolicy::default() };
     let mock = start_with(|builder| builder.key("free-key", plan).ban(ban)).await;
-    let client = client();
     for _ in 0..3 {
-        list(&mock, &client, "free-key").await;
+        list(&mock, "free-key").await;
     }
     mock.advance(100);
-    list(&mock, &client, "free-key").await;
+    list(&mock, "free-key").await;
     assert_eq!(found(&mock)[0], (Rule::ToldToWait, 1));
     let text = mock.server.report().to_text();
     assert!(text.contains("the key is banned"), "{text}");
@@ -122,11 +121,11 @@ async fn a_request_sent_while_banned_is_found() {
 
 #[tokio::test]
 async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
-    let (mock, client) = (start().await, client());
-    let url = format!("{}/pets", mock.server.url());
-    let send = || tokio::spawn(client.get(&url).bearer_auth("free-key").send());
+    let mock = start().await;
+    let request = || mock.request(Method::GET, "/v1/pets").bearer_auth("free-key");
+    let send = || tokio::spawn(request().send());
     for _ in 0..2 {
-        assert_eq!(list(&mock, &client, "free-key").await, 200);
+        assert_eq!(list(&mock, "free-key").await, 200);
         for request in (0..59).map(|_| send()).collect::<Vec<_>>() {
             assert_eq!(request.await.unwrap().unwrap().status(), 200);
         }
@@ -140,7 +139,7 @@ async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
     // The text is about the requests that are shown, which are the first ones.
     let mock = with_quota(1).await;
     for _ in 0..9 {
-        list(&mock, &client, "free-key").await;
+        list(&mock, "free-key").await;
     }
     let text = mock.server.report().of(Severity::Notice).next().unwrap().evidence[0].text.clone();
     assert!(text.contains("after a response with Remaining: 0"), "{text}");
@@ -149,17 +148,17 @@ async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
 #[tokio::test]
 async fn a_post_repeated_after_an_unknown_outcome_is_found_unless_the_client_looked() {
     for (looks, expected) in [(true, vec![]), (false, vec![(Rule::RepeatedPost, 1)])] {
-        let (mock, client) = (start().await, client());
-        let lost = mock.server.faults().on(Operation::CreatePet).first(1).reset();
-        assert_eq!(post(&mock, &client, REX).await, None);
-        assert_eq!(post(&mock, &client, r#"{"name": "Tom", "categoryId": 7}"#).await, Some(201));
+        let mock = start().await;
+        let lost = mock.on(Operation::CreatePet).first(1).reset();
+        assert_eq!(post(&mock, REX).await, None);
+        assert_eq!(post(&mock, r#"{"name": "Tom", "categoryId": 7}"#).await, Some(201));
         assert_eq!(found(&mock), [], "another animal is no repeat");
         if looks {
             // The animal that was added is on none of these pages.
-            list(&mock, &client, "free-key").await;
+            list(&mock, "free-key").await;
         }
         mock.advance(2);
-        assert_eq!(post(&mock, &client, REX_OTHERWISE).await, Some(201));
+        assert_eq!(post(&mock, REX_OTHERWISE).await, Some(201));
         assert_eq!(found(&mock), expected, "{looks}");
         if !looks {
             assert_eq!(concerned(&mock), [1, 3]);
@@ -170,20 +169,20 @@ async fn a_post_repeated_after_an_unknown_outcome_is_found_unless_the_client_loo
 
 #[tokio::test]
 async fn retries_are_judged_by_their_waits_on_the_mocks_clock() {
-    let (mock, client) = (start().await, client());
-    let _busy = mock.server.faults().on(Operation::ListPets).status(503);
+    let mock = start().await;
+    let _busy = mock.on(Operation::ListPets).status(503);
     for wait in [1, 2, 4, 8, 16] {
-        list(&mock, &client, "free-key").await;
+        list(&mock, "free-key").await;
         mock.advance(wait);
     }
     assert_eq!(found(&mock), []);
     for _ in 0..6 {
-        list(&mock, &client, "pro-key").await;
+        list(&mock, "pro-key").await;
         mock.advance(2);
     }
     assert_eq!(found(&mock), [(Rule::SteadyRetry, 1)]);
     for wait in [10, 60, 25, 48, 12, 33, 57, 19, 41] {
-        list(&mock, &client, "business-key").await;
+        list(&mock, "business-key").await;
         mock.server.clock().advance(Duration::from_millis(wait));
     }
     assert_eq!(found(&mock), [(Rule::BackOff, 1), (Rule::SteadyRetry, 1)]);
@@ -192,16 +191,16 @@ async fn retries_are_judged_by_their_waits_on_the_mocks_clock() {
 
 #[tokio::test]
 async fn the_retry_after_of_a_fault_counts() {
-    let (mock, client) = (start().await, client());
+    let mock = start().await;
     let busy = [Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(1))];
-    let _busy = mock.server.faults().on(Operation::ListPets).apply(Effect::All(busy.into()));
+    let _busy = mock.on(Operation::ListPets).apply(Effect::All(busy.into()));
     for _ in 0..5 {
-        assert_eq!(list(&mock, &client, "free-key").await, 503);
+        assert_eq!(list(&mock, "free-key").await, 503);
         mock.advance(1);
     }
     assert_eq!(found(&mock), []);
     for _ in 0..2 {
-        list(&mock, &client, "free-key").await;
+        list(&mock, "free-key").await;
     }
     assert_eq!(found(&mock), [(Rule::RetryAfter, 1)]);
 }
@@ -257,9 +256,7 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
 async fn a_notice_counts_once_per_client_and_fails_nothing() {
     let mock = start().await;
     for _ in 0..10 {
-        let client = Client::builder().no_proxy().build().unwrap();
-        let url = format!("{}/pets/1", mock.server.url());
-        client.get(url).bearer_auth("free-key").send().await.unwrap();
+        anonymous(&mock, "/pets/1").await;
     }
     let expected = [(Rule::Deprecated, 1), (Rule::KeepAlive, 1), (Rule::UserAgent, 1)];
     assert_eq!(found(&mock), expected);
@@ -289,18 +286,18 @@ async fn findings_survive_the_journal_and_a_reset_until_they_are_deleted() {
 
 #[tokio::test]
 async fn requests_before_a_boundary_do_not_count_against_a_client() {
-    let (mock, client) = (start().await, client());
-    let outage = mock.server.faults().on(Operation::ListPets).status(503);
+    let mock = start().await;
+    let outage = mock.on(Operation::ListPets).status(503);
     for _ in 0..3 {
         for _ in 0..3 {
-            list(&mock, &client, "free-key").await;
+            list(&mock, "free-key").await;
         }
         mock.server.reset().unwrap();
-        mock.server.faults().on(Operation::ListPets).status(503).detach();
+        mock.on(Operation::ListPets).status(503).detach();
     }
     assert_eq!(found(&mock), []);
     for _ in 0..4 {
-        list(&mock, &client, "free-key").await;
+        list(&mock, "free-key").await;
     }
     assert_eq!(found(&mock), [(Rule::BackOff, 1)]);
     outage.detach();
@@ -336,7 +333,7 @@ async fn a_rule_has_the_severity_that_is_set() {
             .rule(Rule::Deprecated, Severity::Warning)
     })
     .await;
-    mock.get("/v1/pets/1?api_key=x").await;
+    anonymous(&mock, "/pets/1?api_key=x").await;
     let report = mock.server.report();
     let found = report.findings().map(|finding| (finding.rule, finding.severity));
     let expected = [(Rule::UserAgent, Severity::Violation), (Rule::Deprecated, Severity::Warning)];

@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::support::start;
-use crate::openapi::Document;
+use crate::openapi::document::{ADMINISTRATION, SERVICE};
 
 #[tokio::test]
 async fn both_documents_are_served_as_yaml_and_as_json() {
@@ -38,7 +38,7 @@ fn a_listing_has_no_parameter_but_those_whose_every_described_value_is_taken() {
 #[tokio::test]
 async fn each_path_of_the_contract_takes_the_methods_it_is_described_with() {
     let mock = start().await;
-    for document in [Document::service(), Document::administration()] {
+    for document in [&SERVICE, &ADMINISTRATION] {
         for (path, item) in document.paths() {
             let path = path.replace("{petId}", "1").replace("{id}", "1");
             let probe = Method::from_bytes(b"PROPFIND").unwrap();
@@ -62,7 +62,7 @@ async fn each_path_of_the_contract_takes_the_methods_it_is_described_with() {
 
 #[test]
 fn the_contract_has_exactly_the_existing_operations() {
-    let mut described: Vec<_> = Document::service()
+    let mut described: Vec<_> = SERVICE
         .paths()
         .flat_map(|(_, item)| item.values().map(|operation| operation["operationId"].clone()))
         .collect();

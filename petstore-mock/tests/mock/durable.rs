@@ -99,7 +99,6 @@ fn what_was_answered_201_outlives_kill_9_in_the_middle_of_a_thousand_creations()
     // The seed is for a new file only: nothing came but what was asked for.
     assert!(after.values().all(|name| name.contains('-')), "{after:?}");
     drop(server);
-    fs::remove_file(data).unwrap();
 }
 
 #[test]
@@ -115,7 +114,6 @@ fn a_second_process_on_a_file_fails_and_the_first_continues() {
     let second = start(&data, &[]);
     assert_eq!(pets(&second)[&26], "Rex");
     drop(second);
-    fs::remove_file(data).unwrap();
 }
 
 #[test]
@@ -150,7 +148,6 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
     // A file that is there but empty, as `mktemp` makes one, is a new one.
     fs::write(&data, "").unwrap();
     assert_eq!(pets(&start(&data, &[])).len(), 25);
-    fs::remove_file(data).unwrap();
 }
 
 #[cfg(target_os = "linux")]
@@ -200,5 +197,4 @@ fn a_full_disk_is_507_and_not_ready_until_it_has_space() {
     let kept = pets(&start(&data, &[]));
     assert!(added.len() > 2 && added.iter().all(|id| kept.contains_key(id)), "{}", kept.len());
     assert_eq!(kept.len(), 25 + added.len(), "what was refused is not there");
-    fs::remove_file(data).unwrap();
 }

@@ -13,9 +13,7 @@ use reqwest::{
 };
 use serde_json::json;
 
-use super::support::{MINUTE_ENDS, Mock, NOW, reply, start, start_with};
-
-const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
+use super::support::{MINUTE_ENDS, Mock, NOW, REX, reply, start, start_with};
 
 /// The statuses of so many lists of pets.
 async fn statuses(mock: &Mock, count: usize) -> Vec<u16> {
@@ -29,7 +27,7 @@ async fn statuses(mock: &Mock, count: usize) -> Vec<u16> {
 #[tokio::test]
 async fn a_fault_hits_its_operation_and_no_other() {
     let mock = start().await;
-    let busy = mock.server.faults().on(Operation::ListPets).status(503);
+    let busy = mock.on(Operation::ListPets).status(503);
     assert_eq!(mock.get("/v1/pets/1").await.status, 200);
     assert_eq!(mock.post(REX).await.status, 201);
     assert_eq!(mock.get("/v1/pets").await.status, 503);
@@ -86,7 +84,7 @@ async fn requests_are_counted_in_order_of_arrival() {
 async fn a_sequence_takes_its_steps_and_then_lets_go() {
     let mock = start().await;
     let steps = [Effect::status(503), Effect::Pass, Effect::bare_status(500)];
-    let fault = mock.server.faults().on(Operation::ListPets).sequence(steps);
+    let fault = mock.on(Operation::ListPets).sequence(steps);
     assert_eq!(statuses(&mock, 5).await, [503, 200, 500, 200, 200]);
     assert_eq!((fault.matched(), fault.hits()), (5, 2));
 }
@@ -108,7 +106,7 @@ async fn chance_is_the_same_for_the_same_seed() {
 async fn a_status_prevents_processing_unless_set_otherwise() {
     let mock = start().await;
     for (processed, pets) in [(None, 25), (Some(true), 26), (Some(false), 26)] {
-        let builder = mock.server.faults().on(Operation::CreatePet);
+        let builder = mock.on(Operation::CreatePet);
         let builder = match processed {
             Some(processed) => builder.processed(processed),
             None => builder,
@@ -123,7 +121,7 @@ async fn a_status_prevents_processing_unless_set_otherwise() {
 #[tokio::test]
 async fn what_is_not_carried_out_is_503_where_no_status_is_set() {
     let mock = start().await;
-    let fault = mock.server.faults().on(Operation::CreatePet).processed(false);
+    let fault = mock.on(Operation::CreatePet).processed(false);
     let fault = fault.apply(Effect::RetryAfter(RetryAfter::Seconds(9)));
     let refused = mock.post(REX).await;
     refused.expect_error(503, "service_unavailable");
@@ -146,7 +144,7 @@ async fn what_is_hit_uses_quota_and_has_rate_headers() {
 #[tokio::test]
 async fn a_status_with_and_without_a_body() {
     let mock = start().await;
-    let list = || mock.server.faults().on(Operation::ListPets).first(1);
+    let list = || mock.on(Operation::ListPets).first(1);
     let _shape = list().status(429);
     mock.get("/v1/pets").await.expect_error(429, "too_many_requests");
     let _bare = list().apply(Effect::bare_status(502));
@@ -160,7 +158,7 @@ async fn a_status_with_and_without_a_body() {
 #[tokio::test]
 async fn a_delay_passes_on_the_mocks_clock() {
     let mock = start().await;
-    let slow = mock.server.faults().on(Operation::ListPets).delay(Duration::from_secs(30));
+    let slow = mock.on(Operation::ListPets).delay(Duration::from_secs(30));
     let move_on = async {
         while slow.matched() == 0 {
             tokio::task::yield_now().await;
@@ -178,7 +176,7 @@ async fn a_delay_passes_on_the_mocks_clock() {
 async fn invalid_json_and_a_wrong_content_type() {
     let mock = start().await;
     let right = mock.get("/v1/pets?limit=2").await;
-    let list = || mock.server.faults().on(Operation::ListPets);
+    let list = || mock.on(Operation::ListPets);
 
     let fault = list().apply(Effect::MalformedJson);
     let wrong = mock.get("/v1/pets?limit=2").await;
@@ -242,7 +240,7 @@ async fn any_header_and_an_unknown_pet_status() {
     let mock = start().await;
     let (name, value) = (HeaderName::from_static("x-a"), HeaderValue::from_static("b"));
     let link = HeaderName::from_static("link");
-    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::All(vec![
+    let _fault = mock.on(Operation::ListPets).apply(Effect::All(vec![
         Effect::AddHeader(HeaderField::new(name.clone(), value.clone())),
         Effect::AddHeader(HeaderField::new(name, value.clone())),
         Effect::SetHeader(HeaderField::new(HeaderName::from_static("x-ratelimit-limit"), value)),

@@ -8,7 +8,7 @@ use petstore_mock::{
 };
 use serde_json::json;
 
-use super::support::{Mock, NOW, start, start_with};
+use super::support::{Mock, NOW, REX, start, start_with};
 
 async fn names(mock: &Mock) -> Vec<String> {
     let pets = mock.get("/v1/pets?limit=100").await.json();
@@ -119,8 +119,10 @@ async fn a_key_can_be_banned_and_pardoned() {
 }
 
 #[tokio::test]
-async fn a_reset_restores_the_initial_state() {
-    let mock = start().await;
+async fn a_reset_restores_the_initial_state_and_clears_the_journal() {
+    let down = json!({"operation": "getPet", "effect": {"status": {"status": 503}}});
+    let down: Fault = serde_json::from_value(down).unwrap();
+    let mock = start_with(|builder| builder.fault(down)).await;
     let before = mock.server.snapshot();
     let key = mock.server.key(Plan::Free);
     mock.server.keys().get("free-key").unwrap().remove();
@@ -128,8 +130,12 @@ async fn a_reset_restores_the_initial_state() {
     mock.get_as("business-key", "/v1/pets").await;
     mock.server.pets().clear().unwrap();
     mock.server.orders().insert(json!({})).unwrap();
+    mock.server.faults().clear();
+    mock.server.faults().on_all().status(500).detach();
+    assert_eq!(mock.get("/v1/pets").await.status, 500);
     mock.server.reset().unwrap();
-    assert_eq!(mock.server.snapshot(), before);
+    assert_eq!((mock.server.snapshot(), mock.server.requests(..).len()), (before, 0));
+    assert_eq!(mock.get("/v1/pets/1").await.status, 503);
     mock.get_as(&key, "/v1/pets").await.expect_error(401, "unauthorized");
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
     assert_eq!(mock.server.pets().insert(SeedPet::new("Rex", 7)).unwrap().id, 26);
@@ -190,7 +196,7 @@ async fn a_scope_restores_the_state() {
     let mock = start().await;
     mock.get_as("free-key", "/v1/pets").await;
     let scope = mock.server.scope("test");
-    mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
+    mock.post(REX).await;
     mock.get_as("free-key", "/v1/pets").await;
     drop(scope);
     assert_eq!(names(&mock).await.len(), 25);
@@ -205,19 +211,6 @@ async fn handles_outlive_the_server_without_harm() {
     key.ban(Duration::from_secs(1));
     drop(scope);
     assert_eq!(key.plan(), Some(Plan::Free));
-}
-
-#[tokio::test]
-async fn a_reset_clears_the_journal_and_restores_the_initial_faults() {
-    let down: Fault =
-        serde_json::from_value(json!({"effect": {"status": {"status": 503}}})).unwrap();
-    let mock = start_with(|builder| builder.fault(down)).await;
-    mock.server.faults().clear();
-    mock.server.faults().on_all().status(500).detach();
-    assert_eq!(mock.get("/v1/pets").await.status, 500);
-    mock.server.reset().unwrap();
-    assert_eq!(mock.server.requests(..).len(), 0);
-    assert_eq!(mock.get("/v1/pets").await.status, 503);
 }
 
 #[tokio::test]

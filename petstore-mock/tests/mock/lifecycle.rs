@@ -1,4 +1,4 @@
-//! Tests of the start and end of a server.
+//! Tests of the start and end of a server, on the runtime of a test or on its own thread.
 
 use std::{
     io::{Read, Write},
@@ -13,7 +13,8 @@ use tokio::{
     sync::oneshot,
 };
 
-use super::support::{client, reply, start};
+use super::process::ask;
+use super::support::{REX, client, post_head, reply, start};
 
 const REQUEST: &[u8] = b"GET /_mock/health HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -33,6 +34,18 @@ async fn idle_connection(server: &MockServer) -> TcpStream {
     let mut answer = [0; 1024];
     let read = stream.read(&mut answer).await.unwrap();
     assert!(answer[..read].starts_with(b"HTTP/1.1 200"));
+    stream
+}
+
+const WAITS_FOR_100: &str = "Content-Length: 32\r\nExpect: 100-continue";
+
+/// Opens a connection with a request in flight, of which the body is missing.
+async fn in_flight(server: &MockServer) -> TcpStream {
+    let mut stream = TcpStream::connect(server.addr()).await.unwrap();
+    stream.write_all(post_head(WAITS_FOR_100).as_bytes()).await.unwrap();
+    let mut answer = [0; 25];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 100"));
     stream
 }
 
@@ -97,21 +110,10 @@ async fn stopping_it_closes_idle_connections_without_waiting_for_them() {
 #[tokio::test]
 async fn stopping_it_lets_the_request_at_hand_finish() {
     let mock = start().await;
-    let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
-    let body = r#"{"name": "Rex", "categoryId": 7}"#;
-    let head = format!(
-        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    // "100 Continue" proves that the request is at hand.
-    let mut answer = vec![0; 1024];
-    let read = stream.read(&mut answer).await.unwrap();
-    assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
+    let mut stream = in_flight(&mock.server).await;
     let finish = async {
         tokio::task::yield_now().await;
-        stream.write_all(body.as_bytes()).await.unwrap();
+        stream.write_all(REX.as_bytes()).await.unwrap();
         let mut rest = String::new();
         stream.read_to_string(&mut rest).await.unwrap();
         rest
@@ -124,11 +126,7 @@ async fn stopping_it_lets_the_request_at_hand_finish() {
 async fn stopping_it_without_grace_cuts_the_request_at_hand() {
     let limits = Limits { grace: Duration::ZERO, ..Limits::default() };
     let server = MockServer::builder().limits(limits).start().await.unwrap();
-    let mut stream = TcpStream::connect(server.addr()).await.unwrap();
-    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
-    stream.write_all(head).await.unwrap();
-    stream.read_exact(&mut [0; 25]).await.unwrap();
+    let mut stream = in_flight(&server).await;
     server.stop().await;
     assert!(matches!(stream.read(&mut [0; 64]).await, Ok(0) | Err(_)));
 }
@@ -149,9 +147,7 @@ async fn stopping_it_does_not_wait_for_the_rest_of_a_head() {
 /// Sends a request, half of it only when the server has had time to stop, and returns the answer.
 fn hesitate(addr: SocketAddr, at_hand: oneshot::Sender<()>) -> std::io::Result<String> {
     let mut stream = std::net::TcpStream::connect(addr)?;
-    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
-    stream.write_all(head)?;
+    stream.write_all(post_head(WAITS_FOR_100).as_bytes())?;
     let mut answer = [0; 1024];
     let read = stream.read(&mut answer)?;
     assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
@@ -159,7 +155,7 @@ fn hesitate(addr: SocketAddr, at_hand: oneshot::Sender<()>) -> std::io::Result<S
     stream.set_read_timeout(Some(Duration::from_millis(100)))?;
     assert!(stream.read(&mut answer).is_err(), "it was cut, or answered too early");
     stream.set_read_timeout(None)?;
-    stream.write_all(br#"{"name": "Rex", "categoryId": 7}"#)?;
+    stream.write_all(REX.as_bytes())?;
     let mut rest = String::new();
     stream.read_to_string(&mut rest)?;
     Ok(rest)
@@ -214,4 +210,70 @@ async fn debug_output_holds_no_key() {
     assert!(!format!("{builder:?}").contains("s3cr3t"));
     let server = builder.start().await.unwrap();
     assert!(!format!("{server:?}").contains("s3cr3t"));
+}
+
+/// Asks a server on its own thread for the pets, and returns the status line.
+fn list(server: &MockServer, key: &str) -> String {
+    let answer = ask(server.addr(), "GET /v1/pets", key, "").unwrap();
+    answer.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_server_needs_no_runtime_of_the_tests() {
+    let server =
+        MockServer::builder().key("mine", Plan::enterprise(1, 9)).start_blocking().unwrap();
+    assert_eq!(list(&server, "mine"), "HTTP/1.1 200 OK");
+    assert_eq!(list(&server, "mine"), "HTTP/1.1 429 Too Many Requests");
+    server.clock().advance(Duration::from_secs(60));
+    assert_eq!(list(&server, "mine"), "HTTP/1.1 200 OK");
+    let addr = server.addr();
+    let idle = std::net::TcpStream::connect(addr).unwrap();
+    drop(server);
+    assert!(std::net::TcpStream::connect(addr).is_err());
+    drop(idle);
+}
+
+#[test]
+fn a_clock_that_is_advanced_once_a_delay_has_hit_ends_the_delay() {
+    let clock = Clock::frozen(super::support::at(super::support::NOW));
+    let key = ("mine", Plan::enterprise(1_000, 9_000));
+    let server = MockServer::builder().key(key.0, key.1).clock(clock).start_blocking().unwrap();
+    let slow = server.faults().on_all().delay(Duration::from_secs(1));
+    for request in 1..=200 {
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(|| list(&server, "mine"));
+            while slow.hits() < request {
+                std::hint::spin_loop();
+            }
+            server.clock().advance(Duration::from_secs(1));
+            assert_eq!(answer.join().unwrap(), "HTTP/1.1 200 OK", "request {request}");
+        });
+    }
+}
+
+#[test]
+fn a_blocking_start_returns_errors_too() {
+    let first = MockServer::start_blocking();
+    let taken = MockServer::builder().port(first.addr().port()).start_blocking();
+    assert!(matches!(taken.unwrap_err(), StartError::Bind { .. }));
+}
+
+#[tokio::test]
+async fn a_blocking_server_starts_stops_and_is_dropped_within_a_runtime() {
+    let (one, other) = (MockServer::start_blocking(), MockServer::start_blocking());
+    let addr = other.addr();
+    drop(one);
+    other.stop().await;
+    assert!(std::net::TcpStream::connect(addr).is_err());
+}
+
+#[test]
+fn a_blocking_server_is_used_from_many_runtimes() {
+    let server = MockServer::builder().clock(Clock::system()).start_blocking().unwrap();
+    for _ in 0..3 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let answer =
+            runtime.block_on(async { client().get(server.url()).send().await.unwrap().status() });
+        assert_eq!(answer, 404);
+    }
 }

@@ -10,7 +10,6 @@ mod access;
 mod administration;
 mod arranging;
 mod bans;
-mod blocking;
 mod bodies;
 #[cfg(unix)]
 mod commands;

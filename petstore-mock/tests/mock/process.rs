@@ -3,9 +3,11 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
-    path::PathBuf,
     process::{Child, ChildStdout, Command, Output, Stdio},
+    time::Duration,
 };
+
+use tempfile::TempPath;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
 
@@ -85,6 +87,8 @@ impl Drop for Running {
 /// gone.
 pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(addr).ok()?;
+    // Long enough that only a hang exceeds it.
+    stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
     let length = body.len();
     let request = format!(
         "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
@@ -97,6 +101,9 @@ pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option
 }
 
 /// A path of this test's own, below the folder that cargo gives tests.
-pub(crate) fn scratch(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
+/// Nothing is there yet, and what comes there is removed at the end.
+pub(crate) fn scratch(suffix: &str) -> TempPath {
+    let mut path = tempfile::Builder::new();
+    let path = path.suffix(suffix).make_in(env!("CARGO_TARGET_TMPDIR"), |_| Ok(()));
+    path.unwrap().into_temp_path()
 }

@@ -4,12 +4,18 @@ use std::{fs, net::TcpListener};
 
 use super::process::{run, scratch};
 
+/// Runs with what is refused, and returns what was said.
+fn refused(args: &[&str], expected: i32) -> String {
+    let (status, out, err) = run(args);
+    assert_eq!((status, &*out), (expected, ""), "{args:?}: {err}");
+    err
+}
+
 #[test]
 fn a_port_in_use_is_one_line_that_names_the_flag() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = taken.local_addr().unwrap();
-    let (status, out, err) = run(&["--port", &addr.port().to_string()]);
-    assert_eq!((status, &*out), (1, ""));
+    let err = refused(&["--port", &addr.port().to_string()], 1);
     assert!(err.starts_with(&format!("petstore-mock: can't listen on {addr}: ")), "{err}");
     assert!(err.ends_with("; choose another port with --port (0 takes a free one)\n"), "{err}");
     assert_eq!(err.lines().count(), 1);
@@ -20,23 +26,20 @@ fn a_bad_seed_is_named_by_file_field_line_and_column() {
     let seed = scratch("bad.json");
     let path = seed.to_str().unwrap();
     fs::write(&seed, "[\n  {\"name\": \"Rex\", \"categoryId\": \"7\"}\n]").unwrap();
-    let (status, out, err) = run(&["--port", "0", "--seed", path]);
-    assert_eq!((status, &*out), (1, ""));
+    let err = refused(&["--port", "0", "--seed", path], 1);
     let expected = format!(
         "petstore-mock: {path}: `[0].categoryId`: invalid type: string \"7\", expected i64 at line 2 \
          column 35\n"
     );
     assert_eq!(err, expected);
     fs::remove_file(&seed).unwrap();
-    let (status, _, err) = run(&["--port", "0", "--seed", path]);
-    assert_eq!(status, 1);
+    let err = refused(&["--port", "0", "--seed", path], 1);
     assert!(err.starts_with(&format!("petstore-mock: can't read the seed {path}: ")), "{err}");
 }
 
 #[test]
 fn an_unwritable_port_file_is_an_error_before_the_ready_line() {
-    let (status, out, err) = run(&["--port", "0", "--port-file", "/nowhere/port"]);
-    assert_eq!((status, &*out), (1, ""));
+    let err = refused(&["--port", "0", "--port-file", "/nowhere/port"], 1);
     assert!(err.starts_with("petstore-mock: can't write the port file /nowhere/port: "), "{err}");
 }
 
@@ -57,8 +60,7 @@ fn what_was_typed_wrong_ends_with_2() {
         &["serve", "extra"],
         &["--port", "0", "serve"],
     ] {
-        let (status, out, err) = run(args);
-        assert_eq!((status, &*out), (2, ""), "{args:?}");
+        let err = refused(args, 2);
         assert!(err.starts_with("error: "), "{args:?}: {err}");
     }
 }
@@ -72,8 +74,7 @@ fn a_key_that_was_typed_wrong_is_not_repeated() {
         ("s3cr3t s3cr3t=free", "contains a space"),
         ("=free", "is empty"),
     ] {
-        let (status, out, err) = run(&["--port", "0", "--key", key]);
-        assert_eq!((status, &*out), (2, ""), "{key}");
+        let err = refused(&["--port", "0", "--key", key], 2);
         assert!(err.contains(says) && err.lines().count() == 1, "{err}");
         assert!(!err.contains("s3cr3t"), "{err}");
     }
@@ -83,8 +84,7 @@ fn a_key_that_was_typed_wrong_is_not_repeated() {
 fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
     for plan in ["pro", "free"] {
         let twice = ["--port", "0", "--key", "s3cr3t=free", "--key", &format!("s3cr3t={plan}")];
-        let (status, out, err) = run(&twice);
-        assert_eq!((status, &*out), (2, ""));
+        let err = refused(&twice, 2);
         assert!(err.contains("give each key once") && err.lines().count() == 1, "{err}");
         assert!(!err.contains("s3cr3t"), "{err}");
     }
@@ -92,16 +92,11 @@ fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
 
 #[test]
 fn a_missing_or_unwritable_certificate_file_is_an_error() {
-    let flags = ["--port", "0", "--tls", "--tls-ca-file", "/nowhere/ca.pem"];
-    let (status, out, err) = run(&flags);
-    assert_eq!((status, &*out), (1, ""));
+    let err = refused(&["--port", "0", "--tls", "--tls-ca-file", "/nowhere/ca.pem"], 1);
     assert!(
         err.starts_with("petstore-mock: can't write the CA certificate /nowhere/ca.pem: "),
         "{err}"
     );
-    assert_eq!(
-        run(&["--port", "0", "--tls-ca-file", "ca.pem"]).0,
-        2,
-        "there is none without --tls"
-    );
+    // There is none without --tls.
+    refused(&["--port", "0", "--tls-ca-file", "ca.pem"], 2);
 }

@@ -10,6 +10,8 @@ use std::{
 #[cfg(unix)]
 use super::process::BINARY;
 use super::process::{Running, scratch};
+#[cfg(unix)]
+use super::support::post_head;
 
 #[test]
 fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
@@ -34,9 +36,8 @@ fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
 fn a_second_signal_does_not_wait_for_requests_at_hand() {
     let server = Running::start(&["--port", "0", "--grace", "86400"]);
     let mut stream = TcpStream::connect(server.addr()).unwrap();
-    let head = b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-        Content-Type: application/json\r\nContent-Length: 32\r\nExpect: 100-continue\r\n\r\n";
-    stream.write_all(head).unwrap();
+    let head = post_head("Content-Length: 32\r\nExpect: 100-continue");
+    stream.write_all(head.as_bytes()).unwrap();
     stream.read_exact(&mut [0; 12]).unwrap();
     let pid = server.child.id().to_string();
     assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
@@ -77,7 +78,6 @@ fn writes_the_port_file_before_it_says_that_it_is_ready() {
     });
     assert_eq!(beside.count(), 1, "the temporary file is gone");
     server.stop("TERM");
-    fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -106,7 +106,6 @@ fn serves_as_its_flags_say() {
     assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 401"));
     let empty = Running::start(&["--port=0", "--seed=none"]);
     assert!(empty.get("/v1/pets", "free-key").ends_with("\r\n\r\n[]"));
-    fs::remove_file(seed).unwrap();
 }
 
 #[test]
@@ -117,5 +116,4 @@ fn writes_the_authoritys_certificate_before_it_says_that_it_is_ready() {
     assert!(server.ready.starts_with("listening on https://127.0.0.1:"), "{}", server.ready);
     let pem = fs::read_to_string(&file).unwrap();
     assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
-    fs::remove_file(file).unwrap();
 }

@@ -9,7 +9,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::support::{Mock, Reply, client, start_with};
+use super::support::{Mock, Reply, client, post_head, start_with};
 
 /// Short enough to be waited for, for real.
 const SOON: Duration = Duration::from_millis(80);
@@ -72,9 +72,8 @@ async fn a_slow_head_gets_no_extra_time() {
 #[tokio::test]
 async fn a_body_that_takes_too_long_is_408() {
     let mock = with_limits(|limits| Limits { body: SOON, ..limits }).await;
-    let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-        Content-Type: application/json\r\nContent-Length: 32\r\n\r\n{\"name\":";
-    let reply = Reply::parse(&rest(send(&mock, head.as_bytes()).await).await);
+    let begun = post_head("Content-Length: 32") + "{\"name\":";
+    let reply = Reply::parse(&rest(send(&mock, begun.as_bytes()).await).await);
     reply.expect_error(408, "request_timeout");
     assert_eq!(reply.header("connection"), "close");
     assert_eq!(reply.rate().1, 59, "it was let in, so it counts");
@@ -127,15 +126,8 @@ async fn too_many_connections_are_answered_503() {
     assert_eq!((refused.header("retry-after"), refused.header("connection")), ("1", "close"));
     drop(second);
     // The server may not have noticed yet.
-    let third = async {
-        while !rest(
-            send(&mock, b"GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await,
-        )
-        .await
-        .starts_with("HTTP/1.1 401")
-        {}
-    };
-    third.await;
+    let get = b"GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    while mock.raw(get).await.status != 401 {}
     // 64 more are let in to be told, and the rest not even that.
     let mut waiting = Vec::new();
     for _ in 0..80 {
@@ -147,13 +139,11 @@ async fn too_many_connections_are_answered_503() {
 /// Opens a connection that is slow in one of four ways, and holds it.
 async fn dawdle(addr: std::net::SocketAddr, way: usize) {
     let mut stream = TcpStream::connect(addr).await.unwrap();
-    let bytes: &[u8] = match way % 4 {
+    let post = post_head("Content-Length: 32") + "{";
+    let bytes = match way % 4 {
         0 => b"",
-        1 => b"GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: ",
-        2 => {
-            b"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
-            Content-Type: application/json\r\nContent-Length: 32\r\n\r\n{"
-        }
+        1 => &b"GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: "[..],
+        2 => post.as_bytes(),
         _ => GET,
     };
     stream.write_all(bytes).await.unwrap();

@@ -13,11 +13,10 @@ use tokio::{
     time::Instant,
 };
 
-use super::support::{Mock, NOW, start};
+use super::support::{Mock, NOW, REX, post_head, start};
 
 const LIST: &str =
     "GET /v1/pets?limit=3 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pro-key\r\n\r\n";
-const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
 
 /// A connection on which one request after the other is sent.
 struct Wire(TcpStream);
@@ -27,15 +26,19 @@ impl Wire {
         Self(TcpStream::connect(server.addr()).await.unwrap())
     }
 
+    /// Opens a connection that asks for the pets.
+    async fn listing(mock: &Mock) -> Self {
+        let mut wire = Self::open(&mock.server).await;
+        wire.send(LIST).await;
+        wire
+    }
+
     async fn send(&mut self, request: &str) {
         self.0.write_all(request.as_bytes()).await.unwrap();
     }
 
     async fn post(&mut self) {
-        let length = REX.len();
-        let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pro-key\r\n\
-            Content-Type: application/json\r\nContent-Length: ";
-        self.send(&format!("{head}{length}\r\n\r\n{REX}")).await;
+        self.send(&(post_head("Content-Length: 32") + REX)).await;
     }
 
     /// Reads so many bytes, which must come.
@@ -84,9 +87,7 @@ impl Wire {
 
 /// The answer that no fault has touched.
 async fn untouched(mock: &Mock) -> String {
-    let mut wire = Wire::open(&mock.server).await;
-    wire.send(LIST).await;
-    let answer = wire.answer().await;
+    let answer = Wire::listing(mock).await.answer().await;
     // The rate headers differ from one request to the next, but not in length.
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     answer
@@ -99,9 +100,8 @@ fn body(answer: &str) -> &str {
 #[tokio::test]
 async fn a_reset_is_a_reset_and_not_an_end() {
     let mock = start().await;
-    let fault = mock.server.faults().on(Operation::ListPets).reset();
-    let mut wire = Wire::open(&mock.server).await;
-    wire.send(LIST).await;
+    let fault = mock.on(Operation::ListPets).reset();
+    let mut wire = Wire::listing(&mock).await;
     assert_eq!(wire.rest().await, (String::new(), true));
     assert_eq!(fault.hits(), 1);
     assert!(!mock.server.requests(Operation::ListPets)[0].answered);
@@ -115,9 +115,8 @@ async fn a_reset_comes_after_the_exact_number_of_bytes() {
     let whole = untouched(&mock).await;
     for bytes in [0, 1, 60] {
         let effect = Effect::Reset { after_body_bytes: Some(bytes) };
-        let _fault = mock.server.faults().on(Operation::ListPets).apply(effect);
-        let mut wire = Wire::open(&mock.server).await;
-        wire.send(LIST).await;
+        let _fault = mock.on(Operation::ListPets).apply(effect);
+        let mut wire = Wire::listing(&mock).await;
         let (answer, reset) = wire.rest().await;
         let bytes = usize::try_from(bytes).unwrap();
         assert_eq!((body(&answer), reset), (&body(&whole)[..bytes], true));
@@ -128,8 +127,7 @@ async fn a_reset_comes_after_the_exact_number_of_bytes() {
 async fn an_empty_reply_is_an_end_before_the_status_line() {
     let mock = start().await;
     let _fault = mock.server.faults().on_all().apply(Effect::EmptyReply);
-    let mut wire = Wire::open(&mock.server).await;
-    wire.send(LIST).await;
+    let mut wire = Wire::listing(&mock).await;
     assert_eq!(wire.rest().await, (String::new(), false));
     let mut wire = Wire::open(&mock.server).await;
     wire.post().await;
@@ -143,13 +141,8 @@ async fn a_cut_body_has_the_exact_number_of_bytes() {
     let length = body(&whole).len();
     for bytes in [0, 1, length / 2, length - 1] {
         let after = u64::try_from(bytes).unwrap();
-        let fault = mock
-            .server
-            .faults()
-            .on(Operation::ListPets)
-            .apply(Effect::Cut { after_body_bytes: after });
-        let mut wire = Wire::open(&mock.server).await;
-        wire.send(LIST).await;
+        let fault = mock.on(Operation::ListPets).apply(Effect::Cut { after_body_bytes: after });
+        let mut wire = Wire::listing(&mock).await;
         assert_eq!(wire.head().await.1, length);
         assert_eq!(wire.rest().await, (body(&whole)[..bytes].to_owned(), false));
         assert_eq!(fault.hits(), 1);
@@ -161,11 +154,7 @@ async fn a_cut_body_has_the_exact_number_of_bytes() {
 async fn a_body_shorter_than_the_cut_is_complete_and_the_connection_stays() {
     let mock = start().await;
     let length = u64::try_from(body(&untouched(&mock).await).len()).unwrap();
-    let fault = mock
-        .server
-        .faults()
-        .on(Operation::ListPets)
-        .apply(Effect::Cut { after_body_bytes: length });
+    let fault = mock.on(Operation::ListPets).apply(Effect::Cut { after_body_bytes: length });
     let mut wire = Wire::open(&mock.server).await;
     for _ in 0..2 {
         wire.send(LIST).await;
@@ -179,9 +168,8 @@ async fn a_stall_ends_when_the_mocks_clock_has_passed_it_and_the_connection_goes
     let mock = start().await;
     let whole = untouched(&mock).await;
     let stall = Effect::Stall { after_body_bytes: 5, seconds: Some(Duration::from_secs(60)) };
-    let _fault = mock.server.faults().on(Operation::ListPets).first(1).apply(stall);
-    let mut wire = Wire::open(&mock.server).await;
-    wire.send(LIST).await;
+    let _fault = mock.on(Operation::ListPets).first(1).apply(stall);
+    let mut wire = Wire::listing(&mock).await;
     let (_, length) = wire.head().await;
     assert_eq!(wire.read(5).await, body(&whole)[..5]);
     wire.expect_silence(&mock).await;
@@ -196,13 +184,9 @@ async fn a_stall_ends_when_the_mocks_clock_has_passed_it_and_the_connection_goes
 #[tokio::test]
 async fn a_stall_without_end_lasts_until_the_client_leaves() {
     let mock = start().await;
-    let _fault = mock
-        .server
-        .faults()
-        .on(Operation::ListPets)
-        .apply(Effect::Stall { after_body_bytes: 0, seconds: None });
-    let mut wire = Wire::open(&mock.server).await;
-    wire.send(LIST).await;
+    let _fault =
+        mock.on(Operation::ListPets).apply(Effect::Stall { after_body_bytes: 0, seconds: None });
+    let mut wire = Wire::listing(&mock).await;
     wire.head().await;
     mock.advance(86_400);
     wire.expect_silence(&mock).await;
@@ -213,8 +197,7 @@ async fn a_stall_without_end_lasts_until_the_client_leaves() {
 async fn nothing_is_ever_answered_and_stopping_the_server_does_not_wait_for_it() {
     let mock = start().await;
     let fault = mock.server.faults().on_all().apply(Effect::Hang);
-    let mut wire = Wire::open(&mock.server).await;
-    wire.send(LIST).await;
+    let mut wire = Wire::listing(&mock).await;
     while fault.hits() == 0 {
         tokio::task::yield_now().await;
     }
@@ -234,9 +217,8 @@ async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
         bytes: NonZeroU32::new(100).unwrap(),
         every_seconds: Duration::from_secs(10),
     };
-    let fault = mock.server.faults().on(Operation::ListPets).first(1).apply(trickle);
-    let mut wire = Wire::open(&mock.server).await;
-    wire.send(LIST).await;
+    let fault = mock.on(Operation::ListPets).first(1).apply(trickle);
+    let mut wire = Wire::listing(&mock).await;
     let mut answer = String::new();
     while answer.len() < whole.len() {
         let step = (whole.len() - answer.len()).min(100);
@@ -255,9 +237,8 @@ async fn a_second_lets_as_many_bytes_go_as_the_bandwidth_says() {
     let mock = start().await;
     let whole = untouched(&mock).await;
     let slow = Effect::Bandwidth { bytes_per_second: NonZeroU32::new(150).unwrap() };
-    let _fault = mock.server.faults().on(Operation::ListPets).first(1).apply(slow);
-    let mut wire = Wire::open(&mock.server).await;
-    wire.send(LIST).await;
+    let _fault = mock.on(Operation::ListPets).first(1).apply(slow);
+    let mut wire = Wire::listing(&mock).await;
     wire.expect_silence(&mock).await;
     for _ in 0..2 {
         mock.advance(1);
@@ -290,7 +271,7 @@ async fn a_slow_answer_takes_no_real_time_where_the_runtimes_is_paused() {
 async fn a_pace_and_an_end_go_together() {
     let mock = start().await;
     let whole = untouched(&mock).await;
-    let _fault = mock.server.faults().on(Operation::ListPets).apply(Effect::All(vec![
+    let _fault = mock.on(Operation::ListPets).apply(Effect::All(vec![
         Effect::Trickle {
             bytes: NonZeroU32::new(1_000).unwrap(),
             every_seconds: Duration::from_secs(1),
@@ -298,8 +279,7 @@ async fn a_pace_and_an_end_go_together() {
         Effect::Cut { after_body_bytes: 7 },
         Effect::Reset { after_body_bytes: None },
     ]));
-    let mut wire = Wire::open(&mock.server).await;
-    wire.send(LIST).await;
+    let mut wire = Wire::listing(&mock).await;
     let (answer, reset) = wire.rest().await;
     assert_eq!((body(&answer), reset), (&body(&whole)[..7], false), "the first end counts");
 }
@@ -308,7 +288,7 @@ async fn a_pace_and_an_end_go_together() {
 async fn a_pet_whose_response_is_lost_is_created_unless_set_otherwise() {
     let mock = start().await;
     for (processed, status) in [(true, 200), (false, 404)] {
-        let fault = mock.server.faults().on(Operation::CreatePet).processed(processed);
+        let fault = mock.on(Operation::CreatePet).processed(processed);
         let fault = fault.reset();
         let mut wire = Wire::open(&mock.server).await;
         wire.post().await;
@@ -317,7 +297,7 @@ async fn a_pet_whose_response_is_lost_is_created_unless_set_otherwise() {
         let id = if processed { 26 } else { 27 };
         assert_eq!(mock.get(&format!("/v1/pets/{id}")).await.status, status);
     }
-    let by_default = mock.server.faults().on(Operation::CreatePet).apply(Effect::EmptyReply);
+    let by_default = mock.on(Operation::CreatePet).apply(Effect::EmptyReply);
     Wire::open(&mock.server).await.post().await;
     while by_default.hits() == 0 {
         tokio::task::yield_now().await;
@@ -328,7 +308,7 @@ async fn a_pet_whose_response_is_lost_is_created_unless_set_otherwise() {
 #[tokio::test]
 async fn an_answer_that_is_another_status_is_cut_like_any() {
     let mock = start().await;
-    let _fault = mock.server.faults().on(Operation::CreatePet).apply(Effect::All(vec![
+    let _fault = mock.on(Operation::CreatePet).apply(Effect::All(vec![
         Effect::Cut { after_body_bytes: 10 },
         Effect::RetryAfter(RetryAfter::Seconds(1)),
         Effect::status(503),
@@ -368,7 +348,7 @@ async fn over_http_2_the_whole_connection_ends() {
     let mock = start().await;
     let length = body(&untouched(&mock).await).len();
     assert_eq!(http_2(&mock).await, (Some(200), length, true));
-    let list = || mock.server.faults().on(Operation::ListPets).first(1);
+    let list = || mock.on(Operation::ListPets).first(1);
     let _reset = list().reset();
     assert_eq!(http_2(&mock).await, (None, 0, false));
     let _cut = list().apply(Effect::Cut { after_body_bytes: 9 });

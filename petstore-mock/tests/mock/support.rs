@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_mock::{Builder, Clock, MockServer};
+use petstore_mock::{Builder, Clock, FaultBuilder, MockServer, Operation};
 use reqwest::{Method, header::HeaderMap};
 use serde_json::Value;
 use tokio::{
@@ -18,6 +18,17 @@ pub(crate) const NOW: u64 = 1_767_225_610;
 pub(crate) const MINUTE_ENDS: u64 = NOW + 50;
 /// The end of that day.
 pub(crate) const DAY_ENDS: u64 = NOW - 10 + 86_400;
+
+/// A pet of 32 bytes.
+pub(crate) const REX: &str = r#"{"name": "Rex", "categoryId": 7}"#;
+
+/// Returns the head of a POST of a pet with the Free key and some more header fields.
+pub(crate) fn post_head(fields: &str) -> String {
+    format!(
+        "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\
+         Content-Type: application/json\r\n{fields}\r\n\r\n"
+    )
+}
 
 /// An instant by its seconds since the Unix epoch.
 pub(crate) fn at(seconds: u64) -> SystemTime {
@@ -49,9 +60,9 @@ pub(crate) async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
     Mock { server: Watched::start(builder).await, client: client() }
 }
 
-/// Returns a client that asks no proxy.
+/// Returns a client that asks no proxy, and says who it is.
 pub(crate) fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().build().unwrap()
+    reqwest::Client::builder().no_proxy().user_agent("test/1").build().unwrap()
 }
 
 impl Mock {
@@ -80,6 +91,11 @@ impl Mock {
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let url = format!("{}{path}", self.server.origin());
         self.client.request(method, url)
+    }
+
+    /// Begins a fault of an operation.
+    pub(crate) fn on(&self, operation: Operation) -> FaultBuilder<'_> {
+        self.server.faults().on(operation)
     }
 
     /// Moves the clock.

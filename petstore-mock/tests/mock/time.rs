@@ -81,7 +81,7 @@ async fn a_running_server_can_be_made_to_go_faster_stopped_and_let_go_on() {
 #[tokio::test]
 async fn a_delay_on_a_frozen_clock_says_so_in_the_journal() {
     let mock = start().await;
-    let _late = mock.server.faults().on(Operation::ListPets).delay(Duration::from_secs(5));
+    let _late = mock.on(Operation::ListPets).delay(Duration::from_secs(5));
     let waits = tokio::spawn(reply(mock.request(Method::GET, "/v1/pets").bearer_auth("pro-key")));
     while mock.server.faults().list()[0].hits == 0 {
         tokio::task::yield_now().await;

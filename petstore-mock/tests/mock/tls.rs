@@ -109,7 +109,7 @@ async fn faults_act_on_the_socket_below() {
         (Effect::EmptyReply, "", ErrorKind::UnexpectedEof),
         (Effect::Cut { after_body_bytes: 9 }, "[{\"id\":1,", ErrorKind::UnexpectedEof),
     ] {
-        let fault = mock.server.faults().on(Operation::ListPets).apply(effect);
+        let fault = mock.on(Operation::ListPets).apply(effect);
         let (text, ended) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;
         assert!(text.ends_with(comes) && text.is_empty() == comes.is_empty(), "{text}");
         assert_eq!(ended, Err(end));
@@ -158,15 +158,11 @@ async fn stopping_it_does_not_wait_for_a_handshake() {
     let mock = with_limits(|limits| Limits { grace: Duration::from_secs(86_400), ..limits }).await;
     let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     // An answer proves that the connection before it was accepted.
-    rest_of_one(&mock).await;
+    let mut answered = connect(&mock, "localhost", "http/1.1").await;
+    answered.write_all(GET.as_bytes()).await.unwrap();
+    answered.read_exact(&mut [0; 12]).await.unwrap();
     mock.server.stop().await;
     drop(stream);
-}
-
-async fn rest_of_one(mock: &Mock) {
-    let mut stream = connect(mock, "localhost", "http/1.1").await;
-    stream.write_all(GET.as_bytes()).await.unwrap();
-    stream.read_exact(&mut [0; 12]).await.unwrap();
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use petstore_mock::{Operation, Pattern, Plan};
 use reqwest::Method;
 use serde_json::json;
 
-use super::support::{Mock, start, start_with};
+use super::support::{Mock, REX, start, start_with};
 
 /// A mock that was asked for pets twice, for one pet, and to add two.
 async fn asked() -> Mock {
@@ -14,7 +14,7 @@ async fn asked() -> Mock {
     mock.get("/v1/pets?limit=5&status=sold").await;
     mock.get_as("free-key", "/v1/pets?limit=%35").await;
     mock.get("/v1/pets/99").await;
-    mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
+    mock.post(REX).await;
     mock.post(r#"{"name": "Tom", "categoryId": 7, "status": "sold"}"#).await;
     mock
 }

@@ -4,7 +4,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
-use super::support::{Mock, reply, start, start_with};
+use super::support::{Mock, REX, reply, start, start_with};
 
 /// A minute, which a slow machine does not miss.
 const LONG: Duration = Duration::from_secs(60);
@@ -13,7 +13,7 @@ const LONG: Duration = Duration::from_secs(60);
 async fn some_requests(mock: &Mock) {
     mock.get("/v1/pets?limit=1").await;
     mock.get_as("free-key", "/v1/pets/99").await;
-    mock.post(r#"{"name": "Rex", "categoryId": 7}"#).await;
+    mock.post(REX).await;
     mock.get("/v1/nowhere").await;
 }
 
@@ -124,14 +124,19 @@ async fn who_listens_to_events_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn metrics_count_requests_by_operation_and_status() {
+async fn metrics_count_requests_and_show_the_keys_and_the_store() {
     let mock = start_with(|builder| builder.journal(2)).await;
     for _ in 0..3 {
         some_requests(&mock).await;
     }
+    let key = mock.server.keys().get("free-key").unwrap().number();
     let metrics = mock.get("/_mock/metrics").await;
     assert_eq!(metrics.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
     for line in [
+        "petstore_mock_pets 28",
+        &format!("petstore_mock_quota_limit{{key=\"{key}\",quota=\"day\"}} 1000"),
+        &format!("petstore_mock_quota_remaining{{key=\"{key}\",quota=\"minute\"}} 57"),
+        &format!("petstore_mock_key_banned{{key=\"{key}\"}} 0"),
         "# TYPE petstore_mock_requests_total counter",
         "petstore_mock_requests_total{operation=\"listPets\",status=\"200\"} 3",
         "petstore_mock_requests_total{operation=\"getPet\",status=\"404\"} 3",

@@ -1,22 +1,21 @@
 //! Tests of an import that is killed repeatedly, against a mock that counts requests.
 
-#![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use petstore_mock::{MockServer, Operation, Plan, Seed};
+
+use super::support::{KEY, petstore, rows};
 
 const ROWS: usize = 120;
 
 /// Starts or continues the import.
 fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_petstore"));
-    command.env_clear().env("PETSTORE_BASE_URL", server.url()).env("PETSTORE_API_KEY", "k");
-    command.args(["pets", "import"]).arg(file).args(["--concurrency", "4"]).args(more);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    let mut command = petstore();
+    command.env("PETSTORE_BASE_URL", server.url()).args(["pets", "import"]).arg(file);
+    command.args(["--concurrency", "4"]).args(more);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// How often each name was sent. A request whose sender was killed may have ended before its body was
@@ -36,12 +35,11 @@ fn sent(server: &MockServer) -> BTreeMap<String, usize> {
 /// Kills an import `kills` times, each time after some more requests, and then lets it end.
 async fn killed_and_resumed(seed: usize, kills: usize) {
     let plan = Plan::enterprise(100_000, 1_000_000);
-    let builder = MockServer::builder().key("k", plan).seed(Seed::none());
+    let builder = MockServer::builder().key(KEY, plan).seed(Seed::none());
     let server = builder.start().await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pets.ndjson");
-    let row = |row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n");
-    std::fs::write(&file, (0..ROWS).map(row).collect::<String>()).unwrap();
+    std::fs::write(&file, rows(ROWS)).unwrap();
 
     for kill in 0..kills {
         // A different number of requests each time, and none at all now and then.
@@ -79,7 +77,7 @@ async fn no_row_is_sent_twice_however_often_it_is_killed() {
     }
 }
 
-/// The same a hundred times and more: `cargo test -p petstore-cli --test killed -- --ignored`.
+/// The same a hundred times and more: `cargo test -p petstore-cli --test process killed -- --ignored`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes a while"]
 async fn no_row_is_sent_twice_in_a_hundred_kills() {

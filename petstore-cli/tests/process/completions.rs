@@ -1,17 +1,16 @@
 //! Tests of the completions in real shells, if they are installed.
 
-#![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::path::Path;
 use std::process::Command;
 
 use rexpect::session::spawn_command;
 
+use super::support::PETSTORE;
+
 /// A shell without a configuration, and a profile to complete; `None` where it is not installed.
 fn shell(name: &str, flags: &[&str], home: &Path) -> Option<Command> {
     Command::new(name).arg("--version").output().ok()?;
-    let programs = Path::new(env!("CARGO_BIN_EXE_petstore")).parent().unwrap();
+    let programs = Path::new(PETSTORE).parent().unwrap();
     std::fs::create_dir_all(home.join(".config/petstore")).unwrap();
     std::fs::write(home.join(".config/petstore/config.toml"), "[profiles.staging]\n").unwrap();
     let mut command = Command::new(name);

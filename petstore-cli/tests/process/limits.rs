@@ -1,9 +1,5 @@
 //! Tests of real processes that share a key's limits through the default file.
 
-#![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-use std::fmt::Write as _;
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -12,18 +8,18 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use petstore_mock::{MockServer, Operation, Plan, Seed};
-use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
+
+use super::support::{self, KEY, Signal, rows};
 
 const ROOT: u32 = 0;
 /// A user and group without any rights, which need not have a name.
 const NOBODY: u32 = 65_534;
 
 fn petstore(server: &MockServer, home: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_petstore"));
-    command.env_clear().env("PETSTORE_BASE_URL", server.url()).env("PETSTORE_API_KEY", "k");
-    command.env("XDG_STATE_HOME", home).args(line.split(' '));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut command = support::petstore();
+    command.env("PETSTORE_BASE_URL", server.url()).env("XDG_STATE_HOME", home);
+    command.args(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
 
@@ -36,7 +32,7 @@ fn run(server: &MockServer, home: &Path, line: &str) -> Option<i32> {
 }
 
 async fn mock(plan: Plan) -> MockServer {
-    MockServer::builder().key("k", plan).seed(Seed::none()).start().await.unwrap()
+    MockServer::builder().key(KEY, plan).seed(Seed::none()).start().await.unwrap()
 }
 
 fn statuses(server: &MockServer, status: u16) -> usize {
@@ -47,14 +43,10 @@ fn statuses(server: &MockServer, status: u16) -> usize {
 async fn together(plan: Plan, limit: usize, processes: usize) {
     let (server, home) = (mock(plan).await, tempfile::tempdir().unwrap());
     let began = Instant::now();
-    let mut rows = String::new();
-    for row in 0..3 * limit {
-        writeln!(rows, "{{\"name\":\"pet {row}\",\"categoryId\":{row}}}").unwrap();
-    }
     let imports: Vec<_> = (0..processes)
         .map(|number| {
             let file = home.path().join(format!("pets{number}.ndjson"));
-            std::fs::write(&file, &rows).unwrap();
+            std::fs::write(&file, rows(3 * limit)).unwrap();
             // Long enough for what is kept for the others, who end as well.
             let line = format!("pets import {} --max-wait 3", file.display());
             start(&server, home.path(), &line)
@@ -84,16 +76,6 @@ async fn four_processes_on_a_free_key_are_never_refused_and_use_it_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn eight_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
-    together(Plan::Pro, 300, 8).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn sixteen_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
-    together(Plan::Pro, 300, 16).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn sixty_four_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
     together(Plan::Pro, 300, 64).await;
 }
@@ -116,7 +98,7 @@ async fn disturbed(signal: Signal) {
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert_eq!(probing.try_wait().unwrap(), None);
     }
-    kill_process(Pid::from_child(&probing), signal).unwrap();
+    support::signal(&probing, signal);
     let began = Instant::now();
     let other = petstore(&server, home.path(), "pets list").output();
     let (code, waited) = (other.unwrap().status.code(), began.elapsed());

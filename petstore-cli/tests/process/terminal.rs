@@ -1,45 +1,17 @@
 //! Tests of `petstore` at a real pseudo-terminal: prompts, the status line, and Ctrl-C.
 
-#![cfg(all(unix, feature = "mock"))]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
-use petstore_mock::{Clock, FaultGuard, MockServer, Operation, Plan, Seed};
+use petstore_mock::{Clock, FaultGuard, MockServer, Operation, Plan, Seed, Window};
 use rexpect::session::{PtySession, spawn_command};
 
-const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
-const KEY: &str = "sentinel-key";
+use super::support::{KEY, PETSTORE, petstore, rows};
 
-/// A mock server in a separate process.
-struct Server {
-    process: Child,
-    url: String,
-}
-
-impl Server {
-    fn start(plan: &str) -> Self {
-        let key = format!("{KEY}={plan}");
-        let mut process = Command::new(PETSTORE)
-            .args(["mock", "--port", "0", "--window", "sliding", "--key", &key])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-        Self { process, url }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// A mock whose minute begins with the first request.
+fn serve(plan: Plan) -> MockServer {
+    MockServer::builder().key(KEY, plan).window(Window::Sliding).start_blocking().unwrap()
 }
 
 /// A command in a shell at a terminal; the shell tells how it ended, and of the terminal.
@@ -53,13 +25,13 @@ fn typed(line: &str, home: &Path, url: &str) -> PtySession {
     shell.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
     shell.env("PETSTORE_BASE_URL", url).current_dir(home);
     // Long enough that only a hang exceeds it.
-    spawn_command(shell, Some(30_000)).unwrap()
+    spawn_command(shell, Some(120_000)).unwrap()
 }
 
 #[test]
 fn asks_for_a_key_without_showing_it() {
-    let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
-    let mut terminal = typed("auth login", home.path(), &server.url);
+    let (server, home) = (serve(Plan::Free), tempfile::tempdir().unwrap());
+    let mut terminal = typed("auth login", home.path(), server.url());
     terminal.exp_string("API key (not shown): ").unwrap();
     terminal.send_line(KEY).unwrap();
     let shown = terminal.exp_eof().unwrap();
@@ -71,8 +43,8 @@ fn asks_for_a_key_without_showing_it() {
 
 #[test]
 fn ctrl_c_at_the_question_leaves_the_terminal_as_it_was() {
-    let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
-    let mut terminal = typed("auth login", home.path(), &server.url);
+    let (server, home) = (serve(Plan::Free), tempfile::tempdir().unwrap());
+    let mut terminal = typed("auth login", home.path(), server.url());
     terminal.exp_string("API key (not shown): ").unwrap();
     terminal.send_control('c').unwrap();
     let shown = terminal.exp_eof().unwrap();
@@ -82,9 +54,9 @@ fn ctrl_c_at_the_question_leaves_the_terminal_as_it_was() {
 
 #[test]
 fn a_signal_at_the_question_leaves_the_terminal_as_it_was() {
-    let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
+    let (server, home) = (serve(Plan::Free), tempfile::tempdir().unwrap());
     let line = r#"--version; sh -c 'echo "pid $$."; exec "$0" auth login' "$0""#;
-    let mut terminal = typed(line, home.path(), &server.url);
+    let mut terminal = typed(line, home.path(), server.url());
     terminal.exp_string("pid ").unwrap();
     let process = terminal.exp_string(".").unwrap();
     terminal.exp_string("API key (not shown): ").unwrap();
@@ -95,17 +67,12 @@ fn a_signal_at_the_question_leaves_the_terminal_as_it_was() {
 
 #[test]
 fn counts_down_while_it_waits_and_stops_at_ctrl_c() {
-    let (server, home) = (Server::start("enterprise:1/100"), tempfile::tempdir().unwrap());
-    let used = Command::new(PETSTORE)
-        .args(["store", "orders"])
-        .env_clear()
-        .env("PETSTORE_BASE_URL", &server.url)
-        .env("PETSTORE_API_KEY", KEY)
-        .status()
-        .unwrap();
-    assert!(used.success());
+    let (server, home) = (serve(Plan::enterprise(1, 100)), tempfile::tempdir().unwrap());
+    let mut orders = petstore();
+    orders.args(["store", "orders"]).env("PETSTORE_BASE_URL", server.url());
+    assert!(orders.status().unwrap().success());
     let line = format!("--version; PETSTORE_API_KEY={KEY} \"$0\" pets list");
-    let mut terminal = typed(&line, home.path(), &server.url);
+    let mut terminal = typed(&line, home.path(), server.url());
     let wait = r"minute quota used up; continues in \d+ s \(";
     terminal.exp_regex(wait).unwrap();
     terminal.exp_regex(wait).unwrap();
@@ -137,8 +104,8 @@ fn a_slow_input_is_visible_and_stops_at_ctrl_c() {
 
 #[test]
 fn a_table_is_for_the_terminal_and_its_width() {
-    let (server, home) = (Server::start("free"), tempfile::tempdir().unwrap());
-    let mut terminal = typed("--mock pets list --limit 1", home.path(), &server.url);
+    let (server, home) = (serve(Plan::Free), tempfile::tempdir().unwrap());
+    let mut terminal = typed("--mock pets list --limit 1", home.path(), server.url());
     let shown = terminal.exp_eof().unwrap();
     assert!(shown.contains("\u{1b}[1mID  NAME"), "{shown}");
 }
@@ -151,8 +118,7 @@ fn import(plan: Plan) -> (MockServer, tempfile::TempDir, String) {
     let clock = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_767_225_600));
     let server = MockServer::builder().key(KEY, plan).seed(Seed::none()).clock(clock);
     let home = tempfile::tempdir().unwrap();
-    let row = |row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n");
-    std::fs::write(home.path().join("pets.ndjson"), (0..12).map(row).collect::<String>()).unwrap();
+    std::fs::write(home.path().join("pets.ndjson"), rows(12)).unwrap();
     let line = format!(
         "--version; PETSTORE_API_KEY={KEY} \"$0\" pets import pets.ndjson --concurrency 3 \
          --timeout 1h"

@@ -1,0 +1,12 @@
+//! Tests of `petstore` as a process: pipes, signals, terminals, shells, and processes that share limits.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod commands;
+mod completions;
+mod killed;
+mod limits;
+mod support;
+#[cfg(feature = "mock")]
+mod terminal;

@@ -1,0 +1,25 @@
+//! Runs `petstore` without configuration, and makes rows to import.
+
+use std::process::{Child, Command, Stdio};
+
+pub(crate) use rustix::process::Signal;
+use rustix::process::{Pid, kill_process};
+
+pub(crate) const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
+pub(crate) const KEY: &str = "sentinel-key";
+
+/// A command with a key, and nothing to read.
+pub(crate) fn petstore() -> Command {
+    let mut command = Command::new(PETSTORE);
+    command.env_clear().env("PETSTORE_API_KEY", KEY).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Returns rows with different names, as NDJSON.
+pub(crate) fn rows(count: usize) -> String {
+    (0..count).map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n")).collect()
+}

@@ -1,0 +1,144 @@
+//! Rate limits: `petstore limits`, waits and their display, and consecutive runs with one key.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RetryAfter};
+
+use super::harness::{Petstore, noon};
+
+async fn serve(plan: Plan, clock: Clock) -> MockServer {
+    MockServer::builder().key("k", plan).clock(clock).start().await.unwrap()
+}
+
+/// A service whose next request waits for the minute, in paused time.
+async fn with_a_wait() -> MockServer {
+    let server = serve(Plan::enterprise(1, 10), Clock::runtime(noon())).await;
+    assert_eq!(Petstore::at(&server, "k").run("store orders").await.code, 0);
+    server
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminal_shows_a_countdown_and_then_clears_it() {
+    let server = with_a_wait().await;
+    let ran = Petstore::at(&server, "k").stderr_terminal().run("pets list --limit 9 --all").await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let shown: Vec<_> = ran.stderr.split("\r\u{1b}[K").collect();
+    // Ten times a second, after the first moment.
+    assert!(shown.len() > 500, "{}", ran.stderr);
+    let waiting = "minute quota used up; continues in 1 min (10:01:00)";
+    assert!(shown[1].ends_with(waiting), "{}", shown[1]);
+    assert!(shown[20].contains("; continues in 58 s ("), "{}", shown[20]);
+    assert_eq!(shown.last(), Some(&""), "{}", ran.stderr);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_gets_one_note_and_quiet_none() {
+    let server = with_a_wait().await;
+    let ran = Petstore::at(&server, "k").run("pets create Rex --category-id 7").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    26	Rex	7
+    --- stderr
+    note: minute quota used up; continues in 1 min (2026-11-21T10:01:00Z)
+    --- exit 0
+    ");
+    let ran = Petstore::at(&server, "k").stderr_terminal().run("store orders -q").await;
+    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_the_first_response_with_a_key_is_announced() {
+    let server = serve(Plan::Free, Clock::runtime(noon())).await;
+    let slow = server.faults().on(Operation::ListPets).first(1).delay(Duration::from_secs(5));
+    let run = || Petstore::at(&server, "k").run("pets list --all");
+    let (first, second) = tokio::join!(run(), run());
+    assert_eq!((first.code, second.code, slow.hits()), (0, 0, 1));
+    let told = "note: waiting for the first response with this key\n";
+    assert_eq!(first.stderr + &second.stderr, told);
+}
+
+#[tokio::test]
+async fn the_limits_are_shown_when_they_are_used_up_too() {
+    let server = serve(Plan::enterprise(1, 10), Clock::frozen(noon())).await;
+    assert_eq!(Petstore::at(&server, "k").run("store orders").await.code, 0);
+    let ran = Petstore::at(&server, "k").terminal().run("limits").await;
+    let shown = ran.transcript();
+    let (before, rest) = shown.split_once("From a response ").unwrap();
+    let (age, after) = rest.split_once(" ago.").unwrap();
+    assert!(age.ends_with(" s"), "{age}");
+    assert_snapshot!(format!("{before}From a response … ago.{after}"), @"
+    --- stdout
+    ␛[1mQUOTA   LEFT  LIMIT                        RESETS␛[0m
+    minute     ␛[33m0␛[0m      1  ░░░░░░░░░░░░░░░░░░░░  in 1 min (10:01:00)
+    day        ␛[2m–␛[0m      ␛[2m–␛[0m                        not reported yet
+    Requests wait for the minute quota, in 1 min (10:01:00). From a response … ago.
+    --- exit 0
+    ");
+}
+
+#[tokio::test]
+async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
+    let server = serve(Plan::Free, Clock::frozen(noon())).await;
+    let effects = [Effect::status(429), Effect::RetryAfter(RetryAfter::Seconds(30))];
+    let busy = server.faults().on(Operation::ListPets).first(1).apply(Effect::All(effects.into()));
+    let run = async |line: &str| Petstore::at(&server, "k").run(line).await;
+    assert_eq!((run("pets list --max-wait 0").await.code, busy.hits()), (7, 1));
+    assert_snapshot!(run("limits").await.transcript(), @"
+    --- stdout
+    minute	60	59	2026-11-21T10:01:00Z	60
+    --- stderr
+    note: requests wait for the rate limit, in 30 s (2026-11-21T10:00:30Z)
+    --- exit 0
+    ");
+    assert_eq!(server.requests(..).len(), 1);
+    assert_snapshot!(run("limits --refresh").await.transcript(), @"
+    --- stdout
+    minute	60	58	2026-11-21T10:01:00Z	60
+    --- exit 0
+    ");
+    assert_eq!(server.requests(..).len(), 2);
+}
+
+#[tokio::test]
+async fn the_limits_are_shown_without_a_request_while_they_are_known() {
+    let server = serve(Plan::Free, Clock::frozen(noon())).await;
+    let home = tempfile::tempdir().unwrap();
+    let run = async |line: &str| Petstore::at(&server, "k").home(home.path()).run(line).await;
+    assert_snapshot!(run("limits").await.transcript(), @"
+    --- stderr
+    note: no response yet with this key
+    hint: `petstore limits --refresh` sends a request
+    --- exit 0
+    ");
+    run("pets list").await;
+    let left = "limits --jq .[].remaining";
+    assert_eq!(run(left).await.stdout, "59\n");
+    assert_snapshot!(run("limits --refresh -o json").await.transcript(), @r#"
+    --- stdout
+    [
+      {
+        "quota": "minute",
+        "limit": 60,
+        "remaining": 58,
+        "reset": "2026-11-21T10:01:00Z",
+        "secondsToReset": 60
+      }
+    ]
+    --- exit 0
+    "#);
+    assert_eq!(run("limits -o csv").await.stdout.lines().count(), 2);
+    assert_eq!(server.requests(..).len(), 2);
+}
+
+#[tokio::test]
+async fn the_61st_run_on_a_free_key_waits_and_is_not_refused() {
+    let server = serve(Plan::Free, Clock::frozen(noon())).await;
+    let home = tempfile::tempdir().unwrap();
+    for (number, code) in (1..=61).map(|number| (number, if number > 60 { 7 } else { 0 })) {
+        let petstore = Petstore::at(&server, "k").home(home.path());
+        let ran = petstore.run("pets list --max-wait 0").await;
+        assert_eq!(ran.code, code, "{number}: {}", ran.stderr);
+    }
+    assert_eq!(server.requests(..).len(), 60, "the last one was not even sent");
+}
