@@ -42,6 +42,7 @@ async fn malformed_bodies_are_400_and_say_where() {
         (r#"{"name": "\ud800", "categoryId": 7}"#, "must be a valid string"),
     ] {
         let reply = mock.post(body).await;
+        assert_eq!(reply.status, 400, "{body}");
         reply.expect_error(400, "invalid_body");
         assert!(reply.message().contains(says), "{body}: {}", reply.message());
     }
@@ -100,7 +101,9 @@ async fn only_json_is_taken() {
         "json",
         "",
     ] {
-        post("content-type", bad).await.expect_error(415, "unsupported_media_type");
+        let refused = post("content-type", bad).await;
+        assert_eq!(refused.status, 415, "{bad}");
+        refused.expect_error(415, "unsupported_media_type");
     }
     post("x-other", "1").await.expect_error(415, "unsupported_media_type");
     let packed = mock

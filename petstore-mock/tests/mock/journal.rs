@@ -131,7 +131,7 @@ async fn keeps_the_received_part_of_an_interrupted_body() {
 
 #[tokio::test]
 async fn refusals_of_the_server_are_recorded_too() {
-    let limits = Limits { head: Duration::from_millis(80), ..Limits::default() };
+    let limits = Limits { head: Duration::from_millis(500), ..Limits::default() };
     let mock = start_with(|builder| builder.limits(limits)).await;
     let many = "a: b\r\n".repeat(101);
     for (request, status, method, target) in [

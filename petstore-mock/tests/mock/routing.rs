@@ -166,6 +166,7 @@ async fn bad_query_parameters_are_400_and_are_named() {
         ("cursor=", "`cursor`"),
     ] {
         let reply = mock.get(&format!("/v1/pets?{query}")).await;
+        assert_eq!(reply.status, 400, "{query}");
         reply.expect_error(400, "invalid_parameter");
         assert!(reply.message().contains(says), "{query}: {}", reply.message());
     }

@@ -14,6 +14,9 @@ use super::support::{Mock, Reply, client, post_head, start_with};
 /// Short enough to be waited for, for real.
 const SOON: Duration = Duration::from_millis(80);
 
+/// Long enough that a request on a slow machine still comes in time.
+const IDLE: Duration = Duration::from_secs(1);
+
 const GET: &[u8] =
     b"GET /v1/pets?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer enterprise-key\r\n\r\n";
 
@@ -81,7 +84,7 @@ async fn a_body_that_takes_too_long_is_408() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_without_a_word() {
-    let mock = with_limits(|limits| Limits { idle: SOON, ..limits }).await;
+    let mock = with_limits(|limits| Limits { idle: IDLE, ..limits }).await;
     assert_eq!(rest(connect(&mock).await).await, "");
     let answer = rest(send(&mock, GET).await).await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"), "{answer}");

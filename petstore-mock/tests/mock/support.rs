@@ -178,7 +178,7 @@ impl Reply {
     /// Returns status and code of an error, which must have the Error shape and nothing else.
     pub(crate) fn error(&self) -> (u16, String) {
         let json = self.json();
-        let fields = json.as_object().unwrap();
+        let fields = json.as_object().expect(&self.body);
         assert_eq!(fields.len(), 3, "{json}");
         assert_eq!(json["status"], self.status, "{json}");
         assert!(!json["message"].as_str().unwrap().is_empty(), "{json}");

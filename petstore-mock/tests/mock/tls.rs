@@ -119,7 +119,7 @@ async fn faults_act_on_the_socket_below() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_as_tls_has_it() {
-    let mock = with_limits(|limits| Limits { idle: SOON, ..limits }).await;
+    let mock = with_limits(|limits| Limits { idle: Duration::from_secs(1), ..limits }).await;
     let (answer, end) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"), "{answer}");
     assert_eq!(end, Ok(()), "an end without close_notify could be anybody's");
