@@ -130,7 +130,7 @@ fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
         (Some(host), None) if !is_host(host) => "the Host header is not a valid host",
         _ => return None,
     };
-    Some(ApiError::new(ErrorCode::BadRequest, message).and_close())
+    Some(ApiError::bad_request(message))
 }
 
 fn is_too_large(headers: &HeaderMap) -> bool {

@@ -42,32 +42,45 @@ pub(crate) fn add(
         headers.insert(SUNSET, REMOVED_ON);
         headers.append(LINK, SUCCESSOR);
     }
-    headers.insert(DATE, date(now.as_secs()));
-    if let Some(rate) = rate {
-        headers.insert(RATE_LIMIT, rate.limit.into());
-        headers.insert(RATE_REMAINING, rate.remaining.into());
-        headers.insert(RATE_RESET, rate.reset.into());
-    }
-}
-
-thread_local! {
-    /// The second and the date of this thread's last response, which the next one probably shares.
-    static LATEST: RefCell<(u64, HeaderValue)> = RefCell::new((0, formatted(0)));
+    LATEST.with_borrow_mut(|latest| {
+        headers.insert(DATE, latest.date.of(now.as_secs(), date));
+        if let Some(rate) = rate {
+            headers.insert(RATE_LIMIT, latest.limit.of(rate.limit.into(), HeaderValue::from));
+            headers.insert(RATE_REMAINING, rate.remaining.into());
+            headers.insert(RATE_RESET, latest.reset.of(rate.reset, HeaderValue::from));
+        }
+    });
 }
 
 fn date(second: u64) -> HeaderValue {
-    LATEST.with_borrow_mut(|(latest, date)| {
-        if *latest != second {
-            (*latest, *date) = (second, formatted(second));
-        }
-        date.clone()
-    })
-}
-
-fn formatted(second: u64) -> HeaderValue {
     let date = HttpDate::from(UNIX_EPOCH + Duration::from_secs(second)).to_string();
     // A date is always a valid header value.
     HeaderValue::try_from(date).unwrap_or(HeaderValue::from_static(""))
+}
+
+thread_local! {
+    /// The values of this thread's last response, which the next one probably shares.
+    static LATEST: RefCell<Latest> = RefCell::default();
+}
+
+#[derive(Default)]
+struct Latest {
+    date: Cached,
+    limit: Cached,
+    reset: Cached,
+}
+
+/// A number and its value as a header.
+#[derive(Default)]
+struct Cached(Option<(u64, HeaderValue)>);
+
+impl Cached {
+    fn of(&mut self, number: u64, render: fn(u64) -> HeaderValue) -> HeaderValue {
+        match &self.0 {
+            Some((same, value)) if *same == number => value.clone(),
+            _ => self.0.insert((number, render(number))).1.clone(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -217,6 +217,11 @@ impl ApiError {
         Self::new(ErrorCode::HeadersTooLarge, message).and_close()
     }
 
+    /// The request is malformed HTTP.
+    pub(crate) fn bad_request(message: &'static str) -> Self {
+        Self::new(ErrorCode::BadRequest, message).and_close()
+    }
+
     /// A handler panicked.
     pub(crate) fn panicked() -> Self {
         Self::internal("internal error in petstore-mock; please report it")

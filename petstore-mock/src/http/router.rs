@@ -15,7 +15,7 @@ use http::{
     header::{ALLOW, EXPECT, ORIGIN},
     uri::PathAndQuery,
 };
-use http_body_util::{BodyExt, Collected};
+use http_body_util::BodyExt;
 use tower_service::Service as _;
 
 use super::{
@@ -191,9 +191,14 @@ async fn call(routes: &Router, request: Request) -> Response {
     response
 }
 
-/// Extracts the body of a response.
+/// Extracts the body of a response. The service's bodies are single frames, which are not copied.
 async fn whole(response: Response) -> http::Response<Bytes> {
-    let (parts, body) = response.into_parts();
-    let whole = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+    let (parts, mut body) = response.into_parts();
+    let mut whole = Bytes::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        if let Ok(data) = frame.into_data() {
+            whole = if whole.is_empty() { data } else { [whole, data].concat().into() };
+        }
+    }
     http::Response::from_parts(parts, whole)
 }

@@ -118,11 +118,8 @@ async fn secured(
     match handshake {
         Ok(stream) => Some(stream),
         Err(stream) => {
-            let error = ApiError::new(
-                crate::http::ErrorCode::BadRequest,
-                "this port speaks TLS: use https",
-            );
-            refuse(stream, caller, server, &[], &error.and_close()).await;
+            let error = ApiError::bad_request("this port speaks TLS: use https");
+            refuse(stream, caller, server, &[], &error).await;
             None
         }
     }

@@ -58,6 +58,10 @@ impl PetList {
         self.pieces.iter().map(|piece| piece.len()).sum()
     }
 
+    pub(super) fn pieces(&self) -> &[Arc<Vec<StoredPet>>] {
+        &self.pieces
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &StoredPet> {
         self.find(None, None)
     }

@@ -1,12 +1,13 @@
 //! A snapshot of pets, orders and key usage, to restore in this process, or as JSON in another.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{
     keys::{Account, Accounts},
-    pet_list::PetList,
+    pet_list::{PetList, StoredPet},
     store::{ChangeError, Order, Store},
 };
 use crate::{ban::BanRecord, clock, plan::Plan, quota::Used};
@@ -63,6 +64,21 @@ impl Snapshot {
         let keys = accounts.sorted().into_iter().map(state).collect();
         let Store { last_id, pets, orders, .. } = store;
         Self { version: VERSION, last_id, pets, orders, keys }
+    }
+
+    /// Returns the JSON in small pieces. Serializing everything at once, or freeing it, would delay
+    /// all other requests.
+    pub(crate) fn into_json_pieces(self) -> impl Iterator<Item = Bytes> {
+        // Texts and numbers can always be serialized.
+        let orders = serde_json::to_string(&self.orders).unwrap_or_default();
+        let keys = serde_json::to_string(&self.keys).unwrap_or_default();
+        let head = format!("{{\"version\":{},\"lastId\":{},\"pets\":[", self.version, self.last_id);
+        let tail = format!("],\"orders\":{orders},\"keys\":{keys}}}");
+        let pets = self.pets.pieces().to_vec().into_iter().enumerate().map(|(place, piece)| {
+            let pets = piece.iter().map(StoredPet::json).collect::<Vec<_>>().join(",");
+            Bytes::from(if place == 0 { pets } else { format!(",{pets}") })
+        });
+        iter::once(head.into()).chain(pets).chain(iter::once(tail.into()))
     }
 
     /// Returns the store.

@@ -1,6 +1,6 @@
 //! The handlers of the administration: health, clock, keys, faults, store, requests and report.
 
-use std::{convert::Infallible, iter, sync::Arc};
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     body::Body,
@@ -22,7 +22,7 @@ use crate::{
     clock::{self, Clock},
     fault::Fault,
     http::{
-        body::{json, to_json},
+        body::json,
         error::{ApiError, ErrorCode},
         params::Query,
     },
@@ -270,18 +270,10 @@ pub(super) async fn reset(State(app): App) -> Result<StatusCode, ApiError> {
     Ok(NO_CONTENT)
 }
 
-/// The length of the pieces in which a snapshot is sent.
-const SNAPSHOT_PIECE: usize = 64 * 1024;
-
 /// `GET /_mock/snapshot`.
-pub(super) async fn snapshot(State(app): App) -> Outcome {
-    let mut json = aside(move || to_json(&app.snapshot())).await?;
-    // Sent in pieces: a long body would be copied at once, while all other requests wait.
-    let pieces = iter::from_fn(move || {
-        let piece = json.split_to(json.len().min(SNAPSHOT_PIECE));
-        (!piece.is_empty()).then_some(Ok::<_, Infallible>(piece))
-    });
-    Ok(text("application/json", Body::from_stream(stream::iter(pieces))))
+pub(super) async fn snapshot(State(app): App) -> Response {
+    let pieces = stream::iter(app.snapshot().into_json_pieces().map(Ok::<_, Infallible>));
+    text("application/json", Body::from_stream(pieces))
 }
 
 /// `PUT /_mock/snapshot`.
