@@ -3,7 +3,6 @@
 use insta::assert_snapshot;
 
 use super::harness::Petstore;
-use crate::client::{Wire, answer};
 
 #[tokio::test]
 async fn lists_all_pages_without_a_note() {
@@ -17,11 +16,12 @@ async fn lists_all_pages_without_a_note() {
 
 #[tokio::test]
 async fn fields_that_the_service_sends_besides_are_shown() {
-    let rest = r#""name":"Rex","categoryId":7,"owner":{"name":"Ada"}"#;
-    let page = format!(r#"[{{"id":1,{rest}}},{{"id":2,{rest}}}]"#);
-    let service = Wire::of(vec![answer(200, &[], page)]);
+    let service = wiremock::MockServer::start().await;
+    let pet = |id| serde_json::json!({ "id": id, "name": "Rex", "categoryId": 7, "owner": { "name": "Ada" } });
+    let page = wiremock::ResponseTemplate::new(200).set_body_json([pet(1), pet(2)]);
+    wiremock::Mock::given(wiremock::matchers::any()).respond_with(page).mount(&service).await;
     let run =
-        async |line: &str| Petstore::with(&service.base(), "k").terminal().run(line).await.stdout;
+        async |line: &str| Petstore::with(&service.uri(), "k").terminal().run(line).await.stdout;
     let plain = "--color never";
     assert_snapshot!(run(&format!("pets list {plain}")).await, @r#"
     ID  NAME  CATEGORY ID  STATUS  OWNER

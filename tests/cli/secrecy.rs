@@ -1,9 +1,10 @@
 //! Tests that no command writes the key.
 
 use petstore_mock::{MockServer, Plan};
+use wiremock::matchers::any;
+use wiremock::{Mock, ResponseTemplate};
 
 use super::harness::Petstore;
-use crate::client::{Wire, answer};
 
 const KEY: &str = "sentinel-5f1c";
 
@@ -53,20 +54,22 @@ async fn no_output_contains_the_key() {
 async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
     let said = format!("bad key: Bearer {KEY}");
     let odd_json = format!(r#"[{{"id":"{KEY}","{KEY}":1}}]"#);
-    let error = serde_json::json!({ "code": KEY, "message": said }).to_string();
-    let (login, next) =
-        (format!("/login?key={KEY}"), format!("<http://127.0.0.1:9/{KEY}>; rel=next"));
-    for answer in [
-        answer(500, &[], &said),
-        answer(401, &[], error),
-        answer(302, &[("Location", &login)], ""),
-        answer(200, &[], &said),
-        answer(200, &[], odd_json),
-        answer(200, &[("Link", &next)], "[]"),
-    ] {
-        let server = Wire::of(vec![answer]);
+    let answers = [
+        ResponseTemplate::new(500).set_body_string(said.clone()),
+        ResponseTemplate::new(401)
+            .set_body_json(serde_json::json!({ "code": KEY, "message": said })),
+        ResponseTemplate::new(302).insert_header("location", format!("/login?key={KEY}")),
+        ResponseTemplate::new(200).set_body_string(said.clone()),
+        ResponseTemplate::new(200).set_body_string(odd_json),
+        ResponseTemplate::new(200)
+            .set_body_string("[]")
+            .insert_header("link", format!("<http://127.0.0.1:9/{KEY}>; rel=next")),
+    ];
+    for answer in answers {
+        let server = wiremock::MockServer::start().await;
+        Mock::given(any()).respond_with(answer).mount(&server).await;
         for line in ["pets list --all", "pets create Rex --category-id 7", "api /x -X POST -i"] {
-            let ran = Petstore::with(&server.base(), KEY).run(line).await;
+            let ran = Petstore::with(&server.uri(), KEY).run(line).await;
             // The successful response of a raw request is data, and shown unchanged.
             let shown = if ran.code == 0 { ran.stderr } else { ran.stdout + &ran.stderr };
             assert!(!shown.contains(KEY), "{line}: {shown}");
@@ -76,10 +79,12 @@ async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
 
 #[tokio::test]
 async fn headers_that_may_hold_a_secret_are_hidden() {
-    let headers = [("Set-Cookie", "id=hush"), ("X-Request-Id", "42")];
-    let server = Wire::of(vec![answer(200, &headers, "[]")]);
+    let server = wiremock::MockServer::start().await;
+    let answer = ResponseTemplate::new(200).set_body_string("[]");
+    let answer = answer.insert_header("set-cookie", "id=hush").insert_header("x-request-id", "42");
+    Mock::given(any()).respond_with(answer).mount(&server).await;
     let words = ["api", "/x", "-H", "X-Token: hush", "-vvv"];
-    let ran = Petstore::with(&server.base(), KEY).run_words(&words).await;
+    let ran = Petstore::with(&server.uri(), KEY).run_words(&words).await;
     assert!(ran.stderr.contains("\n< x-request-id: 42\n"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
 }

@@ -3,9 +3,10 @@
 
 use insta::assert_snapshot;
 use petstore_mock::{Clock, MockServer, Plan};
+use wiremock::matchers::any;
+use wiremock::{Mock, ResponseTemplate};
 
 use super::harness::{Petstore, noon, session};
-use crate::client::{Wire, answer};
 
 #[tokio::test]
 async fn pets_and_orders() {
@@ -138,8 +139,10 @@ async fn bad_base_urls() {
 
 /// A session with a server that answers everything the same way.
 async fn answered(status: u16, body: &str, line: &str) -> String {
-    let server = Wire::of(vec![answer(status, &[], body)]);
-    let petstore = || Petstore::with(&server.origin(), "k");
+    let server = wiremock::MockServer::start().await;
+    let answer = ResponseTemplate::new(status).set_body_string(body);
+    Mock::given(any()).respond_with(answer).mount(&server).await;
+    let petstore = || Petstore::with(&server.uri(), "k");
     format!("# {status} {body}\n{}", session(petstore, &[line]).await)
 }
 
