@@ -284,11 +284,19 @@ mod tests {
     }
 
     #[test]
+    fn names_a_damaged_line() {
+        let content = String::from_utf8(bytes(&records())).unwrap().replacen("[1,2,3,4]", "[1]", 1);
+        let state = read(content.as_bytes(), BOOT).unwrap();
+        assert_eq!((state.damaged, state.lines), (vec![3], 9));
+    }
+
+    #[test]
     fn after_a_kill_at_any_byte_a_row_is_left_only_if_it_was_not_sent() {
         let whole = bytes(&records());
         for length in 0..=whole.len() {
             let Some(state) = read(&whole[..length], BOOT) else { panic!("{length}") };
             let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(state.lines, lines);
             let sent: Vec<usize> = records()[..lines.saturating_sub(1)]
                 .iter()
                 .flat_map(|record| match record {
