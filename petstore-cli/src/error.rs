@@ -7,8 +7,6 @@ use petstore_client::Error as ClientError;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::env::Signal;
-
 /// The format of errors and notes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ErrorFormat {
@@ -55,8 +53,8 @@ impl Kind {
             Self::RateLimited | Self::Banned => 7,
             Self::Partial => 8,
             Self::NotFound => 9,
-            Self::Interrupted => Signal::Interrupt.code(),
-            Self::Terminated => Signal::Terminate.code(),
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 }
@@ -137,17 +135,6 @@ impl CliError {
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
         Self::Client(Box::new(error))
-    }
-}
-
-/// The error of a command that a signal stopped.
-impl From<Signal> for CliError {
-    fn from(signal: Signal) -> Self {
-        let kind = match signal {
-            Signal::Interrupt => Kind::Interrupted,
-            Signal::Terminate => Kind::Terminated,
-        };
-        Self::new(kind, signal.to_string())
     }
 }
 

@@ -9,6 +9,7 @@ use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
 use petstore_client::{Error as ClientError, ErrorKind, TimeoutKind, Url};
 use serde_json::{Map, Value, json};
 
+use crate::env::Signal;
 use crate::error::{CliError, Failure, Kind, os_text};
 use crate::escape;
 use crate::settings::precedence::Settings;
@@ -248,42 +249,37 @@ impl Facts {
     }
 
     fn no_tls(&self, error: &ClientError) -> Failure {
-        let unknown = || {
-            let root = causes(error).last().map(ToString::to_string).unwrap_or_default();
-            (format!(": no secure connection: {root}"), TRUST.to_owned())
-        };
         #[cfg(feature = "rustls")]
-        let (problem, hint) = self.tls_problem(error).unwrap_or_else(unknown);
-        #[cfg(not(feature = "rustls"))]
-        let (problem, hint) = unknown();
-        Failure::new(Kind::Tls, format!("{}{problem}", self.host)).hint(hint)
+        if let Some(failure) = tls_error(error).and_then(|problem| self.tls_problem(problem)) {
+            return failure;
+        }
+        let root = causes(error).last().map(ToString::to_string).unwrap_or_default();
+        let message = format!("{}: no secure connection: {root}", self.host);
+        Failure::new(Kind::Tls, message).hint(TRUST)
     }
 
-    /// Returns the problem of a TLS connection as it follows the host, and a hint.
+    /// Returns the message of a known problem of a TLS connection.
     #[cfg(feature = "rustls")]
-    fn tls_problem(&self, error: &ClientError) -> Option<(String, String)> {
+    fn tls_problem(&self, problem: &rustls::Error) -> Option<Failure> {
         use rustls::{CertificateError as Bad, Error as TlsError};
 
-        let (problem, hint) = match tls_error(error)? {
+        let host = &self.host;
+        let failure = |problem| Failure::new(Kind::Tls, format!("{host}{problem}"));
+        Some(match problem {
             TlsError::InvalidCertificate(Bad::UnknownIssuer) => {
-                (": certificate from an unknown authority", TRUST.to_owned())
+                failure(": certificate from an unknown authority").hint(TRUST)
             }
             TlsError::InvalidCertificate(
                 Bad::NotValidForName | Bad::NotValidForNameContext { .. },
-            ) => {
-                let hint = format!("correct the base URL{}", self.base_url_source);
-                (": the certificate is for another host", hint)
-            }
+            ) => failure(": the certificate is for another host")
+                .hint(format!("correct the base URL{}", self.base_url_source)),
             TlsError::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
-                (": the certificate has expired", "check the clock of this machine".to_owned())
+                failure(": the certificate has expired").hint("check the clock of this machine")
             }
-            TlsError::InvalidMessage(_) => {
-                let hint = format!("for a local service use http://{}/v1", self.host);
-                (" does not speak TLS", hint)
-            }
+            TlsError::InvalidMessage(_) => failure(" does not speak TLS")
+                .hint(format!("for a local service use http://{host}/v1")),
             _ => return None,
-        };
-        Some((problem.to_owned(), hint))
+        })
     }
 }
 
@@ -299,6 +295,17 @@ fn tls_error(error: &ClientError) -> Option<&rustls::Error> {
         outer.get_ref()?.downcast_ref()
     });
     found.last()
+}
+
+/// The error of a command that a signal stopped.
+impl From<Signal> for CliError {
+    fn from(signal: Signal) -> Self {
+        let kind = match signal {
+            Signal::Interrupt => Kind::Interrupted,
+            Signal::Terminate => Kind::Terminated,
+        };
+        Self::new(kind, signal.to_string())
+    }
 }
 
 /// Describes an exhausted limit: `minute quota used up`.
