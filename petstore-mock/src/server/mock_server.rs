@@ -312,7 +312,7 @@ impl MockServer {
     }
 
     /// Stops the server: closes the port and idle connections, and waits for requests in flight,
-    /// for [`Limits::grace`] at most, in real time.
+    /// for [`Limits::grace`](crate::Limits::grace) at most, in real time.
     pub async fn stop(mut self) {
         self.listener.close();
         self.app.journal.close();
