@@ -13,8 +13,8 @@ use super::kit::{answer, builder, http, key, millis, no_pets, secs};
 use super::service::{get, poll_once};
 use super::wire::{Act, Wire};
 
-/// The attempt's time limit, and with what it is surely over after that: what a request that
-/// nobody drives may hold up others for.
+/// The time limit of an attempt, and the same with slack. A request that is not polled may delay
+/// others for that long.
 const ATTEMPT: Duration = millis(300);
 const LEASE: Duration = millis(2_300);
 const SLACK: Duration = millis(700);

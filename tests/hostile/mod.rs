@@ -1,5 +1,5 @@
-//! A server that answers with anything: responses drawn from a seed, damaged byte by byte, cut, stalled
-//! and dripping. And what must hold for its clients, whatever it sends.
+//! A hostile server, and checks of its clients. It sends random responses from a seed: damaged byte by
+//! byte, cut, stalled or sent in drops.
 
 mod reply;
 
@@ -20,7 +20,7 @@ pub(crate) const KEY: &str = "S3NTINEL/qzxvkw";
 /// The longest wait that a client believes.
 const MAX_BELIEVED: Duration = Duration::from_secs(25 * 3_600);
 
-/// Tries cases that are the same in each run: as many as `cases`, from a seed.
+/// Runs a property test with a number of cases from a fixed seed.
 pub(crate) fn check<S: Strategy>(
     strategy: S,
     (cases, seed): (u32, u64),
@@ -48,11 +48,11 @@ struct Exchange {
     request: Seen,
     reply: Reply,
     bytes: Vec<u8>,
-    /// By the machine's clock, by which the file of shared limits goes until paused time is ahead of it.
+    /// The arrival on the machine's clock. The file of shared limits uses it until paused time is ahead.
     at: std::time::Instant,
 }
 
-/// The server, and another origin, to which nobody may go.
+/// The server, and another origin that must not get a request.
 pub(crate) struct Hostile {
     pub(crate) wire: Wire,
     other: TcpListener,
@@ -60,7 +60,7 @@ pub(crate) struct Hostile {
 }
 
 impl Hostile {
-    /// Starts a server that gives these answers in turn, the last one again and again.
+    /// Starts a server that sends these responses in turn, and then repeats the last one.
     pub(crate) fn start(replies: Vec<Reply>) -> Self {
         let other = TcpListener::bind("127.0.0.1:0").unwrap();
         other.set_nonblocking(true).unwrap();
@@ -104,7 +104,7 @@ impl Hostile {
         Ok(())
     }
 
-    /// Returns whether all answers to a request with this body may have said that it was refused.
+    /// Returns whether every response to requests with this body may be a refusal.
     pub(crate) fn may_be_refused(&self, body: &[u8]) -> bool {
         let log = self.log.lock().unwrap();
         let mut same = log.iter().filter(|exchange| contains(&exchange.request.body, body));
@@ -119,7 +119,7 @@ pub(crate) fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// Fails where a text holds the key, or what could act on a terminal.
+/// Fails if a text contains the key or a control character.
 pub(crate) fn check_text(text: &str) -> Result<(), TestCaseError> {
     prop_assert!(!text.contains(KEY), "the key is in {}", text);
     let control = text.chars().find(|c| c.is_control() && *c != '\n');

@@ -24,14 +24,14 @@ pub(crate) struct Reply {
     end: End,
 }
 
-/// How the length of the body is told.
+/// How the response announces the length of its body.
 #[derive(Debug, Clone)]
 enum Framing {
     Length,
-    /// As something else than it is.
+    /// With a wrong `Content-Length`.
     WrongLength(&'static str),
     Chunked,
-    /// With something else as the size of its only chunk.
+    /// With a wrong size of its only chunk.
     WrongChunk(&'static str),
     Close,
 }
@@ -83,7 +83,7 @@ const VALUES: &str = "\
     gzip, chunked|close|keep-alive|upgrade|h2c|true|@1700000000|application/json|\
     text/html; charset=utf-16";
 
-/// Fields that lead a careless client astray. Few names and values meet by chance.
+/// Fields that mislead a careless client. Random names and values rarely form them.
 const LURES: &[(&str, &str)] = &[
     ("Location", "{other}/v1/pets"),
     ("Link", "<{other}/v1/pets>; rel=next"),
@@ -195,7 +195,7 @@ pub(crate) fn replies() -> impl Strategy<Value = Vec<Reply>> {
 }
 
 impl Reply {
-    /// Returns how long nothing may be sent after it, where it leaves no doubt about that.
+    /// Returns how long a client must not send anything, if the response says so unambiguously.
     pub(super) fn wait(&self) -> Option<Duration> {
         let is_clear = self.interim.is_empty()
             && self.version == "HTTP/1.1"
