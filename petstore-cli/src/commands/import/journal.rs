@@ -143,8 +143,9 @@ struct Lines {
 
 impl Lines {
     fn extend(&mut self, length: u64) -> io::Result<()> {
-        if std::mem::take(&mut self.has_rest) {
+        if self.has_rest {
             self.file.set_len(self.end)?;
+            self.has_rest = false;
         }
         self.file.set_len(length)?;
         self.length = length;
@@ -247,8 +248,8 @@ mod tests {
     #[test]
     fn zeros_stand_behind_each_line_and_half_a_line_goes() {
         let file = Arc::new(tempfile::tempfile().unwrap());
-        (&*file).write_all(b"one\ntw\0\0").unwrap();
-        let mut lines = Lines { file: Arc::clone(&file), end: 4, length: 8, has_rest: true };
+        (&*file).write_all(b"one\nhalf a line\0").unwrap();
+        let mut lines = Lines { file: Arc::clone(&file), end: 4, length: 16, has_rest: true };
         let mut expected = b"one\n".to_vec();
         for _ in 0..1_000 {
             lines.write_all(b"a line\n").unwrap();
@@ -261,6 +262,28 @@ mod tests {
         let (content, zeros) = bytes.split_at(expected.len());
         assert_eq!(content, expected);
         assert!(zeros.iter().all(|byte| *byte == 0));
+        let length = lines.end + 7;
+        file.set_len(length).unwrap();
+        lines.length = length;
+        (&*file).seek(SeekFrom::Start(lines.end)).unwrap();
+        lines.write_all(b"a line\n").unwrap();
+        assert!(file.metadata().unwrap().len() > length, "a line that ends where the file does");
+    }
+
+    #[test]
+    fn half_a_line_that_cannot_be_removed_is_removed_later() {
+        let name = tempfile::NamedTempFile::new().unwrap();
+        let read_only = Arc::new(File::open(name.path()).unwrap());
+        let mut lines = Lines { file: read_only, end: 0, length: 100, has_rest: false };
+        lines.write_all(b"a line\n").unwrap_err();
+        assert!(lines.has_rest && lines.end == 0);
+    }
+
+    #[test]
+    fn a_full_disk_has_a_hint_of_its_own() {
+        let error = |kind: io::ErrorKind| format!("{:?}", unusable(kind.into()));
+        assert!(error(io::ErrorKind::StorageFull).contains("free some space"));
+        assert!(error(io::ErrorKind::PermissionDenied).contains("`--journal FILE`"));
     }
 
     #[tokio::test]
