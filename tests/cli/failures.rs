@@ -1,4 +1,4 @@
-//! Each kind of failure, with its exit code and its hints, and TLS with an authority of its own.
+//! Each kind of failure, with its exit code and its hints, and TLS with a private certificate authority.
 
 use std::time::Duration;
 

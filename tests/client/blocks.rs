@@ -168,7 +168,7 @@ async fn a_429_holds_back_every_call_with_its_key_and_no_other() {
     let calls = clients.flat_map(send).map(|call| tokio::spawn(call.send()));
     for call in calls.collect::<Vec<_>>() {
         let answer = call.await.unwrap().unwrap();
-        assert_eq!(answer.meta().attempts(), 1, "a wait for a limit is no attempt");
+        assert_eq!(answer.meta().attempts(), 1, "a wait for a limit does not count as an attempt");
         assert!(answer.meta().waited() >= secs(29), "{:?}", answer.meta().waited());
     }
     for seen in &server.seen()[2..] {
