@@ -142,14 +142,17 @@ struct Lines {
 }
 
 impl Lines {
+    /// Makes the file longer, and removes half a line. Zeros end the file throughout.
     fn extend(&mut self, length: u64) -> io::Result<()> {
+        let (mut file, end) = (&*self.file, SeekFrom::Start(self.end));
+        file.set_len(length)?;
+        file.seek(end)?;
         if self.has_rest {
-            self.file.set_len(self.end)?;
-            self.has_rest = false;
+            io::copy(&mut io::repeat(0).take(length - self.end), &mut file)?;
+            file.seek(end)?;
         }
-        self.file.set_len(length)?;
-        self.length = length;
-        (&*self.file).seek(SeekFrom::Start(self.end)).map(drop)
+        (self.has_rest, self.length) = (false, length);
+        Ok(())
     }
 }
 

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The first line.
 pub(super) const HEADER: &[u8] = b"journal of petstore pets import, version 4\n";
 
+/// The size of the smallest pages.
+const PAGE: usize = 4_096;
+
 /// A record. Rows are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -136,8 +139,10 @@ impl State {
         }
         let last_boot = state.last_run.as_ref().and_then(|run| run.boot.as_deref());
         let is_same_boot = boot.is_some() && boot == last_boot;
+        // Linux ends a write early at a kill, between two pages. The row was not sent yet.
+        let is_interrupted = content.len().is_multiple_of(PAGE);
         let is_complete = state.damaged.is_empty()
-            && !(state.is_cut || state.is_truncated)
+            && !(state.is_truncated || state.is_cut && !is_interrupted)
             && (state.has_ended || is_same_boot);
         state.settle(if is_complete { &RowState::Left } else { &RowState::Unknown });
         Some(state)
@@ -311,6 +316,24 @@ mod tests {
                 assert!(is_left || state.is_cut || sent.contains(&row), "{length} {row}");
             }
             assert_eq!(state.is_cut, length > 0 && whole[length - 1] != b'\n', "{length}");
+        }
+    }
+
+    #[test]
+    fn a_write_that_a_kill_ended_between_two_pages_makes_no_row_unknown() {
+        let content = |filler: usize| {
+            let Record::Run(run) = run(&[]) else { unreachable!() };
+            let run = Run { base_url: "x".repeat(filler), ..run };
+            let block = Record::Block { from: 0, digests: vec![1, 2, 3] };
+            bytes(&[Record::Run(run), block, Record::Rows(RowState::Unknown, vec![0])])
+        };
+        let created = line(&Record::Rows(RowState::Created(7), vec![0])).unwrap();
+        for written in 1..created.len() {
+            let filler = PAGE - content(0).len() - written;
+            let interrupted = [&*content(filler), &created.as_bytes()[..written]].concat();
+            assert_eq!(read(&interrupted, BOOT).unwrap().unknown(), [0]);
+            let damaged = [&*content(filler + 1), &created.as_bytes()[..written]].concat();
+            assert_eq!(read(&damaged, BOOT).unwrap().unknown(), [0, 1, 2]);
         }
     }
 
