@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::rate_limit::{
-    Change, FileStore, LimitStore, RecordKey, StoreError, StoreTime,
+    Change, FileStore, LimitStore, MemberId, RecordKey, StoreError, StoreTime,
 };
 use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{MockServer, Plan, RateHeaders};
@@ -369,4 +369,58 @@ async fn a_slow_store_costs_a_second_once_and_is_reported() {
     tokio::time::sleep(secs(3)).await;
     client.pets().list().await.unwrap();
     assert!(store.0.load(Ordering::Relaxed) > 1, "it is tried again");
+}
+
+/// A store of processes that end after one call.
+#[derive(Clone)]
+struct ShortLived {
+    record: Arc<Mutex<Option<Vec<u8>>>>,
+    /// Distinguishes the processes.
+    number: usize,
+    start: Instant,
+    /// Whether it knows which processes run.
+    can_tell: bool,
+}
+
+impl LimitStore for ShortLived {
+    async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        let since = self.start.elapsed();
+        let mut record = self.record.lock().unwrap();
+        *record = Some(change.apply(record.as_deref(), StoreTime::new(0, since)));
+        Ok(())
+    }
+
+    async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        format!("process {} of {:p}", self.number, self.record).into()
+    }
+
+    fn is_alive(&self, _: &RecordKey, _: MemberId) -> Option<bool> {
+        self.can_tell.then_some(false)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_reserved_for_processes_that_have_ended() {
+    for can_tell in [true, false] {
+        let server = free().await;
+        let (record, start) = (Arc::default(), Instant::now());
+        let store = ShortLived { record, number: 0, start, can_tell };
+        for number in 0..100 {
+            if number == 50 {
+                tokio::time::sleep(secs(60)).await;
+            }
+            let store = ShortLived { number, ..store.clone() };
+            let builder = Client::builder(server.url()).api_key(KEY).shared_limits(store);
+            let client = builder.build().unwrap();
+            let page = client.pets().list().options(&hasty()).await;
+            assert_eq!(page.unwrap().meta().attempts(), 1, "{number}");
+            if !can_tell {
+                client.synchronize_rate_limits().await;
+            }
+        }
+    }
 }
