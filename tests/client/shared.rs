@@ -13,7 +13,8 @@ use futures_util::future::join_all;
 use petstore_client::rate_limit::{
     Change, FileStore, LimitStore, MemberId, RecordKey, StoreError, StoreTime,
 };
-use petstore_client::{Client, ClientBuilder, RequestOptions};
+use petstore_client::test_util::{self, FakeService};
+use petstore_client::{Client, ClientBuilder, RequestOptions, StatusCode};
 use petstore_mock::{MockServer, Plan, RateHeaders};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -240,6 +241,24 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
     assert!(!contents.contains(KEY));
     assert!(!path.to_str().unwrap().contains(KEY));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
+async fn few_files_stay_open_however_many_keys_there_are() {
+    let folder = TempDir::new().unwrap();
+    let store = Arc::new(FileStore::new(folder.path()));
+    for number in 0..200 {
+        let client = test_util::builder().api_key(format!("key-{number}").as_str());
+        let client =
+            client.transport(FakeService::new(|_| test_util::json(StatusCode::OK, &[0; 0])));
+        let client = client.shared_limits(Arc::clone(&store)).build().unwrap();
+        client.pets().list().await.unwrap();
+    }
+    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| entry.ok());
+    let is_ours = |file: &PathBuf| file.starts_with(folder.path());
+    let open = open.filter_map(|entry| fs::read_link(entry.path()).ok()).filter(is_ours).count();
+    assert!((1..=128).contains(&open), "{open} of {} are open", records(&folder).len());
 }
 
 #[cfg(target_os = "linux")]
