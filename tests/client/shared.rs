@@ -255,7 +255,7 @@ async fn few_files_stay_open_however_many_keys_there_are() {
         let client = client.shared_limits(Arc::clone(&store)).build().unwrap();
         client.pets().list().await.unwrap();
     }
-    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| entry.ok());
+    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(Result::ok);
     let is_ours = |file: &PathBuf| file.starts_with(folder.path());
     let open = open.filter_map(|entry| fs::read_link(entry.path()).ok()).filter(is_ours).count();
     assert!((1..=128).contains(&open), "{open} of {} are open", records(&folder).len());
