@@ -4,7 +4,9 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use petstore_client::rate_limit::FileStore;
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
+use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
@@ -178,4 +180,27 @@ fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
         assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
         assert_eq!(error.may_have_been_processed(), may_have_been_processed, "{error}");
     }
+}
+
+#[test]
+fn a_runtime_that_ends_does_not_delay_the_updates_of_the_shared_record() {
+    let server = Elsewhere::start(|_| no_pets());
+    let folder = TempDir::new().unwrap();
+    let shared = || {
+        let client = builder(&server.base).api_key("shared");
+        client.shared_limits(FileStore::new(folder.path())).build().unwrap()
+    };
+    let waits = (0..5).map(|_| {
+        runtime().block_on(async {
+            let client = shared();
+            for _ in 0..20 {
+                tokio::spawn(client.pets().list().send());
+            }
+            client.pets().list().await.unwrap();
+        });
+        let next = runtime().block_on(async { shared().pets().list().await.unwrap() });
+        next.meta().waited()
+    });
+    let waits: Vec<_> = waits.collect();
+    assert!(waits.iter().filter(|wait| **wait < SLACK).count() > 2, "{waits:?}");
 }

@@ -67,8 +67,8 @@ pub(crate) struct Limiter {
     /// How far the store's clock is ahead of this process's, in microseconds.
     pub(super) ahead: AtomicI64,
     state: Mutex<State>,
-    /// Wakes all waiters when the block changes: it may be too long for some.
-    changed: Notify,
+    /// Wakes all waiters when the block changes, which may be too long for some, or a plan is lost.
+    pub(super) changed: Notify,
     pub(super) shared: Option<SharedRecord>,
     #[cfg(feature = "test-util")]
     test_clock: Option<super::TestClock>,

@@ -1,5 +1,6 @@
 //! Updates of the shared record. Any caller of the limiter that finds one due starts it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -23,6 +24,31 @@ const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
 /// An update that is older than this is abandoned: its runtime is blocked.
 const STALE_UPDATE: Duration = Duration::from_secs(2);
 
+/// A planned update. If its runtime ends before, another one can be planned.
+struct Planned {
+    limiter: Arc<Limiter>,
+    at: LocalTime,
+}
+
+impl Planned {
+    /// Ends the plan, unless an earlier update has been planned since.
+    fn take(&self) -> Option<(LocalTime, StateGuard<'_>)> {
+        let (now, mut state) = self.limiter.lock();
+        (state.planned == Some(self.at)).then(|| {
+            state.planned = None;
+            (now, state)
+        })
+    }
+}
+
+impl Drop for Planned {
+    fn drop(&mut self) {
+        if self.take().is_some() {
+            self.limiter.changed.notify_waiters();
+        }
+    }
+}
+
 /// The shared record.
 impl Limiter {
     /// Starts an update that is due, or plans the next one.
@@ -41,14 +67,13 @@ impl Limiter {
                     return;
                 };
                 state.planned = Some(at);
+                drop(state);
                 let wake = self.instant(at);
+                let planned = Planned { limiter, at };
                 runtime.spawn(async move {
                     sleep_until(wake).await;
-                    let (now, mut state) = limiter.lock();
-                    // Otherwise an earlier one has been planned since.
-                    if state.planned == Some(at) {
-                        state.planned = None;
-                        limiter.plan_update(now, state);
+                    if let Some((now, state)) = planned.take() {
+                        planned.limiter.plan_update(now, state);
                     }
                 });
             }
