@@ -1,10 +1,14 @@
 //! Tests of several runtimes with one key: an idle or blocked runtime does not stop the others.
 
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use petstore_client::rate_limit::FileStore;
+use petstore_client::rate_limit::{
+    Change, FileStore, LimitStore, RecordKey, StoreError, StoreTime,
+};
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -203,4 +207,40 @@ fn a_runtime_that_ends_does_not_delay_the_updates_of_the_shared_record() {
     });
     let waits: Vec<_> = waits.collect();
     assert!(waits.iter().filter(|wait| **wait < SLACK).count() > 2, "{waits:?}");
+}
+
+/// A store whose first update takes very long.
+#[derive(Default)]
+struct SlowAtFirst(AtomicBool);
+
+impl LimitStore for SlowAtFirst {
+    async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        if !self.0.swap(true, Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        change.apply(None, StoreTime::new(0, Duration::ZERO));
+        Ok(())
+    }
+
+    async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        "slow at first".into()
+    }
+}
+
+#[test]
+fn a_runtime_that_ends_during_an_update_of_the_shared_record_does_not_delay_the_next() {
+    let server = Elsewhere::start(|_| no_pets());
+    let client = builder(&server.base).api_key("shared").shared_limits(SlowAtFirst::default());
+    let client = client.build().unwrap();
+    runtime().block_on(async {
+        let mut call = client.pets().list().send();
+        assert!(!poll_once(&mut call).await);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    });
+    let page = runtime().block_on(async { client.pets().list().await.unwrap() });
+    assert!(page.meta().waited() < SLACK, "{:?}", page.meta().waited());
 }

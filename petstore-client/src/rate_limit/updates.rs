@@ -49,6 +49,22 @@ impl Drop for Planned {
     }
 }
 
+/// An update in progress. If its runtime ends, another one can begin.
+struct Updating<'l> {
+    limiter: &'l Limiter,
+    since: LocalTime,
+}
+
+impl Drop for Updating<'_> {
+    fn drop(&mut self) {
+        let (_, mut state) = self.limiter.lock();
+        if state.updating == Some(self.since) {
+            state.updating = None;
+            self.limiter.changed.notify_waiters();
+        }
+    }
+}
+
 /// The shared record.
 impl Limiter {
     /// Starts an update that is due, or plans the next one.
@@ -117,11 +133,12 @@ impl Limiter {
 
     async fn update(&self, report: fn(&mut Member, LocalTime, u64, f64) -> Report) {
         let Some(shared) = &self.shared else { return };
-        let (report, me, policy) = {
+        let (report, me, policy, _updating) = {
             let (now, mut state) = self.lock();
+            let updating = state.updating.map(|since| Updating { limiter: self, since });
             let waiting = state.queue.waiting() as u64;
             let report = report(&mut state.member, now, waiting, random_part());
-            (report, state.member.id, state.policy)
+            (report, state.member.id, state.policy, updating)
         };
         let mut result = Err("the store did not apply the change");
         let mut apply = |current: Option<&[u8]>, at: StoreTime| {
