@@ -387,11 +387,14 @@ impl Member {
         }
     }
 
-    /// Returns the report of a member that may end now. An idle member gives everything back.
+    /// Returns the report of a member that may end now. If it has used the key and is idle, it gives
+    /// everything back and leaves.
     pub(crate) fn last_report(&mut self, now: LocalTime, waiting: u64, jitter: f64) -> Report {
         self.used = 0;
         let report = self.report(now, waiting, jitter);
-        Report { leaves: report.reserved == 0 && report.want == 0, ..report }
+        let slot = self.ledger.slot(self.id);
+        let has_used = slot.got + slot.previous > 0;
+        Report { leaves: has_used && report.reserved == 0 && report.want == 0, ..report }
     }
 
     /// Takes over the record after an update that was applied.
