@@ -181,6 +181,8 @@ async fn starting_returns_errors() {
     let taken = MockServer::builder().port(first.addr().port()).start().await;
     let message = taken.unwrap_err().to_string();
     assert!(message.contains(&first.addr().to_string()), "{message}");
+    let taken = MockServer::builder().port(first.addr().port()).start_blocking();
+    assert!(matches!(taken.unwrap_err(), StartError::Bind { .. }));
     for key in ["", "a b", "ключ", "a\n"] {
         let error = MockServer::builder().key(key, Plan::Free).start().await.unwrap_err();
         assert!(matches!(error, StartError::Key(_)));
@@ -249,13 +251,6 @@ fn a_clock_that_is_advanced_once_a_delay_has_hit_ends_the_delay() {
             assert_eq!(answer.join().unwrap(), "HTTP/1.1 200 OK", "request {request}");
         });
     }
-}
-
-#[test]
-fn a_blocking_start_returns_errors_too() {
-    let first = MockServer::start_blocking();
-    let taken = MockServer::builder().port(first.addr().port()).start_blocking();
-    assert!(matches!(taken.unwrap_err(), StartError::Bind { .. }));
 }
 
 #[tokio::test]
