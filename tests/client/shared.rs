@@ -64,23 +64,6 @@ fn hasty() -> RequestOptions {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_knows_what_the_last_one_learned() {
-    let (server, folder) = (free().await, TempDir::new().unwrap());
-    for number in 0..60 {
-        let client = process(server.url(), &folder, number % 3).build().unwrap();
-        client.pets().list().options(&hasty()).await.unwrap();
-    }
-    let client = process(server.url(), &folder, 1).build().unwrap();
-    let error = client.pets().list().options(&hasty()).await.unwrap_err();
-    assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
-    assert_eq!(error.retry_at(), Some(at(START + 60)));
-    // Without the file it would have been sent, and refused.
-    let alone = Client::builder(server.url()).api_key(KEY).build().unwrap();
-    let error = alone.pets().list().options(&hasty()).await.unwrap_err();
-    assert_eq!(error.attempts(), 1);
-}
-
-#[tokio::test(start_paused = true)]
 async fn two_keys_in_one_folder_and_one_key_in_two_folders_never_meet() {
     let small = Plan::enterprise(1, 1_000);
     let builder = MockServer::builder().key("one", small).key("two", small);
