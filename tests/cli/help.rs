@@ -52,6 +52,18 @@ async fn the_help_of_a_command_fits_a_screen_and_begins_with_examples() {
 }
 
 #[tokio::test]
+async fn the_help_of_a_command_names_its_fields_in_their_order() {
+    for command in
+        ["pets list", "pets import", "limits --refresh", "auth status", "config list", "doctor"]
+    {
+        let ran = Petstore::bare().run(&format!("--mock {command} -o csv")).await;
+        let header = ran.stdout.lines().next().unwrap().replace(',', ", ");
+        let help = printed(&format!("{command} --help")).await.replace('\n', " ");
+        assert!(help.contains(&format!("Fields: {header}")), "{command}: {header}");
+    }
+}
+
+#[tokio::test]
 async fn petstore_alone_says_how_to_start_and_exits_with_2() {
     let ran = Petstore::bare().run("").await;
     assert_snapshot!(ran.transcript(), @"
