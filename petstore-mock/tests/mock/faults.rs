@@ -49,15 +49,6 @@ async fn a_fault_on_all_hits_the_service_but_not_the_administration() {
 }
 
 #[tokio::test]
-async fn a_fault_can_be_for_one_key() {
-    let mock = start().await;
-    let busy = mock.server.faults().on_all().key("pro-key").status(503);
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 200);
-    assert_eq!(mock.get_as("pro-key", "/v1/pets").await.status, 503);
-    assert!(!format!("{busy:?}").contains("pro-key"));
-}
-
-#[tokio::test]
 async fn a_client_asks_for_its_fault_by_a_header() {
     let mock = start().await;
     let name = HeaderName::from_static("x-mock-fault");

@@ -232,25 +232,6 @@ async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
     assert_eq!(body(&wire.answer().await), body(&whole), "the next answer comes at once");
 }
 
-#[tokio::test]
-async fn a_second_lets_as_many_bytes_go_as_the_bandwidth_says() {
-    let mock = start().await;
-    let whole = untouched(&mock).await;
-    let slow = Effect::Bandwidth { bytes_per_second: NonZeroU32::new(150).unwrap() };
-    let _fault = mock.on(Operation::ListPets).first(1).apply(slow);
-    let mut wire = Wire::listing(&mock).await;
-    wire.expect_silence(&mock).await;
-    for _ in 0..2 {
-        mock.advance(1);
-        wire.read(150).await;
-        wire.expect_silence(&mock).await;
-    }
-    mock.advance(60);
-    wire.read(whole.len() - 300).await;
-    wire.send(LIST).await;
-    wire.answer().await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_takes_no_real_time_where_the_runtimes_is_paused() {
     let clock = Clock::runtime(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
