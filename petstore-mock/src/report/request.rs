@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
+    clock,
     exchange::{Admission, Captured, Moment, Record},
     text::unify_integers,
 };
@@ -245,9 +246,9 @@ pub(super) fn seconds(time: Duration) -> String {
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Formats a date and time in UTC.
+/// Formats a date and time in UTC, at most the end of the year 9999.
 pub(super) fn instant(at: Duration) -> impl fmt::Display {
-    humantime::format_rfc3339_millis(UNIX_EPOCH + at)
+    humantime::format_rfc3339_millis(clock::instant(at))
 }
 
 /// Formats the time of day in UTC.
