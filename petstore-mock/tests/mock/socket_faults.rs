@@ -203,7 +203,7 @@ async fn nothing_is_ever_answered_and_stopping_the_server_does_not_wait_for_it()
     }
     mock.advance(86_400);
     wire.expect_silence(&mock).await;
-    // Less than the grace that requests at hand have.
+    // Less than the grace that requests in flight have.
     let stopped = tokio::time::timeout(Duration::from_secs(4), mock.server.stop()).await;
     assert!(stopped.is_ok(), "it waited for what never ends");
     assert_eq!(wire.rest().await.0, "");
