@@ -65,39 +65,6 @@ fn hasty() -> RequestOptions {
 }
 
 #[tokio::test(start_paused = true)]
-async fn four_processes_are_never_refused_and_use_all() {
-    let (server, folder) = (free().await, TempDir::new().unwrap());
-    let start = Instant::now();
-    let clients: Vec<_> =
-        (0..4).map(|n| process(server.url(), &folder, n).build().unwrap()).collect();
-    let calls = clients.iter().flat_map(|client| (0..75).map(|_| client.pets().list().send()));
-    for page in join_all(calls).await {
-        assert_eq!(page.unwrap().meta().attempts(), 1);
-    }
-    // 300 requests fill five minutes.
-    assert!(start.elapsed() < secs(4 * 60 + 10), "{:?}", start.elapsed());
-    let seen = clients[3].rate_limits();
-    assert_eq!((seen.throttled, seen.in_flight, seen.unresolved), (0, 0, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_process_knows_what_the_last_one_learned() {
-    let (server, folder) = (free().await, TempDir::new().unwrap());
-    for number in 0..60 {
-        let client = process(server.url(), &folder, number % 3).build().unwrap();
-        client.pets().list().options(&hasty()).await.unwrap();
-    }
-    let client = process(server.url(), &folder, 1).build().unwrap();
-    let error = client.pets().list().options(&hasty()).await.unwrap_err();
-    assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
-    assert_eq!(error.retry_at(), Some(at(START + 60)));
-    // Without the file it would have been sent, and refused.
-    let alone = Client::builder(server.url()).api_key(KEY).build().unwrap();
-    let error = alone.pets().list().options(&hasty()).await.unwrap_err();
-    assert_eq!(error.attempts(), 1);
-}
-
-#[tokio::test(start_paused = true)]
 async fn two_keys_in_one_folder_and_one_key_in_two_folders_never_meet() {
     let small = Plan::enterprise(1, 1_000);
     let builder = MockServer::builder().key("one", small).key("two", small);

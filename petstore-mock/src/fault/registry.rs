@@ -1,7 +1,6 @@
 //! The active faults, their counts, and the selection of faults for a request.
 
 use std::{
-    collections::BTreeMap,
     fmt, mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -15,7 +14,7 @@ use super::{
     effect::Effect,
     response_effects::{FaultTarget, StatusEffect},
     socket_effects::SocketPlan,
-    spec::Fault,
+    spec::{Fault, SETS_LENGTH},
     trigger::{Random, RequestView},
 };
 use crate::changes::{Changes, What};
@@ -54,8 +53,6 @@ pub struct Faults {
 struct Entries {
     list: Vec<SharedFault>,
     last_id: u64,
-    /// The hits of removed faults, by name.
-    removed_hits: BTreeMap<String, u64>,
 }
 
 /// An active fault. The registry, its guard and the requests that it hits share it.
@@ -92,7 +89,9 @@ impl Faults {
         Self { changes, ..Self::default() }
     }
 
+    #[track_caller]
     pub(super) fn add(&self, fault: Fault) -> SharedFault {
+        assert!(!fault.sets_length(), "{SETS_LENGTH}");
         let mut entries = lock(&self.entries);
         entries.last_id += 1;
         let random = Random::new(fault.seed);
@@ -109,17 +108,6 @@ impl Faults {
         lock(&self.entries).list.iter().map(|fault| lock(fault).status.clone()).collect()
     }
 
-    /// Returns the hits since the start of the server, by name of the fault.
-    pub(crate) fn total_hits(&self) -> BTreeMap<String, u64> {
-        let entries = lock(&self.entries);
-        let mut total = entries.removed_hits.clone();
-        for fault in &entries.list {
-            let status = &lock(fault).status;
-            *total.entry(status.fault.name()).or_default() += status.hits;
-        }
-        total
-    }
-
     /// Removes a fault. Returns whether it was set.
     #[expect(clippy::must_use_candidate, reason = "the caller usually knows that it is set")]
     pub fn remove(&self, id: u64) -> bool {
@@ -133,15 +121,9 @@ impl Faults {
 
     /// Removes the faults that are meant. Returns whether there was one.
     fn remove_all(&self, is_meant: impl Fn(&FaultStatus) -> bool) -> bool {
-        let Entries { list, removed_hits, .. } = &mut *lock(&self.entries);
+        let list = &mut lock(&self.entries).list;
         let before = list.len();
-        list.retain(|fault| {
-            let status = &lock(fault).status;
-            if is_meant(status) {
-                *removed_hits.entry(status.fault.name()).or_default() += status.hits;
-            }
-            !is_meant(status)
-        });
+        list.retain(|fault| !is_meant(&lock(fault).status));
         self.note_change();
         list.len() < before
     }

@@ -1,7 +1,7 @@
 //! The last exchanges, in a ring that is bounded in number and bytes. New exchanges wake listeners.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
@@ -16,7 +16,6 @@ use crate::{
     clock::Clock,
     clock::real_time,
     exchange::{Admission, Exchange, InFlight, KeyLabel, Masker, Moment, Record},
-    operation::Operation,
     pattern::Pattern,
     report::{Audit, JudgedRequest, Report, Severities},
 };
@@ -29,9 +28,6 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// How often an arrival lets other tasks run first. Another thread may still be running them.
 const SETTLING_YIELDS: usize = 4;
-
-/// The number of exchanges by operation and status.
-pub(crate) type Tally = BTreeMap<(Option<Operation>, Option<u16>), u64>;
 
 /// The last exchanges.
 #[derive(Debug)]
@@ -54,7 +50,6 @@ pub(crate) struct Journal {
 
 #[derive(Debug, Default)]
 struct Ring {
-    tally: Tally,
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     kept: u64,
@@ -129,7 +124,6 @@ impl Journal {
         let mut dropped = Vec::new();
         let kept = {
             let mut ring = lock(&self.ring);
-            *ring.tally.entry((record.arrival.operation, record.status)).or_default() += 1;
             ring.kept += 1;
             ring.bytes += weight;
             ring.records.push_back(record);
@@ -234,11 +228,6 @@ impl Journal {
     /// Returns a receiver that changes with each stored exchange.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.kept.subscribe()
-    }
-
-    /// Returns the number of exchanges since the start, including dropped ones.
-    pub(crate) fn tally(&self) -> Tally {
-        lock(&self.ring).tally.clone()
     }
 
     /// Wakes the listeners, because the server stops.

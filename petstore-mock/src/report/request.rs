@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
+    clock,
     exchange::{Admission, Captured, Moment, Record},
     text::unify_integers,
 };
@@ -245,9 +246,9 @@ pub(super) fn seconds(time: Duration) -> String {
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Formats a date and time in UTC.
+/// Formats a date and time in UTC, at most the end of the year 9999.
 pub(super) fn instant(at: Duration) -> impl fmt::Display {
-    humantime::format_rfc3339_millis(UNIX_EPOCH + at)
+    humantime::format_rfc3339_millis(clock::instant(at))
 }
 
 /// Formats the time of day in UTC.
@@ -266,6 +267,16 @@ mod tests {
             [(0, "0 s"), (50_000, "50 s"), (1_500, "1.5 s"), (3, "0.003 s"), (100_000, "100 s")]
         {
             assert_eq!(seconds(Duration::from_millis(milliseconds)), text);
+        }
+    }
+
+    #[test]
+    fn only_a_body_that_was_read_and_kept_as_a_whole_is_compared_as_json() {
+        let body = |length, digest| Captured { start: "[1]".into(), length, digest };
+        for (length, digest, is_json) in
+            [(3, Some(7), true), (3, None, false), (4, Some(7), false), (4, None, false)]
+        {
+            assert_eq!(json(&body(length, digest)).is_some(), is_json, "{length} {digest:?}");
         }
     }
 }

@@ -114,7 +114,6 @@ fn a_rule_has_the_severity_that_is_asked_for() {
     assert_eq!(fail_on_warnings("key-in-url=warning").0, 3);
     assert_eq!(fail_on_warnings("key-in-url=notice").0, 0);
     assert_eq!(fail_on_warnings("key-in-url=off").0, 0);
-    assert_eq!(fail_on_warnings("banned=off").0, 3, "a name of an older version");
     for (rule, message) in [
         ("no-rule=off", "unknown rule; rules: told-to-wait, back-off"),
         ("back-off=harmless", "unknown severity; severities: notice, warning, violation, or off"),
@@ -292,13 +291,4 @@ fn the_admin_token_comes_from_a_file_or_a_variable_and_is_never_shown() {
     let (status, _, err) = exec(&["--admin-token-file", "/nowhere/token"], "true");
     assert_eq!(status, 1);
     assert!(err.contains("can't read the admin token /nowhere/token"), "{err}");
-}
-
-#[test]
-fn the_help_of_exec_names_the_variables_of_the_command() {
-    let (status, out, err) = run(&["exec", "--help"]);
-    assert_eq!((status, &*err), (0, ""));
-    for word in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY", "PETSTORE_MOCK_URL", "127", "--plan"] {
-        assert!(out.contains(word), "{word}");
-    }
 }

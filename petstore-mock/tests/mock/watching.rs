@@ -1,10 +1,10 @@
-//! Tests of requests, events, metrics and the report under `/_mock`.
+//! Tests of requests, events and the report under `/_mock`.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
-use super::support::{Mock, REX, reply, start, start_with};
+use super::support::{Mock, REX, reply, start};
 
 /// A minute, which a slow machine does not miss.
 const LONG: Duration = Duration::from_secs(60);
@@ -124,32 +124,6 @@ async fn who_listens_to_events_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn metrics_count_requests_and_show_the_keys_and_the_store() {
-    let mock = start_with(|builder| builder.journal(2)).await;
-    for _ in 0..3 {
-        some_requests(&mock).await;
-    }
-    let key = mock.server.keys().get("free-key").unwrap().number();
-    let metrics = mock.get("/_mock/metrics").await;
-    assert_eq!(metrics.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
-    for line in [
-        "petstore_mock_pets 28",
-        &format!("petstore_mock_quota_limit{{key=\"{key}\",quota=\"day\"}} 1000"),
-        &format!("petstore_mock_quota_remaining{{key=\"{key}\",quota=\"minute\"}} 57"),
-        &format!("petstore_mock_key_banned{{key=\"{key}\"}} 0"),
-        "# TYPE petstore_mock_requests_total counter",
-        "petstore_mock_requests_total{operation=\"listPets\",status=\"200\"} 3",
-        "petstore_mock_requests_total{operation=\"getPet\",status=\"404\"} 3",
-        "petstore_mock_requests_total{operation=\"createPet\",status=\"201\"} 3",
-        "petstore_mock_requests_total{operation=\"none\",status=\"404\"} 3",
-        "petstore_mock_clock_seconds 1767225610",
-    ] {
-        assert!(metrics.body.lines().any(|it| it == line), "{line}: {}", metrics.body);
-    }
-    assert!(!metrics.body.contains("-key"), "{}", metrics.body);
-}
-
-#[tokio::test]
 async fn the_report_comes_in_every_format() {
     let mock = start().await;
     mock.get("/v1/pets?api_key=free-key").await;
@@ -182,20 +156,12 @@ async fn faults_are_set_listed_and_removed_on_request() {
     let listed = mock.get("/_mock/faults").await;
     assert_eq!(listed.json()[0]["hits"], 1, "{}", listed.body);
     assert!(!listed.body.contains("enterprise-key"), "{}", listed.body);
-    let metrics = mock.get("/_mock/metrics").await.body;
-    assert!(metrics.contains("petstore_mock_fault_hits_total{fault="), "{metrics}");
     let remove = |path: String| reply(mock.request(Method::DELETE, &path));
     assert_eq!(remove(format!("/_mock/faults/{id}")).await.status, 204);
     remove(format!("/_mock/faults/{id}")).await.expect_error(404, "route_not_found");
     set(broken).await;
     assert_eq!(remove("/_mock/faults".to_owned()).await.status, 204);
     assert_eq!(mock.get("/v1/pets").await.status, 200);
-    let after = mock.get("/_mock/metrics").await.body;
-    let hits = |text: &str| {
-        let lines = text.lines().filter(|line| line.starts_with("petstore_mock_fault_hits_total{"));
-        lines.map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(hits(&after), hits(&metrics), "a counter does not fall when its fault is removed");
     for body in ["", "{}", r#"{"effect": {"nap": {}}}"#, r#"{"efect": {}}"#] {
         set(body).await.expect_error(400, "invalid_body");
     }

@@ -5,7 +5,6 @@ mod auth;
 mod events;
 mod handlers;
 mod input;
-mod metrics;
 mod router;
 
 pub(super) use self::router::router;

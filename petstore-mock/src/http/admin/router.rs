@@ -14,7 +14,6 @@ use super::{
     auth::guard,
     events,
     handlers::{self, report},
-    metrics,
 };
 use crate::{
     http::error::ApiError,
@@ -59,7 +58,7 @@ fn open_routes() -> [Route; 8] {
     ]
 }
 
-fn guarded_routes() -> [Route; 23] {
+fn guarded_routes() -> [Route; 22] {
     [
         ("/_mock/clock", get(handlers::clock)),
         ("/_mock/clock/advance", post(handlers::advance_clock)),
@@ -69,7 +68,6 @@ fn guarded_routes() -> [Route; 23] {
         ("/_mock/clock/set", post(handlers::set_clock)),
         ("/_mock/requests", get(handlers::requests).delete(handlers::clear_requests)),
         ("/_mock/events", get(events::events)),
-        ("/_mock/metrics", get(metrics::metrics)),
         ("/_mock/report", report(JSON, Report::to_json).delete(handlers::forget_report)),
         ("/_mock/report.json", report(JSON, Report::to_json)),
         ("/_mock/report.txt", report("text/plain; charset=utf-8", Report::to_text)),
