@@ -2,55 +2,62 @@
 
 use std::time::Duration;
 
+use petstore_mock::{Effect, RateFault, RetryAfter};
 use tokio::time::timeout;
 
-use super::kit::{millis, secs};
-use super::service::{Counts, Fault, MINUTE, Rules, Service, get, keep_busy, patient};
+use super::kit::{START, at, http, key, millis, secs};
+use super::service::{self, MINUTE, get, keep_busy, patient, refused};
+use super::wire::{Act, Wire};
 
-/// Runs several tasks against a service for some windows.
-async fn busy(rules: Rules, tasks: usize, windows: u32) -> Counts {
-    let service = Service::start(rules);
-    let client = patient(&service.base()).build().unwrap();
-    let length = MINUTE * windows;
-    let limit = length + MINUTE;
-    timeout(limit, keep_busy(&client, tasks, length)).await.unwrap();
-    service.counts()
+/// Returns how many requests are let in during the fourth minute, with an odd response to the 101st
+/// request.
+async fn fourth_minute(latency: Duration, tasks: usize, odd: Option<Effect>) -> usize {
+    let server = service::start_with(key(), 1_000, latency).await;
+    let fault = odd.map(|odd| server.faults().on_all().nth(101).apply(odd));
+    let client = patient(server.url()).build().unwrap();
+    let limit = 5 * MINUTE;
+    timeout(limit, keep_busy(&client, tasks, 4 * MINUTE)).await.unwrap();
+    assert_eq!(refused(&server), 0);
+    drop(fault);
+    let minute = at(START) + 3 * MINUTE..at(START) + 4 * MINUTE;
+    server.requests(..).iter().filter(|one| minute.contains(&one.arrived)).count()
 }
 
-/// Two whole windows lie between the odd answer and the one that is compared.
-async fn recovers(status: u16, latency: Duration) {
-    let rules = Rules { latency, ..Rules::per_minute(1_000) };
+/// Two whole windows lie between the odd response and the one that is compared.
+async fn recovers(odd: Effect, latency: Duration) {
     let mut slow = Vec::new();
     // At 400 ms, two in flight use a third of the plan, and eight all of it.
     for tasks in [16, 64] {
-        let reference = busy(rules.clone(), tasks, 4).await;
-        let fault = Some(Fault::Status(100, status));
-        let counts = busy(Rules { fault, ..rules.clone() }, tasks, 4).await;
-        assert_eq!((counts.refused, counts.bans), (0, 0), "{counts:?}");
-        if counts.admitted[3] * 100 < reference.admitted[3] * 95 {
-            slow.push((tasks, counts.admitted, reference.admitted));
+        let reference = fourth_minute(latency, tasks, None).await;
+        let admitted = fourth_minute(latency, tasks, Some(odd.clone())).await;
+        if admitted * 100 < reference * 95 {
+            slow.push((tasks, admitted, reference));
         }
     }
-    assert!(slow.is_empty(), "(tasks, requests by window, without the {status}): {slow:?}");
+    assert!(slow.is_empty(), "(tasks, requests, without {odd:?}): {slow:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_503_or_an_unforeseen_429_slows_a_key_for_two_windows_at_most() {
-    recovers(503, millis(400)).await;
-    recovers(429, millis(400)).await;
+    let wait = Effect::RetryAfter(RetryAfter::Seconds(1));
+    // A proxy in front of the service knows no quota.
+    let proxy = Effect::RateHeaders(RateFault::Missing);
+    recovers(Effect::All(vec![Effect::status(503), wait.clone(), proxy]), millis(400)).await;
+    recovers(Effect::All(vec![Effect::status(429), wait]), millis(400)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_of_a_million_a_minute_lets_1024_calls_go_at_once() {
     const TASKS: usize = 1_024;
-    const SECONDS: u64 = 1;
-    let service = Service::start(Rules::per_minute(1_000_000));
-    let client = patient(&service.base()).build().unwrap();
+    let quota = [
+        ("X-RateLimit-Limit", "1000000"),
+        ("X-RateLimit-Remaining", "900000"),
+        ("X-RateLimit-Reset", "60"),
+    ];
+    let server = Wire::start(move |_| Act::Later(millis(100), http(200, &quota, "[]")));
+    let client = patient(&server.base()).build().unwrap();
     timeout(MINUTE, get(&client)).await.unwrap().unwrap();
-    let before = service.counts().total();
-    timeout(MINUTE, keep_busy(&client, TASKS, secs(SECONDS))).await.unwrap();
-    let done = service.counts().total() - before;
-    // A response takes 100 ms.
-    let possible = TASKS as u64 * 10 * SECONDS;
-    assert!(done * 10 >= possible * 9, "{done} of {possible} requests in {SECONDS} seconds");
+    timeout(MINUTE, keep_busy(&client, TASKS, secs(1))).await.unwrap();
+    let (done, possible) = (server.count() - 1, TASKS * 10);
+    assert!(done * 10 >= possible * 9, "{done} of {possible} requests in a second");
 }

@@ -10,7 +10,7 @@ use petstore_client::transport::TransportError;
 use petstore_client::{ErrorKind, Method, NewPet, RequestOptions};
 
 use super::kit::{answer, builder, client, millis, no_pets, secs};
-use super::service::{Fault, Rules, Service, get, patient, within};
+use super::service::{self, get, patient, within};
 use super::wire::{Wire, listen};
 
 fn failing(status: u16) -> Wire {
@@ -127,19 +127,19 @@ async fn backs_off_by_the_set_intervals_and_says_how_long() {
 const LIMIT: Duration = secs(120);
 
 /// Sends this many concurrent GETs whose connections are all reset once.
-async fn restart(calls: u64) {
-    // The first request shows that the quota allows all.
-    let fault = Some(Fault::Reset(1..1 + calls));
-    let service = Service::start(Rules { fault, ..Rules::per_minute(1_000_000) });
-    let client = patient(&service.base()).build().unwrap();
+async fn restart(calls: usize) {
+    let server = service::start(1_000_000).await;
+    let client = patient(server.url()).build().unwrap();
+    // It shows that the quota allows all.
     within(&client, LIMIT, get(&client)).await.unwrap();
+    let restart = server.faults().on_all().first(calls as u64).reset();
     let all: Vec<_> = (0..calls).map(|_| tokio::spawn(get(&client))).collect();
     let done = within(&client, LIMIT, join_all(all)).await;
     let failed = done.into_iter().filter_map(|call| call.unwrap().err());
     let failed = failed.map(|error| error.to_string());
     let failed: Vec<_> = failed.collect();
     assert!(failed.is_empty(), "{} of {calls} calls failed: {}", failed.len(), failed[0]);
-    assert_eq!(service.counts().requests, 1 + 2 * calls);
+    assert_eq!((restart.hits(), server.requests(..).len()), (calls as u64, 1 + 2 * calls));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,181 +1,37 @@
-//! A service on tokio's time that counts what it lets in and refuses, and that takes a thousand
-//! connections at once. It has one quota, bans, a latency and a fault.
-//!
-//! Also clients and calls for the tests that use it.
+//! A mock that follows tokio's time and whose responses take a while, and clients and calls for the
+//! tests that use it.
 
-use std::ops::Range;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
+use petstore_mock::{Admission, MockServer, Plan, Seed};
 use tokio::time::Instant;
 
-use super::kit::{START, at, builder, http, millis, secs};
-use super::wire::{Act, Wire};
+use super::kit::{builder, key, millis, mock, secs};
 
 /// The length of the short window.
 pub(super) const MINUTE: Duration = secs(60);
 
-/// A request counts towards a ban for this long.
-const BAN_WINDOW: Duration = secs(60);
-const BAN: Duration = secs(300);
-/// More requests than this during a `Retry-After` ban the key.
-const MAX_EARLY: usize = 10;
-
-/// Faults, by the 0-based numbers of requests.
-#[derive(Debug, Clone)]
-pub(super) enum Fault {
-    /// The request gets this status, with `Retry-After: 1`.
-    Status(u64, u16),
-    /// The connection of each of these requests is reset.
-    Reset(Range<u64>),
+/// Starts a mock whose responses take 100 ms. A minute begins with it.
+pub(super) async fn start(per_minute: u32) -> MockServer {
+    start_with(key(), per_minute, millis(100)).await
 }
 
-/// How the service behaves.
-#[derive(Debug, Clone)]
-pub(super) struct Rules {
-    pub(super) per_minute: u64,
-    /// From the arrival of a request, when it is judged, to its response.
-    pub(super) latency: Duration,
-    pub(super) fault: Option<Fault>,
+/// The same for another key and another time from a request, when it is judged, to its response.
+pub(super) async fn start_with(key: String, per_minute: u32, latency: Duration) -> MockServer {
+    let builder = mock(key, Plan::enterprise(per_minute, 1_000_000_000));
+    let server = builder.journal(20_000).seed(Seed::none()).start().await.unwrap();
+    server.faults().on_all().delay(latency).detach();
+    server
 }
 
-impl Rules {
-    pub(super) fn per_minute(limit: u64) -> Self {
-        Self { per_minute: limit, latency: millis(100), fault: None }
-    }
-}
-
-/// The counts of the service.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Counts {
-    pub(super) requests: u64,
-    /// Requests let in, by minute window.
-    pub(super) admitted: Vec<u64>,
-    /// Requests that got a 429, the fault aside.
-    pub(super) refused: u64,
-    pub(super) bans: u64,
-}
-
-impl Counts {
-    pub(super) fn total(&self) -> u64 {
-        self.admitted.iter().sum()
-    }
-}
-
-/// The running service; it stops when dropped.
-pub(super) struct Service {
-    wire: Wire,
-    state: Arc<Mutex<State>>,
-}
-
-impl Service {
-    pub(super) fn start(rules: Rules) -> Self {
-        let (wait_until, banned_until, early) = (None, None, Vec::new());
-        let (start, counts) = (Instant::now(), Counts::default());
-        let state = State { rules, start, wait_until, banned_until, early, counts };
-        let state = Arc::new(Mutex::new(state));
-        let judge = Arc::clone(&state);
-        let wire = Wire::start(move |_| judge.lock().unwrap().respond(Instant::now()));
-        Self { wire, state }
-    }
-
-    pub(super) fn base(&self) -> String {
-        self.wire.base()
-    }
-
-    pub(super) fn counts(&self) -> Counts {
-        self.state.lock().unwrap().counts.clone()
-    }
-}
-
-struct State {
-    rules: Rules,
-    /// The start of a minute: [`START`] on the service's clock.
-    start: Instant,
-    /// When the `Retry-After` of the last 429 ends.
-    wait_until: Option<Instant>,
-    banned_until: Option<Instant>,
-    early: Vec<Instant>,
-    counts: Counts,
-}
-
-impl State {
-    fn respond(&mut self, now: Instant) -> Act {
-        let number = self.counts.requests;
-        self.counts.requests += 1;
-        let elapsed = now - self.start;
-        let window = usize::try_from(elapsed.as_secs() / MINUTE.as_secs()).unwrap();
-        self.counts.admitted.resize(window + 1, 0);
-        let (status, retry_after) = match &self.rules.fault {
-            Some(Fault::Reset(range)) if range.contains(&number) => {
-                return Act::ResetLater(self.rules.latency);
-            }
-            Some(Fault::Status(faulty, status)) if *faulty == number => (*status, Some(secs(1))),
-            _ => match self.refusal(now) {
-                Some(wait) => (429, Some(wait)),
-                None => {
-                    self.counts.admitted[window] += 1;
-                    (200, None)
-                }
-            },
-        };
-        let response = self.response(status, retry_after, elapsed);
-        Act::Later(self.rules.latency, response)
-    }
-
-    /// Checks a request against ban and quota. Returns the `Retry-After` of a 429.
-    fn refusal(&mut self, now: Instant) -> Option<Duration> {
-        let until = |end: Option<Instant>| end.filter(|end| *end > now).map(|end| end - now);
-        if let Some(left) = until(self.banned_until) {
-            self.counts.refused += 1;
-            return Some(left);
-        }
-        if until(self.wait_until).is_some() {
-            self.early.retain(|at| now - *at < BAN_WINDOW);
-            self.early.push(now);
-        }
-        if *self.counts.admitted.last().unwrap() < self.rules.per_minute {
-            return None;
-        }
-        let mut wait = left_of_minute(now - self.start);
-        if self.early.len() > MAX_EARLY {
-            self.early.clear();
-            self.counts.bans += 1;
-            self.banned_until = Some(now + BAN);
-            wait = BAN;
-        }
-        self.counts.refused += 1;
-        self.wait_until = Some(now + wait);
-        Some(wait)
-    }
-
-    fn response(&self, status: u16, retry_after: Option<Duration>, elapsed: Duration) -> Vec<u8> {
-        let date = httpdate::fmt_http_date(at(START) + elapsed);
-        let mut fields = vec![("Date", date)];
-        // A proxy in front of the service knows no quota.
-        if status != 503 {
-            let left = self.rules.per_minute - *self.counts.admitted.last().unwrap();
-            let reset = START + (elapsed + left_of_minute(elapsed)).as_secs();
-            fields.push(("X-RateLimit-Limit", self.rules.per_minute.to_string()));
-            fields.push(("X-RateLimit-Remaining", left.to_string()));
-            fields.push(("X-RateLimit-Reset", reset.to_string()));
-        }
-        if let Some(wait) = retry_after {
-            let seconds = wait.as_millis().div_ceil(1_000).max(1);
-            fields.push(("Retry-After", seconds.to_string()));
-        }
-        let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        http(status, &fields, if status == 200 { "[]" } else { "" })
-    }
-}
-
-/// Returns the rest of the minute that a moment lies in.
-fn left_of_minute(elapsed: Duration) -> Duration {
-    let minutes = u32::try_from(elapsed.as_secs() / MINUTE.as_secs()).unwrap();
-    MINUTE * (minutes + 1) - elapsed
+/// Returns how many requests exceeded the quota or came during a ban.
+pub(super) fn refused(server: &MockServer) -> usize {
+    let is_refused = |admission| matches!(admission, Admission::Refused | Admission::Banned);
+    server.requests(..).iter().filter(|one| is_refused(one.admission)).count()
 }
 
 /// A call that can be stored, moved and dropped anywhere.

@@ -11,14 +11,14 @@ use petstore_client::rate_limit::Plan;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::kit::{http, key, millis, secs};
-use super::service::{MINUTE, Rules, Service, get, patient};
+use super::service::{self, MINUTE, get, patient, refused};
 use super::wire::{Act, Wire};
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
     for (length, tasks) in [(1_150, 3), (1_150, 16), (2_500, 3), (2_500, 64), (7_000, 16)] {
-        let service = Service::start(Rules::per_minute(60));
         let name = format!("{}-{length}-{tasks}", key());
+        let server = service::start_with(name.clone(), 60, millis(100)).await;
         let provider = provider_fn(move |_| {
             let name = name.clone();
             async move {
@@ -26,23 +26,22 @@ async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
                 Ok(ApiKey::new(name))
             }
         });
-        let client = patient(&service.base()).api_key_provider(provider).build().unwrap();
+        let client = patient(server.url()).api_key_provider(provider).build().unwrap();
         timeout(MINUTE, join_all((0..60).map(|_| get(&client)))).await.unwrap();
         let calls = join_all((0..tasks).map(|_| get(&client)));
         let done = timeout(MINUTE * 3, calls).await;
         assert!(done.is_ok(), "{length} ms, {tasks} tasks: {:?}", client.rate_limits());
-        assert_eq!(service.counts().refused, 0);
+        assert_eq!(refused(&server), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_calls() {
     for by_plan in [false, true] {
-        let latency = secs(5);
-        let service = Service::start(Rules { latency, ..Rules::per_minute(1_000) });
-        let free = patient(&service.base()).build().unwrap();
+        let server = service::start_with(key(), 1_000, secs(5)).await;
+        let free = patient(server.url()).build().unwrap();
         get(&free).await.unwrap();
-        let tight = patient(&service.base());
+        let tight = patient(server.url());
         let tight = match by_plan {
             true => tight.plan(Plan::custom().per_minute(2)),
             false => tight.max_in_flight(1),
@@ -61,15 +60,15 @@ async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_call
 #[tokio::test(start_paused = true)]
 async fn of_many_refreshes_during_a_block_one_is_sent() {
     for calls in [1, 16, 64] {
-        let service = Service::start(Rules::per_minute(5));
-        let client = patient(&service.base()).build().unwrap();
+        let server = service::start(5).await;
+        let client = patient(server.url()).build().unwrap();
         for _ in 0..5 {
             get(&client).await.unwrap();
         }
         let refreshes = join_all((0..calls).map(|_| client.refresh_rate_limits())).await;
         assert!(refreshes.iter().all(|limits| limits.as_ref().unwrap_err().is_rate_limited()));
-        let counts = service.counts();
-        assert_eq!((counts.requests, counts.refused, counts.bans), (6, 1, 0), "{calls} refreshes");
+        let counts = (server.requests(..).len(), refused(&server));
+        assert_eq!(counts, (6, 1), "{calls} refreshes");
         assert!(client.rate_limits().blocked.is_some());
         timeout(MINUTE * 2, get(&client)).await.unwrap().unwrap();
     }

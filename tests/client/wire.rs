@@ -24,8 +24,6 @@ pub(crate) enum Act {
     Cut(Vec<u8>),
     /// Writes these bytes and resets the connection.
     Reset(Vec<u8>),
-    /// Resets the connection after a while, without a response.
-    ResetLater(Duration),
     /// Writes these bytes and then nothing more.
     Stall(Vec<u8>),
     /// Writes the first bytes, and the second ones again and again.
@@ -179,11 +177,6 @@ async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Seen>>>, script: Script
             }
             Act::Reset(bytes) => {
                 let _ = stream.write_all(&bytes).await;
-                stream.set_zero_linger().unwrap();
-                false
-            }
-            Act::ResetLater(wait) => {
-                tokio::time::sleep(wait).await;
                 stream.set_zero_linger().unwrap();
                 false
             }

@@ -32,6 +32,7 @@ use crate::clock::seconds;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[cfg_attr(test, derive(strum::VariantNames))]
 #[strum(serialize_all = "camelCase")]
 #[non_exhaustive]
 #[must_use]

@@ -139,14 +139,18 @@ impl fmt::Display for Fault {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use http::{HeaderMap, HeaderValue};
     use serde_json::{Value, from_str, from_value, json, to_value};
+    use strum::VariantNames as _;
 
     use super::*;
+    use crate::OpenApi;
 
     #[test]
     fn every_effect_reads_what_it_writes() {
-        for effect in [
+        let effects = [
             json!({"status": {"status": 503}}),
             json!({"status": {"status": 500, "code": "busy", "body": false}}),
             json!({"delay": {"seconds": 1.5}}),
@@ -180,7 +184,17 @@ mod tests {
             json!({"bandwidth": {"bytesPerSecond": 100}}),
             json!({"all": [{"hang": {}}, {"all": []}]}),
             json!({"pass": {}}),
-        ] {
+        ];
+        let kind = |effect: &Value| effect.as_object().unwrap().keys().next().unwrap().clone();
+        let tested: BTreeSet<_> = effects.iter().map(kind).collect();
+        let document: Value = from_str(OpenApi::Administration.json()).unwrap();
+        let described = document["components"]["schemas"]["SingleEffect"]["properties"].as_object();
+        for name in Effect::VARIANTS {
+            assert!(tested.contains(*name), "{name} is not tested");
+            let is_described = described.is_some_and(|all| all.contains_key(*name));
+            assert!(is_described || *name == "all", "{name} is not in admin.yaml");
+        }
+        for effect in effects {
             let fault = json!({"when": "always", "seed": 0, "effect": effect});
             let read: Fault = from_value(fault.clone()).unwrap();
             assert_eq!(to_value(&read).unwrap(), fault);

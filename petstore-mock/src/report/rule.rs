@@ -1,4 +1,4 @@
-//! The 12 rules: names, severities and sources.
+//! The rules: names, severities and sources.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_mock::{BanPolicy, Plan};
+use petstore_mock::Plan;
 
 use super::support::{MINUTE_ENDS, Mock, start, start_with};
 
@@ -64,28 +64,4 @@ async fn between_two_seconds_of_the_clock_no_wait_is_a_second_too_long_or_too_sh
     assert_eq!(wait().await, "1");
     mock.server.clock().advance(Duration::from_millis(1));
     assert_eq!(wait().await, "-");
-}
-
-#[tokio::test]
-async fn the_numbers_of_the_policy_can_be_set() {
-    let policy =
-        BanPolicy { after: 1, within: Duration::from_secs(5), length: Duration::from_secs(7) };
-    let mock = start_with(|builder| builder.key("one", Plan::enterprise(1, 9)).ban(policy)).await;
-    for (wait, status, code) in [
-        (0, 200, ""),
-        (0, 429, "rate_limit_exceeded"),
-        (0, 429, "rate_limit_exceeded"),
-        (5, 429, "rate_limit_exceeded"),
-        (4, 429, "key_banned"),
-        (6, 429, "key_banned"),
-        (1, 429, "rate_limit_exceeded"),
-    ] {
-        mock.advance(wait);
-        let reply = mock.get_as("one", "/v1/store/orders").await;
-        if code.is_empty() {
-            assert_eq!(reply.status, status);
-        } else {
-            reply.expect_error(status, code);
-        }
-    }
 }

@@ -299,12 +299,3 @@ fn the_admin_token_comes_from_a_file_or_a_variable_and_is_never_shown() {
     assert_eq!(status, 1);
     assert!(err.contains("can't read the admin token /nowhere/token"), "{err}");
 }
-
-#[test]
-fn the_help_of_exec_names_the_variables_of_the_command() {
-    let (status, out, err) = run(&["exec", "--help"]);
-    assert_eq!((status, &*err), (0, ""));
-    for word in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY", "PETSTORE_MOCK_URL", "127", "--plan"] {
-        assert!(out.contains(word), "{word}");
-    }
-}

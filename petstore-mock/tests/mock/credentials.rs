@@ -1,9 +1,8 @@
 //! Tests of the key: required by every operation, and never repeated.
 
-use petstore_mock::Plan;
 use reqwest::Method;
 
-use super::support::{MINUTE_ENDS, reply, start, start_with};
+use super::support::{MINUTE_ENDS, reply, start};
 
 const OPERATIONS: [(Method, &str); 4] = [
     (Method::GET, "/v1/pets"),
@@ -52,14 +51,6 @@ async fn says_what_is_wrong_with_a_key_without_repeating_it() {
     let twice = reply(twice).await;
     twice.expect_error(401, "unauthorized");
     assert!(twice.message().contains("more than one"));
-}
-
-#[tokio::test]
-async fn a_given_key_replaces_the_default_keys() {
-    let mock = start_with(|builder| builder.key("a=b/c", Plan::Pro)).await;
-    let own = mock.get_as("a=b/c", "/v1/pets").await;
-    assert_eq!((own.status, own.rate().0), (200, 300));
-    mock.get_as("free-key", "/v1/pets").await.expect_error(401, "unauthorized");
 }
 
 #[tokio::test]

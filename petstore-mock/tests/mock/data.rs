@@ -72,35 +72,6 @@ async fn nothing_can_be_changed_when_the_file_is_closed() {
 }
 
 #[tokio::test]
-async fn a_thousand_creations_at_once_have_a_thousand_ids() {
-    let folder = TempDir::new().unwrap();
-    let server = MockServer::builder()
-        .data(folder.path().join("data"))
-        .seed(Seed::none())
-        .start()
-        .await
-        .unwrap();
-    let client = super::support::client();
-    let mut created = tokio::task::JoinSet::new();
-    for nth in 0..1_000 {
-        let request = client
-            .post(format!("{}/pets", server.url()))
-            .bearer_auth("enterprise-key")
-            .header("content-type", "application/json")
-            .body(format!(r#"{{"name": "{nth}", "categoryId": 7}}"#));
-        created.spawn(super::support::reply(request));
-    }
-    while let Some(reply) = created.join_next().await {
-        let reply = reply.unwrap();
-        assert_eq!(reply.status, 201);
-        let id = reply.json()["id"].as_i64().unwrap();
-        assert_eq!(server.pets().get(id).unwrap().name, reply.json()["name"]);
-    }
-    let ids: Vec<_> = server.pets().all().iter().map(|pet| pet.id).collect();
-    assert_eq!(ids, (1..=1_000).collect::<Vec<i64>>());
-}
-
-#[tokio::test]
 async fn a_file_that_cannot_be_compacted_is_used_as_it_is() {
     let folder = TempDir::new().unwrap();
     let server = open(&folder).await;

@@ -49,15 +49,6 @@ async fn a_fault_on_all_hits_the_service_but_not_the_administration() {
 }
 
 #[tokio::test]
-async fn a_fault_can_be_for_one_key() {
-    let mock = start().await;
-    let busy = mock.server.faults().on_all().key("pro-key").status(503);
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 200);
-    assert_eq!(mock.get_as("pro-key", "/v1/pets").await.status, 503);
-    assert!(!format!("{busy:?}").contains("pro-key"));
-}
-
-#[tokio::test]
 async fn a_client_asks_for_its_fault_by_a_header() {
     let mock = start().await;
     let name = HeaderName::from_static("x-mock-fault");
@@ -87,19 +78,6 @@ async fn a_sequence_takes_its_steps_and_then_lets_go() {
     let fault = mock.on(Operation::ListPets).sequence(steps);
     assert_eq!(statuses(&mock, 5).await, [503, 200, 500, 200, 200]);
     assert_eq!((fault.matched(), fault.hits()), (5, 2));
-}
-
-#[tokio::test]
-async fn chance_is_the_same_for_the_same_seed() {
-    let mock = start().await;
-    let mut runs = Vec::new();
-    for seed in [1, 1, 2] {
-        let flaky = mock.server.faults().on_all().chance(0.5).seed(seed).status(500);
-        runs.push(statuses(&mock, 40).await);
-        assert!((8..32).contains(&flaky.hits()), "{}", flaky.hits());
-    }
-    assert_eq!(runs[0], runs[1]);
-    assert_ne!(runs[0], runs[2]);
 }
 
 #[tokio::test]
@@ -325,7 +303,7 @@ async fn faults_are_listed_with_their_hits_and_can_be_removed() {
     let mock = start().await;
     let faults = mock.server.faults().clone();
     let one = faults.on(Operation::ListPets).key("free-key").status(500).detach();
-    let two = faults.on_all().delay(Duration::ZERO).detach();
+    let two = faults.on_all().seed(7).delay(Duration::ZERO).detach();
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 500);
     assert_eq!(
         serde_json::to_value(faults.list()).unwrap(),
@@ -335,7 +313,7 @@ async fn faults_are_listed_with_their_hits_and_can_be_removed() {
                 "effect": {"status": {"status": 500}}, "seen": 1, "matched": 1, "hits": 1
             },
             {
-                "id": two, "when": "always", "seed": 0,
+                "id": two, "when": "always", "seed": 7,
                 "effect": {"delay": {"seconds": 0.0}}, "seen": 1, "matched": 1, "hits": 1
             },
         ])

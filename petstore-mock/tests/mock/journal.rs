@@ -69,23 +69,6 @@ async fn knows_how_each_request_was_met() {
 }
 
 #[tokio::test]
-async fn finds_matching_requests() {
-    let mock = start().await;
-    mock.get("/v1/pets").await;
-    mock.get("/v1/pets/1").await;
-    mock.get("/v1/pets/99").await;
-    mock.get("/v1/nowhere").await;
-    let numbers = |pattern: Pattern| -> Vec<_> {
-        mock.server.requests(pattern).iter().map(|one| one.number).collect()
-    };
-    assert_eq!(numbers(Pattern::any()), [1, 2, 3, 4]);
-    assert_eq!(numbers(Operation::GetPet.into()), [2, 3]);
-    assert_eq!(numbers(Pattern::from(Operation::GetPet).status(404)), [3]);
-    assert_eq!(numbers(Pattern::any().path("/v1/nowhere").method(Method::GET)), [4]);
-    assert_eq!(numbers(Pattern::any().method(Method::POST)), [0; 0]);
-}
-
-#[tokio::test]
 async fn keeps_the_last_ones_only() {
     let mock = start_with(|builder| builder.journal(3)).await;
     for _ in 0..5 {

@@ -1,6 +1,6 @@
 //! Tests of the quotas of plans, their headers and windows.
 
-use petstore_mock::{Plan, RateHeaders, Window};
+use petstore_mock::{Plan, RateHeaders};
 use reqwest::Method;
 
 use super::support::{DAY_ENDS, MINUTE_ENDS, Mock, NOW, reply, start, start_with};
@@ -101,24 +101,6 @@ async fn the_headers_describe_the_chosen_quota() {
         let mock = start_with(|builder| builder.rate_headers(headers)).await;
         assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate(), rate, "{headers:?}");
     }
-}
-
-#[tokio::test]
-async fn a_sliding_window_gives_requests_back_one_by_one() {
-    let mock = start_with(|builder| builder.window(Window::Sliding)).await;
-    use_up(&mock, "free-key", 20).await;
-    mock.advance(30);
-    use_up(&mock, "free-key", 40).await;
-    let refused = mock.get_as("free-key", "/v1/pets").await;
-    refused.expect_error(429, "rate_limit_exceeded");
-    assert_eq!(refused.header("retry-after"), "30");
-    assert_eq!(refused.rate(), (60, 0, NOW + 60));
-    // The clock's minute ends, but the quota does not reset.
-    mock.advance(20);
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 429);
-    mock.advance(10);
-    let back = mock.get_as("free-key", "/v1/pets").await;
-    assert_eq!((back.status, back.rate()), (200, (60, 19, NOW + 90)));
 }
 
 #[tokio::test]

@@ -63,22 +63,6 @@ async fn the_system_clock_is_the_default() {
 }
 
 #[tokio::test]
-async fn a_running_server_can_be_made_to_go_faster_stopped_and_let_go_on() {
-    let mock = start().await;
-    let clock = mock.server.clock();
-    clock.scale(1_000_000.0);
-    clock.sleep(Duration::from_secs(86_400)).await;
-    clock.freeze();
-    let later = mock.get("/v1/pets").await;
-    assert!(later.rate().2 > NOW + 86_400);
-    assert_eq!(mock.get("/").await.header("date"), later.header("date"));
-    clock.resume();
-    let frozen_at = clock.now();
-    clock.sleep(Duration::from_millis(1)).await;
-    assert!(clock.now() > frozen_at);
-}
-
-#[tokio::test]
 async fn a_delay_on_a_frozen_clock_says_so_in_the_journal() {
     let mock = start().await;
     let _late = mock.on(Operation::ListPets).delay(Duration::from_secs(5));
