@@ -4,9 +4,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use petstore_mock::{
-    BanPolicy, Builder, Effect, Operation, Plan, RetryAfter, Role, Rule, Severity,
-};
+use petstore_mock::{Builder, Effect, Operation, Plan, RetryAfter, Role, Rule, Severity};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -102,21 +100,6 @@ async fn an_assertion_fails_with_the_report() {
         list(&mock, "free-key").await;
     }
     mock.server.report().assert_compliant();
-}
-
-#[tokio::test]
-async fn a_request_sent_while_banned_is_found() {
-    let plan = Plan::enterprise(1, 1_000);
-    let ban = BanPolicy { after: 0, ..BanPolicy::default() };
-    let mock = start_with(|builder| builder.key("free-key", plan).ban(ban)).await;
-    for _ in 0..3 {
-        list(&mock, "free-key").await;
-    }
-    mock.advance(100);
-    list(&mock, "free-key").await;
-    assert_eq!(found(&mock)[0], (Rule::ToldToWait, 1));
-    let text = mock.server.report().to_text();
-    assert!(text.contains("the key is banned"), "{text}");
 }
 
 #[tokio::test]
