@@ -83,7 +83,7 @@ pub struct Received<'a> {
     pub status: StatusCode,
     /// All headers.
     pub headers: &'a HeaderMap,
-    /// The body; at most 64 KiB unless the status is a success.
+    /// The body without the API key; at most 64 KiB unless the status is a success.
     pub body: &'a Bytes,
 }
 

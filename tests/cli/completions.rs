@@ -15,7 +15,7 @@ async fn each_shell_gets_a_script_and_the_place_to_put_it() {
 }
 
 /// Requests completions like fish: a word with its description on each line.
-async fn follow(petstore: Petstore, words: &[&str]) -> Vec<String> {
+pub(super) async fn follow(petstore: Petstore, words: &[&str]) -> Vec<String> {
     let asked = petstore.var("PETSTORE_COMPLETE", "fish");
     let Ran { stdout, stderr, code } =
         asked.run_words(&[&["--", "petstore"], words].concat()).await;

@@ -43,15 +43,21 @@ async fn a_retry_after_that_is_too_long_ends_the_command() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_that_a_failing_service_asks_for_is_announced() {
+async fn a_terminal_shows_the_pause_that_a_failing_service_asks_for_and_a_script_does_not() {
     let clock = Clock::runtime(noon());
     let server =
         MockServer::builder().key("good-key", Plan::Free).clock(clock).start().await.unwrap();
-    let effects = [Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(30))];
-    let busy = server.faults().on(Operation::ListPets).first(1).apply(Effect::All(effects.into()));
-    let ran = Petstore::at(&server, "good-key").run("pets list --all").await;
-    assert_eq!((ran.code, busy.hits()), (0, 1), "{}", ran.stderr);
-    assert_eq!(ran.stderr, "");
+    let effects =
+        Effect::All(vec![Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(30))]);
+    let run = async |petstore: Petstore| {
+        let busy = server.faults().on(Operation::ListPets).first(1).apply(effects.clone());
+        let ran = petstore.run("pets list --all").await;
+        assert_eq!((ran.code, busy.hits()), (0, 1), "{}", ran.stderr);
+        ran.stderr
+    };
+    assert_eq!(run(Petstore::at(&server, "good-key")).await, "");
+    let shown = run(Petstore::at(&server, "good-key").stderr_terminal()).await;
+    assert!(shown.contains(" 503 from the service; attempt 2 of 4 in 30 s"), "{shown}");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 
+use super::completions::follow;
 use super::harness::Petstore;
 
 pub(super) async fn printed(line: &str) -> String {
@@ -10,33 +11,44 @@ pub(super) async fn printed(line: &str) -> String {
     ran.stdout
 }
 
-/// The commands, without the mock's.
-pub(super) const COMMANDS: [&str; 20] = [
-    "pets list",
-    "pets create",
-    "pets get",
-    "pets import",
-    "pets export",
-    "store orders",
-    "api",
-    "limits",
-    "auth login",
-    "auth status",
-    "auth logout",
-    "config list",
-    "config get",
-    "config set",
-    "config unset",
-    "config use",
-    "config profiles",
-    "config path",
-    "doctor",
-    "completions",
-];
+/// Returns all commands, as completions and the help of groups name them, without the mock's.
+async fn commands() -> Vec<String> {
+    let mut commands = Vec::new();
+    for name in follow(Petstore::bare(), &[""]).await {
+        let help = printed(&format!("{name} --help")).await;
+        match help.split_once("\n\nCommands:\n") {
+            _ if name == "mock" || name.starts_with('-') => {}
+            None => commands.push(name),
+            Some((_, list)) => {
+                let lines = list.lines().take_while(|line| !line.is_empty());
+                let words = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+                let inner = words.filter(|word| !word.is_empty());
+                commands.extend(inner.map(|inner| format!("{name} {inner}")));
+            }
+        }
+    }
+    assert!(commands.len() > 20, "{commands:?}");
+    commands
+}
+
+#[tokio::test]
+async fn the_first_page_and_the_topics_name_all_commands_and_formats() {
+    let first = printed("--help").await;
+    for command in commands().await {
+        let (group, _) = command.split_once(' ').unwrap_or((&command, ""));
+        let is_named = [group, &command].map(|name| first.contains(&format!("\n  {name} ")));
+        assert!(is_named.contains(&true) || group == "help", "{command} is missing in\n{first}");
+    }
+    let (output, options) = (printed("help output").await, printed("help options").await);
+    for format in follow(Petstore::bare(), &["pets", "list", "-o", ""]).await {
+        assert!(output.contains(&format!("\n  {format} ")), "{format} is missing in\n{output}");
+        assert!(options.contains(&format!(" {format}")), "{format} is missing in\n{options}");
+    }
+}
 
 #[tokio::test]
 async fn the_help_of_a_command_fits_a_screen_and_begins_with_examples() {
-    for command in COMMANDS {
+    for command in commands().await {
         let text = printed(&format!("{command} --help")).await;
         assert!(text.lines().count() <= 40, "{command}: {}", text.lines().count());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -49,6 +61,18 @@ async fn the_help_of_a_command_fits_a_screen_and_begins_with_examples() {
     assert_snapshot!("pets_import", printed("pets import --help").await);
     assert_snapshot!("pets", printed("pets --help").await);
     assert_snapshot!("petstore", printed("--help").await);
+}
+
+#[tokio::test]
+async fn the_help_of_a_command_names_its_fields_in_their_order() {
+    for command in
+        ["pets list", "pets import", "limits --refresh", "auth status", "config list", "doctor"]
+    {
+        let ran = Petstore::bare().run(&format!("--mock {command} -o csv")).await;
+        let header = ran.stdout.lines().next().unwrap().replace(',', ", ");
+        let help = printed(&format!("{command} --help")).await.replace('\n', " ");
+        assert!(help.contains(&format!("Fields: {header}")), "{command}: {header}");
+    }
 }
 
 #[tokio::test]
@@ -111,7 +135,7 @@ async fn there_is_a_manual_page_for_every_command() {
         std::fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap()
     };
     let source = concat!("\"petstore ", env!("CARGO_PKG_VERSION"), "\"");
-    for name in COMMANDS.iter().chain(&["", "mock"]) {
+    for name in commands().await.iter().map(String::as_str).chain(["", "mock"]) {
         let page = page(name);
         assert!(page.contains(".SH NAME") && page.contains(".SH EXAMPLES"), "{page}");
         assert!(page.contains(source), "{page}");
@@ -125,8 +149,9 @@ async fn there_is_a_manual_page_for_every_command() {
 async fn help_fits_a_narrow_terminal() {
     let topics = ["options", "environment", "output", "rate-limits", "exit-codes"];
     let topics = topics.map(|topic| format!("help {topic}"));
-    let helps = COMMANDS.iter().chain(&["", "pets", "mock"]).map(|line| format!("{line} --help"));
-    for line in helps.chain(topics) {
+    let commands = commands().await;
+    let helps = commands.iter().map(String::as_str).chain(["", "pets", "mock"]);
+    for line in helps.map(|line| format!("{line} --help")).chain(topics) {
         for width in [40, 60] {
             let narrow = Petstore::bare().terminal().width(width);
             let text = narrow.run(&format!("--color never {line}")).await.stdout;

@@ -1,16 +1,14 @@
 //! Tests that a 429 blocks all calls with the key, also of later clients, and that every block
 //! ends.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::auth::provider_fn;
 use petstore_client::rate_limit::BlockReason;
-use petstore_client::{ApiKey, Client, ErrorKind, Method};
+use petstore_client::{Client, ErrorKind, Method};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::kit::{answer, builder, client, http, key, millis, no_pets, once, secs, serve};
+use super::kit::{answer, builder, client, http, millis, no_pets, once, secs, serve};
 use super::service::{get, impatient, patient, within};
 use super::wire::{Act, Seen, Wire};
 
@@ -56,28 +54,6 @@ async fn a_client_built_for_each_request_obeys_the_429_of_an_earlier_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_keys_in_turn_are_each_sent_once_while_both_are_blocked() {
-    for tasks in [1, 16, 64] {
-        let server = blocked();
-        let asked = AtomicUsize::new(0);
-        let alternating = provider_fn(move |_| {
-            let number = asked.fetch_add(1, Ordering::Relaxed) % 2;
-            async move { Ok(ApiKey::new(format!("{}-{number}", key()))) }
-        });
-        let client = impatient(&server.base()).api_key_provider(alternating).build().unwrap();
-        for _ in 0..29 {
-            calls(&client, tasks).await;
-            sleep(secs(1)).await;
-        }
-        let sent = server.seen();
-        let keys: Vec<_> = sent.iter().map(|seen| seen.header("authorization").unwrap()).collect();
-        let of = |end: &str| keys.iter().filter(|key| key.ends_with(end)).count();
-        // With one task, the calls of each second use one key, and the next ones the other.
-        assert!(of("-0") <= 1 && of("-1") <= 1, "{tasks} tasks sent {} and {}", of("-0"), of("-1"));
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
     for tasks in [1, 16, 64] {
         let server = Wire::of(vec![
@@ -101,19 +77,6 @@ async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
         let seen = server.seen();
         let response = seen[1].at + secs(2);
         assert!(seen[2..].iter().all(|seen| seen.at >= response), "one request goes first");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_429_that_is_repeated_after_25_hours_blocks_for_as_long_again() {
-    let server = Wire::start(|_| answer(429, &[FOR_YEARS], ""));
-    let client = impatient(&server.base()).build().unwrap();
-    timeout(LIMIT, get(&client)).await.unwrap().unwrap_err();
-    for requests in 2..=4 {
-        // The extra wait after a 429 that follows another is at most 15 minutes.
-        sleep(LONGEST_BLOCK + HOUR / 2).await;
-        calls(&client, 16).await;
-        assert_eq!(server.count(), requests);
     }
 }
 
@@ -190,17 +153,6 @@ async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
     for seen in &server.seen()[2..] {
         assert!(seen.at - start >= secs(55), "{:?}", seen.at - start);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_while_waiting_sends_nothing() {
-    let (server, client, _) = refused().await;
-    let call = client.pets().list();
-    tokio::time::timeout(secs(5), call.send()).await.unwrap_err();
-    tokio::time::advance(secs(60)).await;
-    assert_eq!(server.count(), 1);
-    client.pets().list().await.unwrap();
-    assert_eq!(server.count(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -157,20 +157,6 @@ async fn shows_the_limit_that_holds_a_call_back_and_what_was_lost() {
     assert_eq!(seen.blocked.unwrap().reason, BlockReason::Quota(Quota::Minute));
 }
 
-#[tokio::test]
-async fn an_implausible_reset_years_away_blocks_nothing() {
-    let quota = [
-        ("X-RateLimit-Limit", "1"),
-        ("X-RateLimit-Remaining", "0"),
-        ("X-RateLimit-Reset", "999999999"),
-    ];
-    let server = Wire::start(move |_| answer(200, &quota, "[]"));
-    let client = builder(&server.base()).build().unwrap();
-    for _ in 0..3 {
-        assert!(client.pets().list().await.unwrap().meta().waited().is_zero());
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn events_contain_each_attempt_completely_except_for_the_key() {
     let server = Wire::of(vec![

@@ -114,6 +114,6 @@ pub(super) fn heard<T: Send + 'static>(
 }
 
 /// Returns why a call was blocked.
-pub(super) fn reason(error: &Error) -> Option<BlockReason> {
+pub(crate) fn reason(error: &Error) -> Option<BlockReason> {
     error.blocked().map(|blocked| blocked.reason)
 }

@@ -209,13 +209,6 @@ async fn the_same_host_with_credentials_is_another_origin() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_refused_was_still_read() {
-    let server = linking("<http://evil.example/>; rel=next".to_owned());
-    let page = client(&server.base()).pets().list().await.unwrap();
-    assert_eq!((page.len(), page.more()), (1, More::Yes));
-}
-
-#[tokio::test]
 async fn pages_that_lead_nowhere_end_the_stream() {
     type Script = fn(usize) -> Act;
     fn linked(link: &str, body: &str) -> Act {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
+use futures_util::stream::{self, StreamExt as _};
 use petstore_client::Client;
 use petstore_client::events::{Event, Waiting};
 use petstore_client::rate_limit::WaitReason;
@@ -69,29 +69,6 @@ async fn a_buffered_stream_may_await_calls_in_its_loop() {
         };
         // The calls in the loop go one after another, at 100 ms each.
         let limit = windows_for(2 * pairs, per_minute) + secs(per_minute.into()) / 10;
-        within(&client, limit, program).await;
-        assert_eq!(refused(&server), 0);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn unordered_futures_may_await_calls_in_between() {
-    for tasks in TASKS {
-        let (server, client) = start(300).await;
-        let program = async {
-            let mut calls: FuturesUnordered<_> = (0..tasks).map(|_| get(&client)).collect();
-            let mut begun = tasks;
-            while let Some(done) = calls.next().await {
-                done.unwrap();
-                get(&client).await.unwrap();
-                if begun < 400 {
-                    calls.push(get(&client));
-                    begun += 1;
-                }
-            }
-        };
-        // One task makes the last 200 calls one after another, at 100 ms each.
-        let limit = windows_for(800, 300) + secs(20);
         within(&client, limit, program).await;
         assert_eq!(refused(&server), 0);
     }

@@ -30,14 +30,6 @@ async fn at_once(client: &Client, count: usize) -> Vec<f64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_burst_that_fits_is_not_slowed() {
-    let server = free().await;
-    let client = patient(server.url()).build().unwrap();
-    let ends = at_once(&client, 60).await;
-    assert!(ends[59] < 1.0, "{ends:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn two_programs_with_half_the_quota_each_use_it_all_and_are_never_refused() {
     let server = free().await;
     // By two names, so that they do not know of each other.

@@ -10,7 +10,6 @@ use petstore_client::{
     Client, Error, ErrorKind, HeaderMap, NewPet, Page, Pet, Response, ResponseMeta, StatusCode,
 };
 use petstore_mock::{Clock, MockServer, Plan};
-use tokio::time::Instant;
 
 use super::kit::{START, at, millis, mock, secs};
 
@@ -96,24 +95,6 @@ fn on_the_clock_of(server: &MockServer) -> Client {
     let clock = server.clock().clone();
     let client = Client::builder(server.url()).api_key("test-key");
     client.service_clock(move || clock.now()).build().unwrap()
-}
-
-/// The service's clock and the client's waits both follow the runtime's paused time.
-#[tokio::test(start_paused = true)]
-async fn a_minute_of_the_mocks_quota_passes_in_no_time() {
-    let server = mock("test-key", Plan::Free).start().await.unwrap();
-    let client = on_the_clock_of(&server);
-    let began = Instant::now();
-    for _ in 0..61 {
-        client.pets().list().limit(1).await.unwrap();
-    }
-    assert!(began.elapsed() >= secs(59), "{:?}", began.elapsed());
-    assert_eq!(client.rate_limits().throttled, 0);
-    server.clock().advance(secs(4 * 366 * 86_400));
-    #[expect(deprecated, reason = "the test covers it")]
-    let gone = client.pets().get(1).await.unwrap_err();
-    assert_eq!(gone.kind(), ErrorKind::Gone);
-    server.report().assert_compliant();
 }
 
 #[tokio::test]

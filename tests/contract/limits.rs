@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use petstore_client::rate_limit::{BlockReason, Quota};
-use petstore_client::{Client, ClientBuilder, Error};
+use petstore_client::{Client, ClientBuilder};
 use petstore_mock::{MockServer, Plan};
 
 use super::{START, at, frozen, watched};
+use crate::client::reason;
 
 /// A client that never waits.
 fn impatient(server: &MockServer) -> ClientBuilder {
@@ -82,8 +83,4 @@ async fn a_ban_differs_from_a_quota() {
     let known = client.rate_limits().blocked.map(|blocked| blocked.reason);
     assert_eq!(known, Some(BlockReason::Ban));
     assert_eq!(error.retry_at(), Some(at(START + 300)));
-}
-
-fn reason(error: &Error) -> Option<BlockReason> {
-    error.blocked().map(|blocked| blocked.reason)
 }

@@ -88,7 +88,7 @@ impl ServiceClock {
         match (self.source, wait) {
             (Source::Date, _) => {}
             // A longer wait may be for another quota than the reset.
-            (_, Some(wait)) if is_a_minute(micros(wait)) => {
+            (_, Some(wait)) if !wait.is_zero() && is_a_minute(micros(wait)) => {
                 self.restart(ahead.saturating_sub(micros(wait)), Source::Throttled);
             }
             (Source::ConfirmedWall, _) => {}
@@ -257,6 +257,9 @@ mod tests {
         let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(0));
         let wait = Some(Duration::from_secs(30));
         clock.observe_reset(LocalTime(SECOND), ServiceTime(HOUR), wait);
+        assert_eq!(clock.local(ServiceTime(HOUR)), LocalTime(31 * SECOND));
+        // A wait of zero does not mean that the window has ended.
+        clock.observe_reset(LocalTime(SECOND), ServiceTime(HOUR), Some(Duration::ZERO));
         assert_eq!(clock.local(ServiceTime(HOUR)), LocalTime(31 * SECOND));
         let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));
         let (reset, longer) = (ServiceTime(HOUR + 30 * SECOND), Some(Duration::from_secs(3_600)));

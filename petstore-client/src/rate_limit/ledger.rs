@@ -117,6 +117,7 @@ impl Ledger {
             self.lost.add(requests, sent, now);
             return None;
         };
+        let expected = self.clock.earliest(now);
         match head {
             ResponseHead { date: Some(date), .. } => self.clock.observe_date(sent, now, date),
             ResponseHead { figure: Some(figure), retry_after, .. } => {
@@ -146,7 +147,7 @@ impl Ledger {
         let figure = head
             .figure
             .map(|figure| Figure { reset: figure.reset.min(earliest.plus(MAX_BLOCK)), ..figure });
-        if probe && figure.is_some_and(|figure| self.opened_late(&figure, earliest)) {
+        if probe && figure.is_some_and(|figure| self.opened_late(&figure, earliest.max(expected))) {
             self.guard = (self.guard + GUARD_STEP).min(MAX_GUARD);
         }
         let current = figure.filter(|figure| figure.reset >= earliest);

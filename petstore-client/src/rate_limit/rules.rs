@@ -326,6 +326,23 @@ fn a_window_that_opens_late_is_waited_for_longer_the_next_time() {
     assert_eq!(until(&member, 12), Some(21));
 }
 
+#[test]
+fn a_window_that_opens_late_by_the_clock_of_another_backend_is_waited_for_longer_the_next_time() {
+    let mut member = new();
+    let dated = |member: &mut Member, request, now, ahead, status, figure, wait: Option<u64>| {
+        let (date, retry_after) = (Some(service(now + ahead)), wait.map(Duration::from_secs));
+        let head = ResponseHead { status, date, figure, retry_after };
+        member.record_response(request, at(now), &head, |max| max);
+    };
+    let first = send(&mut member, 0);
+    dated(&mut member, first, 0, 2, 200, figure(1, 0, 10), None);
+    let early = send(&mut member, 8);
+    dated(&mut member, early, 8, 0, 429, figure(1, 0, 10), Some(2));
+    let probe = send(&mut member, 11);
+    dated(&mut member, probe, 11, 2, 200, figure(1, 0, 20), None);
+    assert_eq!(until(&member, 12), Some(19));
+}
+
 /// Sends as many requests as may be in flight, and returns their number.
 fn fill(member: &mut Member, now: i64) -> usize {
     let mut count = 0;
@@ -420,7 +437,7 @@ fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
     assert_eq!((member.ledger.reserved(), member.unresolved()), (5, 0));
     member.ledger.expire_members(at(1), |id| id != other);
     assert_eq!((member.ledger.reserved(), member.unresolved()), (0, 5));
-    assert!(member.ledger.probe.is_none());
+    assert!(member.ledger.probe.is_none() && member.ledger.slots.iter().all(|s| s.id != other));
 }
 
 #[test]

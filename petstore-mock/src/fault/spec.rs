@@ -74,6 +74,7 @@ impl<'de> Deserialize<'de> for Fault {
             (Some(_), Some(_)) => {
                 Err(D::Error::custom("a fault has an `effect` or a `sequence`, not both"))
             }
+            _ if fault.sets_length() => Err(D::Error::custom(SETS_LENGTH)),
             _ => Ok(fault),
         }
     }
@@ -85,7 +86,16 @@ impl Serialize for Fault {
     }
 }
 
+/// An effect sets a header that delimits the body.
+pub(super) const SETS_LENGTH: &str =
+    "a fault can't set Content-Length or Transfer-Encoding: use the effect `cut` or `body`";
+
 impl Fault {
+    /// Whether an effect sets a header that delimits the body.
+    pub(super) fn sets_length(&self) -> bool {
+        self.effect.iter().chain(self.sequence.iter().flatten()).any(Effect::sets_length)
+    }
+
     /// Returns its name, which defaults to that of its effect.
     #[must_use]
     pub fn name(&self) -> String {
@@ -129,14 +139,18 @@ impl fmt::Display for Fault {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use http::{HeaderMap, HeaderValue};
     use serde_json::{Value, from_str, from_value, json, to_value};
+    use strum::VariantNames as _;
 
     use super::*;
+    use crate::OpenApi;
 
     #[test]
     fn every_effect_reads_what_it_writes() {
-        for effect in [
+        let effects = [
             json!({"status": {"status": 503}}),
             json!({"status": {"status": 500, "code": "busy", "body": false}}),
             json!({"delay": {"seconds": 1.5}}),
@@ -170,7 +184,17 @@ mod tests {
             json!({"bandwidth": {"bytesPerSecond": 100}}),
             json!({"all": [{"hang": {}}, {"all": []}]}),
             json!({"pass": {}}),
-        ] {
+        ];
+        let kind = |effect: &Value| effect.as_object().unwrap().keys().next().unwrap().clone();
+        let tested: BTreeSet<_> = effects.iter().map(kind).collect();
+        let document: Value = from_str(OpenApi::Administration.json()).unwrap();
+        let described = document["components"]["schemas"]["SingleEffect"]["properties"].as_object();
+        for name in Effect::VARIANTS {
+            assert!(tested.contains(*name), "{name} is not tested");
+            let is_described = described.is_some_and(|all| all.contains_key(*name));
+            assert!(is_described || *name == "all", "{name} is not in admin.yaml");
+        }
+        for effect in effects {
             let fault = json!({"when": "always", "seed": 0, "effect": effect});
             let read: Fault = from_value(fault.clone()).unwrap();
             assert_eq!(to_value(&read).unwrap(), fault);
@@ -201,6 +225,11 @@ mod tests {
             ),
             (r#"{"effect": {"delay": {"seconds": -1}}}"#, "a number of seconds from 0 to"),
             (r#"{"effect": {"trickle": {"bytes": 0, "everySeconds": 1}}}"#, "nonzero u32"),
+            (r#"{"effect": {"setHeader": {"name": "Content-Length", "value": "5"}}}"#, "use the"),
+            (
+                r#"{"sequence": [{"all": [{"addHeader": {"name": "transfer-encoding"}}]}]}"#,
+                "can't set Content-Length or Transfer-Encoding",
+            ),
             (r#"{"effect": {"setHeader": {"name": "a b"}}}"#, "`a b` is not a valid header name"),
             (r#"{"effect": {"setHeader": {"name": "a", "value": "\n"}}}"#, "control characters"),
             (r#"{"operation": "listpets", "effect": {"hang": {}}}"#, "unknown variant `listpets`"),

@@ -135,8 +135,9 @@ pub(crate) async fn list_orders(_: ApiKey, State(app): State<Arc<AppState>>) -> 
 pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
     let host = uri.authority().filter(|_| uri.path().is_empty());
     let path = host.map_or(uri.path(), Authority::as_str);
-    let overview = "the operations are GET /v1/pets, POST /v1/pets, GET /v1/pets/{petId} and GET \
-                    /v1/store/orders";
+    let all =
+        Operation::ALL.map(|operation| format!("{} {}", operation.method(), operation.path()));
+    let overview = format!("the operations are {}", all.join(", "));
     let paths = Operation::ALL.map(Operation::path);
-    ApiError::route_not_found(&method, path, &paths, overview)
+    ApiError::route_not_found(&method, path, &paths, &overview)
 }

@@ -46,35 +46,47 @@ impl ResponseBody {
         self.cut = Some(Box::new(Cut { how, pause, rest }));
         self
     }
+
+    fn poll_part(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if let Some(stream) = &mut self.body.stream {
+            return Pin::new(stream).poll_frame(context);
+        }
+        let mut data = std::mem::take(&mut self.body.whole);
+        if data.is_empty()
+            && let Some(cut) = &mut self.cut
+        {
+            let Some(pause) = &mut cut.pause else {
+                // The socket ends the connection when everything before is flushed.
+                self.in_flight.end(cut.how);
+                return Poll::Pending;
+            };
+            ready!(pause.as_mut().poll(context));
+            data = std::mem::take(&mut cut.rest);
+            self.cut = None;
+        }
+        self.body.judge();
+        Poll::Ready((!data.is_empty()).then(|| Ok(Frame::data(data))))
+    }
 }
 
 impl Body for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
+    /// HTTP/2 asks for the next part when this one is sent.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let this = &mut *self;
-        if let Some(stream) = &mut this.body.stream {
-            return Pin::new(stream).poll_frame(context);
+        self.in_flight.release_body();
+        let frame = ready!(self.poll_part(context));
+        if frame.is_some() {
+            self.in_flight.hold_body();
         }
-        let mut data = std::mem::take(&mut this.body.whole);
-        if data.is_empty()
-            && let Some(cut) = &mut this.cut
-        {
-            let Some(pause) = &mut cut.pause else {
-                // The socket ends the connection when everything before is flushed.
-                this.in_flight.0.end(cut.how);
-                return Poll::Pending;
-            };
-            ready!(pause.as_mut().poll(context));
-            data = std::mem::take(&mut cut.rest);
-            this.cut = None;
-        }
-        this.body.judge();
-        Poll::Ready((!data.is_empty()).then(|| Ok(Frame::data(data))))
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

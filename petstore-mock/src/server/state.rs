@@ -95,6 +95,9 @@ pub(super) struct ConnectionState {
     pub(super) head: Vec<u8>,
     /// Since when the client has not read.
     blocked_since: Option<Instant>,
+    /// The number of response bodies that HTTP/2's flow control holds back, and since when.
+    held_bodies: u32,
+    held_since: Instant,
     /// Whether it is HTTP/2, where bytes need not belong to a request, and requests are separate
     /// tasks.
     pub(super) is_http2: bool,
@@ -120,6 +123,8 @@ impl Shared {
             in_head: false,
             head: Vec::new(),
             blocked_since: None,
+            held_bodies: 0,
+            held_since: real_time::now(),
             is_http2: false,
             has_unread_body: false,
             must_drain: false,
@@ -167,7 +172,7 @@ impl Shared {
                 let mut state = self.lock();
                 let left = state.time_left(limits, real_time::now());
                 if left == Some(Duration::ZERO) {
-                    if state.blocked_since.is_none() && state.in_head {
+                    if !state.is_blocked() && state.in_head {
                         state.refused = Some(ErrorCode::RequestTimeout);
                     }
                     return;
@@ -180,18 +185,51 @@ impl Shared {
 }
 
 /// A request in flight, until it is dropped.
-pub(super) struct InFlightGuard(pub(super) Shared);
+pub(super) struct InFlightGuard {
+    state: Shared,
+    is_http2: bool,
+    /// Whether HTTP/2's flow control may hold back a part of the body of the response.
+    is_held: bool,
+}
 
 impl InFlightGuard {
     pub(super) fn begin(state: Shared) -> Self {
-        state.lock().begin();
-        Self(state)
+        let is_http2 = {
+            let mut state = state.lock();
+            state.begin();
+            state.is_http2
+        };
+        Self { state, is_http2, is_held: false }
+    }
+
+    /// Records that a part of the body waits for room at the client.
+    pub(super) fn hold_body(&mut self) {
+        if self.is_http2 && !std::mem::replace(&mut self.is_held, true) {
+            let mut state = self.state.lock();
+            state.held_bodies += 1;
+            state.held_since = real_time::now();
+        }
+    }
+
+    /// Records that the part was sent or dropped.
+    pub(super) fn release_body(&mut self) {
+        if std::mem::take(&mut self.is_held) {
+            let mut state = self.state.lock();
+            state.held_bodies -= 1;
+            state.held_since = real_time::now();
+        }
+    }
+
+    /// Lets a fault end the connection.
+    pub(super) fn end(&self, how: How) {
+        self.state.end(how);
     }
 }
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.0.lock().finish();
+        self.release_body();
+        self.state.lock().finish();
     }
 }
 
@@ -235,7 +273,11 @@ impl ConnectionState {
 
     /// Whether the client does not read.
     pub(super) fn is_blocked(&self) -> bool {
-        self.blocked_since.is_some()
+        self.unread_since().is_some()
+    }
+
+    fn unread_since(&self) -> Option<Instant> {
+        self.blocked_since.or_else(|| (self.held_bodies > 0).then_some(self.held_since))
     }
 
     /// Whether no request is in flight.
@@ -251,7 +293,7 @@ impl ConnectionState {
     /// Returns the time left until a limit, if any.
     fn time_left(&self, limits: Limits, now: Instant) -> Option<Duration> {
         let is_throttled = self.throttle.as_ref().is_some_and(Throttle::is_waiting);
-        let (since, limit) = match self.blocked_since {
+        let (since, limit) = match self.unread_since() {
             Some(since) => (since, limits.write),
             None if self.in_flight > 0 || is_throttled => return None,
             None if self.in_head => (self.since, limits.head),

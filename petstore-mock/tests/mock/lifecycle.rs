@@ -108,7 +108,7 @@ async fn stopping_it_closes_idle_connections_without_waiting_for_them() {
 }
 
 #[tokio::test]
-async fn stopping_it_lets_the_request_at_hand_finish() {
+async fn stopping_it_lets_a_request_in_flight_finish() {
     let mock = start().await;
     let mut stream = in_flight(&mock.server).await;
     let finish = async {
@@ -123,7 +123,7 @@ async fn stopping_it_lets_the_request_at_hand_finish() {
 }
 
 #[tokio::test]
-async fn stopping_it_without_grace_cuts_the_request_at_hand() {
+async fn stopping_it_without_grace_cuts_a_request_in_flight() {
     let limits = Limits { grace: Duration::ZERO, ..Limits::default() };
     let server = MockServer::builder().limits(limits).start().await.unwrap();
     let mut stream = in_flight(&server).await;
@@ -145,13 +145,13 @@ async fn stopping_it_does_not_wait_for_the_rest_of_a_head() {
 }
 
 /// Sends a request, half of it only when the server has had time to stop, and returns the answer.
-fn hesitate(addr: SocketAddr, at_hand: oneshot::Sender<()>) -> std::io::Result<String> {
+fn hesitate(addr: SocketAddr, begun: oneshot::Sender<()>) -> std::io::Result<String> {
     let mut stream = std::net::TcpStream::connect(addr)?;
     stream.write_all(post_head(WAITS_FOR_100).as_bytes())?;
     let mut answer = [0; 1024];
     let read = stream.read(&mut answer)?;
     assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
-    at_hand.send(()).unwrap();
+    begun.send(()).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(100)))?;
     assert!(stream.read(&mut answer).is_err(), "it was cut, or answered too early");
     stream.set_read_timeout(None)?;
@@ -162,14 +162,14 @@ fn hesitate(addr: SocketAddr, at_hand: oneshot::Sender<()>) -> std::io::Result<S
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_it_waits_for_the_request_at_hand_under_paused_time_too() {
+async fn stopping_it_waits_for_a_request_in_flight_under_paused_time_too() {
     let server = MockServer::start().await;
     let addr = server.addr();
-    let (begin, at_hand) = oneshot::channel();
+    let (begin, begun) = oneshot::channel();
     let (finish, finished) = oneshot::channel();
     // A thread: its time goes on while that of the runtime stands still.
     std::thread::spawn(move || finish.send(hesitate(addr, begin)));
-    at_hand.await.unwrap();
+    begun.await.unwrap();
     server.stop().await;
     let rest = finished.await.unwrap().unwrap();
     assert!(rest.starts_with("HTTP/1.1 201"), "{rest}");

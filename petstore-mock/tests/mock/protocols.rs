@@ -97,7 +97,7 @@ async fn stopping_lets_a_request_over_http_2_finish() {
         .header("authorization", "Bearer free-key")
         .header("content-type", "application/json");
     let (answer, mut body) = http2.requests.send_request(request.body(()).unwrap(), false).unwrap();
-    // An answer on the same connection proves that the request before it is at hand.
+    // An answer on the same connection proves that the request before it is in flight.
     http2.get("/_mock/health").await;
     let finish = async {
         tokio::task::yield_now().await;
@@ -131,7 +131,7 @@ async fn a_request_over_http_2_does_not_outlive_the_server() {
         http::Request::get("http://mock/v1/pets").header("authorization", "Bearer free-key");
     let request = request.body(()).unwrap();
     let waits = http2.requests.send_request(request, true).unwrap();
-    // An answer on the same connection proves that the request before it is at hand.
+    // An answer on the same connection proves that the request before it is in flight.
     http2.get("/_mock/health").await;
     drop((hang, mock, waits, http2));
     let gone = async {

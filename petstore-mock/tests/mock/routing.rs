@@ -5,31 +5,18 @@ use reqwest::Method;
 use super::support::{Mock, Reply, reply, start};
 
 #[tokio::test]
-async fn names_exactly_the_methods_a_path_takes() {
+async fn any_other_method_is_405_with_and_without_a_key() {
     let mock = start().await;
-    let methods = ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"];
-    for (path, allow) in [
-        ("/v1/pets", "GET, HEAD, POST"),
-        ("/v1/pets/1", "GET, HEAD"),
-        ("/v1/store/orders", "GET, HEAD"),
-        ("/_mock/health", "GET, HEAD"),
-        ("/_mock/clock/advance", "POST"),
-    ] {
-        for method in methods {
-            let method = Method::from_bytes(method.as_bytes()).unwrap();
-            // With and without a key: what exists is no secret.
-            for request in [
-                mock.request(method.clone(), path),
-                mock.request(method.clone(), path).bearer_auth("enterprise-key"),
-            ] {
-                let reply = reply(request).await;
-                reply.expect_error(405, "method_not_allowed");
-                assert_eq!(reply.header("allow"), allow, "{method} {path}");
-            }
+    for method in ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get"] {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        // What exists is no secret.
+        for request in [
+            mock.request(method.clone(), "/v1/pets"),
+            mock.request(method, "/v1/pets").bearer_auth("enterprise-key"),
+        ] {
+            reply(request).await.expect_error(405, "method_not_allowed");
         }
     }
-    let get = mock.get("/_mock/clock/advance").await;
-    get.expect_error(405, "method_not_allowed");
     let post = reply(mock.request(Method::POST, "/v1/pets/1")).await;
     post.expect_error(405, "method_not_allowed");
     assert_eq!(post.header("deprecation"), "-", "a POST is not the deprecated operation");

@@ -33,7 +33,7 @@ fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
 
 #[cfg(unix)]
 #[test]
-fn a_second_signal_does_not_wait_for_requests_at_hand() {
+fn a_second_signal_does_not_wait_for_requests_in_flight() {
     let server = Running::start(&["--port", "0", "--grace", "86400"]);
     let mut stream = TcpStream::connect(server.addr()).unwrap();
     let head = post_head("Content-Length: 32\r\nExpect: 100-continue");

@@ -171,3 +171,34 @@ async fn hundreds_of_slow_clients_do_not_hold_up_a_fast_one() {
     assert_eq!(slow.len(), 300);
     assert!(slow.try_join_next().is_none(), "a slow client was cut, so this proves nothing");
 }
+
+#[tokio::test]
+async fn a_client_that_takes_no_body_over_http_2_is_cut() {
+    let mock = with_limits(|limits| Limits { write: IDLE, ..limits }).await;
+    let connect = async |window| {
+        let stream = connect(&mock).await;
+        let mut settings = h2::client::Builder::new();
+        settings.initial_window_size(window).handshake::<_, &[u8]>(stream).await.unwrap()
+    };
+    let get = || {
+        let request = http::Request::get("http://mock/v1/pets");
+        request.header("authorization", "Bearer enterprise-key").body(()).unwrap()
+    };
+    let (mut requests, connection) = connect(0).await;
+    let connection = tokio::spawn(connection);
+    // One that leaves does not count.
+    let (left, _) = requests.send_request(get(), true).unwrap();
+    drop(left.await.unwrap());
+    let (answer, _) = requests.send_request(get(), true).unwrap();
+    let mut body = answer.await.unwrap().into_body();
+    assert!(body.data().await.is_none_or(|data| data.is_err()), "the body can't be sent");
+    assert!(connection.await.unwrap().is_err(), "the mock resets the connection");
+    // One that reads is idle then, not slow.
+    let (mut requests, connection) = connect(65_535).await;
+    let connection = tokio::spawn(connection);
+    let (answer, _) = requests.send_request(get(), true).unwrap();
+    let mut body = answer.await.unwrap().into_body();
+    while body.data().await.is_some() {}
+    tokio::time::sleep(IDLE * 2).await;
+    assert!(!connection.is_finished());
+}

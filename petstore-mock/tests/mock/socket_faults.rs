@@ -203,7 +203,7 @@ async fn nothing_is_ever_answered_and_stopping_the_server_does_not_wait_for_it()
     }
     mock.advance(86_400);
     wire.expect_silence(&mock).await;
-    // Less than the grace that requests at hand have.
+    // Less than the grace that requests in flight have.
     let stopped = tokio::time::timeout(Duration::from_secs(4), mock.server.stop()).await;
     assert!(stopped.is_ok(), "it waited for what never ends");
     assert_eq!(wire.rest().await.0, "");
@@ -230,25 +230,6 @@ async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
     assert_eq!(fault.hits(), 1);
     wire.send(LIST).await;
     assert_eq!(body(&wire.answer().await), body(&whole), "the next answer comes at once");
-}
-
-#[tokio::test]
-async fn a_second_lets_as_many_bytes_go_as_the_bandwidth_says() {
-    let mock = start().await;
-    let whole = untouched(&mock).await;
-    let slow = Effect::Bandwidth { bytes_per_second: NonZeroU32::new(150).unwrap() };
-    let _fault = mock.on(Operation::ListPets).first(1).apply(slow);
-    let mut wire = Wire::listing(&mock).await;
-    wire.expect_silence(&mock).await;
-    for _ in 0..2 {
-        mock.advance(1);
-        wire.read(150).await;
-        wire.expect_silence(&mock).await;
-    }
-    mock.advance(60);
-    wire.read(whole.len() - 300).await;
-    wire.send(LIST).await;
-    wire.answer().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -126,24 +126,6 @@ async fn an_idle_connection_is_closed_as_tls_has_it() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
-    let mock = with_limits(|limits| Limits { write: SOON, ..limits }).await;
-    let stream = connect(&mock, "localhost", "http/1.1").await;
-    let (read, mut write) = tokio::io::split(stream);
-    let page = GET.replace("limit=1", "limit=100");
-    let end = loop {
-        if let Err(error) = write.write_all(page.as_bytes()).await {
-            break error;
-        }
-        if let Err(error) = write.flush().await {
-            break error;
-        }
-    };
-    assert_eq!(end.kind(), ErrorKind::ConnectionReset);
-    drop(read);
-}
-
-#[tokio::test]
 async fn a_handshake_that_takes_too_long_is_given_up() {
     let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
     for begun in [&b""[..], b"\x16\x03\x01\x02\0\x01"] {

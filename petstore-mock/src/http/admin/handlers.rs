@@ -287,9 +287,9 @@ pub(super) async fn restore(State(app): App, body: AdminBody) -> Result<StatusCo
 pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outcome {
     let known = ["after", "key", "limit", "method", "operation", "path", "status"];
     let query = Query(query.as_deref().unwrap_or("")).only(&known)?;
-    let operation = "one of listPets, createPet, getPet, listOrders";
+    let operation = format!("one of {}", Operation::ALL.map(Operation::name).join(", "));
     let mut pattern =
-        query.get::<Operation>("operation", operation)?.map_or_else(Pattern::any, Pattern::from);
+        query.get::<Operation>("operation", &operation)?.map_or_else(Pattern::any, Pattern::from);
     if let Some(method) = query.get::<Method>("method", "a method")? {
         pattern = pattern.method(method);
     }
