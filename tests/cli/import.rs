@@ -342,6 +342,25 @@ async fn files_that_would_replace_each_other_are_refused() {
 }
 
 #[tokio::test]
+#[cfg(unix)]
+async fn a_journal_that_is_removed_during_the_import_is_reported() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(200));
+    let remove = async {
+        while scene.sent() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        std::fs::remove_file(scene.path("pets.ndjson.petstore-journal")).unwrap();
+    };
+    let import = scene.run("pets import DIR/pets.ndjson --concurrency 1");
+    let (ran, ()) = tokio::join!(import, remove);
+    assert_eq!((ran.summary(), ran.code), ([200, 200, 0, 0, 0], 0), "{}", ran.stderr);
+    let warning =
+        "warning: the journal was removed during the import; another run sends all rows again\n";
+    assert_eq!(ran.stderr, warning);
+}
+
+#[tokio::test]
 async fn the_summary_appears_even_if_the_rejected_rows_cannot_be_written() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n");

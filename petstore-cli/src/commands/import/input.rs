@@ -34,9 +34,11 @@ impl Input {
                 .hint(format!("`iconv -f {encoding} -t utf-8` converts it"))
         })?;
         let content = without_mark(&text);
-        let breaks = content.match_indices('\n').map(|(at, _)| at + 1);
+        // Old programs end lines with CR alone.
+        let end = if content.contains('\n') { '\n' } else { '\r' };
+        let breaks = content.match_indices(end).map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).collect();
-        let first = content.trim_start().lines().next().unwrap_or_default();
+        let first = content.trim_start().split(['\r', '\n']).next().unwrap_or_default();
         let delimiter = match first.bytes().next() {
             Some(b'{' | b'[') => None,
             _ if first.contains('\t') && !first.contains(',') => Some(b'\t'),
@@ -173,9 +175,21 @@ mod tests {
     }
 
     #[test]
+    fn counts_lines_that_end_with_a_carriage_return_alone() {
+        let expected = "1 row of pets.csv is invalid; nothing was sent | line 3, categoryId: `x` is \
+                        not a whole number";
+        for end in ["\r", "\r\n", "\n"] {
+            let text = ["name,categoryId", "Rex,7", "Tom,x", ""].join(end);
+            assert_eq!(message(text.as_bytes()), expected, "{end:?}");
+        }
+    }
+
+    #[test]
     fn names_errors_of_the_whole_input() {
         for (input, expected) in [
             ("name;categoryId;status\nRex;7;\n", "is separated by `;`"),
+            ("name|categoryId\nRex|7\n", "is separated by `|`"),
+            ("\rRex,7\rTom,8\r", "has no header: line 2 is `Rex,7`"),
             ("Rex,7,available\nTom,8,sold\n", "has no header: line 1 is `Rex,7,available`"),
             ("name,status\nRex,sold\n", "has no column `categoryId`"),
             ("name,category\nRex,7\n", "has an unknown column `category`"),

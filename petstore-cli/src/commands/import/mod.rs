@@ -140,6 +140,11 @@ impl Import {
         let sent = job.work(&mut signals).await;
         job.context.ui.set_progress(None);
         job.context.ui.set_activity(None);
+        if job.journal.is_removed() {
+            let text =
+                "the journal was removed during the import; another run sends all rows again";
+            job.context.ui.warning(text, None);
+        }
         let written = job.write_rows();
         job.summarize(output)?;
         written?;

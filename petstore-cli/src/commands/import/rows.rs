@@ -140,9 +140,10 @@ impl<'n> Checker<'n> {
         first: &str,
     ) -> Result<[Option<usize>; 3], CliError> {
         let is_known = |name: &str| FIELDS.contains(&name) || IGNORED.contains(&name);
-        if header.len() == 1 && first.contains(';') && first.split(';').any(is_known) {
+        let separates = |other: &char| first.contains(*other) && first.split(*other).any(is_known);
+        if let (1, Some(other)) = (header.len(), [';', '|'].into_iter().find(separates)) {
             return Err(self
-                .error("is separated by `;`")
+                .error(format!("is separated by `{other}`"))
                 .hint("save it with `,` as the separator"));
         }
         let is_missing = |field: &&str| header.iter().all(|name| name != *field);
