@@ -162,6 +162,7 @@ impl Job<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Place;
     use super::*;
 
     /// Matches rows, of which the first may be created already, with listed pets.
@@ -173,8 +174,10 @@ mod tests {
         let mut state = State::default();
         state.first_id = first_id;
         state.rows = rows.iter().map(|(_, state)| state.clone()).collect();
-        let rows: Vec<_> =
-            rows.iter().map(|(name, _)| Row { line: 1, pet: NewPet::new(*name, 7) }).collect();
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(name, _)| Row { place: Place::Line(1), pet: NewPet::new(*name, 7) })
+            .collect();
         let mut matcher = Matcher::new(&rows, &state);
         for (id, name) in pets {
             let pet =
