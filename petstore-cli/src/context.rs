@@ -150,7 +150,7 @@ impl Context {
         const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 
         self.ui.hide(&key);
-        self.facts.set_host(base_url);
+        self.facts.set_host(base_url, &self.env);
         let retries = self.settings.get(|values| &values.retries).unwrap_or_default();
         let attempts = retries.saturating_add(1);
         let (timeout, max_wait) = (self.facts.timeout, self.facts.max_wait);

@@ -9,10 +9,10 @@ use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
 use petstore_client::{Error as ClientError, ErrorKind, TimeoutKind, Url};
 use serde_json::{Map, Value, json};
 
-use crate::env::Signal;
+use crate::env::{Env, Signal};
 use crate::error::{CliError, Failure, Kind, os_text};
 use crate::escape;
-use crate::settings::precedence::Settings;
+use crate::settings::precedence::{Settings, is_local};
 use crate::settings::{Seconds, Size};
 use crate::time::{self, Clock};
 
@@ -39,6 +39,8 @@ pub(crate) struct Facts {
     pub(crate) clock: Clock,
     /// The host and port of the service.
     pub(crate) host: String,
+    /// The variable that names a proxy for the service, if any.
+    proxy: Option<&'static str>,
     /// The source of the base URL, in brackets.
     base_url_source: String,
     /// The source of the key.
@@ -59,6 +61,7 @@ impl Facts {
         Self {
             clock,
             host: String::new(),
+            proxy: None,
             base_url_source: settings.source("base_url"),
             key_source: String::new(),
             key_fix: String::new(),
@@ -69,9 +72,16 @@ impl Facts {
         }
     }
 
-    pub(crate) fn set_host(&mut self, base_url: &Url) {
+    pub(crate) fn set_host(&mut self, base_url: &Url, env: &Env) {
         let host = base_url.host_str().unwrap_or_default();
         self.host = base_url.port().map_or(host.to_owned(), |port| format!("{host}:{port}"));
+        let own = match base_url.scheme() {
+            "https" => ["https_proxy", "HTTPS_PROXY"],
+            _ => ["http_proxy", "HTTP_PROXY"],
+        };
+        let mut all = own.into_iter().chain(["all_proxy", "ALL_PROXY"]);
+        // The client uses no proxy for this machine.
+        self.proxy = all.find(|name| env.var(name).is_some() && !is_local(base_url));
     }
 
     /// Returns the message of an error, or an exit code if no message is needed.
@@ -141,6 +151,11 @@ impl Facts {
         let (host, correct) = (&self.host, format!("correct the base URL{}", self.base_url_source));
         // The system's connection errors have numbers, unlike errors of host names.
         let problem = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).last();
+        if let Some(proxy) = self.proxy {
+            let message = format!("cannot connect to {host}, or to its proxy");
+            return Failure::new(Kind::Network, message)
+                .hint(format!("check the proxy in {proxy}, or {correct}"));
+        }
         if problem.is_some_and(|problem| problem.raw_os_error().is_none()) {
             let name = host.rsplit_once(':').map_or(&**host, |(name, _)| name);
             return Failure::new(Kind::Network, format!("no host `{name}`")).hint(correct);

@@ -16,7 +16,7 @@ const SHOWN_AFTER: Duration = Duration::from_millis(300);
 pub(crate) struct Activity {
     /// The reason: `minute quota used up; continues`.
     pub(crate) text: String,
-    /// The same beside a bar: `minute quota`.
+    /// The same beside a bar: `minute quota`. Empty where a bar does not mention it.
     pub(crate) short: String,
     /// The end of the wait, if known, and its text.
     pub(crate) end: Option<(Instant, Option<String>)>,
@@ -87,7 +87,7 @@ impl Status {
         if let Some(Progress::Bar { done, all, forecast }) = &self.progress {
             // An import sends requests continuously, so the status line does not mention a single
             // one.
-            let waits = activity.filter(|(activity, _)| activity.end.is_some());
+            let waits = activity.filter(|(activity, _)| !activity.short.is_empty());
             let tails = match waits {
                 Some((wait, since)) => wait.forms(&format!("{}:", wait.short), *since),
                 None => vec![forecast.clone()],
@@ -127,6 +127,23 @@ fn bar(screen: &Screen, done: usize, all: usize, tails: &[String]) -> Vec<String
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bar_mentions_a_wait_without_an_end_but_no_request() {
+        let tail = |short: &str| {
+            let forecast = "60 a minute".to_owned();
+            let (text, short) = ("waiting for a share".to_owned(), short.to_owned());
+            let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
+            let status = Status {
+                progress: Some(Progress::Bar { done: 1, all: 4, forecast }),
+                activity: Some((Activity { text, short, end: None }, since)),
+                frame: 0,
+            };
+            let screen = Screen { is_terminal: true, width: None, color: false, unicode: true };
+            status.forms(&screen).remove(0).split_off("█████░░░░░░░░░░░░░░░  1 of 4  25%  ".len())
+        };
+        assert_eq!([tail(""), tail("share")], ["60 a minute", "waiting for a share, 2 s"]);
+    }
 
     #[test]
     fn a_bar_loses_its_parts_before_the_count_and_the_wait() {

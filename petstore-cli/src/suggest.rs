@@ -5,12 +5,14 @@ use clap::{Arg, Command};
 
 use crate::error::{CliError, Invalid, either};
 
-/// Returns the candidate most similar to a name, if any is similar.
+/// Returns the candidate most similar to a name, if any is similar. Case does not count.
 pub(crate) fn similar<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
-    let alike = candidates.into_iter().map(|other| (strsim::jaro_winkler(name, other), other));
+    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let likeness = |other: &str| strsim::jaro_winkler(&plain(name), &plain(other));
+    let alike = candidates.into_iter().map(|other| (likeness(other), other));
     let (likeness, meant) = alike.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (likeness > 0.7).then_some(meant)
 }
@@ -99,12 +101,13 @@ fn unknown_argument(
         let problem = "no option takes the key, because others could read it".to_owned();
         return (problem, Some("set PETSTORE_API_KEY, or run `petstore auth login`".to_owned()));
     }
-    let mut known = command.get_arguments().filter_map(Arg::get_long);
-    if known.any(|long| name.strip_prefix("--") == Some(long)) {
+    let longs = || command.get_arguments().filter_map(Arg::get_long);
+    let long = name.strip_prefix("--");
+    if longs().any(|known| long == Some(known)) {
         return (format!("`{path}` does not take `{name}` after `--`"), None);
     }
-    let meant =
-        similar(name.trim_start_matches('-'), command.get_arguments().filter_map(Arg::get_long));
+    // A long name does not resemble a single letter.
+    let meant = long.and_then(|long| similar(long, longs()));
     let hint = meant.map(|meant| format!("did you mean `--{meant}`?"));
     (format!("`{path}` has no option `{name}`"), hint)
 }
@@ -133,14 +136,19 @@ fn option_name(shown: &str) -> String {
     name.trim_matches(['<', '>', '.']).to_owned()
 }
 
+/// Returns the full name of a command of which only the verb was typed: `pets list`.
+pub(crate) fn full_name(tree: &Command, verb: &str) -> Option<String> {
+    tree.get_subcommands().find_map(|family| {
+        let inner = family.find_subcommand(verb)?;
+        Some(format!("{} {}", family.get_name(), inner.get_name()))
+    })
+}
+
 fn meant_command(tree: &Command, command: &Command, path: &str, word: &str) -> Option<String> {
-    for family in tree.get_subcommands() {
-        if let Some(inner) = family.find_subcommand(word) {
-            let (family, inner) = (family.get_name(), inner.get_name());
-            return Some(format!("did you mean `petstore {family} {inner}`?"));
-        }
-    }
-    let meant = similar(word, command.get_subcommands().map(Command::get_name))?;
+    let is_bare = command.get_name() == tree.get_name();
+    let meant = full_name(tree, word).filter(|_| is_bare).or_else(|| {
+        similar(word, command.get_subcommands().map(Command::get_name)).map(str::to_owned)
+    })?;
     Some(format!("did you mean `{path} {meant}`?"))
 }
 
@@ -163,7 +171,9 @@ mod tests {
     #[test]
     fn suggests_only_similar_names() {
         let known = ["output", "base_url"];
-        assert_eq!(similar("base_ulr", known), Some("base_url"));
+        for name in ["base_ulr", "base-url", "BASE_URL"] {
+            assert_eq!(similar(name, known), Some("base_url"));
+        }
         assert_eq!(similar("zzz", known), None);
     }
 }

@@ -20,6 +20,9 @@ use crate::ui::Ui;
 const SECRET_WORDS: [&str; 8] =
     ["auth", "cookie", "credential", "key", "password", "secret", "session", "token"];
 
+/// A wait for the file or server that shares the limits, with other processes or alone.
+const SHARE: &str = "waiting for a share of the rate limits";
+
 /// Reports the requests of a client.
 pub(crate) struct Tracer {
     pub(crate) ui: Ui,
@@ -69,12 +72,12 @@ impl Tracer {
         if let Some(blocked) = &waiting.blocked {
             return report_wait(&self.ui, blocked);
         }
-        let text = match waiting.reason {
-            WaitReason::Members => "other processes are first",
-            WaitReason::Probe => "waiting for the first response with this key",
-            _ => "waiting for requests in flight",
+        let (text, short) = match waiting.reason {
+            WaitReason::Members => (SHARE, SHARE),
+            WaitReason::Probe => ("waiting for the first response with this key", ""),
+            _ => ("waiting for requests in flight", ""),
         };
-        self.activity(text.to_owned(), "", None);
+        self.activity(text.to_owned(), short, None);
         if !self.ui.is_live() {
             self.ui.note(text);
         }

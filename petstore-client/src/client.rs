@@ -101,8 +101,8 @@ impl Client {
 
     /// Exchanges rate limits with the processes that share them, and returns the result. Sends no
     /// request to the service. The exchange also happens automatically within 1.5 s, so only
-    /// short-lived programs need to call this before they exit. Without a store, it equals
-    /// [`rate_limits`](Self::rate_limits).
+    /// short-lived programs need to call this before they exit: then nothing is reserved for them any
+    /// more. Without a store, it equals [`rate_limits`](Self::rate_limits).
     pub async fn synchronize_rate_limits(&self) -> RateLimits {
         if let Some(limiter) = self.limiter() {
             limiter.synchronize().await;

@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use insta::assert_snapshot;
-use petstore_mock::{Clock, MockServer, Operation, Plan, Seed, SeedPet};
+use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, Seed, SeedPet};
 use tempfile::TempDir;
 
 use super::harness::{Petstore, Ran, noon};
@@ -214,8 +214,7 @@ async fn stops_at_a_distant_limit_and_continues_after_it() {
     let hint = "hint: run the command again then, or now with `--max-wait 1m`";
     assert!(ran.stderr.contains(hint), "{}", ran.stderr);
     tokio::time::sleep(Duration::from_secs(60)).await;
-    // The first run may be taken for a process that is still alive, for three seconds.
-    scene.expect("pets import DIR/pets.ndjson --max-wait 5", [100, 100, 0, 0, 0], 0).await;
+    scene.expect(import, [100, 100, 0, 0, 0], 0).await;
     assert_eq!(scene.sent(), 100);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(scene.names().await, all(100));
@@ -315,6 +314,62 @@ async fn a_journal_that_is_in_use_or_another_file_stops_the_import() {
         assert_eq!((ran.code, scene.sent()), (2, 0));
     }
     assert_eq!(scene.read("letter"), "Dear Ada,\nthe second line");
+}
+
+#[tokio::test]
+async fn files_that_would_replace_each_other_are_refused() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\na,1\n");
+    for (options, problem) in [
+        ("--rejects DIR/pets.csv.petstore-journal", "the journal and `--rejects`"),
+        ("--journal DIR/j --unknown-file DIR/./j", "the journal and `--unknown-file`"),
+        ("--rejects DIR/r --unknown-file DIR/./r", "`--rejects` and `--unknown-file`"),
+    ] {
+        for dry_run in ["", "--dry-run"] {
+            let ran = scene.run(&format!("pets import DIR/pets.csv {options} {dry_run}")).await;
+            let error = format!("error: {problem} are the same file\n");
+            assert!(ran.stderr.starts_with(&error), "{}", ran.stderr);
+            assert_eq!((ran.code, scene.sent()), (2, 0));
+        }
+    }
+    scene
+        .expect(
+            "pets import DIR/pets.csv --rejects /dev/null --unknown-file /dev/null",
+            [1, 1, 0, 0, 0],
+            0,
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn the_summary_appears_even_if_the_rejected_rows_cannot_be_written() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\na,1\n");
+    let line = "pets import DIR/pets.csv --rejects DIR/pets.csv/no.csv";
+    let ran = scene.expect(line, [1, 1, 0, 0, 0], 1).await;
+    assert!(ran.stderr.starts_with("error: cannot write "), "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn a_dry_run_plans_and_refuses_what_the_import_sends_and_refuses() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\na,1\nb,2\nc,3\n");
+    let faults = || scene.server.faults().on(Operation::CreatePet);
+    let (_refused, _lost) =
+        (faults().nth(2).status(400), faults().nth(3).apply(Effect::EmptyReply));
+    let import = "pets import DIR/pets.csv --concurrency 1";
+    scene.expect(import, [3, 1, 1, 1, 0], 8).await;
+    scene.write("pets.csv", "name,categoryId\na,1\nB,2\nc,3\nd,4\n");
+    let retry = format!("{import} --unknown retry");
+    scene.expect(&format!("{retry} --dry-run"), [4, 1, 0, 0, 3], 0).await;
+    scene.write("no.csv", "another import");
+    for option in ["--rejects DIR/no.csv", "--base-url http://127.0.0.1:9/v1"] {
+        let line = format!("{import} {option}");
+        let (real, dry) = (scene.run(&line).await, scene.run(&format!("{line} --dry-run")).await);
+        assert_eq!((&dry.stderr, dry.code), (&real.stderr, 2));
+    }
+    scene.expect(&retry, [4, 4, 0, 0, 0], 0).await;
+    assert_eq!(scene.sent(), 6);
 }
 
 #[tokio::test]

@@ -24,9 +24,18 @@ async fn an_unknown_row_is_sent_again_only_on_request() {
     --- exit 8
     ");
     drop(losing);
-    for option in ["", "--unknown skip"] {
-        let line = format!("pets import DIR/pets.ndjson --journal DIR/j {option}");
-        scene.expect(&line, [4, 3, 0, 1, 0], 8).await;
+    let check = "--journal HOME/j --unknown check";
+    for (words, hint) in [
+        ("DIR/pets.ndjson --journal DIR/j", format!("HOME/pets.ndjson {check}")),
+        ("--unknown skip DIR/pets.ndjson --journal DIR/j", format!("HOME/pets.ndjson {check}")),
+        (
+            "--unknown=skip --journal DIR/j -- DIR/pets.ndjson",
+            format!("{check} -- HOME/pets.ndjson"),
+        ),
+    ] {
+        let ran = scene.expect(&format!("pets import {words}"), [4, 3, 0, 1, 0], 8).await;
+        let hint = format!("hint: `petstore pets import {hint}` checks the unknown rows\n");
+        assert!(ran.stderr.ends_with(&hint), "{}", ran.stderr);
         assert_eq!(scene.sent(), 4);
     }
     let retry = "pets import DIR/pets.ndjson --journal DIR/j --unknown retry";

@@ -24,6 +24,15 @@ fn stored(home: &TempDir) -> PathBuf {
 }
 
 #[tokio::test]
+async fn a_line_break_at_the_end_is_not_part_of_the_key() {
+    let server = server().await;
+    for end in ["\n", "\r\n"] {
+        let ran = Petstore::at(&server, &format!("{KEY}{end}")).run("pets list").await;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+}
+
+#[tokio::test]
 #[cfg(unix)]
 async fn the_key_file_is_private_and_otherwise_refused() {
     use std::os::unix::fs::PermissionsExt;

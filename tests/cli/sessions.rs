@@ -104,6 +104,12 @@ async fn mistakes_in_typing() {
         "pets -o json",
         "--mock pets list --limit 9 --limit 1 -o id",
         "help exit-code",
+        "help import",
+        "PETS list",
+        "config show",
+        "--mock pets list --status SOLD",
+        "pets list -o JSON",
+        "api /pets -d {}",
     ];
     let text = session(Petstore::bare, &lines).await;
     assert!(!text.replace("--api-key=sentinel", "").contains("sentinel"), "{text}");
@@ -116,7 +122,7 @@ async fn without_a_service_or_a_key() {
     assert_snapshot!(session(bare, &["pets list", "config set max_wait 1", "doctor"]).await);
     let keyless = || Petstore::bare().var("PETSTORE_BASE_URL", "http://127.0.0.1:1/v1");
     let pipe = || keyless().var("PETSTORE_API_KEY_FILE", "/");
-    let broken = || keyless().var("PETSTORE_API_KEY", "sentinel\n");
+    let broken = || keyless().var("PETSTORE_API_KEY", "sentinel\t");
     let mut text = session(keyless, &["pets list", "pets list --mock --limit 1"]).await;
     text += &session(pipe, &["pets list"]).await;
     text += &session(broken, &["pets list"]).await;
@@ -131,6 +137,8 @@ async fn bad_base_urls() {
         "pets list",
         "--base-url petstore pets list",
         "--base-url ftp://127.0.0.1/v1 pets list",
+        "--base-url http://127.0.0.1:99999/v1 pets list",
+        "--base-url \"https://petstore.example/v1\" pets list",
         "--base-url http://petstore.example/v1 limits",
         "--base-url http://petstore.example/v1 api /pets --dry-run",
     ];

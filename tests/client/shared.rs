@@ -5,15 +5,16 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::rate_limit::{
-    Change, FileStore, LimitStore, RecordKey, StoreError, StoreTime,
+    Change, FileStore, LimitStore, MemberId, RecordKey, StoreError, StoreTime,
 };
-use petstore_client::{Client, ClientBuilder, RequestOptions};
+use petstore_client::test_util::{self, FakeService};
+use petstore_client::{Client, ClientBuilder, RequestOptions, StatusCode};
 use petstore_mock::{MockServer, Plan, RateHeaders};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -211,6 +212,24 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(start_paused = true)]
+async fn few_files_stay_open_however_many_keys_there_are() {
+    let folder = TempDir::new().unwrap();
+    let store = Arc::new(FileStore::new(folder.path()));
+    for number in 0..200 {
+        let client = test_util::builder().api_key(format!("key-{number}").as_str());
+        let client =
+            client.transport(FakeService::new(|_| test_util::json(StatusCode::OK, &[0; 0])));
+        let client = client.shared_limits(Arc::clone(&store)).build().unwrap();
+        client.pets().list().await.unwrap();
+    }
+    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(Result::ok);
+    let is_ours = |file: &PathBuf| file.starts_with(folder.path());
+    let open = open.filter_map(|entry| fs::read_link(entry.path()).ok()).filter(is_ours).count();
+    assert!((1..=128).contains(&open), "{open} of {} are open", records(&folder).len());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
 async fn without_the_folder_or_on_a_full_disk_calls_go_on_and_leave_room_for_other_clients() {
     for is_full in [false, true] {
         let (server, folder) = (free().await, TempDir::new().unwrap());
@@ -336,4 +355,58 @@ async fn a_slow_store_costs_a_second_once_and_is_reported() {
     tokio::time::sleep(secs(3)).await;
     client.pets().list().await.unwrap();
     assert!(store.0.load(Ordering::Relaxed) > 1, "it is tried again");
+}
+
+/// A store of processes that end after one call.
+#[derive(Clone)]
+struct ShortLived {
+    record: Arc<Mutex<Option<Vec<u8>>>>,
+    /// Distinguishes the processes.
+    number: usize,
+    start: Instant,
+    /// Whether it knows which processes run.
+    can_tell: bool,
+}
+
+impl LimitStore for ShortLived {
+    async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        let since = self.start.elapsed();
+        let mut record = self.record.lock().unwrap();
+        *record = Some(change.apply(record.as_deref(), StoreTime::new(0, since)));
+        Ok(())
+    }
+
+    async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        format!("process {} of {:p}", self.number, self.record).into()
+    }
+
+    fn is_alive(&self, _: &RecordKey, _: MemberId) -> Option<bool> {
+        self.can_tell.then_some(false)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_reserved_for_processes_that_have_ended() {
+    for can_tell in [true, false] {
+        let server = free().await;
+        let (record, start) = (Arc::default(), Instant::now());
+        let store = ShortLived { record, number: 0, start, can_tell };
+        for number in 0..100 {
+            if number == 50 {
+                tokio::time::sleep(secs(60)).await;
+            }
+            let store = ShortLived { number, ..store.clone() };
+            let builder = Client::builder(server.url()).api_key(KEY).shared_limits(store);
+            let client = builder.build().unwrap();
+            let page = client.pets().list().options(&hasty()).await;
+            assert_eq!(page.unwrap().meta().attempts(), 1, "{number}");
+            if !can_tell {
+                client.synchronize_rate_limits().await;
+            }
+        }
+    }
 }

@@ -19,7 +19,7 @@ use crate::output::OutputFormat;
 use crate::screen::Color;
 use crate::settings::config_file::ConfigFile;
 use crate::settings::value_names;
-use crate::suggest::did_you_mean;
+use crate::suggest::{did_you_mean, full_name};
 
 /// The completion scripts set this variable to the name of the shell.
 pub(crate) const COMPLETE: &str = "PETSTORE_COMPLETE";
@@ -62,7 +62,10 @@ impl Help {
             let topics = sections(TOPICS).map(|(topic, _)| topic);
             let names = command.get_subcommands().map(Command::get_name).chain(topics);
             command = command.find_subcommand(word).ok_or_else(|| {
-                let hint = did_you_mean(word, names)
+                let full = full_name(&tree, &name);
+                let hint = full.map(|full| format!("did you mean `petstore help {full}`?"));
+                let hint = hint
+                    .or_else(|| did_you_mean(word, names))
                     .unwrap_or_else(|| "`petstore --help` lists the commands".to_owned());
                 CliError::usage(format!("no help on `{name}`")).hint(hint)
             })?;

@@ -30,7 +30,8 @@ pub(crate) struct Credential {
 pub(crate) fn find(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError> {
     if let Some(key) = unicode(KEY, env)? {
         let fix = format!("set {KEY} to a valid key");
-        return Ok(Some(Credential { key: key.to_owned(), source: KEY.to_owned(), fix }));
+        let key = without_end(key).to_owned();
+        return Ok(Some(Credential { key, source: KEY.to_owned(), fix }));
     }
     if let Some(path) = unicode(KEY_FILE, env)?.map(Path::new) {
         let source = env.shown(path);
@@ -38,11 +39,16 @@ pub(crate) fn find(settings: &Settings, env: &Env) -> Result<Option<Credential>,
             let problem = format!("cannot read {source}: no such file (from {KEY_FILE})");
             CliError::new(Kind::Key, problem)
         })?;
-        let key = key.trim_end_matches(['\r', '\n']).to_owned();
+        let key = without_end(&key).to_owned();
         let fix = format!("put a valid key into the file that {KEY_FILE} names");
         return Ok(Some(Credential { key, source, fix }));
     }
     stored(settings, env)
+}
+
+/// Returns a key without the line break at the end of a file.
+fn without_end(key: &str) -> &str {
+    key.trim_end_matches(['\r', '\n'])
 }
 
 /// Returns the key, or an error if there is none.

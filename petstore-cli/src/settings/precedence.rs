@@ -146,17 +146,7 @@ impl Settings {
             let hint = format!("`petstore auth login{option} --base-url https://HOST/v1` sets one");
             return Err(CliError::new(Kind::Config, "no base URL").hint(hint));
         };
-        let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let Some(url) = url else {
-            let problem = format!("base URL `{text}` has no https://{}", self.source("base_url"));
-            let setting = match source {
-                Source::Profile => format!("base_url of profile {}", self.profile),
-                source => self.source_name("base_url", source),
-            };
-            let (_, address) = text.split_once("://").unwrap_or(("", &text));
-            let hint = format!("set {setting} to https://{address}");
-            return Err(CliError::new(Kind::Config, problem).hint(hint));
-        };
+        let Some(url) = web_url(&text) else { return Err(self.no_url(&text, source)) };
         let allows_http = self.get(|values| &values.allow_insecure_http) == Some(true);
         if url.scheme() == "http" && !is_local(&url) && !allows_http {
             let origin = url.origin().ascii_serialization();
@@ -165,6 +155,24 @@ impl Settings {
             return Err(CliError::new(Kind::Config, problem).hint(hint));
         }
         Ok(url)
+    }
+
+    /// Returns the error for a base URL that is none, and names a similar one, if there is one.
+    fn no_url(&self, text: &str, source: Source) -> CliError {
+        let (scheme, address) = text.split_once("://").unwrap_or(("", text));
+        let lacks = if scheme.starts_with("http") { "is not a URL" } else { "has no https://" };
+        let problem = format!("base URL `{text}` {lacks}{}", self.source("base_url"));
+        let setting = match source {
+            Source::Profile => format!("base_url of profile {}", self.profile),
+            source => self.source_name("base_url", source),
+        };
+        let address = address.trim_matches(['"', '\'']);
+        let hint = match web_url(&format!("https://{address}")) {
+            Some(url) if is_local(&url) => format!("set {setting} to http://{address}"),
+            Some(_) => format!("set {setting} to https://{address}"),
+            None => format!("set {setting} to a URL such as https://HOST/v1"),
+        };
+        CliError::new(Kind::Config, problem).hint(hint)
     }
 
     /// Checks that the requested profile exists.
@@ -192,7 +200,12 @@ impl Settings {
     }
 }
 
-fn is_local(url: &Url) -> bool {
+fn web_url(text: &str) -> Option<Url> {
+    Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+/// Returns whether a URL names this machine.
+pub(crate) fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

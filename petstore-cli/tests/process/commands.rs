@@ -46,6 +46,25 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
+fn a_proxy_that_refuses_is_what_to_check() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://me:{KEY}@{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4_096]);
+            let _ = stream.write_all(b"HTTP/1.1 407 Expired\r\ncontent-length: 0\r\n\r\n");
+        }
+    });
+    let line = ["--base-url", "https://petstore.example/v1", "pets", "list", "--retries", "0"];
+    let output = petstore().env("https_proxy", proxy).args(line).output().unwrap();
+    let expected = "error: cannot connect to petstore.example, or to its proxy\n\
+        hint: check the proxy in https_proxy, or correct the base URL\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
+    assert_eq!(output.status.code(), Some(6));
+}
+
+#[test]
 fn ctrl_c_stops_a_call_in_flight() {
     // A server that accepts a request and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -124,7 +124,9 @@ async fn a_process_that_is_stopped_as_it_asks_does_not_hold_the_others_up() {
 fn run_unprivileged(mut command: Command, home: &Path) -> Output {
     if rustix::process::geteuid().is_root() {
         let program = home.join("program");
-        std::fs::copy(command.get_program(), &program).unwrap();
+        // Another process copies it: a file that this one wrote may be open in a child of another test.
+        let copied = Command::new("cp").arg(command.get_program()).arg(&program).status().unwrap();
+        assert!(copied.success());
         let mut copy = Command::new(program);
         copy.args(command.get_args()).env_clear().stdin(Stdio::null());
         copy.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -32,6 +32,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(600);
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// An update that takes longer holds the runtime up: the file is on a network, perhaps.
 const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
+/// The most keys whose files are open: two each.
+const MAX_OPEN_KEYS: usize = 64;
 /// How long a file system is not used after it was slow twice.
 const SLOW_PAUSE: Duration = Duration::from_secs(60);
 
@@ -55,7 +57,8 @@ const SLOW_PAUSE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct FileStore {
     folder: PathBuf,
-    keys: Mutex<HashMap<RecordKey, Arc<KeyFiles>>>,
+    /// The open files of each key, and when they were last used.
+    keys: Mutex<HashMap<RecordKey, (Arc<KeyFiles>, Instant)>>,
 }
 
 /// The files of a key.
@@ -84,14 +87,20 @@ impl FileStore {
     }
 
     fn files(&self, key: &RecordKey) -> io::Result<Arc<KeyFiles>> {
-        let mut keys = lock(&self.keys);
-        if let Some(files) = keys.get(key) {
+        let (mut keys, now) = (lock(&self.keys), clock::now());
+        if let Some((files, used_at)) = keys.get_mut(key) {
+            *used_at = now;
             return Ok(Arc::clone(files));
+        }
+        if keys.len() >= MAX_OPEN_KEYS {
+            let first = keys.iter().min_by_key(|(_, (_, used_at))| *used_at);
+            let first = first.map(|(key, _)| key.clone());
+            first.and_then(|first| keys.remove(&first));
         }
         let path = self.path(key)?;
         let open = Mutex::new(OpenFiles::open(&path)?);
         let files = Arc::new(KeyFiles { path, open, alive: Mutex::default() });
-        keys.insert(key.clone(), Arc::clone(&files));
+        keys.insert(key.clone(), (Arc::clone(&files), now));
         Ok(files)
     }
 
@@ -160,7 +169,7 @@ impl LimitStore for FileStore {
     }
 
     fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
-        let files = lock(&self.keys).get(key).map(Arc::clone)?;
+        let files = lock(&self.keys).get(key).map(|(files, _)| Arc::clone(files))?;
         let now = clock::now();
         let mut alive = lock(&files.alive);
         match alive.get(&member) {

@@ -382,8 +382,16 @@ impl Member {
             },
             blocked: self.ledger.blocked,
             probe_until: probe_until.or(self.holds_probe.then(|| now.plus(MEMBER_LEASE))),
+            leaves: false,
             jitter,
         }
+    }
+
+    /// Returns the report of a member that may end now. An idle member gives everything back.
+    pub(crate) fn last_report(&mut self, now: LocalTime, waiting: u64, jitter: f64) -> Report {
+        self.used = 0;
+        let report = self.report(now, waiting, jitter);
+        Report { leaves: report.reserved == 0 && report.want == 0, ..report }
     }
 
     /// Takes over the record after an update that was applied.

@@ -37,8 +37,9 @@
 //! | each member's part is reserved for it, less towards the window's end | of four members, one with 200 tasks gets 503 of 600 | `sharing::members_are_never_refused…` |
 //! | a silent member's use is remembered | a light user waits for most of each minute | `sharing::a_light_user…` |
 //! | a dead member's reservations count as lost | they count as free | `rules::what_a_dead_member…` |
+//! | a member that is dead, or leaves, is removed | of 50 processes with a call each, one is refused its part | `tests/client/shared.rs`: `nothing_is_reserved…` |
 //! | an early update once own requests are answered | 64 s for what takes 13 s with five in flight | `tests/client/shared.rs` |
-//! | one request in flight is never reserved for members that do not wait | no member sends until the minute's end | `grants::members_that_were_killed…` |
+//! | one request in flight is never reserved for members that do not wait | no member sends until the minute's end | `grants::members_that_fell_silent…` |
 //! | beside other clients, no margin while plenty is left | 1 in flight where 64 may be | `grants::beside_other_clients…` |
 //! | leases | a task that is not polled blocks all others | `waiting::a_probe_that_is_not_run…` |
 //! | a lost record is restored from a member's copy | a call is refused after the file was deleted | `tests/client/shared.rs`: `a_record_that_is_lost…` |

@@ -45,6 +45,8 @@ const MAX_CONFLICTS: u32 = 50;
 /// The bounds of the delay after conflicts, which starts at two round trips, and doubles.
 const MIN_CONFLICT_PAUSE: Duration = Duration::from_millis(1);
 const MAX_CONFLICT_PAUSE: Duration = Duration::from_millis(100);
+/// The most records kept in memory.
+const MAX_RECORDS: usize = 1_024;
 
 /// Shares limits between machines, through Redis 6.2 or later, or a compatible server.
 ///
@@ -154,6 +156,10 @@ impl RedisStore {
 
     fn last(&self, key: &RecordKey) -> Arc<Mutex<LastRecord>> {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        if records.len() >= MAX_RECORDS && !records.contains_key(key) {
+            // An update of a record that is not known here reads it first.
+            records.clear();
+        }
         Arc::clone(records.entry(key.clone()).or_default())
     }
 

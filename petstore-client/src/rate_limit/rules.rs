@@ -437,7 +437,7 @@ fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
     assert_eq!((member.ledger.reserved(), member.unresolved()), (5, 0));
     member.ledger.expire_members(at(1), |id| id != other);
     assert_eq!((member.ledger.reserved(), member.unresolved()), (0, 5));
-    assert!(member.ledger.probe.is_none());
+    assert!(member.ledger.probe.is_none() && member.ledger.slots.iter().all(|s| s.id != other));
 }
 
 #[test]

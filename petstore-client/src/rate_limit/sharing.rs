@@ -46,6 +46,8 @@ pub(crate) struct Report {
     pub(super) blocked: Option<Block>,
     /// The lease of its probe.
     pub(super) probe_until: Option<LocalTime>,
+    /// Whether the member has nothing to do, and leaves.
+    pub(super) leaves: bool,
     /// A random number, 0 to 1, that spreads the members' next updates.
     pub(super) jitter: f64,
 }
@@ -62,17 +64,23 @@ pub(crate) struct Granted {
 }
 
 impl Ledger {
-    /// Counts the reservations of dead members as lost, and ends their probes. Their use of the quota
-    /// is kept: a member that has been silent for a while looks the same.
+    /// Removes dead members. Counts their reservations and those of silent members as lost, and ends
+    /// their probes.
     pub(crate) fn expire_members(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
         let (lost, probe) = (&mut self.lost, &mut self.probe);
-        for slot in self.slots.iter_mut().filter(|slot| now >= slot.until || !is_alive(slot.id)) {
+        self.slots.retain_mut(|slot| {
+            let is_alive = is_alive(slot.id);
+            if is_alive && now < slot.until {
+                return true;
+            }
             if slot.reserved > 0 {
                 lost.add(u32::try_from(slot.reserved).unwrap_or(u32::MAX), now, now);
             }
             (slot.reserved, slot.want, slot.until) = (0, 0, slot.until.min(now));
             *probe = probe.filter(|probe| probe.member != slot.id);
-        }
+            // The use of a silent member is remembered, because it may still run.
+            is_alive
+        });
     }
 
     /// Records a member's report, and grants reservations.

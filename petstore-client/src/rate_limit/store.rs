@@ -246,7 +246,13 @@ pub(crate) fn update_record(
         return Err("it has the maximum number of members");
     }
     let granted = ledger.update(me, report, policy, now);
-    let record = encode(&ledger, at, wall);
+    let record = if report.leaves {
+        let mut others = ledger.clone();
+        others.slots.retain(|slot| slot.id != me);
+        encode(&others, at, wall)
+    } else {
+        encode(&ledger, at, wall)
+    };
     if record.len() > MAX_RECORD {
         return Err("the limits do not fit into a record");
     }

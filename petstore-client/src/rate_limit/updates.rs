@@ -9,6 +9,8 @@ use tokio::time::{sleep, sleep_until, timeout};
 
 use super::clock::{LocalTime, ServiceTime};
 use super::limiter::{Limiter, State, StateGuard};
+use super::member::Member;
+use super::sharing::Report;
 use super::snapshot::SharedStatus;
 use super::store::{Change, StoreTime, update_record};
 use crate::backoff::random_part;
@@ -63,19 +65,19 @@ impl Limiter {
         if !self.begin_update() {
             return;
         }
-        let mut updating = Box::pin(async move { limiter.update().await });
+        let mut updating = Box::pin(async move { limiter.update(Member::report).await });
         let mut context = Context::from_waker(Waker::noop());
         if updating.as_mut().poll(&mut context).is_pending() {
             runtime.spawn(updating);
         }
     }
 
-    /// Updates the record now, both ways.
+    /// Updates the record now, both ways, for a process that may end.
     pub(crate) async fn synchronize(&self) {
         while !self.begin_update() {
             sleep(Duration::from_millis(5)).await;
         }
-        self.update().await;
+        self.update(Member::last_report).await;
     }
 
     /// Returns whether no other update is in progress.
@@ -88,12 +90,12 @@ impl Limiter {
         is_free
     }
 
-    async fn update(&self) {
+    async fn update(&self, report: fn(&mut Member, LocalTime, u64, f64) -> Report) {
         let Some(shared) = &self.shared else { return };
         let (report, me, policy) = {
             let (now, mut state) = self.lock();
             let waiting = state.queue.waiting() as u64;
-            let report = state.member.report(now, waiting, random_part());
+            let report = report(&mut state.member, now, waiting, random_part());
             (report, state.member.id, state.policy)
         };
         let mut result = Err("the store did not apply the change");

@@ -110,12 +110,22 @@ impl FaultBuilder<'_> {
 /// The effect.
 impl FaultBuilder<'_> {
     /// Sets the fault with this effect.
+    ///
+    /// # Panics
+    ///
+    /// If it sets `Content-Length` or `Transfer-Encoding`.
+    #[track_caller]
     pub fn apply(self, effect: Effect) -> FaultGuard {
         self.faults.set(Fault { effect: Some(effect), ..self.fault })
     }
 
     /// Sets the fault with these effects in sequence, one per hit. After the last effect, it does
     /// nothing.
+    ///
+    /// # Panics
+    ///
+    /// If one of them sets `Content-Length` or `Transfer-Encoding`.
+    #[track_caller]
     pub fn sequence(self, effects: impl IntoIterator<Item = Effect>) -> FaultGuard {
         let effects = effects.into_iter().collect();
         self.faults.set(Fault { sequence: Some(effects), ..self.fault })

@@ -2,7 +2,10 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
-use http::HeaderValue;
+use http::{
+    HeaderValue,
+    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
+};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -61,9 +64,10 @@ pub enum Effect {
     /// Sets `Retry-After`, for any status.
     RetryAfter(RetryAfter),
     /// Sets a header field, for example a wrong `Content-Type`. Replaces all fields with this name.
-    /// Without a value, removes them.
+    /// Without a value, removes them. Not `Content-Length` and `Transfer-Encoding`, which follow from
+    /// the body: [`Cut`](Self::Cut) makes it shorter than announced.
     SetHeader(HeaderField),
-    /// Adds a header field. Without a value, it is empty.
+    /// Adds a header field, with the same exceptions. Without a value, it is empty.
     AddHeader(HeaderField),
     /// Sets the status of every pet in the response.
     PetStatus {
@@ -145,6 +149,14 @@ impl Effect {
     /// Whether it does nothing at all.
     pub(super) fn is_pass(&self) -> bool {
         self.parts().is_empty()
+    }
+
+    /// Whether it sets a header that delimits the body. A wrong one corrupts later responses.
+    pub(super) fn sets_length(&self) -> bool {
+        self.parts().into_iter().any(|effect| {
+            let (Self::SetHeader(field) | Self::AddHeader(field)) = effect else { return false };
+            [CONTENT_LENGTH, TRANSFER_ENCODING].contains(&field.name())
+        })
     }
 
     /// Whether it replaces the response, so that the service does not process the request.

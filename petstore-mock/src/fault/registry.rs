@@ -14,7 +14,7 @@ use super::{
     effect::Effect,
     response_effects::{FaultTarget, StatusEffect},
     socket_effects::SocketPlan,
-    spec::Fault,
+    spec::{Fault, SETS_LENGTH},
     trigger::{Random, RequestView},
 };
 use crate::changes::{Changes, What};
@@ -89,7 +89,9 @@ impl Faults {
         Self { changes, ..Self::default() }
     }
 
+    #[track_caller]
     pub(super) fn add(&self, fault: Fault) -> SharedFault {
+        assert!(!fault.sets_length(), "{SETS_LENGTH}");
         let mut entries = lock(&self.entries);
         entries.last_id += 1;
         let random = Random::new(fault.seed);

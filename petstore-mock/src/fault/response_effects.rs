@@ -20,6 +20,10 @@ const RATE_HEADERS: [HeaderName; 3] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
+/// The statuses without a body.
+const BODILESS: [StatusCode; 3] =
+    [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED];
+
 /// Invalid numbers that a lenient parser might accept.
 const GARBAGE: [HeaderValue; 3] = [
     HeaderValue::from_static("1e999"),
@@ -54,11 +58,12 @@ impl FaultTarget<'_> {
 
     /// Replaces the body, if there is one. The server recomputes its length.
     pub(super) fn set_body(&mut self, body: impl Into<Bytes>) -> bool {
-        if !self.is_head {
+        let has_body = !self.is_head && !BODILESS.contains(&self.response.status());
+        if has_body {
             self.response.headers_mut().remove(CONTENT_LENGTH);
             *self.response.body_mut() = body.into();
         }
-        !self.is_head
+        has_body
     }
 
     /// Ends the response inside its body, if the body is longer than this.
@@ -276,11 +281,9 @@ impl StatusEffect {
 
     pub(super) fn to_response(&self) -> Response<Bytes> {
         let status = StatusCode::from_u16(self.status).unwrap_or_default();
-        let bodiless =
-            [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED];
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = status;
-        if self.body && !bodiless.contains(&status) {
+        if self.body && !BODILESS.contains(&status) {
             let reason = status.canonical_reason().unwrap_or("injected fault");
             let code = || reason.to_lowercase().replace([' ', '-'], "_");
             let error = json!({

@@ -74,6 +74,7 @@ impl<'de> Deserialize<'de> for Fault {
             (Some(_), Some(_)) => {
                 Err(D::Error::custom("a fault has an `effect` or a `sequence`, not both"))
             }
+            _ if fault.sets_length() => Err(D::Error::custom(SETS_LENGTH)),
             _ => Ok(fault),
         }
     }
@@ -85,7 +86,16 @@ impl Serialize for Fault {
     }
 }
 
+/// An effect sets a header that delimits the body.
+pub(super) const SETS_LENGTH: &str =
+    "a fault can't set Content-Length or Transfer-Encoding: use the effect `cut` or `body`";
+
 impl Fault {
+    /// Whether an effect sets a header that delimits the body.
+    pub(super) fn sets_length(&self) -> bool {
+        self.effect.iter().chain(self.sequence.iter().flatten()).any(Effect::sets_length)
+    }
+
     /// Returns its name, which defaults to that of its effect.
     #[must_use]
     pub fn name(&self) -> String {
@@ -215,6 +225,11 @@ mod tests {
             ),
             (r#"{"effect": {"delay": {"seconds": -1}}}"#, "a number of seconds from 0 to"),
             (r#"{"effect": {"trickle": {"bytes": 0, "everySeconds": 1}}}"#, "nonzero u32"),
+            (r#"{"effect": {"setHeader": {"name": "Content-Length", "value": "5"}}}"#, "use the"),
+            (
+                r#"{"sequence": [{"all": [{"addHeader": {"name": "transfer-encoding"}}]}]}"#,
+                "can't set Content-Length or Transfer-Encoding",
+            ),
             (r#"{"effect": {"setHeader": {"name": "a b"}}}"#, "`a b` is not a valid header name"),
             (r#"{"effect": {"setHeader": {"name": "a", "value": "\n"}}}"#, "control characters"),
             (r#"{"operation": "listpets", "effect": {"hang": {}}}"#, "unknown variant `listpets`"),

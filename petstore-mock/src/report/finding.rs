@@ -337,12 +337,15 @@ mod tests {
     #[test]
     fn evidence_shows_some_requests_and_counts_the_others() {
         let line = |n| format!("{n}+0.003 1 GET /v1/pets?limit={n} 429 wait={}", 60 - n);
-        let finding = finding(&(0..41).map(line).collect::<Vec<_>>());
-        let [evidence] = &*finding.evidence else { panic!("{finding:?}") };
-        assert_eq!((finding.count, evidence.offences), (1, 40));
-        assert_eq!(evidence.requests.len(), Evidence::MAX_REQUESTS);
-        assert_eq!(evidence.requests.len() as u64 + evidence.omitted, 41);
-        assert!(finding.to_string().contains("  27 requests not shown\n"), "{finding}");
+        for (requests, omitted) in [(41, "27 requests"), (15, "1 request")] {
+            let finding = finding(&(0..requests).map(line).collect::<Vec<_>>());
+            let [evidence] = &*finding.evidence else { panic!("{finding:?}") };
+            assert_eq!((finding.count, evidence.offences), (1, requests - 1));
+            assert_eq!(evidence.requests.len(), Evidence::MAX_REQUESTS);
+            assert_eq!(evidence.requests.len() as u64 + evidence.omitted, requests);
+            let text = finding.to_string();
+            assert!(text.contains(&format!("  {omitted} not shown\n")), "{text}");
+        }
     }
 
     #[test]

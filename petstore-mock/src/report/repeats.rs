@@ -160,3 +160,21 @@ fn is_unknown(request: &JudgedRequest) -> bool {
 const fn is_final_refusal(status: u16) -> bool {
     matches!(status, 400..=499) && !matches!(status, 404 | 408 | 409 | 425 | 429)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::corpus::judge;
+    use super::*;
+
+    #[test]
+    fn a_series_of_refusals_takes_a_bounded_part_of_the_memory() {
+        let lines = (0..5).map(|n| format!("{n}+0.003 1 GET /v1/pets 401")).collect::<Vec<_>>();
+        let report = judge(lines.iter().map(String::as_str));
+        let request = &report.findings().next().unwrap().evidence[0].requests[4];
+        let mut repeats = Repeats::default();
+        for _ in 0..100 {
+            repeats.judge_refusal(request, &mut Ruling::default());
+            assert!(repeats.refused.len() < MAX_REFUSALS);
+        }
+    }
+}

@@ -269,4 +269,14 @@ mod tests {
             assert_eq!(seconds(Duration::from_millis(milliseconds)), text);
         }
     }
+
+    #[test]
+    fn only_a_body_that_was_read_and_kept_as_a_whole_is_compared_as_json() {
+        let body = |length, digest| Captured { start: "[1]".into(), length, digest };
+        for (length, digest, is_json) in
+            [(3, Some(7), true), (3, None, false), (4, Some(7), false), (4, None, false)]
+        {
+            assert_eq!(json(&body(length, digest)).is_some(), is_json, "{length} {digest:?}");
+        }
+    }
 }

@@ -131,6 +131,22 @@ async fn a_status_with_and_without_a_body() {
     let page = Effect::All(vec![Effect::Body { text: "<html>".to_owned() }, Effect::status(502)]);
     let _page = list().apply(page);
     assert_eq!(mock.get("/v1/pets").await.body, "<html>");
+    for status in [204, 205, 304] {
+        let text = Effect::Body { text: "none".to_owned() };
+        let _none = list().apply(Effect::All(vec![Effect::status(status), text]));
+        let none = mock.get("/v1/pets").await;
+        assert_eq!((none.status, &*none.body), (status, ""));
+        let journal = mock.server.requests(Operation::ListPets);
+        assert_eq!(journal.last().unwrap().reply_body_length, 0);
+    }
+}
+
+#[tokio::test]
+#[should_panic(expected = "can't set Content-Length or Transfer-Encoding")]
+async fn no_fault_sets_the_length_of_a_body() {
+    let mock = start().await;
+    let field = HeaderField::new(HeaderName::from_static("content-length"), None);
+    mock.on(Operation::ListPets).apply(Effect::SetHeader(field)).detach();
 }
 
 #[tokio::test]

@@ -50,11 +50,14 @@ impl Matcher {
         if pet.id < self.first_id || self.claimed.contains(&pet.id) {
             return;
         }
-        let mut content = NewPet::new(&*pet.name, pet.category_id);
+        let plain = NewPet::new(&*pet.name, pet.category_id);
+        let mut content = plain.clone();
         content.status.clone_from(&pet.status);
-        if !self.groups.contains_key(&content) {
+        let group = self.groups.get(&content);
+        let has_room = group.is_some_and(|group| group.ids.len() < group.rows.len());
+        if !has_room && self.groups.contains_key(&plain) {
             // A service may set a status if none was sent.
-            content.status = None;
+            content = plain;
         }
         if let Some(group) = self.groups.get_mut(&content) {
             group.ids.push(pet.id);
@@ -206,6 +209,23 @@ mod tests {
             Record::Rows(RowState::Announced, vec![3, 4]),
         ];
         assert_eq!(matched(&rows, Some(10), &pets), (expected, vec![]));
+    }
+
+    #[test]
+    fn a_row_without_a_status_claims_what_a_row_with_the_status_of_the_service_leaves() {
+        let (plain, sold) = (NewPet::new("a", 7), NewPet::new("a", 7).with_status(PetStatus::Sold));
+        let mut state = State::default();
+        state.rows = vec![RowState::Unknown; 3];
+        let rows = [plain.clone(), sold, plain].map(|pet| Row { place: Place::Line(1), pet });
+        let mut matcher = Matcher::new(&rows, &state);
+        for id in 1..=3 {
+            let pet =
+                serde_json::json!({ "id": id, "name": "a", "categoryId": 7, "status": "sold" });
+            matcher.add(&serde_json::from_value(pet).unwrap());
+        }
+        let (records, surplus) = matcher.finish();
+        assert_eq!(records.last(), Some(&Record::Rows(RowState::Announced, vec![])));
+        assert_eq!((records.len(), surplus), (4, vec![]));
     }
 
     #[test]

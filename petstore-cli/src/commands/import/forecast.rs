@@ -2,9 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::rate_limit::{Quota, RateLimits};
+use petstore_client::rate_limit::{BlockReason, Quota, RateLimits};
 use serde_json::{Value, json};
 
+use crate::explain::limit_name;
 use crate::time::{Clock, count, duration, instant};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -29,6 +30,23 @@ impl Window {
         }
         let periods = u32::try_from((beyond - 1) / self.limit).unwrap_or(u32::MAX);
         self.reset.saturating_add(self.period.saturating_mul(periods))
+    }
+
+    /// Returns when requests end, because a wait for a reset exceeds `--max-wait`. `first` is the time
+    /// for the remaining requests, and `full` that for a whole quota.
+    fn end(
+        &self,
+        requests: u64,
+        [first, full]: [Duration; 2],
+        max_wait: Duration,
+    ) -> Option<Duration> {
+        let first_wait = self.reset.saturating_sub(first);
+        let next_wait = self.period.saturating_sub(full);
+        if requests > self.remaining && first_wait > max_wait {
+            return Some(first);
+        }
+        let has_next = requests > self.remaining.saturating_add(self.limit);
+        (has_next && next_wait > max_wait).then(|| self.reset + full)
     }
 }
 
@@ -104,11 +122,20 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
-    /// Returns when a run ends with the quota per day, because `--max-wait` does not allow waiting
-    /// for the next day.
-    pub(super) fn ends_today(&self, clock: &Clock, max_wait: Duration) -> Option<String> {
-        let ends = self.limited_by == Some(Quota::Day) && max_wait < Duration::from_secs(3_600);
-        ends.then(|| clock.minute(clock.now() + self.today.1))
+    /// Returns when the run ends, and with which quota, because a wait exceeds `--max-wait`.
+    pub(super) fn early_end(&self, max_wait: Duration) -> Option<(Quota, Duration)> {
+        let Quotas { minute, day } = self.quotas;
+        let (today, length) = self.today;
+        let by_minute = minute.and_then(|minute| minute.end(today, [Duration::ZERO; 2], max_wait));
+        let by_day = || {
+            let day = day?;
+            let minutes =
+                minute.map_or(0, |minute| day.limit.saturating_sub(1) / minute.limit.max(1));
+            let full = MINUTE.saturating_mul(u32::try_from(minutes).unwrap_or(u32::MAX));
+            day.end(self.rows, [length, full], max_wait)
+        };
+        let by_minute = by_minute.map(|end| (Quota::Minute, end));
+        by_minute.or_else(|| by_day().map(|end| (Quota::Day, end)))
     }
 
     /// Returns the estimate for a dry run.
@@ -137,9 +164,12 @@ impl Forecast {
         let (Some(minute), Some(_)) = (self.quotas.minute, self.limited_by) else {
             return String::new();
         };
-        let end = match self.ends_today(clock, max_wait) {
-            Some(end) => format!("day quota ends {end}"),
-            None => format!("until {}", clock.minute(clock.now() + self.length)),
+        let at = |length| clock.minute(clock.now() + length);
+        let end = match self.early_end(max_wait) {
+            Some((quota, end)) => {
+                format!("{} ends {}", limit_name(BlockReason::Quota(quota)), at(end))
+            }
+            None => format!("until {}", at(self.length)),
         };
         format!("{} a minute, {end}", count(minute.limit))
     }
@@ -183,6 +213,19 @@ mod tests {
         assert_eq!(day.text(&clock), text);
         assert_eq!(day.short(&clock, impatient), "60 a minute, day quota ends 07:59");
         assert_eq!(day.short(&clock, patient), "60 a minute, until Wed 25 Nov, 01:00");
+        let end = |rows, max_wait| {
+            let forecast = Quotas { minute: MINUTES, day: DAYS }.forecast(rows).unwrap();
+            forecast
+                .early_end(Duration::from_secs(max_wait))
+                .map(|(quota, end)| (quota, end.as_secs()))
+        };
+        assert_eq!(end(58, 40), Some((Quota::Minute, 0)));
+        assert_eq!([end(57, 40), end(58, 41), end(117, 41), end(118, 60)], [None; 4]);
+        assert_eq!(end(118, 41), Some((Quota::Minute, 41)));
+        let first_day = 41 + 14 * 60;
+        assert_eq!(end(941, 7_200), Some((Quota::Day, first_day)));
+        assert_eq!([end(940, 60), end(941, 62_141), end(1_940, 62_141)], [None; 3]);
+        assert_eq!(end(1_941, 62_141), Some((Quota::Day, 62_141 + 16 * 60)));
 
         let minute = Quotas { minute: MINUTES, day: None };
         assert_eq!(minute.text(), "57 of 60 left this minute; day quota not reported yet");

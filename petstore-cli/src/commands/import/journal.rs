@@ -250,27 +250,24 @@ mod tests {
 
     #[test]
     fn zeros_stand_behind_each_line_and_half_a_line_goes() {
-        let file = Arc::new(tempfile::tempfile().unwrap());
-        (&*file).write_all(b"one\nhalf a line\0").unwrap();
-        let mut lines = Lines { file: Arc::clone(&file), end: 4, length: 16, has_rest: true };
+        let mut name = tempfile::NamedTempFile::new().unwrap();
+        name.write_all(b"one\nhalf a line\0").unwrap();
+        let file = Arc::new(name.reopen().unwrap());
+        (&*file).seek(SeekFrom::End(0)).unwrap();
+        let mut lines = Lines { file, end: 4, length: 16, has_rest: true };
         let mut expected = b"one\n".to_vec();
-        for _ in 0..1_000 {
+        let mut write = |lines: &mut Lines| {
             lines.write_all(b"a line\n").unwrap();
             expected.extend_from_slice(b"a line\n");
-            assert!(file.metadata().unwrap().len() > lines.end);
-        }
-        let mut bytes = Vec::new();
-        (&*file).seek(SeekFrom::Start(0)).unwrap();
-        (&*file).read_to_end(&mut bytes).unwrap();
-        let (content, zeros) = bytes.split_at(expected.len());
-        assert_eq!(content, expected);
-        assert!(zeros.iter().all(|byte| *byte == 0));
-        let length = lines.end + 7;
-        file.set_len(length).unwrap();
-        lines.length = length;
-        (&*file).seek(SeekFrom::Start(lines.end)).unwrap();
-        lines.write_all(b"a line\n").unwrap();
-        assert!(file.metadata().unwrap().len() > length, "a line that ends where the file does");
+            let bytes = std::fs::read(name.path()).unwrap();
+            assert_eq!((bytes.len() as u64, lines.has_rest), (lines.length, false));
+            let (content, zeros) = bytes.split_at(expected.len());
+            assert_eq!(content, expected);
+            assert!(!zeros.is_empty() && zeros.iter().all(|byte| *byte == 0));
+        };
+        (0..1_000).for_each(|_| write(&mut lines));
+        lines.extend(lines.end + 7).unwrap();
+        write(&mut lines); // It ends where the file does.
     }
 
     #[test]
@@ -318,5 +315,7 @@ mod tests {
         journal.end().unwrap();
         let created = vec![RowState::Created(1); 4];
         assert_eq!(durable(), [created, vec![RowState::Left]].concat());
+        let boot = journal.state.last_run.and_then(|run| run.boot);
+        assert_eq!(boot.map(|id| id.len()), cfg!(target_os = "linux").then_some(36));
     }
 }

@@ -129,6 +129,7 @@ impl Import {
             path.push(".petstore-journal");
             self.journal = Some(path.into());
         }
+        self.check_files()?;
         if self.dry_run {
             return self.plan(context, output, &input).await;
         }
@@ -139,8 +140,9 @@ impl Import {
         let sent = job.work(&mut signals).await;
         job.context.ui.set_progress(None);
         job.context.ui.set_activity(None);
-        job.write_rows()?;
+        let written = job.write_rows();
         job.summarize(output)?;
+        written?;
         job.result(sent)
     }
 
@@ -153,7 +155,30 @@ impl Import {
         Output::new(context.stdout.clone(), &options, ANY)
     }
 
-    /// Opens the journal, checks that it belongs to this input and service, and starts a run.
+    /// Checks that the files that the import writes differ: each would replace another.
+    fn check_files(&self) -> Result<(), CliError> {
+        let files = [
+            ("the journal", &self.journal),
+            ("`--rejects`", &self.rejects),
+            ("`--unknown-file`", &self.unknown_file),
+        ];
+        let mut seen: Vec<(&str, PathBuf)> = Vec::new();
+        for (name, path) in files {
+            let Some(path) = path.as_ref().filter(|path| path.is_file() || !path.exists()) else {
+                continue;
+            };
+            let path = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+            let path = path.map_err(CliError::internal)?;
+            if let Some((other, _)) = seen.iter().find(|(_, earlier)| *earlier == path) {
+                return Err(CliError::usage(format!("{other} and {name} are the same file"))
+                    .hint("name a different file for each"));
+            }
+            seen.push((name, path));
+        }
+        Ok(())
+    }
+
+    /// Opens the journal, and starts a run.
     fn open_journal(
         &self,
         context: &Context,
@@ -164,18 +189,34 @@ impl Import {
             None => Journal::nowhere(),
             Some(path) => Journal::open(path, &input.name, context)?,
         };
-        let base_url = match context.args.wants_mock() {
-            true => "mock".to_owned(),
-            false => client.base_url().to_string(),
-        };
-        let state = &mut journal.state;
-        if let Some(run) = state.last_run.as_ref().filter(|run| run.base_url != base_url) {
-            let problem = format!("{} was imported to {}", input.name, run.base_url);
+        let base_url = address(context, client);
+        let corrected = self.resume(context, input, &mut journal.state, Some(&base_url))?;
+        if self.journal.is_none() && !context.args.wants_mock() {
+            let name = if self.file == Path::new("-") { "standard input" } else { "a pipe" };
+            context.ui.note(&format!("no journal for {name}: an interrupted run cannot continue"));
+        }
+        let files = [&self.rejects, &self.unknown_file].into_iter().flatten().cloned().collect();
+        journal.begin(base_url, context.facts.clock.now(), files)?;
+        journal.write(vec![Record::Rows(RowState::Announced, corrected)])?;
+        Ok(journal)
+    }
+
+    /// Checks that the content of a journal belongs to this input and service, and reports what an
+    /// earlier run left. Returns the rejected rows that were corrected.
+    fn resume(
+        &self,
+        context: &Context,
+        input: &Input,
+        state: &mut State,
+        base_url: Option<&str>,
+    ) -> Result<Vec<usize>, CliError> {
+        let before = state.last_run.as_ref().map(|run| &*run.base_url);
+        if let Some((before, _)) = before.zip(base_url).filter(|(before, now)| before != now) {
+            let problem = format!("{} was imported to {before}", input.name);
             return Err(CliError::usage(problem)
                 .hint("`--journal FILE` keeps another journal for another service"));
         }
         let corrected = changed_rows(input, state)?;
-        let mut files = Vec::new();
         for (option, path) in [("--rejects", &self.rejects), ("--unknown-file", &self.unknown_file)]
         {
             let Some(path) = path else { continue };
@@ -186,13 +227,10 @@ impl Import {
                 let hint = format!("name another file with `{option}`");
                 return Err(CliError::usage(problem).hint(hint));
             }
-            files.push(path.clone());
         }
         state.resize(input.rows.len());
         self.report_journal(context, input, state)?;
-        journal.begin(base_url, context.facts.clock.now(), files)?;
-        journal.write(vec![Record::Rows(RowState::Announced, corrected)])?;
-        Ok(journal)
+        Ok(corrected)
     }
 
     /// Reports what an earlier run left.
@@ -213,7 +251,7 @@ impl Import {
         if let (Some(defect), 1.., UnknownAction::Skip) = (defect, unknown, self.unknown) {
             let rows = plural(unknown, "row", "rows");
             let problem = format!("{defect}; {rows} may have been created");
-            let hint = format!("`{} --unknown check` finds out", typed(context));
+            let hint = format!("`{}` finds out", typed(context, UnknownAction::Check));
             return Err(CliError::new(Kind::Partial, problem).hint(hint));
         }
         if state.is_cut && !state.is_truncated {
@@ -224,10 +262,6 @@ impl Import {
         if let Some(appended @ 1..) = before.and_then(|rows| input.rows.len().checked_sub(rows)) {
             let rows = plural(appended, "row was", "rows were");
             context.ui.note(&format!("{rows} appended since the last run"));
-        }
-        if self.journal.is_none() && !context.args.wants_mock() {
-            let name = if self.file == Path::new("-") { "standard input" } else { "a pipe" };
-            context.ui.note(&format!("no journal for {name}: an interrupted run cannot continue"));
         }
         Ok(())
     }
@@ -318,10 +352,33 @@ fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
     Err(CliError::usage(problem).hint("undo the change; new pets go at the end of the file"))
 }
 
-/// Returns the command as typed, with its journal and profile.
-fn typed(context: &Context) -> String {
-    let args = context.env.args.iter().skip(1).map(|arg| escape::shell(&arg.to_string_lossy()));
-    std::iter::once("petstore".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
+/// Identifies the service in a journal.
+fn address(context: &Context, client: &Client) -> String {
+    match context.args.wants_mock() {
+        true => "mock".to_owned(),
+        false => client.base_url().to_string(),
+    }
+}
+
+/// Returns the command as typed, with its journal and profile, and with another `--unknown`.
+fn typed(context: &Context, unknown: UnknownAction) -> String {
+    let args: Vec<_> = context.env.args.iter().skip(1).map(|arg| arg.to_string_lossy()).collect();
+    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    let (options, files) = args.split_at(end);
+    let mut words = vec!["petstore".to_owned()];
+    let mut is_value = false;
+    for option in options {
+        let is_name = !is_value && option == "--unknown";
+        if !is_value && !is_name && !option.starts_with("--unknown=") {
+            words.push(escape::shell(option));
+        }
+        is_value = is_name;
+    }
+    if unknown == UnknownAction::Check {
+        words.push("--unknown check".to_owned());
+    }
+    words.extend(files.iter().map(|file| escape::shell(file)));
+    words.join(" ")
 }
 
 /// Returns a number with the singular or plural: `1 row`, `1,204 rows`.

@@ -3,16 +3,17 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use petstore_client::rate_limit::RateLimits;
+use petstore_client::rate_limit::{BlockReason, Quota, RateLimits};
 use serde_json::{Value, json};
 
 use super::forecast::Quotas;
 use super::input::Input;
 use super::journal::{load, unusable};
-use super::state::{RowState, State, Totals};
-use super::{Import, Job, changed_rows, plural, typed};
+use super::state::{Record, RowState, State, Totals};
+use super::{Import, Job, UnknownAction, address, plural, typed};
 use crate::context::{Context, Purpose};
 use crate::error::{CliError, Failure, Kind};
+use crate::explain::limit_name;
 use crate::output::{Cell, Head, Output, Table};
 use crate::screen::{BOLD, GREEN, RED, YELLOW};
 use crate::time::{Clock, count};
@@ -57,12 +58,18 @@ impl Import {
             let file = File::open(path).map_err(unusable)?;
             state = load(&file, path, context)?;
         }
-        changed_rows(input, &state)?;
-        state.resize(input.rows.len());
+        let client = context.client(Purpose::CreatePet).await.ok();
+        let base_url = client.as_ref().map(|client| address(context, client));
+        let corrected = self.resume(context, input, &mut state, base_url.as_deref())?;
+        state.apply(Record::Rows(RowState::Announced, corrected));
+        if self.unknown == UnknownAction::Retry {
+            let unknown = state.unknown();
+            state.apply(Record::Rows(RowState::Announced, unknown));
+        }
         let total = state.totals();
-        let limits = match context.client(Purpose::CreatePet).await {
-            Ok(client) => client.synchronize_rate_limits().await,
-            Err(_) => RateLimits::default(),
+        let limits = match &client {
+            Some(client) => client.synchronize_rate_limits().await,
+            None => RateLimits::default(),
         };
         let now = limits.service_time.unwrap_or_else(|| context.facts.clock.now());
         let quotas = Quotas::new(&limits, now);
@@ -81,12 +88,18 @@ impl Import {
             ("quotas", quotas.text()),
         ];
         pairs.extend(forecast.map(|forecast| ("forecast", forecast.text(&clock))));
-        let end = forecast.map(|forecast| forecast.ends_today(&clock, context.facts.max_wait));
+        let end = forecast.map(|forecast| forecast.early_end(context.facts.max_wait));
         match end {
-            Some(Some(end)) => context.ui.note_with_hint(
-                &format!("at this --max-wait the run ends at {end}, with the day quota"),
-                Some("`--max-wait 24h` waits for the next day; or run the command again then"),
-            ),
+            Some(Some((quota, end))) => {
+                let (end, name) =
+                    (clock.minute(clock.now() + end), limit_name(BlockReason::Quota(quota)));
+                let hint = match quota {
+                    Quota::Minute => "`--max-wait 1m` waits for the next minute",
+                    _ => "`--max-wait 24h` waits for the next day; or run the command again then",
+                };
+                let text = format!("at this --max-wait the run ends at {end}, with the {name}");
+                context.ui.note_with_hint(&text, Some(hint));
+            }
             Some(None) => {}
             None => {
                 let hint = "`petstore limits --refresh` asks for the quotas";
@@ -134,7 +147,12 @@ impl Job<'_> {
         let done = count(all - self.journal.state.totals().left);
         let progress = format!("{done} of {}", plural(all, "row", "rows"));
         let resume = self.import.journal.as_ref();
-        let resume = resume.map(|_| format!("`{}` continues", typed(self.context)));
+        // After a retry, another one could send rows twice.
+        let again = match self.import.unknown {
+            UnknownAction::Retry => UnknownAction::Skip,
+            action => action,
+        };
+        let resume = resume.map(|_| format!("`{}` continues", typed(self.context, again)));
         let failure = match stop {
             CliError::Failure(mut failure)
                 if matches!(failure.kind, Kind::Interrupted | Kind::Terminated) =>
@@ -193,10 +211,10 @@ impl Job<'_> {
             list.push(format!("unknown rows are in {}", path.display()));
         }
         let error = CliError::new(Kind::Partial, message).list(list);
-        let command = typed(self.context);
+        let command = typed(self.context, UnknownAction::Check);
         Err(match (unknown, rejects) {
             (1.., _) if journal.is_some() => {
-                error.hint(format!("`{command} --unknown check` checks the unknown rows"))
+                error.hint(format!("`{command}` checks the unknown rows"))
             }
             (0, None) => error.hint("`--rejects FILE` writes the rejected rows"),
             _ => error,

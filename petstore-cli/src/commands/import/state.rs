@@ -119,7 +119,7 @@ impl State {
         let (content, zeros) = bytes.split_at(bytes.len() - zeros);
         let is_truncated = zeros.is_empty() && !bytes.is_empty();
         let length = bytes.len() as u64;
-        let mut state = Self { has_ended: true, is_truncated, length, ..Self::default() };
+        let mut state = Self { is_truncated, length, ..Self::default() };
         if !content.starts_with(HEADER) {
             state.is_cut = !content.is_empty();
             return HEADER.starts_with(content).then_some(state);
@@ -332,8 +332,10 @@ mod tests {
             let filler = PAGE - content(0).len() - written;
             let interrupted = [&*content(filler), &created.as_bytes()[..written]].concat();
             assert_eq!(read(&interrupted, BOOT).unwrap().unknown(), [0]);
-            let damaged = [&*content(filler + 1), &created.as_bytes()[..written]].concat();
-            assert_eq!(read(&damaged, BOOT).unwrap().unknown(), [0, 1, 2]);
+            for filler in [filler + 1, filler - PAGE / 2] {
+                let damaged = [&*content(filler), &created.as_bytes()[..written]].concat();
+                assert_eq!(read(&damaged, BOOT).unwrap().unknown(), [0, 1, 2]);
+            }
         }
     }
 
