@@ -126,7 +126,7 @@ async fn complains_of_every_row_before_the_first_is_sent() {
     error: 1 row of HOME/pets.csv is invalid; nothing was sent
       line 3, categoryId: `x` is not a whole number
       line 3, status: `gone` is not available, pending or sold
-    hint: correct them and run the command again
+    hint: correct the input and run the command again
     --- exit 2
     ");
     assert_eq!(scene.sent(), 0);

@@ -98,6 +98,7 @@ fn without_mark(text: &str) -> &str {
 mod tests {
     use petstore_client::{NewPet, PetStatus};
 
+    use super::super::rows::Place;
     use super::*;
 
     fn read(text: &str) -> Input {
@@ -151,8 +152,8 @@ mod tests {
             ("\nname,categoryId\r\n\"R\nex\",7\n\n\nB,8\n", [3, 7]),
             ("\n{\"name\":\"a\",\"categoryId\":1} \n\n{\"name\":\"b\",\"categoryId\":1}", [2, 4]),
         ] {
-            let rows: Vec<_> = read(text).rows.iter().map(|row| row.line).collect();
-            assert_eq!(rows, lines, "{text}");
+            let rows: Vec<_> = read(text).rows.iter().map(|row| row.place).collect();
+            assert_eq!(rows, lines.map(Place::Line), "{text}");
         }
     }
 
@@ -171,6 +172,11 @@ mod tests {
             "3 rows of pets.csv are invalid; nothing was sent | line 2, categoryId: `x` is not a \
              whole number | line 3: 1 value; the header has 3 | line 4, status: `gone` is not \
              available, pending or sold"
+        );
+        assert_eq!(
+            message(br#"[{"name":"a","categoryId":1},{"name":2,"categoryId":1},{"name":"c"}]"#),
+            "2 rows of pets.csv are invalid; nothing was sent | row 2, name: `2` is not text | row 3, \
+             categoryId: missing"
         );
     }
 
