@@ -90,10 +90,20 @@ async fn forward_signals(sender: &mpsc::Sender<Signal>) -> std::io::Result<()> {
 
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut terminations = signal(SignalKind::terminate())?;
+    // A closed terminal. `nohup` ignores this signal, and leaves no terminal.
+    let has_terminal = std::io::stderr().is_terminal();
+    let mut hangups = has_terminal.then(|| signal(SignalKind::hangup())).transpose()?;
     loop {
+        let hangup = async {
+            match &mut hangups {
+                Some(hangups) => hangups.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = interrupts.recv() => forward(sender, Signal::Interrupt),
             _ = terminations.recv() => forward(sender, Signal::Terminate),
+            _ = hangup => forward(sender, Signal::Terminate),
         }
     }
 }

@@ -109,6 +109,7 @@ mod tests {
         }
         let drawn: Vec<_> = (0..1_000).map(|_| random_part()).collect();
         assert!(drawn.iter().all(|part| (0.0..=1.0).contains(part)));
+        assert!(drawn.iter().filter(|part| **part == 1.0).count() < 100);
         assert!(drawn.iter().any(|part| *part > 0.9) && drawn.iter().any(|part| *part < 0.1));
         let default = Backoff { initial: Duration::from_millis(200), max: seconds(10) };
         assert_eq!(Backoff::new(), default);

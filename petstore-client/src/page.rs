@@ -114,4 +114,13 @@ mod tests {
         assert_eq!((&page).into_iter().copied().collect::<Vec<_>>(), [1, 2]);
         assert_eq!(page.into_iter().collect::<Vec<_>>(), [1, 2]);
     }
+
+    #[test]
+    fn the_error_of_a_long_link_shows_its_first_200_characters() {
+        let link = format!("http://evil.example/{}", "a".repeat(181));
+        let headers = [(http::header::LINK, format!("<{link}>; rel=next").parse().unwrap())];
+        let asked = Url::parse("https://petstore.example/v1/pets").unwrap();
+        let error = next_page(&headers.into_iter().collect(), &asked).unwrap_err();
+        assert!(error.ends_with(&format!(": {}…", &link[..200])), "{error}");
+    }
 }

@@ -126,7 +126,7 @@ async fn complains_of_every_row_before_the_first_is_sent() {
     error: 1 row of HOME/pets.csv is invalid; nothing was sent
       line 3, categoryId: `x` is not a whole number
       line 3, status: `gone` is not available, pending or sold
-    hint: correct them and run the command again
+    hint: correct the input and run the command again
     --- exit 2
     ");
     assert_eq!(scene.sent(), 0);
@@ -339,6 +339,25 @@ async fn files_that_would_replace_each_other_are_refused() {
             0,
         )
         .await;
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_journal_that_is_removed_during_the_import_is_reported() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(200));
+    let remove = async {
+        while scene.sent() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        std::fs::remove_file(scene.path("pets.ndjson.petstore-journal")).unwrap();
+    };
+    let import = scene.run("pets import DIR/pets.ndjson --concurrency 1");
+    let (ran, ()) = tokio::join!(import, remove);
+    assert_eq!((ran.summary(), ran.code), ([200, 200, 0, 0, 0], 0), "{}", ran.stderr);
+    let warning =
+        "warning: the journal was removed during the import; another run sends all rows again\n";
+    assert_eq!(ran.stderr, warning);
 }
 
 #[tokio::test]

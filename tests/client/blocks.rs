@@ -8,7 +8,7 @@ use petstore_client::rate_limit::BlockReason;
 use petstore_client::{Client, ErrorKind, Method};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::kit::{answer, builder, client, http, millis, no_pets, once, secs, serve};
+use super::kit::{answer, client, http, millis, no_pets, once, secs, serve};
 use super::service::{get, impatient, patient, within};
 use super::wire::{Act, Seen, Wire};
 
@@ -77,25 +77,6 @@ async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
         let seen = server.seen();
         let response = seen[1].at + secs(2);
         assert!(seen[2..].iter().all(|seen| seen.at >= response), "one request goes first");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_503_with_retry_after_delays_only_its_own_call() {
-    for tasks in [1, 16, 64] {
-        for wait in ["30", FOR_YEARS.1] {
-            let server = Wire::of(vec![answer(503, &[("Retry-After", wait)], ""), no_pets()]);
-            let client = builder(&server.base()).build().unwrap();
-            let told = tokio::spawn(get(&client));
-            sleep(millis(100)).await;
-            let others = join_all((0..tasks).map(|_| get(&client)));
-            for call in within(&client, secs(5), others).await {
-                let failed = call.err().map(|error| error.to_string());
-                assert_eq!(failed, None, "after a 503 with `Retry-After: {wait}`");
-            }
-            let told = timeout(secs(60), told).await.unwrap().unwrap();
-            assert_eq!(told.is_ok(), wait == "30", "{told:?}");
-        }
     }
 }
 

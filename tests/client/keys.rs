@@ -10,7 +10,7 @@ use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet, RequestOption
 use tokio::time::timeout;
 
 use super::kit::{REX, answer, builder, http, key, millis, no_pets, secs};
-use super::service::{get, patient};
+use super::service::{get, impatient, patient};
 use super::wire::{Act, Seen, Wire};
 
 /// Returns these keys in turn, and then always the last one. Records its arguments.
@@ -157,6 +157,28 @@ async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
         let waited = page.meta().waited();
         assert!(waited < secs(seconds + 1), "{waited:?}: the first permit is given back");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn is_asked_again_once_although_another_call_is_refused_meanwhile() {
+    let wait = || answer(429, &[("Retry-After", "6")], "");
+    let server = Wire::of(vec![wait(), wait(), no_pets()]);
+    let other = impatient(&server.base()).api_key("waits").build().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let keys = provider_fn(move |_| {
+        let (number, other) = (count.fetch_add(1, Ordering::Relaxed), other.clone());
+        async move {
+            // It is asked for each attempt, and then after the wait.
+            if number > 0 {
+                assert!(other.pets().list().await.unwrap_err().is_rate_limited());
+            }
+            Ok(ApiKey::new("waits"))
+        }
+    });
+    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 2);
+    assert_eq!((asked.load(Ordering::Relaxed), server.count()), (3, 3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -101,16 +101,6 @@ async fn a_post_that_ends_while_connecting_succeeds_once_the_server_accepts() {
     assert_eq!(server.count(), 1, "one attempt was sent");
 }
 
-#[tokio::test]
-async fn a_post_to_a_server_that_accepts_and_never_responds_may_have_been_processed() {
-    let server = Wire::start(|_| Act::Stall(Vec::new()));
-    let client = client(&server.base(), 4);
-    let error = create(&client).await.unwrap_err();
-    assert!(error.is_timeout() && error.may_have_been_processed(), "{error}");
-    assert_eq!((error.attempts(), server.count()), (1, 1));
-    assert_eq!(client.rate_limits().unresolved, 1);
-}
-
 /// The system accepts connections for a listener that does not.
 #[tokio::test]
 async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {

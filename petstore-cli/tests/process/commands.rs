@@ -14,15 +14,6 @@ fn shell(script: &str) -> Output {
 }
 
 #[test]
-fn lists_pets_from_a_built_in_server() {
-    let output = petstore().args(["--mock", "pets", "list"]).output().unwrap();
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(stdout.lines().count(), 20);
-    assert_eq!(stdout.lines().next(), Some("1\tBramble\t1\tavailable"));
-    assert_eq!(output.status.code(), Some(0));
-}
-
-#[test]
 fn a_note_follows_the_result() {
     let out = shell("\"$PETSTORE\" --mock pets list --limit 1 -o json 2>&1");
     let text = String::from_utf8(out.stdout).unwrap();

@@ -174,6 +174,23 @@ fn a_second_ctrl_c_stops_an_import_at_once() {
 }
 
 #[test]
+fn an_import_whose_terminal_is_closed_finishes_its_rows_in_flight() {
+    let (server, home, line) = import(Plan::Free);
+    let slow = server.faults().on(Operation::CreatePet).after(1).delay(HOUR);
+    let line = line.replace("\"$0\"", "sh -c 'echo \"pid $$.\"; exec \"$0\"") + "' \"$0\"";
+    let mut terminal = typed(&line, home.path(), server.url());
+    terminal.exp_string("pid ").unwrap();
+    let process = terminal.exp_string(".").unwrap();
+    wait_for_hits(&slow, 3);
+    assert!(Command::new("kill").args(["-HUP", &process]).status().unwrap().success());
+    terminal.exp_string("3 rows in flight").unwrap();
+    server.clock().advance(HOUR);
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("terminated after 4 of 12 rows"), "{shown}");
+    assert!(shown.contains("unknown          0      0"), "{shown}");
+}
+
+#[test]
 fn the_bar_of_an_import_shows_the_quota_and_waiting_rows_are_not_in_flight() {
     let (server, home, line) = import(Plan::enterprise(5, 100));
     let mut terminal = typed(&line, home.path(), server.url());
@@ -185,4 +202,19 @@ fn the_bar_of_an_import_shows_the_quota_and_waiting_rows_are_not_in_flight() {
     assert!(!shown.contains("in flight"), "{shown}");
     assert!(shown.contains("unknown          0      0"), "{shown}");
     assert_eq!(server.requests(Operation::CreatePet).len(), 5);
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_of_a_mock_once() {
+    let (server, home) = (serve(Plan::Free), tempfile::tempdir().unwrap());
+    // `wait` lets the trap run at once, so that two signals are not merged.
+    let script = r#"trap "n=x\$n" INT; sleep 1 & echo it runs; wait; wait; echo "times $n.""#;
+    // The input is not the terminal.
+    let line = format!("mock exec -- sh -c '{script}' </dev/null");
+    let mut terminal = typed(&line, home.path(), server.url());
+    terminal.exp_string("it runs").unwrap();
+    terminal.send_control('c').unwrap();
+    let shown = terminal.exp_eof().unwrap();
+    assert!(shown.contains("times x.") && shown.contains("compliance: "), "{shown}");
+    assert!(shown.contains("exit 0"), "the command ended well: {shown}");
 }

@@ -365,3 +365,26 @@ fn figures_are_of_one_window_also_beside_a_day_that_is_known() {
     answer(&mut member, next, 2, figure(60, 57, 60));
     assert_eq!(limits(&member), [60, 1_000]);
 }
+
+#[test]
+fn a_5xx_that_describes_no_quota_may_be_a_proxys_and_its_request_counts_as_lost() {
+    for (status, figure, lost) in
+        [(499, None, 0), (500, None, 1), (502, None, 1), (500, figure(100, 99, 60), 0)]
+    {
+        let mut member = new();
+        let first = send(&mut member, 0);
+        respond(&mut member, first, 0, status, figure, None);
+        assert_eq!(member.unresolved(), lost, "{status}");
+    }
+}
+
+#[test]
+fn a_late_success_does_not_replace_the_probe_after_a_429() {
+    let mut member = new();
+    let first = send(&mut member, 0);
+    answer(&mut member, first, 0, figure(100, 99, 60));
+    let (one, other) = (send(&mut member, 1), send(&mut member, 1));
+    throttle(&mut member, one, 2, 5);
+    answer(&mut member, other, 8, figure(100, 80, 60));
+    assert_eq!(decide(&member, 8), Decision::Send { probe: true });
+}

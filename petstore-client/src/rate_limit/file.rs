@@ -36,6 +36,8 @@ const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
 const MAX_OPEN_KEYS: usize = 64;
 /// How long a file system is not used after it was slow twice.
 const SLOW_PAUSE: Duration = Duration::from_secs(60);
+/// The error in that time.
+const SLOW: io::ErrorKind = io::ErrorKind::TimedOut;
 
 /// Shares limits between the processes of one machine, through files in a folder.
 ///
@@ -130,8 +132,10 @@ impl LimitStore for FileStore {
                     sleep(Duration::from_millis(1 << tries.min(4))).await;
                 }
                 Err(error) => {
-                    // The next update opens it again.
-                    lock(&self.keys).remove(key);
+                    // The next update opens it again, unless it is known to be slow.
+                    if error.kind() != SLOW {
+                        lock(&self.keys).remove(key);
+                    }
                     return Err(StoreError::new(error));
                 }
             }
@@ -204,7 +208,7 @@ impl OpenFiles {
     fn update(&mut self, path: &Path, change: &mut Change<'_>, now: StoreTime) -> io::Result<()> {
         let began = clock::now();
         if self.slow_until.is_some_and(|until| began < until) {
-            return Err(io::Error::other("its file system is slow"));
+            return Err(io::Error::new(SLOW, "its file system is slow"));
         }
         self.look(path, change.member(), began)?;
         self.record.try_lock()?;

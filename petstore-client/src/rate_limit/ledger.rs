@@ -346,3 +346,40 @@ fn reason(wait: Duration, until_reset: Option<Duration>) -> BlockReason {
         _ => BlockReason::Unknown,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::with_window;
+    use super::*;
+
+    #[test]
+    fn a_record_with_a_count_that_no_member_reaches_is_refused() {
+        let most = i64::from(u32::MAX) << 16 | 0xFFFF;
+        let mut ledger = with_window(100, 90).ledger;
+        for member in 0..63 {
+            ledger.slot(MemberId(100 + member));
+        }
+        assert!(ledger.is_plausible(), "64 members");
+        for (place, most) in [
+            ("/slots/63/reserved", most),
+            ("/slots/0/want", most),
+            ("/slots/0/turn", most * 1_024 + 1_023),
+            ("/windows/0/own", most),
+            ("/windows/0/remaining", 100),
+            ("/usage/minute/used", most),
+            ("/usage/day/window", most),
+            ("/latency/secs", most),
+            ("/guard/secs", most),
+            ("/throttled_in_a_row", i64::from(u32::MAX) - 1),
+        ] {
+            for (count, is_plausible) in [(most, true), (most + 1, false)] {
+                let mut record = serde_json::to_value(&ledger).unwrap();
+                *record.pointer_mut(place).expect(place) = count.into();
+                let ledger: Ledger = serde_json::from_value(record).unwrap();
+                assert_eq!(ledger.is_plausible(), is_plausible, "{place} {count}");
+            }
+        }
+        ledger.slot(MemberId(1_000));
+        assert!(!ledger.is_plausible(), "65 members");
+    }
+}

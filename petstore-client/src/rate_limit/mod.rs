@@ -91,6 +91,9 @@ mod waiting;
 #[cfg(test)]
 mod bounds;
 #[cfg(test)]
+#[cfg(feature = "file-store")]
+mod file_tests;
+#[cfg(test)]
 mod grants;
 #[cfg(test)]
 mod members;

@@ -69,3 +69,19 @@ impl Queue {
         self.0.first().map(|(policy, _)| member.decide(now, policy))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::{at, new};
+    use super::*;
+
+    #[test]
+    fn what_a_call_that_has_gone_was_to_get_is_released_and_its_line_is_removed() {
+        let (mut queue, mut member) = (Queue::default(), new());
+        drop(queue.join(&Policy::default(), Place(Priority::default(), 1)));
+        assert_eq!((queue.waiting(), queue.is_empty()), (1, false));
+        assert_eq!(queue.grant(&mut member, at(0)), None);
+        assert_eq!((queue.waiting(), queue.is_empty()), (0, true));
+        assert_eq!(member.in_flight(), 0);
+    }
+}

@@ -174,16 +174,22 @@ fn record_key(_: &str, _: &HeaderValue) -> RecordKey {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
     use std::time::Duration;
 
     use http::{HeaderMap, StatusCode};
 
+    use super::super::slot::MemberId;
+    use super::super::store::{Change, LimitStore, StoreError};
     use super::super::waiting::acquire;
     use super::*;
 
     fn get(registry: &Registry, key: &str) -> Arc<Limiter> {
         let base = Url::parse("https://petstore.example/v1").unwrap();
-        registry.limiter(&base, None, &HeaderValue::from_str(key).unwrap())
+        let limiter = registry.limiter(&base, None, &HeaderValue::from_str(key).unwrap());
+        let limiters = registry.limiters.lock().unwrap();
+        assert!(limiters.by_digest.len() <= limiters.sweep_at, "each new limiter sweeps");
+        limiter
     }
 
     async fn block(limiter: &Limiter, seconds: u64) {
@@ -252,5 +258,39 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &second));
         assert!(Arc::ptr_eq(&first, &limiters.get(&one)));
         assert!(limiters.last().is_some_and(|last| Arc::ptr_eq(&last, &first)));
+    }
+
+    /// A store that fails.
+    struct Failing;
+
+    impl LimitStore for Failing {
+        async fn update(&self, _: &RecordKey, _: Change<'_>) -> Result<(), StoreError> {
+            Err(StoreError::new("update"))
+        }
+
+        async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+            Err(StoreError::new("forget"))
+        }
+
+        fn location(&self) -> Cow<'_, str> {
+            "nowhere".into()
+        }
+
+        fn is_alive(&self, _: &RecordKey, member: MemberId) -> Option<bool> {
+            Some(member == MemberId(1))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_clients_share_is_asked_for_everything() {
+        let store: Arc<dyn AnyStore> = Arc::new(Arc::new(Failing));
+        let key = RecordKey(String::new());
+        let mut apply = |_: Option<&[u8]>, _| Vec::new();
+        let updated = store.update(&key, Change::new(MemberId(1), &mut apply)).await;
+        let errors = [updated, store.forget(None).await].map(|result| result.unwrap_err());
+        assert_eq!(errors.map(|error| error.to_string()), ["update", "forget"]);
+        assert_eq!(store.location(), "nowhere");
+        let alive = [1, 2].map(|member| store.is_alive(&key, MemberId(member)));
+        assert_eq!(alive, [Some(true), Some(false)]);
     }
 }

@@ -308,7 +308,7 @@ mod tests {
         let blocked = Blocked {
             reason: BlockReason::Quota(Quota::Minute),
             until: SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000),
-            remaining: Duration::from_millis(29_001),
+            remaining: Duration::new(29, 1),
         };
         let expected = "the minute's quota blocks requests until Fri, 15 Jan 2027 08:00:00 GMT \
                         (another 30 s)";

@@ -368,6 +368,24 @@ mod tests {
     }
 
     #[test]
+    fn a_member_that_the_store_knows_to_be_dead_holds_no_reservations() {
+        let me = MemberId(2);
+        for (is_dead, reserved, lost) in [(false, 5, 0), (true, 0, 5)] {
+            let (_, ledger, _) = update_record(
+                Some(&record()),
+                (at(1, 11), LocalTime(11 * HOUR), ServiceTime(11 * HOUR)),
+                (me, &Report::default()),
+                &Policy::default(),
+                |other| other != me && !is_dead,
+                || None,
+            )
+            .unwrap();
+            assert_eq!((ledger.reserved(), ledger.lost.count()), (reserved, lost), "{is_dead}");
+            assert_eq!(ledger.members(LocalTime(11 * HOUR)), 2 - usize::from(is_dead));
+        }
+    }
+
+    #[test]
     fn a_record_of_the_most_members_with_the_largest_figures_is_no_larger_than_it_may_be() {
         let mut ledger = Ledger::new(LocalTime(i64::MAX), ServiceTime(i64::MAX));
         for member in 0..64 {

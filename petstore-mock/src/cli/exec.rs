@@ -58,9 +58,12 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
     let ended = wait(&mut child, &mut signals).await?;
     let journal = server.journal();
     server.stop().await;
-    let verdict = args.serve.report.finish(&journal.report(), io)?;
     let status = status(ended);
-    Ok(if status == DONE { verdict } else { status })
+    match args.serve.report.finish(&journal.report(), io) {
+        verdict if status == DONE => verdict,
+        Ok(_) => Ok(status),
+        Err(error) => Err(CliError { status, ..error }),
+    }
 }
 
 fn command(args: &ExecArgs, server: &MockServer, key: &str) -> Command {

@@ -70,7 +70,9 @@ impl ReportArgs {
     pub(super) fn finish(&self, report: &Report, io: &mut Io<'_>) -> Result<u8, CliError> {
         let _ = writeln!(io.err, "petstore-mock: {}", report.summary_line());
         if let (Some(path), Some(format)) = (&self.report, self.format()?) {
-            fs::write(path, format.write(report))
+            // A command that cleans up may have removed the folder.
+            fs::create_dir_all(path.parent().unwrap_or(Path::new("")))
+                .and_then(|()| fs::write(path, format.write(report)))
                 .map_err(|error| CliError::file("write the report", path, &error))?;
         }
         let is_free = match self.fail_on {

@@ -66,8 +66,10 @@ pub(super) fn forward(signal: Signal, to: u32) {
 /// Whether a Ctrl-C at the terminal reaches this process and its children.
 #[cfg(unix)]
 fn has_terminal() -> bool {
-    use rustix::{process::getpgrp, stdio::stdin, termios::tcgetpgrp};
-    tcgetpgrp(stdin()).is_ok_and(|foreground| foreground == getpgrp())
+    use rustix::{process::getpgrp, termios::tcgetpgrp};
+    // Not stdin, which may be redirected. Fails without a terminal.
+    let terminal = std::fs::File::open("/dev/tty");
+    terminal.is_ok_and(|it| tcgetpgrp(it).is_ok_and(|foreground| foreground == getpgrp()))
 }
 
 /// The console sends Ctrl-C to all its processes.

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_found_by_its_name_and_by_the_names_of_merged_rules() {
+    fn a_rule_is_found_by_its_name() {
         for rule in Rule::all() {
             assert_eq!(rule.to_string().parse(), Ok(*rule));
             assert_eq!(serde_json::to_value(rule).unwrap(), rule.to_string());

@@ -69,6 +69,12 @@ impl Log {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let mut found = options.open(path)?;
+        // Reading a pipe or a device would never end, and replacing one would remove it.
+        if !found.metadata()?.is_file() {
+            return Err(DataError::Foreign);
+        }
+        // A link must stay one: the file that it names is replaced.
+        let path = &fs::canonicalize(path)?;
         match found.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(DataError::InUse),
@@ -84,17 +90,20 @@ impl Log {
         let mut log = Self { file, end, is_torn: true, needed: 0, _found: found };
         if commits != 1 {
             match log.replace(path, &store) {
-                Ok(()) => {}
-                // If there is no space to compact it, it is used as is.
-                Err(error) if !is_new && error.kind() == io::ErrorKind::StorageFull => {}
+                // The new name becomes durable with its folder.
+                Ok(folder) => folder.map_or(Ok(()), |folder| folder.sync_all())?,
+                // It can't be compacted, for example without space, or in a folder that can't be
+                // written: it is used as is.
+                Err(_) if !is_new => {}
                 Err(error) => return Err(error.into()),
             }
         }
         Ok((log, store))
     }
 
-    /// Atomically replaces this file with one that contains a store.
-    fn replace(&mut self, path: &Path, store: &Store) -> io::Result<()> {
+    /// Atomically replaces this file with one that contains a store, or does not change it. Returns
+    /// its folder, where folders can be synced: only Unix opens them as files.
+    fn replace(&mut self, path: &Path, store: &Store) -> io::Result<Option<File>> {
         // In the same folder, because a rename is atomic only within a file system.
         let mut beside = OsString::from(path);
         beside.push(format!(".{}.{:?}.tmp", std::process::id(), thread::current().id()));
@@ -104,20 +113,17 @@ impl Log {
             file.lock()?;
             file.write_all(&all)?;
             file.sync_all()?;
+            let folder = path.parent().filter(|_| cfg!(unix)).map(File::open).transpose()?;
             fs::rename(&beside, path)?;
-            // The new name becomes durable with its folder: only Unix opens folders as files.
-            if cfg!(unix) {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-            }
-            Ok(file)
+            Ok((file, folder))
         });
         if written.is_err() {
             // It may not exist; the first error is the one to report.
             let _ = fs::remove_file(&beside);
         }
-        (self.file, self.end, self.is_torn) = (written?, all.len() as u64, false);
-        Ok(())
+        let (file, folder) = written?;
+        (self.file, self.end, self.is_torn) = (file, all.len() as u64, false);
+        Ok(folder)
     }
 
     /// Appends a commit, or does not change the log.

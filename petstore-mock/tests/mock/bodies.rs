@@ -10,16 +10,11 @@ async fn malformed_bodies_are_400_and_say_where() {
     let mock = start().await;
     for (body, says) in [
         ("", "empty"),
-        (" \n", "empty"),
         ("{", "line 1 column 1"),
         ("{\n  \"name\": Rex}", "not valid JSON: expected value at line 2 column 11"),
         ("{} {}", "trailing characters"),
-        ("[]", "one JSON object"),
         ("[\"Rex\", 7]", "one JSON object"),
         ("null", "one JSON object"),
-        ("7", "one JSON object"),
-        ("true", "one JSON object"),
-        ("\"Rex\"", "one JSON object"),
         ("{}", "`name` is missing; `categoryId` is missing"),
         (r#"{"name": "Rex"}"#, "`categoryId` is missing"),
         (r#"{"categoryId": 7}"#, "`name` is missing"),

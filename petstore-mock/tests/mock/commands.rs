@@ -144,8 +144,15 @@ fn the_report_is_written_in_the_format_that_is_asked_for() {
     }
     let (status, said) = verdict(&["--report", "report.pdf"], "echo ran >&2");
     assert!(status == 2 && said.contains("--report-format") && !said.contains("ran"), "{said}");
-    let (status, said) = verdict(&["--report", "/nowhere/report.txt"], "exit 0");
-    assert!(status == 1 && said.contains("can't write the report"), "{said}");
+    for (script, expected) in [("exit 0", 1), ("exit 9", 9)] {
+        let (status, said) = verdict(&["--report", "/dev/null/report.txt"], script);
+        assert!(status == expected && said.contains("can't write the report"), "{status} {said}");
+    }
+    let folder = scratch("");
+    let path = folder.join("reports/report.txt");
+    assert_eq!(verdict(&["--report", path.to_str().unwrap()], "exit 0"), (0, NOTHING.to_owned()));
+    assert!(fs::read_to_string(&path).unwrap().starts_with("compliance: "));
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

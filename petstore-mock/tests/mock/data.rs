@@ -70,3 +70,44 @@ async fn nothing_can_be_changed_when_the_file_is_closed() {
     drop(scope);
     assert_eq!(open(&folder).await.pets().len(), 0);
 }
+
+#[tokio::test]
+async fn a_file_that_cannot_be_compacted_is_used_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let server = open(&folder).await;
+    server.pets().insert(SeedPet::new("Rex", 7)).unwrap();
+    drop(server);
+    // The name of the new file, which is longer, would be too long for a file system.
+    let path = folder.path().join("x".repeat(250));
+    std::fs::rename(folder.path().join("data"), &path).unwrap();
+    for id in 27..29 {
+        let server = MockServer::builder().data(&path).start().await.unwrap();
+        assert_eq!(server.pets().insert(SeedPet::new("Tom", 7)).unwrap().id, id);
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_stays_a_link_to_the_file() {
+    let folder = TempDir::new().unwrap();
+    drop(open(&folder).await);
+    let (file, link) = (folder.path().join("data"), folder.path().join("link"));
+    std::os::unix::fs::symlink("data", &link).unwrap();
+    for path in [&link, &link, &file] {
+        let server = MockServer::builder().data(path).start().await.unwrap();
+        server.pets().insert(SeedPet::new("Rex", 7)).unwrap();
+    }
+    assert_eq!(open(&folder).await.pets().len(), 28);
+    assert!(link.is_symlink());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_or_a_device_is_no_data_file() {
+    let folder = TempDir::new().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let error = MockServer::builder().data(&pipe).start().await.unwrap_err().to_string();
+    assert!(error.contains("it is not a data file"), "{error}");
+}

@@ -165,6 +165,7 @@ impl Job<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Place;
     use super::*;
 
     /// Matches rows, of which the first may be created already, with listed pets.
@@ -176,8 +177,10 @@ mod tests {
         let mut state = State::default();
         state.first_id = first_id;
         state.rows = rows.iter().map(|(_, state)| state.clone()).collect();
-        let rows: Vec<_> =
-            rows.iter().map(|(name, _)| Row { line: 1, pet: NewPet::new(*name, 7) }).collect();
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(name, _)| Row { place: Place::Line(1), pet: NewPet::new(*name, 7) })
+            .collect();
         let mut matcher = Matcher::new(&rows, &state);
         for (id, name) in pets {
             let pet =
@@ -213,7 +216,7 @@ mod tests {
         let (plain, sold) = (NewPet::new("a", 7), NewPet::new("a", 7).with_status(PetStatus::Sold));
         let mut state = State::default();
         state.rows = vec![RowState::Unknown; 3];
-        let rows = [plain.clone(), sold, plain].map(|pet| Row { line: 1, pet });
+        let rows = [plain.clone(), sold, plain].map(|pet| Row { place: Place::Line(1), pet });
         let mut matcher = Matcher::new(&rows, &state);
         for id in 1..=3 {
             let pet =

@@ -34,9 +34,11 @@ impl Input {
                 .hint(format!("`iconv -f {encoding} -t utf-8` converts it"))
         })?;
         let content = without_mark(&text);
-        let breaks = content.match_indices('\n').map(|(at, _)| at + 1);
+        // Old programs end lines with CR alone.
+        let end = if content.contains('\n') { '\n' } else { '\r' };
+        let breaks = content.match_indices(end).map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).collect();
-        let first = content.trim_start().lines().next().unwrap_or_default();
+        let first = content.trim_start().split(['\r', '\n']).next().unwrap_or_default();
         let delimiter = match first.bytes().next() {
             Some(b'{' | b'[') => None,
             _ if first.contains('\t') && !first.contains(',') => Some(b'\t'),
@@ -96,6 +98,7 @@ fn without_mark(text: &str) -> &str {
 mod tests {
     use petstore_client::{NewPet, PetStatus};
 
+    use super::super::rows::Place;
     use super::*;
 
     fn read(text: &str) -> Input {
@@ -149,8 +152,8 @@ mod tests {
             ("\nname,categoryId\r\n\"R\nex\",7\n\n\nB,8\n", [3, 7]),
             ("\n{\"name\":\"a\",\"categoryId\":1} \n\n{\"name\":\"b\",\"categoryId\":1}", [2, 4]),
         ] {
-            let rows: Vec<_> = read(text).rows.iter().map(|row| row.line).collect();
-            assert_eq!(rows, lines, "{text}");
+            let rows: Vec<_> = read(text).rows.iter().map(|row| row.place).collect();
+            assert_eq!(rows, lines.map(Place::Line), "{text}");
         }
     }
 
@@ -170,12 +173,29 @@ mod tests {
              whole number | line 3: 1 value; the header has 3 | line 4, status: `gone` is not \
              available, pending or sold"
         );
+        assert_eq!(
+            message(br#"[{"name":"a","categoryId":1},{"name":2,"categoryId":1},{"name":"c"}]"#),
+            "2 rows of pets.csv are invalid; nothing was sent | row 2, name: `2` is not text | row 3, \
+             categoryId: missing"
+        );
+    }
+
+    #[test]
+    fn counts_lines_that_end_with_a_carriage_return_alone() {
+        let expected = "1 row of pets.csv is invalid; nothing was sent | line 3, categoryId: `x` is \
+                        not a whole number";
+        for end in ["\r", "\r\n", "\n"] {
+            let text = ["name,categoryId", "Rex,7", "Tom,x", ""].join(end);
+            assert_eq!(message(text.as_bytes()), expected, "{end:?}");
+        }
     }
 
     #[test]
     fn names_errors_of_the_whole_input() {
         for (input, expected) in [
             ("name;categoryId;status\nRex;7;\n", "is separated by `;`"),
+            ("name|categoryId\nRex|7\n", "is separated by `|`"),
+            ("\rRex,7\rTom,8\r", "has no header: line 2 is `Rex,7`"),
             ("Rex,7,available\nTom,8,sold\n", "has no header: line 1 is `Rex,7,available`"),
             ("name,status\nRex,sold\n", "has no column `categoryId`"),
             ("name,category\nRex,7\n", "has an unknown column `category`"),

@@ -140,6 +140,11 @@ impl Import {
         let sent = job.work(&mut signals).await;
         job.context.ui.set_progress(None);
         job.context.ui.set_activity(None);
+        if job.journal.is_removed() {
+            let text =
+                "the journal was removed during the import; another run sends all rows again";
+            job.context.ui.warning(text, None);
+        }
         let written = job.write_rows();
         job.summarize(output)?;
         written?;
@@ -346,7 +351,7 @@ fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
         _ => "sent".to_owned(),
     };
     let problem = match rows.get(row) {
-        Some(row) => format!("{name} line {} has changed since it was {became}", row.line),
+        Some(row) => format!("{name} {} has changed since it was {became}", row.place),
         None => format!("row {} of {name} is missing since it was {became}", row + 1),
     };
     Err(CliError::usage(problem).hint("undo the change; new pets go at the end of the file"))

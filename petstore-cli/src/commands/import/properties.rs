@@ -16,7 +16,7 @@ use serde_json::json;
 use toml_edit::DocumentMut;
 
 use super::input::Input;
-use super::rows::Row;
+use super::rows::{Place, Row};
 use super::state::{HEADER, Record, RowState, Run, State, line, parse};
 use crate::error::{CliError, Kind};
 use crate::settings::Values;
@@ -55,7 +55,8 @@ fn read(bytes: impl Into<Vec<u8>>) -> Result<Input, CliError> {
 /// Checks that an input has these rows, and that chosen rows can be written and read again.
 fn check_rows(text: &str, pets: &[NewPet], lines: &[usize]) -> Result<(), TestCaseError> {
     let input = read(text).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
-    let rows = pets.iter().zip(lines).map(|(pet, line)| Row { line: *line, pet: pet.clone() });
+    let rows = pets.iter().zip(lines);
+    let rows = rows.map(|(pet, line)| Row { place: Place::Line(*line), pet: pet.clone() });
     prop_assert_eq!(&input.rows, &rows.collect::<Vec<_>>());
     let reasons: BTreeMap<_, _> =
         (0..pets.len()).step_by(2).map(|row| (row, "no, \"x\"\n")).collect();

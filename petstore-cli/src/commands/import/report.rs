@@ -198,7 +198,7 @@ impl Job<'_> {
             _ => {
                 let rows = self.journal.state.rows.iter().zip(&self.input.rows);
                 let reasons = rows.filter_map(|(state, row)| match state {
-                    RowState::Rejected(reason) => Some(format!("line {}: {reason}", row.line)),
+                    RowState::Rejected(reason) => Some(format!("{}: {reason}", row.place)),
                     _ => None,
                 });
                 list.extend(reasons.take(MAX_LISTED));

@@ -1,7 +1,7 @@
 //! Checks the rows of an input, and reports all errors together.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::fmt;
 
 use csv::{ReaderBuilder, StringRecord};
 use petstore_client::{NewPet, PetStatus};
@@ -24,11 +24,28 @@ const FIELDS: [&str; 3] = [NAME, CATEGORY, STATUS];
 /// Ignored columns of exports and files of rejected rows. The service assigns new ids.
 const IGNORED: [&str; 2] = ["id", "reason"];
 
+/// The place of a row in its input, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// The line on which it starts.
+    Line(usize),
+    /// Its number, if several rows start on one line.
+    Row(usize),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Row(row) => write!(f, "row {row}"),
+        }
+    }
+}
+
 /// A pet to create.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    /// The line on which it starts, from 1.
-    pub(crate) line: usize,
+    pub(crate) place: Place,
     pub(crate) pet: NewPet,
 }
 
@@ -70,8 +87,8 @@ pub(super) struct Checker<'n> {
     /// The start of each line.
     lines: Vec<usize>,
     pub(super) rows: Vec<Row>,
-    /// The errors, with their lines.
-    faults: BTreeMap<usize, Vec<String>>,
+    /// The errors, with the places of their rows.
+    faults: BTreeMap<Place, Vec<String>>,
     pub(super) ignored: Vec<String>,
 }
 
@@ -80,12 +97,12 @@ impl<'n> Checker<'n> {
         Self { name, lines, is_json, ..Self::default() }
     }
 
-    fn error(&self, problem: impl Display) -> CliError {
+    fn error(&self, problem: impl fmt::Display) -> CliError {
         CliError::new(Kind::Input, format!("{} {problem}", self.name))
     }
 
-    fn fault(&mut self, line: usize, problem: impl Display) {
-        self.faults.entry(line).or_default().push(format!("line {line}: {problem}"));
+    fn fault(&mut self, place: Place, problem: impl fmt::Display) {
+        self.faults.entry(place).or_default().push(format!("{place}: {problem}"));
     }
 
     /// Returns the line of a byte position, from 1.
@@ -116,7 +133,7 @@ impl<'n> Checker<'n> {
             let raw = rest.trim_start_matches(['\r', '\n']);
             let line = self.line(text.len() - raw.len());
             if record.len() == header.len() {
-                self.row(line, columns.map(|column| record.get(column?)));
+                self.row(Place::Line(line), columns.map(|column| record.get(column?)));
                 continue;
             }
             let is_last = reader.position().byte() == text.len() as u64;
@@ -127,7 +144,7 @@ impl<'n> Checker<'n> {
             }
             let values = if record.len() == 1 { "value" } else { "values" };
             let problem = format!("{} {values}; the header has {}", record.len(), header.len());
-            self.fault(line, problem);
+            self.fault(Place::Line(line), problem);
         }
         Ok(())
     }
@@ -140,9 +157,10 @@ impl<'n> Checker<'n> {
         first: &str,
     ) -> Result<[Option<usize>; 3], CliError> {
         let is_known = |name: &str| FIELDS.contains(&name) || IGNORED.contains(&name);
-        if header.len() == 1 && first.contains(';') && first.split(';').any(is_known) {
+        let separates = |other: &char| first.contains(*other) && first.split(*other).any(is_known);
+        if let (1, Some(other)) = (header.len(), [';', '|'].into_iter().find(separates)) {
             return Err(self
-                .error("is separated by `;`")
+                .error(format!("is separated by `{other}`"))
                 .hint("save it with `,` as the separator"));
         }
         let is_missing = |field: &&str| header.iter().all(|name| name != *field);
@@ -182,36 +200,39 @@ impl<'n> Checker<'n> {
             self.error(format!("line {}: {problem}", error.line()))
                 .hint("write one JSON object per line, or all in one array")
         })?;
-        for value in values.into_iter().map(RawValue::get) {
-            let line = self.line(value.as_ptr() as usize - text.as_ptr() as usize);
+        let start = |value: &&RawValue| value.get().as_ptr() as usize - text.as_ptr() as usize;
+        let lines: Vec<_> = values.iter().map(|value| self.line(start(value))).collect();
+        let have_own_lines = lines.is_sorted_by(|before, after| before < after);
+        for (row, (value, line)) in (1..).zip(values.into_iter().map(RawValue::get).zip(lines)) {
+            let place = if have_own_lines { Place::Line(line) } else { Place::Row(row) };
             match serde_json::from_str::<Object<'_>>(value) {
-                Ok(object) => self.object(line, &object),
+                Ok(object) => self.object(place, &object),
                 Err(_) if !value.starts_with('{') => {
-                    self.fault(line, format!("`{}` is not an object", shorten(value)));
+                    self.fault(place, format!("`{}` is not an object", shorten(value)));
                 }
-                Err(error) if error.is_data() => self.fault(line, "a field is repeated"),
-                Err(_) => self.fault(line, "a number is too large, or a text is not Unicode"),
+                Err(error) if error.is_data() => self.fault(place, "a field is repeated"),
+                Err(_) => self.fault(place, "a number is too large, or a text is not Unicode"),
             }
         }
         Ok(())
     }
 
-    fn object(&mut self, line: usize, object: &Object<'_>) {
+    fn object(&mut self, place: Place, object: &Object<'_>) {
         for other in object.others.keys() {
             match similar(other, FIELDS).filter(|_| !IGNORED.contains(&other.as_str())) {
                 Some(meant) => {
                     let problem = format!("unknown; did you mean `{meant}`?");
-                    self.field::<()>(line, &shorten(other), Err(problem));
+                    self.field::<()>(place, &shorten(other), Err(problem));
                 }
                 None => self.ignore(other),
             }
         }
         let fields = [object.name, object.category_id, object.status];
-        self.row(line, fields.map(|value| value.map(RawValue::get)));
+        self.row(place, fields.map(|value| value.map(RawValue::get)));
     }
 
     /// Checks the values of a row.
-    fn row(&mut self, line: usize, [name, category, status]: [Option<&str>; 3]) {
+    fn row(&mut self, place: Place, [name, category, status]: [Option<&str>; 3]) {
         let is_json = self.is_json;
         let text = |raw: &str| match is_json {
             true => {
@@ -228,23 +249,23 @@ impl<'n> Checker<'n> {
         };
         let missing = || "missing".to_owned();
         let is_filled = |cell: &&str| !cell.is_empty();
-        let name = self.field(line, NAME, name.ok_or_else(missing).and_then(text));
+        let name = self.field(place, NAME, name.ok_or_else(missing).and_then(text));
         let category = category.filter(is_filled).ok_or_else(missing).and_then(number);
-        let category = self.field(line, CATEGORY, category);
+        let category = self.field(place, CATEGORY, category);
         let status = status.filter(is_filled).map(|raw| text(raw).and_then(known)).transpose();
-        let status = self.field(line, STATUS, status);
+        let status = self.field(place, STATUS, status);
         if let (Some(name), Some(category), Some(status)) = (name, category, status) {
             let mut pet = NewPet::new(name, category);
             pet.status = status;
-            self.rows.push(Row { line, pet });
+            self.rows.push(Row { place, pet });
         }
     }
 
     /// Returns the value of a field, or records its error.
-    fn field<T>(&mut self, line: usize, field: &str, value: Result<T, String>) -> Option<T> {
+    fn field<T>(&mut self, place: Place, field: &str, value: Result<T, String>) -> Option<T> {
         let fault = |problem| {
-            let faults = self.faults.entry(line).or_default();
-            faults.push(format!("line {line}, {field}: {problem}"));
+            let faults = self.faults.entry(place).or_default();
+            faults.push(format!("{place}, {field}: {problem}"));
         };
         value.map_err(fault).ok()
     }
@@ -266,7 +287,7 @@ impl<'n> Checker<'n> {
         if let CliError::Failure(failure) = &mut error {
             failure.fields.insert("rows".to_owned(), all.into());
         }
-        Err(error.hint("correct them and run the command again"))
+        Err(error.hint("correct the input and run the command again"))
     }
 }
 

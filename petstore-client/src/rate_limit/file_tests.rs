@@ -1,0 +1,160 @@
+//! Tests of the file store, as members on one machine use it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::advance;
+
+use super::clock::LocalTime;
+use super::file::FileStore;
+use super::slot::MemberId;
+use super::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+
+const PAGE: usize = 4_096;
+/// Longer than the files, and whether a member runs, are taken to be as they were.
+const CHECKED_AGAIN: Duration = Duration::from_secs(60);
+
+fn key() -> RecordKey {
+    RecordKey("key".to_owned())
+}
+
+/// Replaces the record as a member, and returns the one before.
+async fn update(store: &FileStore, member: u64, new: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let mut before = Vec::new();
+    let mut apply = |current: Option<&[u8]>, now: StoreTime| {
+        assert!(now.since > LocalTime(0));
+        before = current.unwrap_or_default().to_vec();
+        new.to_vec()
+    };
+    store.update(&key(), Change::new(MemberId(member), &mut apply)).await?;
+    Ok(before)
+}
+
+async fn problem(store: &FileStore) -> String {
+    update(store, 1, b"new").await.unwrap_err().to_string()
+}
+
+fn is_alive(store: &FileStore, member: u64) -> Option<bool> {
+    store.is_alive(&key(), MemberId(member))
+}
+
+fn record_in(folder: &Path) -> PathBuf {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.into_iter().find(|path| path.extension().is_some_and(|it| it == "limits")).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_fills_a_page_and_a_damaged_one_is_none() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("folder");
+    let store = FileStore::new(&folder);
+    assert_eq!(update(&store, 1, b"one").await.unwrap(), b"");
+    assert_eq!(update(&store, 1, b"two").await.unwrap(), b"one");
+    let path = record_in(&folder);
+    let page = fs::read(&path).unwrap();
+    let end = page.iter().rposition(|byte| *byte != 0).unwrap();
+    assert_eq!((page.len(), &page[end - 2..=end]), (PAGE, &b"two"[..]));
+    for damaged in [0, end] {
+        let mut page = page.clone();
+        page[damaged] ^= 1;
+        fs::write(&path, page).unwrap();
+        assert_eq!(update(&store, 1, b"two").await.unwrap(), b"", "{damaged}");
+    }
+    fs::write(&path, &page[..PAGE / 2]).unwrap();
+    assert_eq!(update(&FileStore::new(&folder), 2, b"two").await.unwrap(), b"");
+    assert_eq!(fs::metadata(&path).unwrap().len(), PAGE as u64);
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&folder).unwrap());
+        assert_eq!(mode & 0o777, 0o700);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_of_another_length_is_replaced_and_one_that_is_being_written_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, store) = (folder.path().join("secret"), FileStore::new(folder.path()));
+    fs::write(&path, [b'x'; 100]).unwrap();
+    let secret = fs::File::open(&path).unwrap();
+    secret.lock().unwrap();
+    assert!(problem(&store).await.contains("holds the lock"));
+    secret.unlock().unwrap();
+    update(&store, 1, b"one").await.unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().len(), 64);
+    assert!(!problem(&FileStore::new(path)).await.contains("holds the lock"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_is_alive_while_its_store_is_open_and_that_is_checked_at_intervals() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, two] = [1, 2].map(|_| FileStore::new(folder.path()));
+    assert_eq!(is_alive(&one, 1), None, "nothing is open yet");
+    update(&one, 1, b"one").await.unwrap();
+    update(&two, 2, b"two").await.unwrap();
+    update(&two, 3, b"two").await.unwrap();
+    assert_eq!([2, 3, 4].map(|member| is_alive(&one, member)), [false, true, false].map(Some));
+    drop(two);
+    assert_eq!(is_alive(&one, 3), Some(true), "as it was");
+    advance(CHECKED_AGAIN).await;
+    assert_eq!(is_alive(&one, 3), Some(false));
+    update(&one, 1, b"one").await.unwrap();
+    assert_eq!(is_alive(&FileStore::new(folder.path()), 1), None);
+}
+
+#[cfg(unix)]
+#[tokio::test(start_paused = true)]
+async fn files_that_were_deleted_are_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, other) = (FileStore::new(folder.path()), FileStore::new(folder.path()));
+    update(&store, 1, b"one").await.unwrap();
+    update(&other, 2, b"two").await.unwrap();
+    let own = record_in(folder.path()).with_extension(format!("{:016x}", 1));
+    fs::remove_file(&own).unwrap();
+    advance(CHECKED_AGAIN).await;
+    update(&store, 1, b"one").await.unwrap();
+    assert_eq!(is_alive(&other, 1), Some(true));
+    fs::remove_dir_all(folder.path()).unwrap();
+    advance(CHECKED_AGAIN).await;
+    problem(&store).await;
+    assert_eq!(update(&store, 1, b"one").await.unwrap(), b"");
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test is about a store that blocks")]
+#[tokio::test]
+async fn a_file_system_that_is_slow_twice_in_a_row_is_left_alone_for_a_while() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::new(folder.path());
+    for _ in 0..2 {
+        let mut apply = |_: Option<&[u8]>, _: StoreTime| {
+            std::thread::sleep(Duration::from_millis(200));
+            Vec::new()
+        };
+        store.update(&key(), Change::new(MemberId(1), &mut apply)).await.unwrap();
+    }
+    tokio::time::pause();
+    for _ in 0..3 {
+        assert_eq!(problem(&store).await, "its file system is slow");
+        advance(Duration::from_secs(19)).await;
+    }
+    advance(Duration::from_secs(10)).await;
+    update(&store, 1, b"one").await.unwrap();
+}
+
+#[tokio::test]
+async fn to_forget_removes_the_records_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("folder");
+    let store = FileStore::new(&folder);
+    store.forget(None).await.unwrap();
+    store.forget(Some(&key())).await.unwrap();
+    update(&store, 1, b"one").await.unwrap();
+    store.forget(None).await.unwrap();
+    let mut left: Vec<_> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
+    left.sort();
+    assert_eq!(left.len(), 2, "the member's file and the secret: {left:?}");
+    assert_eq!(left[1], folder.join("secret"));
+    fs::create_dir(folder.join("folder.limits")).unwrap();
+    store.forget(None).await.unwrap_err();
+    FileStore::new(&left[1]).forget(None).await.unwrap_err();
+}
