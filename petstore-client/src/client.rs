@@ -22,6 +22,9 @@ use crate::transport::Network;
 /// Clones share connections, rate limits and the retry budget, so build one client and clone it.
 /// All futures are `Send` and can be dropped at any point.
 ///
+/// Several runtimes can use one client, for example in a `static`. A connection belongs to the runtime
+/// that opened it: if that runtime ends during a request of another one, the request is interrupted.
+///
 /// ```
 /// use petstore_client::Client;
 ///
