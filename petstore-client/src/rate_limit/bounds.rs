@@ -127,6 +127,9 @@ fn beside_other_clients_a_figure_is_old_after_two_round_trips_or_a_tenth_of_a_se
         let requests = [0, 1].map(|later| allowed(&member, LocalTime(old + later)).0);
         assert_eq!(requests, [112, 1], "{latency} ms");
     }
+    let mut few = with_window(1_000, 5);
+    few.ledger.own_share = Some(0.25);
+    assert_eq!(allowed(&few, at(0)), (1, 2));
 }
 
 #[test]
