@@ -51,7 +51,9 @@ impl Draft<'_> {
                 problems.push(format!("`{name}` is missing"));
             }
         }
-        let name = field("name", "a valid string", self.name, &mut problems, |json| {
+        let is_string = self.name.is_some_and(|sent| sent.get().starts_with('"'));
+        let expected = if is_string { "valid Unicode" } else { "a string" };
+        let name = field("name", expected, self.name, &mut problems, |json| {
             serde_json::from_str::<String>(json).ok()
         });
         let expected = "an integer that fits into 64 bits";
@@ -88,10 +90,10 @@ fn field<T>(
 /// Describes a JSON value, and includes short values.
 fn shown(json: &str) -> String {
     match json.as_bytes().first() {
-        Some(b'"') => {
-            let text = serde_json::from_str::<String>(json);
-            format!("the string \"{}\"", printable(text.as_deref().unwrap_or(json)))
-        }
+        Some(b'"') => match serde_json::from_str::<String>(json) {
+            Ok(text) => format!("the string \"{}\"", printable(&text)),
+            Err(_) => format!("the string {}", printable(json)),
+        },
         Some(b'[') => "an array".to_owned(),
         Some(b'{') => "an object".to_owned(),
         Some(b'-' | b'0'..=b'9') => format!("the number {}", printable(json)),

@@ -68,7 +68,6 @@ impl Service {
         mut request: Request,
     ) -> http::Response<Observed> {
         let app = &self.app;
-        app.journal.settle().await;
         let target = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
         normalize_path(request.uri_mut());
         // Counts the request in its quota, whatever happens next.
