@@ -3,8 +3,9 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
 
-use petstore_mock::{MockServer, Plan};
+use petstore_mock::{Clock, MockServer, Plan};
 
 use super::support::{KEY, PETSTORE, Signal, petstore, signal};
 
@@ -90,7 +91,9 @@ fn signals_stop_a_command_whose_reader_does_not_read() {
 
 #[test]
 fn a_signal_stops_an_import_in_order_and_says_how_to_continue() {
-    let builder = MockServer::builder().key(KEY, Plan::enterprise(5, 100));
+    // Otherwise the quota could reset in the meantime.
+    let noon = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_800_014_400));
+    let builder = MockServer::builder().key(KEY, Plan::enterprise(5, 100)).clock(noon);
     let (server, folder) = (builder.start_blocking().unwrap(), tempfile::tempdir().unwrap());
     let rows: String = (0..9).map(|row| format!("pet {row},{row}\n")).collect();
     std::fs::write(folder.path().join("pets.csv"), format!("name,categoryId\n{rows}")).unwrap();

@@ -35,7 +35,7 @@ const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
 /// The most keys whose files are open: two each.
 const MAX_OPEN_KEYS: usize = 64;
 /// How long a file system is not used after it was slow twice.
-const SLOW_PAUSE: Duration = Duration::from_secs(60);
+const SLOW_PAUSE: Duration = Duration::from_secs(10);
 /// The error in that time.
 const SLOW: io::ErrorKind = io::ErrorKind::TimedOut;
 
