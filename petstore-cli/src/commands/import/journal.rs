@@ -29,8 +29,8 @@ type SyncFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 pub(crate) struct Journal {
     out: Box<dyn Write>,
     sync: SyncFn,
-    /// The file, if there is one.
-    file: Option<Arc<File>>,
+    /// The file's path, if there is a file.
+    path: Option<PathBuf>,
     pub(crate) state: State,
     /// The time between its last change and its opening.
     pub(crate) opened_after: Option<Duration>,
@@ -38,7 +38,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     fn new(out: impl Write + 'static, sync: SyncFn, state: State) -> Self {
-        Self { out: Box::new(out), sync, file: None, state, opened_after: None }
+        Self { out: Box::new(out), sync, path: None, state, opened_after: None }
     }
 
     /// Returns a journal without a file.
@@ -74,11 +74,11 @@ impl Journal {
         let at = SeekFrom::Start(state.whole);
         (&file).seek(at).map_err(unusable)?;
         let file = Arc::new(file);
-        let (synced, kept) = (Arc::clone(&file), Some(Arc::clone(&file)));
+        let synced = Arc::clone(&file);
         let out = Lines { file, end: state.whole, length: state.length, has_rest: state.is_cut };
         let opened_after = modified.elapsed().ok();
         let journal = Self::new(out, Arc::new(move || synced.sync_data()), state);
-        Ok(Self { file: kept, opened_after, ..journal })
+        Ok(Self { path: Some(path.to_owned()), opened_after, ..journal })
     }
 
     /// Starts a run.
@@ -126,18 +126,9 @@ impl Journal {
         synced.map_err(io::Error::other).flatten().map_err(unusable)
     }
 
-    /// Returns whether the file was removed or replaced, so that the next run does not find it.
+    /// Returns whether the file was removed, so that the next run does not find it.
     pub(crate) fn is_removed(&self) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt as _;
-
-            let data = self.file.as_ref().and_then(|file| file.metadata().ok());
-            data.is_some_and(|data| data.nlink() == 0)
-        }
-        // Elsewhere, an open file cannot be removed.
-        #[cfg(not(unix))]
-        false
+        self.path.as_ref().is_some_and(|path| !path.exists())
     }
 
     /// Ends a run normally.
