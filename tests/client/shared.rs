@@ -357,6 +357,59 @@ async fn a_slow_store_costs_a_second_once_and_is_reported() {
     assert!(store.0.load(Ordering::Relaxed) > 1, "it is tried again");
 }
 
+/// A store whose clock is ahead, and which counts the updates in progress.
+#[derive(Clone)]
+struct Counting {
+    record: Arc<Mutex<Option<Vec<u8>>>>,
+    now: Arc<AtomicU32>,
+    most: Arc<AtomicU32>,
+    start: Instant,
+    member: usize,
+}
+
+impl LimitStore for Counting {
+    async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        self.most.fetch_max(1 + self.now.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        tokio::time::sleep(millis(20)).await;
+        self.now.fetch_sub(1, Ordering::Relaxed);
+        let mut record = self.record.lock().unwrap();
+        let at = StoreTime::new(0, secs(3_600) + self.start.elapsed());
+        *record = Some(change.apply(record.as_deref(), at));
+        Ok(())
+    }
+
+    async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        format!("member {} of {:p}", self.member, self.record).into()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_started_at_other_times_wait_for_the_same_reset() {
+    let server = free().await;
+    let (record, start) = (Arc::default(), Instant::now());
+    let store = Counting { record, now: Arc::default(), most: Arc::default(), start, member: 0 };
+    let client = |member| {
+        let store = Counting { member, ..store.clone() };
+        let patient = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
+        let builder = Client::builder(server.url()).api_key(KEY).options(&patient);
+        builder.shared_limits(store).build().unwrap()
+    };
+    let first = client(1);
+    let calls = (0..60).map(|_| first.pets().list().send());
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
+    assert_eq!(store.most.load(Ordering::Relaxed), 1, "one update at a time");
+    first.synchronize_rate_limits().await;
+    tokio::time::sleep_until(start + secs(30)).await;
+    client(2).pets().list().await.unwrap();
+    let at = start.elapsed().as_secs_f64();
+    assert!((60.0..62.0).contains(&at), "{at}");
+    assert!(server.report().is_compliant(), "{}", server.report());
+}
+
 /// A store of processes that end after one call.
 #[derive(Clone)]
 struct ShortLived {
