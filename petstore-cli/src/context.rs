@@ -175,7 +175,7 @@ impl Context {
             .on_event(move |event| tracer.event(event));
         if !self.args.wants_mock() {
             if let Some(path) = self.settings.get(|values| &values.ca_file) {
-                let authorities = std::fs::read(&path).map_err(|problem| {
+                let authorities = std::fs::read(self.env.path(&path)).map_err(|problem| {
                     let action = format!("cannot read {path}{}", self.settings.source("ca_file"));
                     CliError::io(Kind::Config, action, &problem)
                 })?;

@@ -141,6 +141,14 @@ impl Env {
         }
     }
 
+    /// Returns the path in a setting, in which `~/` means the home folder.
+    pub(crate) fn path(&self, text: &str) -> PathBuf {
+        match (text.strip_prefix("~/"), self.var("HOME")) {
+            (Some(below), Some(home)) => std::path::Path::new(home).join(below),
+            _ => text.into(),
+        }
+    }
+
     /// Returns the local time zone: that of TZ, or the system's.
     pub(crate) fn time_zone(&self) -> TimeZone {
         let named =

@@ -14,7 +14,7 @@ pub(crate) fn similar<'c>(
     let likeness = |other: &str| strsim::jaro_winkler(&plain(name), &plain(other));
     let alike = candidates.into_iter().map(|other| (likeness(other), other));
     let (likeness, meant) = alike.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness > 0.7).then_some(meant)
+    (likeness > 0.75).then_some(meant)
 }
 
 /// Returns the question whether the most similar candidate was meant.

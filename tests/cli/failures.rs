@@ -100,6 +100,10 @@ async fn trusts_the_authority_that_a_file_holds() {
     let line = format!("pets list --limit 1 -o id --ca-file {path}");
     assert_eq!(petstore().run(&line).await.code, 0);
 
+    let home = folder.path().to_str().unwrap();
+    let petstore_at_home = petstore().var("HOME", home).var("PETSTORE_CA_FILE", "~/ca.pem");
+    assert_eq!(petstore_at_home.run("pets list --limit 1 -o id").await.code, 0);
+
     let ran = petstore().run("pets list --ca-file /nowhere/ca.pem").await;
     assert!(ran.stderr.contains("cannot read /nowhere/ca.pem: no such file"), "{}", ran.stderr);
     let ran = petstore().var("PETSTORE_CA_FILE", "/nowhere/ca.pem").run("--mock pets list").await;
