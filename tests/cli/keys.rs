@@ -128,6 +128,9 @@ async fn a_key_that_is_not_accepted_is_not_kept() {
     text += &session(|| keyless().stdin(""), &["auth login"]).await;
     text += &session(|| keyless().stdin("a sentinel"), &["auth login --no-check"]).await;
     text += &session(|| keyless().stdin("sentinel"), &["auth login", "--mock auth login"]).await;
+    let base_url = server.url().trim_end_matches("/v1");
+    let no_version = || keyless().stdin("sentinel").var("PETSTORE_BASE_URL", base_url);
+    text += &session(no_version, &["auth login"]).await;
     assert!(!stored(&home).exists());
     let lines = ["auth login --no-check", "auth status"];
     text += &session(|| keyless().answer("sentinel"), &lines).await;

@@ -74,10 +74,14 @@ async fn check(client: &Client) -> Result<(), ClientError> {
 fn not_stored(context: &Context, error: &ClientError) -> CliError {
     let mut failure = context.facts.client(error);
     failure.message += "; nothing was stored";
-    CliError::Failure(Box::new(failure)).hint(match error.is_unauthorized() {
-        true => "check it for typing errors and log in again",
-        false => "`petstore auth login --no-check` stores a key without a check",
-    })
+    CliError::Failure(Box::new(if error.is_not_found() {
+        // Its hint says what is wrong with the base URL.
+        failure
+    } else if error.is_unauthorized() {
+        failure.hint("check it for typing errors and log in again")
+    } else {
+        failure.hint("`petstore auth login --no-check` stores a key without a check")
+    }))
 }
 
 /// Stores the base URL if the profile has none, because the key is useless without it.
