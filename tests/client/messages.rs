@@ -160,6 +160,9 @@ async fn what_the_caller_can_correct() {
         here.pets().list().options(&small).await.unwrap_err(),
         here.pets().list().items().try_collect::<Vec<_>>().await.unwrap_err(),
     ];
+    let debug = "Error { kind: InvalidRequest, message: \"listPets failed: the request was not sent: \
+                 `limit` is 500, and must be from 1 to 100\", attempts: 0, source: None }";
+    assert_eq!(format!("{:?}", errors[4]), debug);
     insta::assert_snapshot!(page(&errors), @r#"
     the base URL cannot be used: it does not begin with `https://`
 

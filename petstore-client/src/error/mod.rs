@@ -50,10 +50,10 @@ pub(crate) struct CallStats {
 /// }
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     /// What is wrong, and one thing to do.
@@ -371,6 +371,15 @@ impl Error {
             | ErrorKind::Server => true,
             _ => self.status() == Some(StatusCode::REQUEST_TIMEOUT),
         }
+    }
+}
+
+/// What a program prints whose `main` returns the error.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Error");
+        fields.field("kind", &self.0.kind).field("message", &self.to_string());
+        fields.field("attempts", &self.attempts()).field("source", &self.0.source).finish()
     }
 }
 
