@@ -83,7 +83,7 @@ impl Allowance {
     }
 
     /// Returns the counted requests and the rate of each quota at `now`.
-    pub(crate) fn usage(&mut self, now: Duration) -> [(u32, Rate); 2] {
+    pub(crate) fn usage(&mut self, now: Duration) -> [(u64, Rate); 2] {
         self.0.each_mut().map(|quota| {
             let rate = quota.rate(now);
             (quota.count, rate)
@@ -135,12 +135,12 @@ pub(crate) struct Quota {
     window: Window,
     used: Used,
     /// The sum of them.
-    count: u32,
+    count: u64,
 }
 
 /// The counted requests of a quota: seconds, ascending, with the number of requests. In a fixed
 /// window, this is the second in which it began. Each entry leaves the window a period later.
-pub(crate) type Used = VecDeque<(u64, u32)>;
+pub(crate) type Used = VecDeque<(u64, u64)>;
 
 impl Quota {
     pub(crate) fn new(limit: u32, period: Period, window: Window) -> Self {
@@ -160,7 +160,8 @@ impl Quota {
         self.forget(now);
         let oldest = self.used.front().map_or_else(|| self.counted_at(now), |(at, _)| *at);
         let reset = oldest.saturating_add(self.period.seconds());
-        Rate { limit: self.limit, remaining: self.limit.saturating_sub(self.count), reset }
+        let left = u64::from(self.limit).saturating_sub(self.count);
+        Rate { limit: self.limit, remaining: u32::try_from(left).unwrap_or(0), reset }
     }
 
     /// Counts a request that was admitted at `now`.
@@ -190,7 +191,7 @@ impl Quota {
         let fits = used.iter().all(|(at, _)| is_possible(*at))
             && used.iter().zip(used.iter().skip(1)).all(|(one, next)| one.0 < next.0)
             && used.len() as u64 <= self.period.seconds();
-        self.count = used.iter().fold(0, |sum: u32, (_, here)| sum.saturating_add(*here));
+        self.count = used.iter().fold(0, |sum: u64, (_, here)| sum.saturating_add(*here));
         self.used = used;
         fits
     }

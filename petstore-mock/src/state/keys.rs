@@ -248,7 +248,7 @@ pub struct QuotaUsage {
     /// The requests that it allows.
     pub limit: u32,
     /// The used requests. More than the limit if that was lowered.
-    pub used: u32,
+    pub used: u64,
     /// The requests left.
     pub remaining: u32,
     /// When it resets: the value of `X-RateLimit-Reset`.

@@ -94,7 +94,9 @@ impl Snapshot {
     pub(super) fn accounts(&self, accounts: &mut Accounts) -> Result<Vec<Account>, ChangeError> {
         let mut restored = Vec::new();
         for KeyState { number, plan, minute, day, record } in &self.keys {
-            if !record.is_possible(clock::END) {
+            let mut used = [minute, day].into_iter().flatten();
+            let is_possible = used.all(|(at, count)| at.max(count) <= &clock::END.as_secs());
+            if !(is_possible && record.is_possible()) {
                 return Err(ChangeError::Snapshot("a key's record is out of order"));
             }
             let Some(mut account) = accounts.by_number(*number).cloned() else { continue };

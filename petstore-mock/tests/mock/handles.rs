@@ -164,6 +164,18 @@ async fn a_snapshot_holds_everything_but_the_keys_and_survives_being_written() {
 }
 
 #[tokio::test]
+async fn a_snapshot_taken_at_the_end_of_the_clock_can_be_restored() {
+    let mock = start().await;
+    mock.server.clock().advance(Duration::MAX);
+    for _ in 0..80 {
+        mock.get_as("free-key", "/v1/pets").await;
+    }
+    mock.server.keys().get("pro-key").unwrap().ban(Duration::from_secs(60));
+    let text = serde_json::to_string(&mock.server.snapshot()).unwrap();
+    mock.server.restore(&serde_json::from_str::<Snapshot>(&text).unwrap()).unwrap();
+}
+
+#[tokio::test]
 async fn an_invalid_snapshot_is_refused_and_changes_nothing() {
     let mock = start().await;
     let good = serde_json::to_value(mock.server.snapshot()).unwrap();
@@ -175,6 +187,8 @@ async fn an_invalid_snapshot_is_refused_and_changes_nothing() {
     };
     with("/version", json!(2));
     with("/keys/0/minute", json!([[120, 1], [60, 1]]));
+    with("/keys/0/minute", json!([[253_402_300_800_u64, 1]]));
+    with("/keys/0/day", json!([[0, 253_402_300_800_u64]]));
     with("/keys/0/record/strikes", json!([{"secs": 2, "nanos": 0}, {"secs": 1, "nanos": 0}]));
     for text in bad {
         let snapshot: Snapshot = serde_json::from_value(text).unwrap();
