@@ -4,7 +4,6 @@
 //! [data]: guide::data
 #![doc = include_str!("../README.md")]
 
-mod ban;
 mod changes;
 mod clock;
 mod cors;
@@ -15,6 +14,7 @@ mod plan;
 mod quota;
 mod text;
 
+mod ban;
 mod exchange;
 mod fault;
 

@@ -53,3 +53,15 @@ async fn max_limits_a_list_over_several_pages() {
         assert_eq!(more, count < 25, "{line}: {}", ran.stderr);
     }
 }
+
+#[tokio::test]
+async fn numbers_are_shown_with_all_their_digits() {
+    let pet = r#"{"id":1,"name":"Rex","categoryId":7,"price":1.10,"chip":90071992547409931234}"#;
+    let service = wiremock::MockServer::start().await;
+    let response = wiremock::ResponseTemplate::new(200).set_body_raw(pet, "application/json");
+    wiremock::Mock::given(wiremock::matchers::any()).respond_with(response).mount(&service).await;
+    let run = async |line: &str| Petstore::with(&service.uri(), "k").run(line).await.stdout;
+    assert_eq!(run("pets get 1 -o ndjson").await, format!("{pet}\n"));
+    assert_eq!(run("api /pets/1 --jq .").await, format!("{pet}\n"));
+    assert_eq!(run("pets get 1 --fields price,chip").await, "1.10\t90071992547409931234\n");
+}

@@ -152,7 +152,7 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
         assert_eq!(mock.get("/_mock/snapshot").await.json()["lastId"], json!(read));
     }
     // The message names the number that is wrong, not the first float.
-    let wrong = last_id("715.0").replace("\"orders\":[]", "\"orders\":[{\"price\":1e400}]");
+    let wrong = last_id("715.0").replacen("\"number\":1,", "\"number\":1e400,", 1);
     let refused = send(&mock, Method::PUT, "/_mock/snapshot", &wrong).await;
     refused.expect_error(400, "invalid_body");
     let message = refused.message();
