@@ -77,15 +77,22 @@ fn restore_terminal() {
 /// for example because a full pipe blocks it.
 fn watch_signals() -> mpsc::Receiver<Signal> {
     let (sender, receiver) = mpsc::channel(2);
+    let (registering, registered) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let Ok(runtime) = runtime() else { return };
-        let _ = runtime.block_on(forward_signals(&sender));
+        let _ = runtime.block_on(forward_signals(&sender, registering));
     });
+    // An earlier signal would end the process without a message.
+    let _ = registered.recv();
     receiver
 }
 
+/// Drops `registering` when signals are received.
 #[cfg(unix)]
-async fn forward_signals(sender: &mpsc::Sender<Signal>) -> std::io::Result<()> {
+async fn forward_signals(
+    sender: &mpsc::Sender<Signal>,
+    registering: std::sync::mpsc::Sender<()>,
+) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let mut interrupts = signal(SignalKind::interrupt())?;
@@ -93,6 +100,7 @@ async fn forward_signals(sender: &mpsc::Sender<Signal>) -> std::io::Result<()> {
     // A closed terminal. `nohup` ignores this signal, and leaves no terminal.
     let has_terminal = std::io::stderr().is_terminal();
     let mut hangups = has_terminal.then(|| signal(SignalKind::hangup())).transpose()?;
+    drop(registering);
     loop {
         let hangup = async {
             match &mut hangups {
@@ -109,7 +117,11 @@ async fn forward_signals(sender: &mpsc::Sender<Signal>) -> std::io::Result<()> {
 }
 
 #[cfg(not(unix))]
-async fn forward_signals(sender: &mpsc::Sender<Signal>) -> std::io::Result<()> {
+async fn forward_signals(
+    sender: &mpsc::Sender<Signal>,
+    registering: std::sync::mpsc::Sender<()>,
+) -> std::io::Result<()> {
+    drop(registering);
     loop {
         tokio::signal::ctrl_c().await?;
         forward(sender, Signal::Interrupt);
