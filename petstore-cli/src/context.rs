@@ -131,6 +131,14 @@ impl Context {
         code
     }
 
+    /// Refuses a command that changes settings or keys, which `--mock` does not use.
+    pub(crate) fn refuse_mock(&self, command: &str) -> Result<(), CliError> {
+        match self.args.wants_mock() {
+            true => Err(CliError::usage(format!("`{command}` does not apply to `--mock`"))),
+            false => Ok(()),
+        }
+    }
+
     /// Returns a client for the service that the settings name, or for a mock server.
     pub(crate) async fn client(&mut self, purpose: Purpose) -> Result<Client, CliError> {
         self.facts.purpose = purpose;

@@ -1,8 +1,9 @@
 //! The program's files: written atomically, private, and read up to a maximum size.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -23,17 +24,39 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         return std::fs::write(path, content);
     }
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut file = NamedTempFile::new_in(create_folder(&path)?)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(&path)?;
+    Ok(())
+}
+
+/// Creates the folder of a file if it is missing.
+fn create_folder(path: &Path) -> io::Result<&Path> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(folder)?;
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    Ok(())
+    Ok(folder)
+}
+
+/// Waits up to five seconds until no other process changes a file, and returns the lock for it.
+pub(crate) async fn lock(path: &Path, env: &Env) -> Result<File, CliError> {
+    let failed = |problem: io::Error| {
+        CliError::io(Kind::Internal, format!("cannot write {}", env.shown(path)), &problem)
+    };
+    create_folder(path).map_err(failed)?;
+    let file = File::create(path.with_extension("lock")).map_err(failed)?;
+    for _ in 0..500 {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(problem)) => return Err(failed(problem)),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+    Err(failed(io::Error::other("another process changes it")))
 }
 
 /// Reads a file of up to a megabyte; `None` if it does not exist. An error has this kind.

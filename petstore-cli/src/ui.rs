@@ -162,7 +162,9 @@ impl Ui {
         }
         let screen = &self.options.screen;
         let line = |label: &str, style: Style, text: &str| {
-            let text = screen.wrap(&escape::lines(text), label.len() + 2);
+            // Text from settings must not look like another message.
+            let text = escape::lines(text).replace('\n', "\\n");
+            let text = screen.wrap(&text, label.len() + 2);
             format!("{} {text}\n", screen.paint(style, format!("{label}:")))
         };
         let hint = hint.map(|hint| line("hint", CYAN, hint));

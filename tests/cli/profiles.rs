@@ -193,3 +193,33 @@ async fn a_read_only_home_is_an_error_only_where_a_file_is_written() {
     assert_eq!(ran.code, 1);
     assert_eq!(petstore().run("--version").await.code, 0);
 }
+
+#[tokio::test]
+async fn a_line_break_in_a_setting_makes_no_new_line() {
+    let petstore = Petstore::bare().var("PETSTORE_PROFILE", "a\nerror: forged");
+    let ran = petstore.run("pets list").await;
+    assert!(!ran.stderr.contains("\nerror: forged"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`a\\nerror: forged`"), "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn a_setting_outside_a_profile_is_told_its_place() {
+    let home = home("base_url = \"https://petstore.example/v1\"\n");
+    assert_snapshot!(run(&home, "pets list").await.stderr, @"
+    error: HOME/config/config.toml line 1: no setting `base_url`
+    hint: put it below `[profiles.default]`
+    ");
+}
+
+#[tokio::test]
+async fn the_mock_changes_no_settings_and_no_key() {
+    let home = home(CONFIG);
+    for line in
+        ["config set output csv", "config unset output", "config use production", "auth logout"]
+    {
+        let ran = run(&home, &format!("--mock {line}")).await;
+        assert!(ran.stderr.ends_with("does not apply to `--mock`\n"), "{line}: {}", ran.stderr);
+        assert_eq!(ran.code, 2);
+    }
+    assert_eq!(config(&home), CONFIG);
+}

@@ -133,7 +133,7 @@ impl Cmd {
             Self::Auth(Auth::Login(login)) => login.run(context).await,
             Self::Auth(Auth::Status) => auth::status(context).await,
             Self::Auth(Auth::Logout) => auth::logout(context),
-            Self::Config(config) => config.run(context),
+            Self::Config(config) => config.run(context).await,
             Self::Doctor => doctor::run(context).await,
             #[cfg(feature = "mock")]
             Self::Mock(mock) => mock.run(context).await,

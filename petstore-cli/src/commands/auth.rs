@@ -25,9 +25,7 @@ pub(crate) struct Login {
 
 impl Login {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        if context.args.wants_mock() {
-            return Err(CliError::usage("`auth login` does not apply to `--mock`"));
-        }
+        context.refuse_mock("auth login")?;
         ask_base_url(context)?;
         let base_url = context.settings.base_url()?;
         let path = credentials::path(&context.env.dirs, &context.settings.profile)?;
@@ -38,7 +36,7 @@ impl Login {
             check(&client).await.map_err(|error| not_stored(context, &error))?;
         }
         credentials::store(&path, &base_url, &key, &context.env)?;
-        store_base_url(context, &base_url)?;
+        store_base_url(context, &base_url).await?;
         let place = context.env.shown(&path);
         context.ui.note_now(&match self.no_check {
             true => format!("stored in {place}; not checked"),
@@ -85,7 +83,7 @@ fn not_stored(context: &Context, error: &ClientError) -> CliError {
 }
 
 /// Stores the base URL if the profile has none, because the key is useless without it.
-fn store_base_url(context: &Context, base_url: &Url) -> Result<(), CliError> {
+async fn store_base_url(context: &Context, base_url: &Url) -> Result<(), CliError> {
     let profile = &context.settings.profile;
     let own = context.settings.config.profiles.get(profile);
     if own.is_some_and(|values| values.base_url.is_some()) {
@@ -96,6 +94,7 @@ fn store_base_url(context: &Context, base_url: &Url) -> Result<(), CliError> {
             config_file::put(table, "base_url", base_url.as_str());
         }
     })
+    .await
 }
 
 async fn ask_key(context: &mut Context) -> Result<String, CliError> {
@@ -182,6 +181,7 @@ pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
 
 /// Removes the stored API key of the profile.
 pub(crate) fn logout(context: &Context) -> Result<(), CliError> {
+    context.refuse_mock("auth logout")?;
     let profile = &context.settings.profile;
     let path = credentials::path(&context.env.dirs, profile)?;
     let shown = context.env.shown(&path);

@@ -61,8 +61,14 @@ const MARKED_PROFILES: Shape =
     Shape { noun: "profiles", fields: &["", "profile", "baseUrl", "key"], dropped: &["key"] };
 
 impl Config {
-    pub(crate) fn run(self, context: &mut Context) -> Result<(), CliError> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let settings = &context.settings;
+        match self {
+            Self::Set { .. } => context.refuse_mock("config set")?,
+            Self::Unset { .. } => context.refuse_mock("config unset")?,
+            Self::Use { .. } => context.refuse_mock("config use")?,
+            _ => {}
+        }
         match self {
             Self::List => list(context),
             Self::Get { setting } => {
@@ -72,14 +78,15 @@ impl Config {
                     None => Err(CliError::new(Kind::NotFound, format!("{setting} is not set"))),
                 }
             }
-            Self::Set { setting, value } => set(context, &setting, &value),
+            Self::Set { setting, value } => set(context, &setting, &value).await,
             Self::Unset { setting } => {
                 settings.require_profile()?;
                 let profile = &settings.profile;
                 let mut removed = None;
                 ConfigFile::edit(&context.env, |document| {
                     removed = profile_table(document, profile).and_then(|t| t.remove(&setting));
-                })?;
+                })
+                .await?;
                 if removed.is_none() {
                     context.ui.note(&format!("profile {profile} has no {setting}"));
                 }
@@ -92,6 +99,7 @@ impl Config {
                 ConfigFile::edit(&context.env, |document| {
                     config_file::put(document.as_table_mut(), "profile", &name);
                 })
+                .await
             }
             Self::Profiles => profiles(context),
             Self::Path => {
@@ -123,7 +131,7 @@ fn list(context: &Context) -> Result<(), CliError> {
     context.finish(output)
 }
 
-fn set(context: &Context, setting: &str, text: &str) -> Result<(), CliError> {
+async fn set(context: &Context, setting: &str, text: &str) -> Result<(), CliError> {
     let invalid = |invalid: Invalid| invalid.of(Kind::Usage, format!("{setting} `{text}`"));
     Values::default().set(setting, text).map_err(invalid)?;
     if setting == "base_url" {
@@ -136,7 +144,8 @@ fn set(context: &Context, setting: &str, text: &str) -> Result<(), CliError> {
         if let Some(table) = profile_table(document, &context.settings.profile) {
             config_file::put(table, setting, text);
         }
-    })?;
+    })
+    .await?;
     let variable = variable(setting);
     if context.env.var(&variable).is_some() {
         context.ui.warning(&format!("{variable} is set and overrides the profile"), None);

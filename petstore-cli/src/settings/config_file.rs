@@ -61,9 +61,13 @@ impl ConfigFile {
     }
 
     /// Changes the file. Keeps comments, order and layout.
-    pub(crate) fn edit(env: &Env, change: impl FnOnce(&mut DocumentMut)) -> Result<(), CliError> {
-        Self::load(env)?;
+    pub(crate) async fn edit(
+        env: &Env,
+        change: impl FnOnce(&mut DocumentMut),
+    ) -> Result<(), CliError> {
         let path = Self::path(&env.dirs).ok_or_else(no_folder)?;
+        let _lock = files::lock(&path, env).await?;
+        Self::load(env)?;
         let text = files::read(&path, Kind::Config, env)?.unwrap_or_default();
         let mut document: DocumentMut = text.parse().map_err(CliError::internal)?;
         change(&mut document);
@@ -146,8 +150,13 @@ fn entries<'i>(
     let unknown = entries.iter().find(|(key, _)| !known.is_empty() && !known.contains(&key.get()));
     match unknown {
         Some((key, _)) => {
-            let hint = did_you_mean(key.get(), known.iter().copied())
-                .unwrap_or_else(|| format!("the settings are {}", known.join(", ")));
+            let hint = match did_you_mean(key.get(), known.iter().copied()) {
+                _ if Values::NAMES.contains(&key.get()) => {
+                    "put it below `[profiles.default]`".to_owned()
+                }
+                Some(meant) => meant,
+                None => format!("the settings are {}", known.join(", ")),
+            };
             Err((key.span(), Invalid::new(format!("no setting `{}`", key.get())).hint(hint)))
         }
         None => Ok(entries),

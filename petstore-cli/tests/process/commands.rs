@@ -158,3 +158,20 @@ fn a_command_under_a_mock_with_tls_trusts_it_automatically() {
     );
     assert_eq!(lines[2], "2", "theirs and the mock's");
 }
+
+#[test]
+fn settings_that_are_changed_at_the_same_time_are_all_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let set = |profile: &str| {
+        let mut command = Command::new(PETSTORE);
+        command.args(["config", "set", "retries", "1", "--profile", profile]);
+        command.env_clear().env("HOME", home.path()).spawn().unwrap()
+    };
+    let profiles: Vec<_> = (0..16).map(|number| format!("p{number}")).collect();
+    let children: Vec<_> = profiles.iter().map(|profile| set(profile)).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let config = std::fs::read_to_string(home.path().join(".config/petstore/config.toml")).unwrap();
+    assert_eq!(config.matches("retries = 1").count(), 16, "{config}");
+}
