@@ -33,7 +33,8 @@ impl Activity {
         };
         let left = time::duration(end.saturating_duration_since(now));
         let with_end = at.iter().map(|at| format!("{before} {left} ({at})"));
-        with_end.chain([format!("{before} {left}")]).collect()
+        let short = Some(format!("{}: {left}", self.short)).filter(|_| !self.short.is_empty());
+        with_end.chain([format!("{before} {left}")]).chain(short).collect()
     }
 }
 
@@ -143,6 +144,18 @@ mod tests {
             status.forms(&screen).remove(0).split_off("█████░░░░░░░░░░░░░░░  1 of 4  25%  ".len())
         };
         assert_eq!([tail(""), tail("share")], ["60 a minute", "waiting for a share, 2 s"]);
+    }
+
+    #[test]
+    fn a_narrow_line_keeps_the_remaining_time() {
+        let end = Some((Instant::now() + Duration::from_secs(89), Some("until 07:53".to_owned())));
+        let text = "minute quota used up; continues".to_owned();
+        let activity = Activity { text, short: "minute quota".to_owned(), end };
+        let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
+        let mut status = Status { activity: Some((activity, since)), ..Status::default() };
+        let screen = Screen { is_terminal: true, width: Some(40), color: false, unicode: true };
+        let line = status.line(&screen).unwrap();
+        assert!(line.contains("minute quota: 1 min 2"), "{line}");
     }
 
     #[test]

@@ -142,3 +142,41 @@ async fn all_pages_make_one_list() {
     assert_eq!(ids, once);
     assert!(ids.len() > 7, "{ids:?}");
 }
+
+#[tokio::test]
+async fn only_a_get_is_paged() {
+    let server = server().await;
+    for line in ["-X POST -f name=Rex", "-f limit=50", "-X DELETE --dry-run"] {
+        let ran =
+            Petstore::at(&server, "free-key").run(&format!("api /pets --paginate {line}")).await;
+        assert_eq!((ran.stdout.as_str(), ran.code), ("", 2), "{line}");
+        assert!(
+            ran.stderr.starts_with("error: `--paginate` follows the pages of a GET"),
+            "{line}: {}",
+            ran.stderr
+        );
+    }
+    assert_eq!(server.requests(..).len(), 0);
+    let ran = Petstore::at(&server, "free-key")
+        .run("api /pets --paginate -X GET -f limit=20 --jq length")
+        .await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("0\n", 0));
+}
+
+#[tokio::test]
+async fn a_format_needs_a_response_that_is_json() {
+    let service = wiremock::MockServer::start().await;
+    let page = wiremock::ResponseTemplate::new(200).set_body_raw("<p>\u{1b}[2J</p>", "text/html");
+    wiremock::Mock::given(wiremock::matchers::any()).respond_with(page).mount(&service).await;
+    let run = async |line: &str| Petstore::with(&service.uri(), "k").run(line).await;
+    for option in ["-o json", "-o csv", "--fields id", "--jq ."] {
+        let ran = run(&format!("api /page {option}")).await;
+        assert_eq!((ran.stdout.as_str(), ran.code), ("", 5), "{option}");
+        assert!(
+            ran.stderr.starts_with("error: the response is not JSON"),
+            "{option}: {}",
+            ran.stderr
+        );
+    }
+    assert_eq!(run("api /page").await.stdout, "<p>\u{1b}[2J</p>", "as the service sent it");
+}

@@ -88,3 +88,11 @@ async fn the_curl_that_is_shown_sends_just_that() {
     assert_eq!(pet["name"], words[2]);
     assert_eq!(pet["id"], 26);
 }
+
+#[tokio::test]
+async fn the_curl_takes_brackets_literally_and_reads_no_body_of_a_head() {
+    let run =
+        async |line: &str| Petstore::bare().run(&format!("api {line} --dry-run")).await.stdout;
+    assert!(run("/pets?limit={1,2}").await.contains("curl --globoff "));
+    assert!(run("/pets -X HEAD").await.contains("curl --head "));
+}

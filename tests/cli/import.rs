@@ -423,3 +423,14 @@ async fn an_export_that_may_not_be_complete_does_not_end_with_0() {
     let cut = Petstore::at(&server, "pro-key").run("pets export").await;
     assert_eq!((cut.stdout.lines().count(), cut.code), (100, 8), "{}", cut.stderr);
 }
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_link_to_a_file_shares_its_journal() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\nRex,7\n");
+    std::os::unix::fs::symlink(scene.path("pets.csv"), scene.path("link.csv")).unwrap();
+    assert_eq!(scene.run("pets import DIR/pets.csv").await.code, 0);
+    assert_eq!(scene.run("pets import DIR/link.csv").await.code, 0);
+    assert_eq!(scene.server.pets().len(), 1);
+}

@@ -214,3 +214,14 @@ async fn what_is_written_is_harmless_at_a_terminal_and_reads_back_as_it_was() {
     assert_eq!(read, names);
     harmless(&Petstore::at(&server, "k").terminal().run("pets list -o csv").await.stdout);
 }
+
+#[tokio::test]
+async fn whole_numbers_of_a_jq_expression_have_no_point() {
+    let run = async |jq: &str| {
+        Petstore::bare().run_words(&["--mock", "pets", "list", "--jq", jq]).await.stdout
+    };
+    assert_eq!(
+        run("6 / 2, 3 * 1e2, [10 / 4, -6 / 2], {a: (length / 5)}").await,
+        "3\n300\n[2.5,-3]\n{\"a\":4}\n"
+    );
+}

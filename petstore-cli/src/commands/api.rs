@@ -84,6 +84,11 @@ impl Api {
             (None, Body::None) => Method::GET,
             (None, _) => Method::POST,
         };
+        if paginate && method != Method::GET {
+            let problem = format!("`--paginate` follows the pages of a GET, not of a {method}");
+            return Err(CliError::usage(problem)
+                .hint("with `-X GET`, the fields become the query of the first page"));
+        }
         if dry_run {
             let client = dry_run::client(context)?;
             let request = self.request(&client, method, body).build()?;
@@ -193,8 +198,9 @@ fn typed(text: &str) -> Value {
 fn write_body(context: &mut Context, output: Output, body: &[u8]) -> Result<(), CliError> {
     match serde_json::from_slice::<Value>(body) {
         Ok(document) => output.document(&document),
-        Err(_) if context.options.jq.is_some() => {
-            Err(CliError::new(Kind::Decode, "the response is not JSON, which `--jq` needs"))
+        Err(_) if context.options.is_set() => {
+            let problem = "the response is not JSON, which `-o`, `--fields` and `--jq` need";
+            Err(CliError::new(Kind::Decode, problem))
         }
         Err(_) if context.options.screen.is_terminal => {
             context.print(&escape::lines(&String::from_utf8_lossy(body)))

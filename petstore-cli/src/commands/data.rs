@@ -185,7 +185,14 @@ impl Create {
         let client = context.client(Purpose::CreatePet).await?;
         let created = client.pets().create(&pet).await?;
         context.ui.done("created");
-        output.document(&*created)
+        output.document(&*created).map_err(|error| match error {
+            CliError::Failure(mut failure) => {
+                failure.kind = Kind::Partial;
+                failure.message += &format!("; pet {} was created", created.id);
+                CliError::Failure(failure)
+            }
+            other => other,
+        })
     }
 
     async fn pet(self, context: &mut Context) -> Result<NewPet, CliError> {

@@ -47,8 +47,14 @@ pub(crate) fn show(
     }
     headers.sort();
     let method = request.method().as_str();
-    let option = if method == "GET" { String::new() } else { format!("-X {method} ") };
-    let mut curl = format!("curl {option}{quoted}");
+    let option = match method {
+        "GET" => String::new(),
+        "HEAD" => "--head ".to_owned(),
+        other => format!("-X {other} "),
+    };
+    // `curl` would send several requests for `{1,2}` and `[1-3]`.
+    let globs = if quoted.contains(['{', '[']) { "--globoff " } else { "" };
+    let mut curl = format!("curl {globs}{option}{quoted}");
     for (name, value) in &headers {
         let header = format!("{name}: {value}");
         // In double quotes, the shell expands the variable.

@@ -49,7 +49,8 @@ impl Jq {
             match result.map_err(Exn::get_err) {
                 Ok(value) => {
                     let value = serde_json::from_str(&value.to_string());
-                    values.push(value.map_err(|_| failed("the result is not JSON".to_owned()))?);
+                    let value = value.map_err(|_| failed("the result is not JSON".to_owned()))?;
+                    values.push(without_points(value));
                 }
                 Err(Ok(error)) => {
                     // `error("text")` is a JSON string.
@@ -63,6 +64,22 @@ impl Jq {
             }
         }
         Ok(values)
+    }
+}
+
+/// Writes whole numbers without `.0`, as jq does.
+fn without_points(value: Value) -> Value {
+    match value {
+        Value::Number(number) => {
+            let text = number.to_string();
+            let whole = text.strip_suffix(".0").and_then(|whole| whole.parse::<i64>().ok());
+            whole.map_or(Value::Number(number), Value::from)
+        }
+        Value::Array(values) => values.into_iter().map(without_points).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (name, without_points(value))).collect()
+        }
+        other => other,
     }
 }
 

@@ -46,6 +46,11 @@ impl OutputOptions {
         })
     }
 
+    /// Returns whether the user set how the result is written.
+    pub(crate) fn is_set(&self) -> bool {
+        self.format.is_some() || self.fields.is_some() || self.jq.is_some()
+    }
+
     /// Returns whether a command may format its result for people.
     pub(crate) fn is_table(&self) -> bool {
         self.jq.is_none() && self.fields.is_none() && self.format() == OutputFormat::Table
@@ -88,7 +93,7 @@ pub(crate) struct Shape {
 }
 
 /// A result of any shape.
-pub(crate) const ANY: Shape = Shape { noun: "the result", fields: &[], dropped: &[] };
+pub(crate) const ANY: Shape = Shape { noun: "the results", fields: &[], dropped: &[] };
 
 /// A result in progress.
 pub(crate) struct Output {

@@ -125,7 +125,13 @@ impl Import {
         }
         // Standard input, a shell's `<(...)` and a mock server have no journal by default.
         if self.journal.is_none() && self.file.is_file() && !context.args.wants_mock() {
-            let mut path = self.file.clone().into_os_string();
+            // A link and its file are one input.
+            let path = if self.file.is_symlink() {
+                self.file.canonicalize()
+            } else {
+                Ok(self.file.clone())
+            };
+            let mut path = path.map_err(CliError::internal)?.into_os_string();
             path.push(".petstore-journal");
             self.journal = Some(path.into());
         }
