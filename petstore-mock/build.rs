@@ -1,4 +1,4 @@
-//! Converts the OpenAPI documents from YAML to JSON, so that the two can't differ.
+//! Converts the OpenAPI documents from YAML to JSON, so that the two cannot differ.
 
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 

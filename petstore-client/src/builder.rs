@@ -224,9 +224,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum number of requests in flight, at least 1. The default depends on the
-    /// quotas. It is an eighth of what is left, or as much as it takes to use up the quota, from 32
-    /// to 4,096. It is 5 if neither the service nor a [`plan`](Self::plan) shows the quota per
+    /// Sets the maximum number of requests in flight, at least 1. The default follows the
+    /// quotas: an eighth of what is left, or more if using up the quota takes more, from 32 to
+    /// 4,096. It is 5 while neither the service nor a [`plan`](Self::plan) shows the quota per
     /// minute.
     pub fn max_in_flight(mut self, requests: u32) -> Self {
         self.policy.max_in_flight = Some(requests);

@@ -1,5 +1,7 @@
+//! [dependencies]: guide::dependencies
 //! [deprecation]: guide::deprecation
 //! [keys]: guide::keys
+//! [measurements]: guide::measurements
 //! [observability]: guide::observability
 //! [rate_limits]: guide::rate_limits
 //! [retries]: guide::retries

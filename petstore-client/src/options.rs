@@ -41,7 +41,7 @@ macro_rules! option_setters {
             self
         }
 
-        /// Sets how long a used up quota or a ban may delay the call in total (default: 120 s). If
+        /// Sets how long an exhausted quota or a ban may delay the call in total (default: 120 s). If
         /// the delay would be longer, the call fails immediately, and its error says when to retry.
         /// Zero never waits for a quota. While requests in flight may use up the quota, the call
         /// waits for their responses, which only `timeout` limits.

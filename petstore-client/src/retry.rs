@@ -132,9 +132,9 @@ pub(crate) fn may_have_acted(status: StatusCode) -> bool {
 
 /// Limits the retries of all calls together, to protect a failing service.
 ///
-/// Each period of ten seconds allows [`ratio`](Self::ratio) retries per call and
-/// [`min_per_second`](Self::min_per_second) retries per second. Three retries for each call in
-/// flight are always allowed, so that all calls survive a restart of the server. Waits for rate
+/// Over the last 5 to 10 seconds, it allows [`ratio`](Self::ratio) retries per call, plus ten times
+/// [`min_per_second`](Self::min_per_second). Three retries for each call in flight are always
+/// allowed, so that all calls survive a restart of the server. Waits for rate
 /// limits and retries after a 429 do not count.
 ///
 /// ```

@@ -210,7 +210,7 @@ impl<'a> Pets<'a> {
     ///
     /// # Errors
     ///
-    /// If the data file can't be written.
+    /// If the data file cannot be written.
     pub fn clear(self) -> Result<(), ChangeError> {
         block_on(self.0.arrange(Change::ClearPets)).map(drop)
     }
@@ -278,7 +278,7 @@ impl<'a> Orders<'a> {
     ///
     /// # Errors
     ///
-    /// If the data file can't be written.
+    /// If the data file cannot be written.
     pub fn clear(self) -> Result<(), ChangeError> {
         block_on(self.0.arrange(Change::ClearOrders)).map(drop)
     }
@@ -308,7 +308,7 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        // If the data file can't be written, the store stays unchanged. `drop` can't report that.
+        // If the data file cannot be written, the store stays unchanged. `drop` cannot report that.
         let _ = block_on(self.app.restore(&self.before));
         self.app.journal.close_scope(&self.scope);
     }

@@ -82,7 +82,7 @@ fn a_thousand_servers_leave_nothing_behind() {
 
     let servers: Vec<_> = (0..many() / 20).map(|_| MockServer::start_blocking()).collect();
     servers.iter().for_each(ask);
-    // Within a runtime, where a runtime can't simply be dropped.
+    // Within a runtime, where a runtime cannot simply be dropped.
     runtime.block_on(async { drop(servers) });
     wait_for(before);
 }

@@ -135,7 +135,7 @@ async fn run(name: &str, how: Run, method: &'static str, server: &MockServer) {
     let output = command.output().await.unwrap_or_else(|error| panic!("{name}: {error}"));
     let said = String::from_utf8_lossy(&output.stderr);
     let is_script = matches!(how, Run::Python | Run::Node);
-    assert!(output.status.success() || !is_script, "{name} can't be run: {said}");
+    assert!(output.status.success() || !is_script, "{name} cannot be run: {said}");
 }
 
 async fn reqwest_retry(method: &str, url: &str) {

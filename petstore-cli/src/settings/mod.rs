@@ -81,7 +81,7 @@ settings! {
     /// Number of retries of a failed request
     #[arg(value_name = "N", allow_negative_numbers = true)]
     retries: u32 = Some(3);
-    /// Maximum time of one rate-limit wait; 0 never waits
+    /// Maximum rate-limit wait of a request; 0 never waits
     #[arg(value_name = "TIME", allow_negative_numbers = true)]
     max_wait: Seconds<0> = Some(Seconds(Duration::from_secs(120)));
     /// Maximum size of a response

@@ -74,7 +74,7 @@ pub trait LimitStore: Send + Sync + 'static {
     /// # Errors
     ///
     /// Fails if the store is unreachable. The client then continues alone, and retries later. An
-    /// update that takes more than a second counts as failed.
+    /// update that takes more than 0.8 s counts as failed.
     fn update(
         &self,
         key: &RecordKey,

@@ -52,7 +52,7 @@ pub(super) enum Command {
     /// mock's administration in PETSTORE_MOCK_URL. Signals are passed on to it.
     ///
     /// Exit status: the status of the command, or 128 plus the number of the signal that ended it;
-    /// 126 if it can't be run, 127 if it is not found. If it ended with 0, but the report has
+    /// 126 if it cannot be run, 127 if it is not found. If it ended with 0, but the report has
     /// findings that --fail-on names: 3.
     Exec(Box<ExecArgs>),
     /// Check whether a mock is ready: exit status 0 if it is.
@@ -181,7 +181,7 @@ pub(super) struct ServiceArgs {
 
     /// File that keeps pets, orders and ids; created if missing (default: keep nothing).
     ///
-    /// A pet that was answered 201 survives a kill of the process. The seed applies only to a new
+    /// A pet confirmed with 201 survives a kill of the process. The seed applies only to a new
     /// or empty file. Only one petstore-mock at a time can use a file.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,

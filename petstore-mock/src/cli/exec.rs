@@ -51,7 +51,7 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
         None => None,
     };
     let mut child = command.spawn().map_err(|error| {
-        let message = format!("can't run {}: {error}", command.as_std().get_program().display());
+        let message = format!("cannot run {}: {error}", command.as_std().get_program().display());
         let is_missing = error.kind() == ErrorKind::NotFound;
         CliError { message, status: if is_missing { NOT_FOUND } else { NOT_EXECUTABLE } }
     })?;

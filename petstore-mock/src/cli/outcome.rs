@@ -31,7 +31,7 @@ pub(super) const FAILED: u8 = 1;
 pub(super) const USAGE: u8 = 2;
 /// The compliance report has findings that `--fail-on` names.
 pub(super) const FINDINGS: u8 = 3;
-/// The command of `exec` can't be run; as in shells.
+/// The command of `exec` cannot be run; as in shells.
 pub(super) const NOT_EXECUTABLE: u8 = 126;
 /// The command of `exec` does not exist; as in shells.
 pub(super) const NOT_FOUND: u8 = 127;
@@ -58,15 +58,15 @@ impl CliError {
         Self { message: message.into(), status: USAGE }
     }
 
-    /// A file that can't be read or written.
+    /// A file that cannot be read or written.
     pub(super) fn file(action: &str, path: &Path, source: &io::Error) -> Self {
-        Self::new(format!("can't {action} {}: {source}", path.display()))
+        Self::new(format!("cannot {action} {}: {source}", path.display()))
     }
 }
 
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
-        Self::new(format!("can't prepare to serve: {error}"))
+        Self::new(format!("cannot prepare to serve: {error}"))
     }
 }
 

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::outcome::{CliError, DONE, FINDINGS, Io};
 use crate::report::{Report, Rule, Severity};
 
-const NO_FORMAT: &str = "can't tell the format of the --report from its name: let it end with .txt, \
+const NO_FORMAT: &str = "cannot tell the format of the --report from its name: let it end with .txt, \
                          .json, .xml or .md, or add --report-format";
 
 /// The flags of the compliance report.

@@ -70,7 +70,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(MockArgs { command, serve }.run(io)),
         Err(error) => {
-            let _ = writeln!(io.err, "petstore-mock: can't prepare to serve: {error}");
+            let _ = writeln!(io.err, "petstore-mock: cannot prepare to serve: {error}");
             FAILED
         }
     }
@@ -108,7 +108,7 @@ fn openapi(args: &OpenApiArgs, io: &mut Io<'_>) -> u8 {
 fn print(io: &mut Io<'_>, text: &[u8]) -> u8 {
     match io.out.write_all(text).and_then(|()| io.out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(io.err, "petstore-mock: can't print: {error}");
+            let _ = writeln!(io.err, "petstore-mock: cannot print: {error}");
             FAILED
         }
         _ => DONE,

@@ -44,7 +44,7 @@ impl Signals {
 
     /// Waits for Ctrl-C.
     pub(super) async fn next(&mut self) -> Signal {
-        // If it can't be handled, it ends the process.
+        // If it cannot be handled, it ends the process.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

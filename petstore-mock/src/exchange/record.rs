@@ -152,7 +152,7 @@ pub(crate) struct Record {
     pub(crate) note: Option<&'static str>,
     /// The names of the faults that hit.
     pub(crate) faults: Vec<Cow<'static, str>>,
-    /// Whether the client can't have received the whole response.
+    /// Whether the client cannot have received the whole response.
     pub(crate) lost: AtomicBool,
 }
 

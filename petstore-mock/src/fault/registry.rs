@@ -32,9 +32,9 @@ use crate::changes::{Changes, What};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// let server = MockServer::start().await;
-/// // The pet is added, and the answer lost.
+/// // The pet is added, and the response is lost.
 /// let lost = server.faults().on(Operation::CreatePet).nth(2).apply(Effect::EmptyReply);
-/// // For one key, each answer comes late; a tenth of all requests fails, the same in each run.
+/// // For one key, each response comes late; a tenth of all requests fails, the same in each run.
 /// let slow = server.faults().on_all().key("pro-key").delay(Duration::from_secs(2));
 /// let flaky = server.faults().on_all().chance(0.1).seed(7).status(500);
 /// // One effect after the other.

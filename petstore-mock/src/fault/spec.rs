@@ -88,7 +88,7 @@ impl Serialize for Fault {
 
 /// An effect sets a header that delimits the body.
 pub(super) const SETS_LENGTH: &str =
-    "a fault can't set Content-Length or Transfer-Encoding: use the effect `cut` or `body`";
+    "a fault cannot set Content-Length or Transfer-Encoding: use the effect `cut` or `body`";
 
 impl Fault {
     /// Whether an effect sets a header that delimits the body.
@@ -228,7 +228,7 @@ mod tests {
             (r#"{"effect": {"setHeader": {"name": "Content-Length", "value": "5"}}}"#, "use the"),
             (
                 r#"{"sequence": [{"all": [{"addHeader": {"name": "transfer-encoding"}}]}]}"#,
-                "can't set Content-Length or Transfer-Encoding",
+                "cannot set Content-Length or Transfer-Encoding",
             ),
             (r#"{"effect": {"setHeader": {"name": "a b"}}}"#, "`a b` is not a valid header name"),
             (r#"{"effect": {"setHeader": {"name": "a", "value": "\n"}}}"#, "control characters"),

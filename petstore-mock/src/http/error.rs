@@ -73,7 +73,7 @@ pub enum ErrorCode {
     OperationRemoved,
     /// 500: an internal error of the mock.
     InternalError,
-    /// 507: the data file can't be written, usually because the disk is full.
+    /// 507: the data file cannot be written, usually because the disk is full.
     InsufficientStorage,
     /// 501: the request has a transfer coding other than `chunked`.
     NotImplemented,

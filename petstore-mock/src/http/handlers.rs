@@ -80,7 +80,7 @@ impl CachedPage {
 fn next_link(query: &ListQuery, last: i64) -> String {
     let mut link = format!("</v1/pets?limit={}", query.limit);
     if let Some(status) = query.status {
-        // Writing to a string can't fail.
+        // Writing to a string cannot fail.
         let _ = write!(link, "&status={status}");
     }
     let _ = write!(link, "&cursor={}>; rel=\"next\"", cursor::encode(last));

@@ -31,7 +31,7 @@ pub(crate) fn normalize_path(target: &mut Uri) {
         plain.push_str(query);
     }
     let mut parts = target.clone().into_parts();
-    // Normalizing can't make a target invalid. If it did, the target would not change.
+    // Normalizing cannot make a target invalid. If it did, the target would not change.
     if let Ok(plain) = PathAndQuery::try_from(plain) {
         parts.path_and_query = Some(plain);
         *target = Uri::from_parts(parts).unwrap_or_else(|_| target.clone());

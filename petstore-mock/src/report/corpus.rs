@@ -237,7 +237,7 @@ pub(super) fn audit<'a>(lines: impl Iterator<Item = &'a str>) -> Audit {
                 if let (Some(until), Some(told)) =
                     (exchange.more.get("until"), &mut request.told_until)
                 {
-                    // Recordings begin within a second, which an HTTP date can't say.
+                    // Recordings begin within a second, which an HTTP date cannot say.
                     told.0 = START + duration(until);
                 }
                 audit.ended(record, request, boundary);

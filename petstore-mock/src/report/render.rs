@@ -78,14 +78,14 @@ impl Report {
             }));
             document.add_test_suite(suite);
         }
-        // All names are valid text, so this can't fail.
+        // All names are valid text, so this cannot fail.
         document.to_string().unwrap_or_default()
     }
 
     /// Returns the report as Markdown, for example for the job summary of a CI run.
     #[must_use]
     pub fn to_markdown(&self) -> String {
-        // Text from clients is in code blocks, where it can't act as Markdown.
+        // Text from clients is in code blocks, where it cannot act as Markdown.
         let block = |text: &str| format!("\n```text\n{text}```\n");
         let mut out = format!("# Compliance report\n\n{}\n", self.summary_line());
         out += &self.remarks().lines().map(|line| format!("\n{line}\n")).collect::<String>();

@@ -146,7 +146,7 @@ fn repeated_post(first: &JudgedRequest, length: u64, request: &JudgedRequest) ->
     Evidence { by: Some(wait), added, ..evidence }
 }
 
-/// Whether the client can't know the outcome of a POST.
+/// Whether the client cannot know the outcome of a POST.
 fn is_unknown(request: &JudgedRequest) -> bool {
     match request.status {
         None | Some(500 | 502 | 504 | 506..) => true,

@@ -14,9 +14,9 @@ use strum::{Display, EnumString, VariantArray};
 pub enum Severity {
     /// Something that could be better. A notice never fails a run.
     Notice,
-    /// A specification advises against it, or it can't succeed.
+    /// A specification advises against it, or it cannot succeed.
     Warning,
-    /// The specification forbids it, or its effect can't be undone.
+    /// The specification forbids it, or its effect cannot be undone.
     Violation,
 }
 
@@ -42,7 +42,7 @@ pub enum Rule {
     ToldToWait,
     /// A failed request was repeated without exponential back-off.
     BackOff,
-    /// A `POST` was repeated after an outcome that the client can't know.
+    /// A `POST` was repeated after an outcome that the client cannot know.
     RepeatedPost,
     /// A key was sent in the URL.
     KeyInUrl,

@@ -223,8 +223,8 @@ impl Builder {
         self
     }
 
-    /// Keeps pets, orders and ids in a file, which is created if it is missing. A pet that was
-    /// answered 201 survives a kill of the process. By default, nothing is kept.
+    /// Keeps pets, orders and ids in a file, which is created if it is missing. A pet confirmed
+    /// with 201 survives a kill of the process. By default, nothing is kept.
     ///
     /// The seed applies only to a new file. Only one server at a time can use a file; dropping the
     /// server closes it. The file does not keep how much of the quotas the keys have used.
@@ -262,7 +262,7 @@ impl Builder {
         self
     }
 
-    /// Sets the quota in the `X-RateLimit-*` headers (default: the tightest).
+    /// Sets the quota in the `X-RateLimit-*` headers (default: the one with the fewest requests left).
     pub fn rate_headers(mut self, rate_headers: RateHeaders) -> Self {
         self.settings.rate_headers = rate_headers;
         self
@@ -317,7 +317,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Fails if the address can't be bound, a key is invalid in a header, or the seed contradicts
+    /// Fails if the address cannot be bound, a key is invalid in a header, or the seed contradicts
     /// itself.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let Self { addr, mut keys, seed, data, clock, limits, settings, faults, .. } = self;
@@ -336,7 +336,7 @@ impl Builder {
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
-            // Last, so that a server that can't start creates no file.
+            // Last, so that a server that cannot start creates no file.
             Some(path) => {
                 let data_error = |source| StartError::Data { path: path.clone(), source };
                 app.with_data(path.clone()).await.map_err(data_error)?
@@ -378,12 +378,12 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// Why a server can't be started.
+/// Why a server cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address can't be bound.
-    #[error("can't listen on {addr}: {source}")]
+    /// The address cannot be bound.
+    #[error("cannot listen on {addr}: {source}")]
     Bind {
         /// The address with the requested port.
         addr: SocketAddr,
@@ -397,22 +397,22 @@ pub enum StartError {
     /// The admin token is empty, or contains a space or a non-ASCII character.
     #[error("the admin token is empty, or contains a space or a non-ASCII character")]
     AdminToken,
-    /// The data file can't be used.
-    #[error("can't use the data file {path}: {source}", path = path.display())]
+    /// The data file cannot be used.
+    #[error("cannot use the data file {path}: {source}", path = path.display())]
     Data {
         /// The file.
         path: PathBuf,
         /// The cause.
         source: DataError,
     },
-    /// The certificates can't be created.
+    /// The certificates cannot be created.
     #[cfg(feature = "tls")]
-    #[error("can't create the certificates for TLS: {0}")]
+    #[error("cannot create the certificates for TLS: {0}")]
     Tls(io::Error),
-    /// The thread can't be started.
-    #[error("can't start a thread for the server: {0}")]
+    /// The thread cannot be started.
+    #[error("cannot start a thread for the server: {0}")]
     Thread(io::Error),
     /// The seed contradicts itself.
-    #[error("the seed can't be used: {0}")]
+    #[error("the seed cannot be used: {0}")]
     Seed(#[from] SeedError),
 }

@@ -169,7 +169,7 @@ impl MockServer {
     ///
     /// # Errors
     ///
-    /// Fails if the data file can't be written.
+    /// Fails if the data file cannot be written.
     pub fn reset(&self) -> Result<(), ChangeError> {
         block_on(self.app.reset())
     }
@@ -186,7 +186,7 @@ impl MockServer {
     /// # Errors
     ///
     /// Fails if the snapshot contradicts itself, uses another kind of window than this server, or
-    /// if the data file can't be written.
+    /// if the data file cannot be written.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
         block_on(self.app.restore(snapshot))
     }
@@ -366,7 +366,7 @@ impl OwnRuntime {
 
 impl Drop for OwnRuntime {
     fn drop(&mut self) {
-        // On a new thread, because a runtime can't be dropped within another.
+        // On a new thread, because a runtime cannot be dropped within another.
         let runtime = self.0.take();
         let _ = thread::spawn(move || drop(runtime)).join();
     }

@@ -135,7 +135,7 @@ impl AppState {
         })
     }
 
-    /// Returns whether changes are possible, which is not the case while the data file can't be
+    /// Returns whether changes are possible, which is not the case while the data file cannot be
     /// written.
     pub(crate) async fn is_ready(&self) -> bool {
         match &self.data {
@@ -166,7 +166,7 @@ impl AppState {
         changed
     }
 
-    /// Closes the data file, if any. The store can't be changed afterwards.
+    /// Closes the data file, if any. The store cannot be changed afterwards.
     pub(crate) fn close(&self) {
         if let Some(data) = &self.data {
             data.close();

@@ -1,4 +1,4 @@
-//! The store in a file: a pet that was answered 201 survives a kill of the process and a power
+//! The store in a file: a pet confirmed with 201 survives a kill of the process and a power
 //! failure.
 //!
 //! The file is a log: a first line with the format, then one line per commit, `CHECKSUM CHANGES`,
@@ -35,7 +35,7 @@ const MAX_COMMIT: usize = 10_000;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// The file can't be read or written.
+    /// The file cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// Another server uses the file.
@@ -92,7 +92,7 @@ impl Log {
             match log.replace(path, &store) {
                 // The new name becomes durable with its folder.
                 Ok(folder) => folder.map_or(Ok(()), |folder| folder.sync_all())?,
-                // It can't be compacted, for example without space, or in a folder that can't be
+                // It cannot be compacted, for example without space, or in a folder that cannot be
                 // written: it is used as is.
                 Err(_) if !is_new => {}
                 Err(error) => return Err(error.into()),

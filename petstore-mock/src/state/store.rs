@@ -67,7 +67,7 @@ pub enum ChangeError {
     #[error("an order must be a JSON object")]
     NotAnObject,
     /// The snapshot contradicts itself or the server.
-    #[error("the snapshot can't be used: {0}")]
+    #[error("the snapshot cannot be used: {0}")]
     Snapshot(&'static str),
     /// The data file could not be written. The next change tries again.
     #[error("the data file could not be written: {0}")]

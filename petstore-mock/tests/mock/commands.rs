@@ -147,7 +147,7 @@ fn the_report_is_written_in_the_format_that_is_asked_for() {
     assert!(status == 2 && said.contains("--report-format") && !said.contains("ran"), "{said}");
     for (script, expected) in [("exit 0", 1), ("exit 9", 9)] {
         let (status, said) = verdict(&["--report", "/dev/null/report.txt"], script);
-        assert!(status == expected && said.contains("can't write the report"), "{status} {said}");
+        assert!(status == expected && said.contains("cannot write the report"), "{status} {said}");
     }
     let folder = scratch("");
     let path = folder.join("reports/report.txt");
@@ -163,7 +163,7 @@ fn exec_ends_as_the_command_ends() {
     }
     let (status, out, err) = run(&["exec", "--", "/nowhere/program", "secret"]);
     assert_eq!((status, &*out), (127, ""));
-    assert!(err.starts_with("petstore-mock: can't run /nowhere/program: "), "{err}");
+    assert!(err.starts_with("petstore-mock: cannot run /nowhere/program: "), "{err}");
     assert!(!err.contains("secret"), "{err}");
     let (status, _, err) = run(&["exec", "--", "/"]);
     assert_eq!(status, 126);
@@ -287,7 +287,7 @@ fn the_admin_token_comes_from_a_file_or_a_variable_and_is_never_shown() {
     fs::write(&file, "s3cr3t token\n").unwrap();
     let path = file.to_str().unwrap();
     let (status, out, err) = run(&["--port", "0", "--admin-token-file", path]);
-    assert_eq!((status, &*out), (2, ""), "a token with a space can't be sent");
+    assert_eq!((status, &*out), (2, ""), "a token with a space cannot be sent");
     assert!(err.contains("admin token") && !err.contains("s3cr3t"), "{err}");
     let output =
         command(&["--port", "0"]).env("PETSTORE_MOCK_ADMIN_TOKEN", "s3cr3t \u{e9}").output();
@@ -298,5 +298,5 @@ fn the_admin_token_comes_from_a_file_or_a_variable_and_is_never_shown() {
     assert_eq!(status, 0);
     let (status, _, err) = exec(&["--admin-token-file", "/nowhere/token"], "true");
     assert_eq!(status, 1);
-    assert!(err.contains("can't read the admin token /nowhere/token"), "{err}");
+    assert!(err.contains("cannot read the admin token /nowhere/token"), "{err}");
 }

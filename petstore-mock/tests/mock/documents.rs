@@ -28,7 +28,7 @@ async fn both_documents_are_served_as_yaml_and_as_json() {
 
 #[test]
 fn a_listing_has_no_parameter_but_those_whose_every_described_value_is_taken() {
-    // A cursor can't be described so, since only those the mock gave out are taken.
+    // A cursor cannot be described so, since only those the mock gave out are taken.
     let document: Value = serde_json::from_str(Service.json()).unwrap();
     let parameters = document["paths"]["/pets"]["get"]["parameters"].as_array().unwrap();
     let names: Vec<_> = parameters.iter().map(|it| it["name"].as_str().unwrap()).collect();

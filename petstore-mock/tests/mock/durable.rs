@@ -49,11 +49,11 @@ fn create(addr: SocketAddr, name: &str) -> Option<i64> {
     head.starts_with("HTTP/1.1 201").then(|| pet["id"].as_i64()).flatten()
 }
 
-/// Starts a server that can't, and returns what it says.
+/// Starts a server that cannot, and returns what it says.
 fn refusal(data: &Path) -> String {
     let (status, out, error) = run(&["--port", "0", "--data", data.to_str().unwrap()]);
     assert_eq!((status, &*out), (1, ""), "{error}");
-    let prefix = format!("petstore-mock: can't use the data file {}: ", data.display());
+    let prefix = format!("petstore-mock: cannot use the data file {}: ", data.display());
     let last = error.lines().last().unwrap();
     last.strip_prefix(&prefix).unwrap_or_else(|| panic!("{error}")).to_owned()
 }

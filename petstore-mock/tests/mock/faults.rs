@@ -142,7 +142,7 @@ async fn a_status_with_and_without_a_body() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "can't set Content-Length or Transfer-Encoding")]
+#[should_panic(expected = "cannot set Content-Length or Transfer-Encoding")]
 async fn no_fault_sets_the_length_of_a_body() {
     let mock = start().await;
     let field = HeaderField::new(HeaderName::from_static("content-length"), None);

@@ -191,7 +191,7 @@ async fn a_client_that_takes_no_body_over_http_2_is_cut() {
     drop(left.await.unwrap());
     let (answer, _) = requests.send_request(get(), true).unwrap();
     let mut body = answer.await.unwrap().into_body();
-    assert!(body.data().await.is_none_or(|data| data.is_err()), "the body can't be sent");
+    assert!(body.data().await.is_none_or(|data| data.is_err()), "the body cannot be sent");
     assert!(connection.await.unwrap().is_err(), "the mock resets the connection");
     // One that reads is idle then, not slow.
     let (mut requests, connection) = connect(65_535).await;

@@ -54,7 +54,7 @@ pub(super) async fn guard(
     })
 }
 
-/// Constant time, so that the token can't be guessed byte by byte.
+/// Constant time, so that the token cannot be guessed byte by byte.
 fn token_matches(token: &str, sent: &str) -> bool {
     let differences = token.bytes().zip(sent.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
     token.len() == sent.len() && differences == 0

@@ -49,7 +49,7 @@ pub(super) async fn ready(State(app): App) -> Outcome {
     if app.is_ready().await {
         return health().await;
     }
-    let message = "the data file can't be written: free space on its disk";
+    let message = "the data file cannot be written: free space on its disk";
     Err(ApiError::new(ErrorCode::InsufficientStorage, message))
 }
 

@@ -40,7 +40,7 @@ export const post = async (path, body = {}) => parsed(await send("POST", path, {
 export const remove = async (path) => parsed(await send("DELETE", path));
 
 /**
- * Reads server-sent events until the connection ends. `EventSource` would do, but can't send a token.
+ * Reads server-sent events until the connection ends. `EventSource` would do, but cannot send a token.
  */
 export async function listen(path, { opened, event, signal }) {
   const answer = await send("GET", path, { accept: "text/event-stream", signal });
