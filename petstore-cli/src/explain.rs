@@ -252,6 +252,7 @@ impl Facts {
             Some(path) if is_json && path != "." => {
                 format!("the response is invalid at `{}`", escape::line(path))
             }
+            _ if body.is_empty() => "the response has no body".to_owned(),
             _ => {
                 let start: String = body.trim_start().chars().take(15).collect();
                 let what = if is_json { "not the expected JSON" } else { "not JSON" };
@@ -259,8 +260,11 @@ impl Facts {
             }
         };
         let source = &self.base_url_source;
-        Failure::new(Kind::Decode, message)
-            .hint(format!("check that the base URL is the service's{source}"))
+        let failure = Failure::new(Kind::Decode, message);
+        self.or_lost(
+            error,
+            failure.hint(format!("check that the base URL is the service's{source}")),
+        )
     }
 
     fn no_tls(&self, error: &ClientError) -> Failure {

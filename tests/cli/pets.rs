@@ -78,3 +78,17 @@ async fn a_created_pet_that_cannot_be_shown_as_asked_is_named() {
     }
     assert_eq!(server.pets().len(), 27);
 }
+
+#[tokio::test]
+async fn a_success_without_a_pet_may_have_created_one() {
+    let service = wiremock::MockServer::start().await;
+    let created = wiremock::ResponseTemplate::new(201);
+    wiremock::Mock::given(wiremock::matchers::any()).respond_with(created).mount(&service).await;
+    let ran = Petstore::with(&service.uri(), "k").run("pets create Rex --category-id 7").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: the response has no body; the pet may have been created
+    hint: look in `petstore pets list --all` before you try again
+    --- exit 5
+    ");
+}
