@@ -5,9 +5,9 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use petstore_mock::{MockServer, Operation, Plan, Seed};
+use petstore_mock::{Clock, MockServer, Operation, Plan, Seed};
 use tokio::time::Instant;
 
 use super::support::{self, KEY, Signal, rows};
@@ -82,7 +82,10 @@ async fn sixty_four_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_one_after_the_other_use_a_quota_up_to_the_last_request() {
-    let (server, home) = (mock(Plan::enterprise(20, 1_000)).await, tempfile::tempdir().unwrap());
+    // A minute begins.
+    let clock = Clock::scaled(UNIX_EPOCH + Duration::from_secs(1_800_000_000), 1.0);
+    let server = MockServer::builder().key(KEY, Plan::enterprise(20, 1_000)).clock(clock);
+    let (server, home) = (server.start().await.unwrap(), tempfile::tempdir().unwrap());
     let done = (0..20).filter(|_| run(&server, home.path(), "pets list --max-wait 0") == Some(0));
     assert_eq!(done.count(), 20);
     assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
