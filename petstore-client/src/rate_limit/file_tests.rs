@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::time::advance;
+use tokio::time::{Instant, advance, sleep};
 
 use super::clock::LocalTime;
 use super::file::FileStore;
@@ -86,19 +86,57 @@ async fn a_secret_of_another_length_is_replaced_and_one_that_is_being_written_is
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lock_is_waited_for_and_a_record_is_read_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::new(folder.path());
+    update(&store, 1, b"one").await.unwrap();
+    let record = fs::File::open(record_in(folder.path())).unwrap();
+    record.lock().unwrap();
+    let mut seen = Vec::new();
+    let mut apply = |current: Option<&[u8]>, _: StoreTime| {
+        seen = current.unwrap_or_default().to_vec();
+        b"unlocked".to_vec()
+    };
+    store.update(&key(), Change::new(MemberId(1), &mut apply)).await.unwrap_err();
+    assert_eq!(seen, b"one");
+    let unlocked = async {
+        sleep(Duration::from_millis(300)).await;
+        record.unlock().unwrap();
+    };
+    let (before, ()) = tokio::join!(update(&store, 1, b"two"), unlocked);
+    assert_eq!(before.unwrap(), b"one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_files_of_the_key_that_was_not_used_for_longest_are_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::new(folder.path());
+    let keys: Vec<_> = (0..65).map(|number| RecordKey(number.to_string())).collect();
+    for key in keys[..64].iter().chain([&keys[0], &keys[64]]) {
+        let mut apply = |_: Option<&[u8]>, _: StoreTime| Vec::new();
+        store.update(key, Change::new(MemberId(1), &mut apply)).await.unwrap();
+        advance(Duration::from_millis(1)).await;
+    }
+    let closed = keys.iter().filter(|key| store.is_alive(key, MemberId(1)).is_none());
+    assert_eq!(closed.collect::<Vec<_>>(), [&keys[1]]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_member_is_alive_while_its_store_is_open_and_that_is_checked_at_intervals() {
     let folder = tempfile::tempdir().unwrap();
     let [one, two] = [1, 2].map(|_| FileStore::new(folder.path()));
     assert_eq!(is_alive(&one, 1), None, "nothing is open yet");
     update(&one, 1, b"one").await.unwrap();
-    update(&two, 2, b"two").await.unwrap();
+    assert_eq!(update(&two, 2, b"two").await.unwrap(), b"one");
     update(&two, 3, b"two").await.unwrap();
     assert_eq!([2, 3, 4].map(|member| is_alive(&one, member)), [false, true, false].map(Some));
     drop(two);
     assert_eq!(is_alive(&one, 3), Some(true), "as it was");
     advance(CHECKED_AGAIN).await;
     assert_eq!(is_alive(&one, 3), Some(false));
+    let start = Instant::now();
     update(&one, 1, b"one").await.unwrap();
+    assert_eq!(start.elapsed(), Duration::ZERO, "it does not wait for its own file");
     assert_eq!(is_alive(&FileStore::new(folder.path()), 1), None);
 }
 
@@ -146,6 +184,7 @@ async fn to_forget_removes_the_records_alone() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("folder");
     let store = FileStore::new(&folder);
+    assert_eq!(store.location(), folder.to_string_lossy());
     store.forget(None).await.unwrap();
     store.forget(Some(&key())).await.unwrap();
     update(&store, 1, b"one").await.unwrap();

@@ -60,7 +60,6 @@ pub(crate) struct Wait {
 }
 
 /// The limiter of one key at one origin.
-#[derive(Debug)]
 pub(crate) struct Limiter {
     pub(super) this: Weak<Self>,
     start: Instant,
@@ -75,7 +74,7 @@ pub(crate) struct Limiter {
 }
 
 /// The ledger and the queue.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct State {
     pub(super) member: Member,
     pub(super) queue: Queue,
@@ -97,7 +96,6 @@ pub(super) type StateGuard<'s> = MutexGuard<'s, State>;
 static PLACES: AtomicU64 = AtomicU64::new(1);
 
 /// The right to send one request now. If dropped, its request is unresolved.
-#[derive(Debug)]
 #[must_use = "a permit is for sending a request"]
 pub(crate) struct Permit<'l> {
     limiter: &'l Limiter,
@@ -142,7 +140,8 @@ impl Limiter {
         let wall = clock.wall().into();
         state.member = Member::new(MemberId::random(), LocalTime(0), wall, false);
         limiter.test_clock = Some(clock);
-        Arc::new_cyclic(|this| Self { this: Weak::clone(this), ..limiter })
+        // Without a shared record, nothing needs `this`.
+        Arc::new(limiter)
     }
 
     /// Waits until a request may be sent. Fails as soon as a block is known to last longer than

@@ -265,12 +265,6 @@ pub(crate) struct SharedRecord {
     pub(super) key: RecordKey,
 }
 
-impl fmt::Debug for SharedRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SharedRecord({})", self.store.location())
-    }
-}
-
 type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
 
 /// A store of any type.
@@ -310,7 +304,9 @@ impl<S: LimitStore> AnyStore for S {
 #[cfg(test)]
 mod tests {
     use super::super::outcome::Block;
+    use super::super::rules::figure;
     use super::super::snapshot::BlockReason;
+    use super::super::window::Window;
     use super::*;
 
     const HOUR: i64 = 3_600 * SECOND;
@@ -383,6 +379,40 @@ mod tests {
             assert_eq!((ledger.reserved(), ledger.lost.count()), (reserved, lost), "{is_dead}");
             assert_eq!(ledger.members(LocalTime(11 * HOUR)), 2 - usize::from(is_dead));
         }
+    }
+
+    /// Updates a record as a member that leaves, with a copy to restore it from.
+    fn leave(current: Option<&[u8]>, copy: Ledger) -> Result<(Vec<u8>, Ledger), &'static str> {
+        let report = Report { leaves: true, ..Report::default() };
+        let now = (at(1, 11), LocalTime(11 * HOUR), ServiceTime(11 * HOUR));
+        let (me, policy) = (MemberId(2), Policy::default());
+        let updated = update_record(current, now, (me, &report), &policy, |_| true, || Some(copy))?;
+        Ok((updated.0, updated.1))
+    }
+
+    #[test]
+    fn a_member_that_leaves_removes_itself_alone() {
+        let (written, known) =
+            leave(Some(&record()), Ledger::new(LocalTime(0), ServiceTime(0))).unwrap();
+        let members =
+            |ledger: &Ledger| ledger.slots.iter().map(|slot| slot.id.0).collect::<Vec<_>>();
+        let written = decode(&written, at(1, 11), ServiceTime(11 * HOUR)).unwrap();
+        assert_eq!((members(&written), members(&known)), (vec![1], vec![1, 2]));
+    }
+
+    #[test]
+    fn a_record_that_is_too_large_is_not_written() {
+        let mut copy = Ledger::new(LocalTime(0), ServiceTime(0));
+        let window = |_| {
+            Window::open(
+                figure(1_000, 900, 60).unwrap(),
+                (1_000, 1),
+                None,
+                (LocalTime(0), ServiceTime(0)),
+            )
+        };
+        copy.windows = (0..1_000).map(window).collect();
+        assert!(leave(None, copy).is_err_and(|problem| problem.contains("do not fit")));
     }
 
     #[test]
