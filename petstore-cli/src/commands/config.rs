@@ -94,7 +94,7 @@ impl Config {
             }
             Self::Use { name: Profile(name) } => {
                 if name != "default" && !settings.config.profiles.contains_key(&name) {
-                    return Err(settings.no_profile(&name, Kind::NotFound));
+                    return Err(settings.no_profile(&name));
                 }
                 ConfigFile::edit(&context.env, |document| {
                     config_file::put(document.as_table_mut(), "profile", &name);

@@ -181,11 +181,11 @@ impl Settings {
         if exists || self.profile_source == Source::Default {
             return Ok(());
         }
-        Err(self.no_profile(&self.profile, Kind::Config))
+        Err(self.no_profile(&self.profile))
     }
 
     /// Returns the error for a missing profile.
-    pub(crate) fn no_profile(&self, name: &str, kind: Kind) -> CliError {
+    pub(crate) fn no_profile(&self, name: &str) -> CliError {
         let profiles = &self.config.profiles;
         let hint = did_you_mean(name, profiles.keys().map(String::as_str));
         let hint = hint.unwrap_or_else(|| match profiles.is_empty() {
@@ -196,7 +196,7 @@ impl Settings {
             }
             false => "`petstore config profiles` lists them".to_owned(),
         });
-        CliError::new(kind, format!("no profile `{name}`")).hint(hint)
+        CliError::new(Kind::Config, format!("no profile `{name}`")).hint(hint)
     }
 }
 

@@ -114,7 +114,6 @@ fn a_rule_has_the_severity_that_is_asked_for() {
     assert_eq!(fail_on_warnings("key-in-url=warning").0, 3);
     assert_eq!(fail_on_warnings("key-in-url=notice").0, 0);
     assert_eq!(fail_on_warnings("key-in-url=off").0, 0);
-    assert_eq!(fail_on_warnings("banned=off").0, 3, "a name of an older version");
     for (rule, message) in [
         ("no-rule=off", "unknown rule; rules: told-to-wait, back-off"),
         ("back-off=harmless", "unknown severity; severities: notice, warning, violation, or off"),
