@@ -10,20 +10,33 @@ use petstore_mock::{MockServer, Plan};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server =
-        MockServer::builder().key("two-a-minute", Plan::enterprise(2, 100)).start().await?;
+    let server = MockServer::builder()
+        .key("two-a-minute", Plan::enterprise(2, 100))
+        .start()
+        .await?;
     let client = |key: &str| Client::builder(server.url()).api_key(key).build();
 
     explain(client("mistyped")?.store().orders().await);
 
     let client = client("two-a-minute")?;
     explain(client.pets().list().limit(0).send().await);
-    explain(client.request(petstore_client::Method::GET, "/pets/999").send().await);
+    explain(
+        client
+            .request(petstore_client::Method::GET, "/pets/999")
+            .send()
+            .await,
+    );
 
     // This is the second request of the minute. The next one would have to wait.
     client.pets().create(&NewPet::new("Rex", 7)).await?;
     let no_wait = RequestOptions::new().max_wait(Duration::ZERO);
-    explain(client.pets().create(&NewPet::new("Max", 7)).options(&no_wait).await);
+    explain(
+        client
+            .pets()
+            .create(&NewPet::new("Max", 7))
+            .options(&no_wait)
+            .await,
+    );
     Ok(())
 }
 

@@ -11,8 +11,15 @@
 //! Without `PETSTORE_BASE_URL`, each process uses its own mock server. Without `REDIS_URL`, the processes
 //! of one machine share the limits through files.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints its result")]
-#![allow(clippy::disallowed_methods, reason = "a program reads its environment and the clock")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example prints its result"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a program reads its environment and the clock"
+)]
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +33,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let tasks = numbers.next().transpose()?.unwrap_or(16);
     let seconds = numbers.next().transpose()?.unwrap_or(1);
-    let server = MockServer::builder().key("fleet-key", Plan::Business).start().await?;
+    let server = MockServer::builder()
+        .key("fleet-key", Plan::Business)
+        .start()
+        .await?;
     let builder = match std::env::var_os("PETSTORE_BASE_URL") {
         Some(_) => ClientBuilder::from_env()?,
         None => Client::builder(server.url()).api_key("fleet-key"),
@@ -50,7 +60,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         done += worker.await?;
     }
     let limits = client.synchronize_rate_limits().await;
-    println!("{done} requests, {} refused, {:?}", limits.throttled, limits.shared);
+    println!(
+        "{done} requests, {} refused, {:?}",
+        limits.throttled, limits.shared
+    );
     Ok(())
 }
 

@@ -22,8 +22,13 @@ async fn main() -> Result<(), petstore_client::Error> {
         println!("page of {} pets: {then}", page.len());
     }
 
-    let names: Vec<String> =
-        client.pets().list().items().map_ok(|pet| pet.name).try_collect().await?;
+    let names: Vec<String> = client
+        .pets()
+        .list()
+        .items()
+        .map_ok(|pet| pet.name)
+        .try_collect()
+        .await?;
     println!("{} pets: {}", names.len(), names.join(", "));
     Ok(())
 }

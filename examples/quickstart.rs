@@ -17,7 +17,12 @@ async fn main() -> Result<(), petstore_client::Error> {
     let rex = client.pets().create(&new).await?;
     println!("created {} with id {}", rex.name, rex.id);
 
-    let page = client.pets().list().status(PetStatus::Available).limit(2).await?;
+    let page = client
+        .pets()
+        .list()
+        .status(PetStatus::Available)
+        .limit(2)
+        .await?;
     for pet in page.iter() {
         println!("{} {}", pet.id, pet.name);
     }

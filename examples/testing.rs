@@ -24,7 +24,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .key("test-key", Plan::Free)
         .key("another-key", Plan::Free)
         .seed(Seed::new().pet(SeedPet::new("Rex", 7)))
-        .clock(Clock::frozen(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)))
+        .clock(Clock::frozen(
+            SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000),
+        ))
         .start()
         .await?;
     let client = Client::builder(server.url())
@@ -39,15 +41,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 2..60 {
         name_of(&client, 1).await?;
     }
-    let refused = name_of(&client, 1).await.expect_err("the 61st request of a minute");
+    let refused = name_of(&client, 1)
+        .await
+        .expect_err("the 61st request of a minute");
     assert!(refused.is_rate_limited());
     println!("{refused}");
 
     // In 2031 the operation is removed. The first key is still rate limited, because the client uses
     // this machine's clock, so this client uses another key.
-    server.clock().advance(Duration::from_secs(4 * 366 * 86_400));
-    let client = Client::builder(server.url()).api_key("another-key").build()?;
-    let gone = name_of(&client, 1).await.expect_err("the operation has been removed");
+    server
+        .clock()
+        .advance(Duration::from_secs(4 * 366 * 86_400));
+    let client = Client::builder(server.url())
+        .api_key("another-key")
+        .build()?;
+    let gone = name_of(&client, 1)
+        .await
+        .expect_err("the operation has been removed");
     assert_eq!(gone.kind(), ErrorKind::Gone);
     println!("{gone}");
     Ok(())

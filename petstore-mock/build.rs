@@ -4,7 +4,10 @@ use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 use yaml_rust2::{Yaml, YamlLoader};
 
-#[expect(clippy::disallowed_methods, reason = "cargo passes the output folder in a variable")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes the output folder in a variable"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     let out = Path::new(&out);
@@ -49,7 +52,10 @@ fn write_json(value: &Yaml, out: &mut String) -> Result<(), Box<dyn Error>> {
                 if place > 0 {
                     out.push(',');
                 }
-                write_text(name.as_str().ok_or("a field's name is no text: quote it")?, out)?;
+                write_text(
+                    name.as_str().ok_or("a field's name is no text: quote it")?,
+                    out,
+                )?;
                 out.push(':');
                 write_json(field, out)?;
             }

@@ -22,13 +22,19 @@ fn petstore() -> Command {
 }
 
 fn run(command: &mut Command) {
-    let ran = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
+    let ran = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit());
     assert!(ran.status().unwrap().success(), "{command:?}");
 }
 
 fn server() -> MockServer {
     let plan = Plan::enterprise(1_000_000_000, 1_000_000_000);
-    MockServer::builder().key("bench-key", plan).start_blocking().unwrap()
+    MockServer::builder()
+        .key("bench-key", plan)
+        .start_blocking()
+        .unwrap()
 }
 
 #[divan::bench]
@@ -39,13 +45,21 @@ fn version(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn pets_list(bencher: Bencher<'_, '_>) {
     let server = server();
-    let set = [("PETSTORE_BASE_URL", server.url()), ("PETSTORE_API_KEY", "bench-key")];
+    let set = [
+        ("PETSTORE_BASE_URL", server.url()),
+        ("PETSTORE_API_KEY", "bench-key"),
+    ];
     bencher.bench_local(|| run(petstore().args(["pets", "list", "-q"]).envs(set)));
 }
 
 #[divan::bench]
 fn pets_list_by_curl(bencher: Bencher<'_, '_>) {
-    if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
+    if Command::new("curl")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
         return;
     }
     let server = server();
@@ -66,6 +80,8 @@ fn import_plan(bencher: Bencher<'_, '_>) {
     });
     std::fs::write(&file, rows).unwrap();
     bencher.bench_local(|| {
-        run(petstore().args(["pets", "import", "--dry-run", "-q"]).arg(&file));
+        run(petstore()
+            .args(["pets", "import", "--dry-run", "-q"])
+            .arg(&file));
     });
 }

@@ -56,7 +56,11 @@ pub(crate) struct Context {
 
 /// Returns the name of an input in messages.
 pub(crate) fn input_name(file: &Path) -> String {
-    if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
+    if file == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        file.display().to_string()
+    }
 }
 
 impl Context {
@@ -67,14 +71,21 @@ impl Context {
         let color = color.map_or(Color::Auto, |Choice(color)| color);
         let error_format = settings.get(|values| &values.error_format);
         let is_terminal = env.stderr.is_terminal;
-        let clock = Clock { now: env.now, zone: is_terminal.then(|| env.time_zone()) };
+        let clock = Clock {
+            now: env.now,
+            zone: is_terminal.then(|| env.time_zone()),
+        };
         let key = env.var("PETSTORE_API_KEY").unwrap_or_default();
         let variables = env.vars.iter().filter_map(|(name, value)| {
-            let value = value.to_str().filter(|value| key.is_empty() || !value.contains(key))?;
+            let value = value
+                .to_str()
+                .filter(|value| key.is_empty() || !value.contains(key))?;
             Some((name.clone(), value.to_owned()))
         });
         let options = OutputOptions {
-            format: settings.chosen(|values| &values.output).map(|Choice(format)| format),
+            format: settings
+                .chosen(|values| &values.output)
+                .map(|Choice(format)| format),
             fields: args.fields.clone(),
             jq: args.jq.clone(),
             variables: variables.collect(),
@@ -114,7 +125,10 @@ impl Context {
             let is_refused =
                 self.args.deny_deprecated && self.uses_deprecated.load(Ordering::Relaxed);
             match is_refused {
-                true => Err(CliError::new(Kind::Partial, "a deprecated operation was used")),
+                true => Err(CliError::new(
+                    Kind::Partial,
+                    "a deprecated operation was used",
+                )),
                 false => Ok(()),
             }
         });
@@ -134,7 +148,9 @@ impl Context {
     /// Refuses a command that changes settings or keys, which `--mock` does not use.
     pub(crate) fn refuse_mock(&self, command: &str) -> Result<(), CliError> {
         match self.args.wants_mock() {
-            true => Err(CliError::usage(format!("`{command}` does not apply to `--mock`"))),
+            true => Err(CliError::usage(format!(
+                "`{command}` does not apply to `--mock`"
+            ))),
             false => Ok(()),
         }
     }
@@ -159,12 +175,19 @@ impl Context {
 
         self.ui.hide(&key);
         self.facts.set_host(base_url, &self.env);
-        let retries = self.settings.get(|values| &values.retries).unwrap_or_default();
+        let retries = self
+            .settings
+            .get(|values| &values.retries)
+            .unwrap_or_default();
         let attempts = retries.saturating_add(1);
         let (timeout, max_wait) = (self.facts.timeout, self.facts.max_wait);
         // A request that changes something is not retried after a time-out, so one attempt may take
         // all the time.
-        let shares = if self.facts.purpose == Purpose::Read { attempts } else { 1 };
+        let shares = if self.facts.purpose == Purpose::Read {
+            attempts
+        } else {
+            1
+        };
         let limits = RequestOptions::new()
             .max_wait(max_wait)
             .max_attempts(attempts)
@@ -173,7 +196,12 @@ impl Context {
             .max_response_bytes(self.facts.max_response_size.0);
         let deprecated = Arc::clone(&self.uses_deprecated);
         let (ui, host) = (self.ui.clone(), self.facts.host.clone());
-        let tracer = Tracer { ui, host, attempts, deprecated };
+        let tracer = Tracer {
+            ui,
+            host,
+            attempts,
+            deprecated,
+        };
         // `Settings::base_url` has refused insecure URLs.
         let mut builder = Client::builder(base_url.as_str())
             .api_key(key)
@@ -214,11 +242,16 @@ impl Context {
     #[cfg(feature = "redis")]
     fn redis_store(&self) -> Result<Option<RedisStore>, CliError> {
         let address = self.settings.get(|values| &values.limits_store);
-        let Some(StoreAddress::Redis(url)) = address else { return Ok(None) };
+        let Some(StoreAddress::Redis(url)) = address else {
+            return Ok(None);
+        };
         RedisStore::new(&url).map(Some).map_err(|problem| {
             let source = self.settings.source("limits_store");
-            CliError::new(Kind::Config, format!("the limits store is invalid: {problem}{source}"))
-                .hint("give an address such as redis://HOST:6379")
+            CliError::new(
+                Kind::Config,
+                format!("the limits store is invalid: {problem}{source}"),
+            )
+            .hint("give an address such as redis://HOST:6379")
         })
     }
 
@@ -291,10 +324,16 @@ impl Context {
         let is_stdin = file == Path::new("-");
         let stdin = is_stdin.then(|| std::mem::replace(&mut self.env.stdin, Box::new(empty())));
         if is_stdin && self.env.stdin_is_terminal {
-            self.ui.note_now(&format!("reading {what} from the terminal; end with Ctrl-D"));
+            self.ui.note_now(&format!(
+                "reading {what} from the terminal; end with Ctrl-D"
+            ));
         } else {
             let (text, short) = (format!("reading {name}"), String::new());
-            self.ui.set_activity(Some(Activity { text, short, end: None }));
+            self.ui.set_activity(Some(Activity {
+                text,
+                short,
+                end: None,
+            }));
         }
         // On another thread, so that the status line shows a slow input.
         let read = tokio::task::spawn_blocking(move || {
@@ -312,7 +351,10 @@ impl Context {
         }
         self.ui.set_activity(None);
         let bytes = read.map_err(|problem: io::Error| {
-            let folder = self.env.var("PWD").filter(|_| problem.kind() == ErrorKind::NotFound);
+            let folder = self
+                .env
+                .var("PWD")
+                .filter(|_| problem.kind() == ErrorKind::NotFound);
             let folder = folder.map(|folder| self.env.shown(Path::new(folder)));
             let hint =
                 folder.map(|folder| format!("check the path; the current folder is {folder}"));
@@ -320,7 +362,10 @@ impl Context {
         })?;
         if bytes.len() as u64 > max {
             let size = Size(usize::try_from(max).unwrap_or(usize::MAX));
-            return Err(CliError::new(Kind::Input, format!("{name} is larger than {size}")));
+            return Err(CliError::new(
+                Kind::Input,
+                format!("{name} is larger than {size}"),
+            ));
         }
         Ok(bytes)
     }
@@ -338,8 +383,13 @@ impl Context {
     }
 
     #[cfg(not(feature = "mock"))]
-    #[expect(clippy::unused_async, reason = "the same signature with and without the mock")]
+    #[expect(
+        clippy::unused_async,
+        reason = "the same signature with and without the mock"
+    )]
     async fn start_mock(&mut self) -> Result<(Url, String), CliError> {
-        Err(CliError::internal("this program was built without the mock server"))
+        Err(CliError::internal(
+            "this program was built without the mock server",
+        ))
     }
 }

@@ -99,16 +99,26 @@ impl Dirs {
     /// ```
     #[must_use]
     pub fn from_vars(vars: &HashMap<String, OsString>) -> Self {
-        let absolute = |name: &str| vars.get(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let absolute = |name: &str| {
+            vars.get(name)
+                .map(PathBuf::from)
+                .filter(|p| p.is_absolute())
+        };
         let home = |below: &str| absolute("HOME").map(|home| home.join(below));
         let (config, state) = if cfg!(windows) {
             (absolute("APPDATA"), absolute("LOCALAPPDATA"))
         } else {
             let config = absolute("XDG_CONFIG_HOME").or_else(|| home(".config"));
-            (config, absolute("XDG_STATE_HOME").or_else(|| home(".local/state")))
+            (
+                config,
+                absolute("XDG_STATE_HOME").or_else(|| home(".local/state")),
+            )
         };
         let own = |dir: Option<PathBuf>| dir.map(|dir| dir.join("petstore"));
-        Self { config: own(config), state: own(state) }
+        Self {
+            config: own(config),
+            state: own(state),
+        }
     }
 }
 
@@ -123,13 +133,18 @@ pub struct Stream {
 impl Env {
     /// Returns a variable. Empty and non-Unicode variables count as not set.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
-        self.vars.get(name)?.to_str().filter(|value| !value.is_empty())
+        self.vars
+            .get(name)?
+            .to_str()
+            .filter(|value| !value.is_empty())
     }
 
     /// Returns the width in columns: COLUMNS, or that of the terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
         let columns = self.var("COLUMNS").and_then(|text| text.parse().ok());
-        columns.or(self.width.map(usize::from)).filter(|columns| *columns > 0)
+        columns
+            .or(self.width.map(usize::from))
+            .filter(|columns| *columns > 0)
     }
 
     /// Returns a path for messages, with `~` for the home folder.
@@ -151,8 +166,9 @@ impl Env {
 
     /// Returns the local time zone: that of TZ, or the system's.
     pub(crate) fn time_zone(&self) -> TimeZone {
-        let named =
-            self.var("TZ").map(|name| TimeZone::get(name).or_else(|_| TimeZone::posix(name)));
+        let named = self
+            .var("TZ")
+            .map(|name| TimeZone::get(name).or_else(|_| TimeZone::posix(name)));
         named.and_then(Result::ok).unwrap_or_else(TimeZone::system)
     }
 }
@@ -160,13 +176,17 @@ impl Env {
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The variables contain the key.
-        f.debug_struct("Env").field("args", &self.args).finish_non_exhaustive()
+        f.debug_struct("Env")
+            .field("args", &self.args)
+            .finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("is_terminal", &self.is_terminal).finish_non_exhaustive()
+        f.debug_struct("Stream")
+            .field("is_terminal", &self.is_terminal)
+            .finish_non_exhaustive()
     }
 }
 
@@ -177,7 +197,9 @@ mod tests {
     #[test]
     fn finds_folders_by_xdg_then_home_and_ignores_relative_paths() {
         let dirs = |vars: &[(&str, &str)]| {
-            let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
+            let vars = vars
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.into()));
             Dirs::from_vars(&vars.collect())
         };
         let both = dirs(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")]);

@@ -86,11 +86,20 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { kind, message, list: Vec::new(), hint: None, fields: Map::new() }
+        Self {
+            kind,
+            message,
+            list: Vec::new(),
+            hint: None,
+            fields: Map::new(),
+        }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 }
 
@@ -172,7 +181,10 @@ pub(crate) struct Invalid {
 
 impl Invalid {
     pub(crate) fn new(problem: impl Into<String>) -> Self {
-        Self { problem: problem.into(), hint: None }
+        Self {
+            problem: problem.into(),
+            hint: None,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -182,8 +194,15 @@ impl Invalid {
 
     /// Prepends a name to the problem.
     pub(crate) fn named(self, name: impl fmt::Display) -> Self {
-        let space = if self.problem.starts_with(':') { "" } else { " " };
-        Self { problem: format!("{name}{space}{}", self.problem), ..self }
+        let space = if self.problem.starts_with(':') {
+            ""
+        } else {
+            " "
+        };
+        Self {
+            problem: format!("{name}{space}{}", self.problem),
+            ..self
+        }
     }
 
     /// Returns the error for a value that did not come from a flag.

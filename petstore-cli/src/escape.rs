@@ -23,7 +23,11 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
 
 /// Returns text for several lines: like `line`, but keeps backslashes, line breaks and tabs.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
-    escape(text, |c| !matches!(c, '\n' | '\t') && is_harmful(c), readable)
+    escape(
+        text,
+        |c| !matches!(c, '\n' | '\t') && is_harmful(c),
+        readable,
+    )
 }
 
 /// Returns a JSON document with every harmful character as `\uXXXX`.
@@ -91,7 +95,10 @@ mod tests {
 
     #[test]
     fn escapes_every_kind_of_harmful_character() {
-        assert_eq!(line("a\u{1b}[31m\u{7f}\u{9b}2J"), "a\\u{1b}[31m\\u{7f}\\u{9b}2J");
+        assert_eq!(
+            line("a\u{1b}[31m\u{7f}\u{9b}2J"),
+            "a\\u{1b}[31m\\u{7f}\\u{9b}2J"
+        );
         assert_eq!(line("\u{202e}evil\u{200b}"), "\\u{202e}evil\\u{200b}");
         assert_eq!(line("a\tb\nc\\n"), "a\\tb\\nc\\\\n");
         assert_eq!(lines("a\tb\nc\\n\r"), "a\tb\nc\\n\\r");

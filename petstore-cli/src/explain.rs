@@ -74,7 +74,9 @@ impl Facts {
 
     pub(crate) fn set_host(&mut self, base_url: &Url, env: &Env) {
         let host = base_url.host_str().unwrap_or_default();
-        self.host = base_url.port().map_or(host.to_owned(), |port| format!("{host}:{port}"));
+        self.host = base_url
+            .port()
+            .map_or(host.to_owned(), |port| format!("{host}:{port}"));
         let own = match base_url.scheme() {
             "https" => ["https_proxy", "HTTPS_PROXY"],
             _ => ["http_proxy", "HTTP_PROXY"],
@@ -95,7 +97,10 @@ impl Facts {
 
     /// Returns the message of a request's error.
     pub(crate) fn client(&self, error: &ClientError) -> Failure {
-        Failure { fields: fields(error), ..self.words(error) }
+        Failure {
+            fields: fields(error),
+            ..self.words(error)
+        }
     }
 
     fn words(&self, error: &ClientError) -> Failure {
@@ -106,11 +111,17 @@ impl Facts {
         match error.kind() {
             ErrorKind::Unauthorized => {
                 let is_variable = self.key_source.starts_with("PETSTORE");
-                let from =
-                    if is_variable { format!("; from {}", self.key_source) } else { String::new() };
+                let from = if is_variable {
+                    format!("; from {}", self.key_source)
+                } else {
+                    String::new()
+                };
                 let code = status_and_code(error);
-                Failure::new(Kind::Key, format!("the service refused the key ({code}{from})"))
-                    .hint(&*self.key_fix)
+                Failure::new(
+                    Kind::Key,
+                    format!("the service refused the key ({code}{from})"),
+                )
+                .hint(&*self.key_fix)
             }
             ErrorKind::Tls => self.no_tls(error),
             ErrorKind::Connect => self.no_connection(error),
@@ -124,7 +135,10 @@ impl Facts {
                 let longer = Seconds::<1>(self.timeout.saturating_mul(4));
                 let message = format!("no response from {host} within {limit}");
                 let failure = Failure::new(Kind::Timeout, message);
-                self.or_lost(error, failure.hint(format!("`--timeout {longer}` waits longer")))
+                self.or_lost(
+                    error,
+                    failure.hint(format!("`--timeout {longer}` waits longer")),
+                )
             }
             ErrorKind::Interrupted => {
                 let message = format!("{host} closed the connection before the response");
@@ -148,9 +162,14 @@ impl Facts {
     }
 
     fn no_connection(&self, error: &ClientError) -> Failure {
-        let (host, correct) = (&self.host, format!("correct the base URL{}", self.base_url_source));
+        let (host, correct) = (
+            &self.host,
+            format!("correct the base URL{}", self.base_url_source),
+        );
         // The system's connection errors have numbers, unlike errors of host names.
-        let problem = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).last();
+        let problem = causes(error)
+            .filter_map(|cause| cause.downcast_ref::<io::Error>())
+            .last();
         if let Some(proxy) = self.proxy {
             let message = format!("cannot connect to {host}, or to its proxy");
             return Failure::new(Kind::Network, message)
@@ -170,9 +189,10 @@ impl Facts {
         let (done, look) = match self.purpose {
             Purpose::Read => return failure,
             _ if !error.may_have_been_processed() => return failure,
-            Purpose::CreatePet => {
-                ("the pet may have been created", "look in `petstore pets list --all`")
-            }
+            Purpose::CreatePet => (
+                "the pet may have been created",
+                "look in `petstore pets list --all`",
+            ),
             Purpose::Change => ("the request may have been processed", "check the result"),
         };
         let message = format!("{}; {done}", failure.message);
@@ -181,7 +201,12 @@ impl Facts {
 
     /// An exhausted quota, or a ban.
     fn blocked(&self, blocked: &Blocked) -> Failure {
-        let Blocked { reason, until, remaining, .. } = blocked;
+        let Blocked {
+            reason,
+            until,
+            remaining,
+            ..
+        } = blocked;
         let longer = time::wait_option(*remaining);
         let failure = match reason {
             BlockReason::Ban => {
@@ -200,9 +225,9 @@ impl Facts {
         }
         match remaining.as_secs() < 3_600 {
             true => failure.hint(format!("`--max-wait {longer}` waits for it")),
-            false => {
-                failure.hint(format!("run the command again then, or add `--max-wait {longer}`"))
-            }
+            false => failure.hint(format!(
+                "run the command again then, or add `--max-wait {longer}`"
+            )),
         }
     }
 
@@ -214,7 +239,9 @@ impl Facts {
             300..=399 => {
                 let target = error.headers().and_then(|headers| headers.get(LOCATION));
                 let target = target.map(|to| String::from_utf8_lossy(to.as_bytes()));
-                let target = target.as_deref().map_or("another address".into(), escape::line);
+                let target = target
+                    .as_deref()
+                    .map_or("another address".into(), escape::line);
                 let message = format!("the service redirects to {target}; not followed");
                 Failure::new(Kind::Refused, message).hint("if you trust it, set it as the base URL")
             }
@@ -228,10 +255,17 @@ impl Facts {
                 Failure::new(Kind::NotFound, message)
             }
             status @ 400..=499 => {
-                let kind = if status == 429 { Kind::RateLimited } else { Kind::Refused };
+                let kind = if status == 429 {
+                    Kind::RateLimited
+                } else {
+                    Kind::Refused
+                };
                 let is_pet = self.purpose == Purpose::CreatePet;
                 let noun = if is_pet { "pet" } else { "request" };
-                Failure::new(kind, format!("the service refused the {noun} ({code}){said}"))
+                Failure::new(
+                    kind,
+                    format!("the service refused the {noun} ({code}){said}"),
+                )
             }
             _ => {
                 let attempts = match error.attempts() {
@@ -246,7 +280,10 @@ impl Facts {
     }
 
     fn undecodable(&self, error: &ClientError) -> Failure {
-        let body = error.body().map(|body| String::from_utf8_lossy(body)).unwrap_or_default();
+        let body = error
+            .body()
+            .map(|body| String::from_utf8_lossy(body))
+            .unwrap_or_default();
         let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&body).is_ok();
         let message = match error.decode_path() {
             Some(path) if is_json && path != "." => {
@@ -255,8 +292,15 @@ impl Facts {
             _ if body.is_empty() => "the response has no body".to_owned(),
             _ => {
                 let start: String = body.trim_start().chars().take(15).collect();
-                let what = if is_json { "not the expected JSON" } else { "not JSON" };
-                format!("the response is {what}: it begins with `{}`", escape::line(&start))
+                let what = if is_json {
+                    "not the expected JSON"
+                } else {
+                    "not JSON"
+                };
+                format!(
+                    "the response is {what}: it begins with `{}`",
+                    escape::line(&start)
+                )
             }
         };
         let source = &self.base_url_source;
@@ -272,7 +316,10 @@ impl Facts {
         if let Some(failure) = tls_error(error).and_then(|problem| self.tls_problem(problem)) {
             return failure;
         }
-        let root = causes(error).last().map(ToString::to_string).unwrap_or_default();
+        let root = causes(error)
+            .last()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let message = format!("{}: no secure connection: {root}", self.host);
         Failure::new(Kind::Tls, message).hint(TRUST)
     }
@@ -352,7 +399,11 @@ pub(crate) fn quota_left(window: &QuotaWindow) -> String {
         Quota::Day => " today",
         _ => "",
     };
-    format!("{} of {} left{period}", time::count(window.remaining), time::count(window.limit))
+    format!(
+        "{} of {} left{period}",
+        time::count(window.remaining),
+        time::count(window.limit)
+    )
 }
 
 fn status_and_code(error: &ClientError) -> String {
@@ -365,9 +416,15 @@ fn status_and_code(error: &ClientError) -> String {
 
 /// Returns the service's message, after a colon.
 fn said(error: &ClientError) -> String {
-    let Some(message) = error.message() else { return String::new() };
+    let Some(message) = error.message() else {
+        return String::new();
+    };
     let short: String = message.chars().take(MAX_MESSAGE).collect();
-    let rest = if short.len() < message.len() { "…" } else { "" };
+    let rest = if short.len() < message.len() {
+        "…"
+    } else {
+        ""
+    };
     format!(": {}{rest}", escape::line(&short))
 }
 
@@ -379,8 +436,13 @@ fn causes(error: &ClientError) -> impl Iterator<Item = &(dyn StdError + 'static)
 /// Returns the client's message, without the name of the operation.
 fn other(kind: Kind, error: &ClientError) -> Failure {
     let text = error.to_string();
-    let name = error.operation().map(|operation| format!("{operation} failed: "));
-    let text = name.as_ref().and_then(|name| text.strip_prefix(name)).unwrap_or(&text);
+    let name = error
+        .operation()
+        .map(|operation| format!("{operation} failed: "));
+    let text = name
+        .as_ref()
+        .and_then(|name| text.strip_prefix(name))
+        .unwrap_or(&text);
     Failure::new(kind, text)
 }
 
@@ -393,14 +455,25 @@ fn fields(error: &ClientError) -> Map<String, Value> {
     let fields = [
         ("quota", json!(quota)),
         ("retryAt", json!(error.retry_at().map(time::instant))),
-        ("retryAfterSeconds", json!(error.retry_after().map(time::seconds))),
-        ("status", json!(error.status().map(|status| status.as_u16()))),
+        (
+            "retryAfterSeconds",
+            json!(error.retry_after().map(time::seconds)),
+        ),
+        (
+            "status",
+            json!(error.status().map(|status| status.as_u16())),
+        ),
         ("code", json!(error.code())),
         ("serviceMessage", json!(error.message())),
         ("path", json!(error.decode_path())),
         ("attempts", json!(error.attempts())),
-        ("mayHaveBeenProcessed", json!(error.may_have_been_processed())),
+        (
+            "mayHaveBeenProcessed",
+            json!(error.may_have_been_processed()),
+        ),
     ];
     let known = fields.into_iter().filter(|(_, value)| !value.is_null());
-    known.map(|(name, value)| (name.to_owned(), value)).collect()
+    known
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }

@@ -14,7 +14,11 @@ use crate::error::{CliError, Kind};
 /// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, env: &Env) -> Result<(), CliError> {
     let failed = |problem| {
-        CliError::io(Kind::Internal, format!("cannot write {}", env.shown(path)), &problem)
+        CliError::io(
+            Kind::Internal,
+            format!("cannot write {}", env.shown(path)),
+            &problem,
+        )
     };
     replace(path, content.as_ref()).map_err(failed)
 }
@@ -33,7 +37,9 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Creates the folder of a file if it is missing.
 fn create_folder(path: &Path) -> io::Result<&Path> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -45,7 +51,11 @@ fn create_folder(path: &Path) -> io::Result<&Path> {
 /// Waits up to five seconds until no other process changes a file, and returns the lock for it.
 pub(crate) async fn lock(path: &Path, env: &Env) -> Result<File, CliError> {
     let failed = |problem: io::Error| {
-        CliError::io(Kind::Internal, format!("cannot write {}", env.shown(path)), &problem)
+        CliError::io(
+            Kind::Internal,
+            format!("cannot write {}", env.shown(path)),
+            &problem,
+        )
     };
     create_folder(path).map_err(failed)?;
     let file = File::create(path.with_extension("lock")).map_err(failed)?;

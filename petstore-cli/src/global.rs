@@ -21,7 +21,13 @@ pub(crate) struct GlobalArgs {
     pub(crate) values: Values,
 
     /// Show only these fields, in this order
-    #[arg(long, global = true, hide = true, value_name = "LIST", value_delimiter = ',')]
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        value_name = "LIST",
+        value_delimiter = ','
+    )]
     pub(crate) fields: Option<Vec<String>>,
 
     /// Filter the result; strings come out raw
@@ -54,9 +60,16 @@ impl GlobalArgs {
     pub(crate) fn of_mistyped(args: &[OsString]) -> Self {
         let mut options = Self::default();
         let mut before = "";
-        for arg in args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--") {
+        for arg in args
+            .iter()
+            .filter_map(|arg| arg.to_str())
+            .take_while(|arg| *arg != "--")
+        {
             let (name, value) = arg.split_once('=').unwrap_or((before, arg));
-            if let Some(name) = ["error_format", "color"].into_iter().find(|it| flag(it) == name) {
+            if let Some(name) = ["error_format", "color"]
+                .into_iter()
+                .find(|it| flag(it) == name)
+            {
                 // The message of the mistake matters more than a wrong value.
                 let _ = options.values.set(name, value);
             }

@@ -111,7 +111,11 @@ fn explain_usage(mistake: &clap::Error, context: &mut Context) -> Result<(), Cli
     };
     let mut tree = args::tree();
     tree.build();
-    let args = context.env.args.iter().map(|arg| arg.to_string_lossy().into_owned());
+    let args = context
+        .env
+        .args
+        .iter()
+        .map(|arg| arg.to_string_lossy().into_owned());
     let args: Vec<_> = args.collect();
     let screen = &context.options.screen;
     let is_json = context.ui.options.format == ErrorFormat::Json;
@@ -128,6 +132,9 @@ fn explain_usage(mistake: &clap::Error, context: &mut Context) -> Result<(), Cli
         }
         _ => return Err(suggest::usage_error(mistake, &tree, &args)),
     };
-    context.ui.text(&format!("{}\n", context.ui.options.screen.fold(&text).trim_end()));
+    context.ui.text(&format!(
+        "{}\n",
+        context.ui.options.screen.fold(&text).trim_end()
+    ));
     Err(CliError::Silent(Kind::Usage.code()))
 }

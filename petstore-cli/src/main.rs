@@ -17,7 +17,10 @@ const SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
 #[cfg(unix)]
 static TERMINAL_MODES: std::sync::OnceLock<rustix::termios::Termios> = std::sync::OnceLock::new();
 
-#[expect(clippy::disallowed_methods, reason = "the entry point reads the process environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the entry point reads the process environment"
+)]
 fn main() -> ExitCode {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
@@ -33,11 +36,19 @@ fn main() -> ExitCode {
         args: std::env::args_os().collect(),
         dirs: Dirs::from_vars(&vars),
         vars,
-        prompt: stdin.is_terminal().then(|| Box::new(ask_for_secret) as Prompt),
+        prompt: stdin
+            .is_terminal()
+            .then(|| Box::new(ask_for_secret) as Prompt),
         stdin_is_terminal: stdin.is_terminal(),
         stdin: Box::new(stdin),
-        stdout: Stream { is_terminal: stdout.is_terminal(), writer: Box::new(stdout) },
-        stderr: Stream { is_terminal: stderr.is_terminal(), writer: Box::new(stderr) },
+        stdout: Stream {
+            is_terminal: stdout.is_terminal(),
+            writer: Box::new(stdout),
+        },
+        stderr: Stream {
+            is_terminal: stderr.is_terminal(),
+            writer: Box::new(stderr),
+        },
         now: std::time::SystemTime::now,
         width: terminal_size::terminal_size().map(|(width, _)| width.0),
         signals: Box::pin(stream::unfold(watch_signals(), |mut signals| async {
@@ -99,7 +110,9 @@ async fn forward_signals(
     let mut terminations = signal(SignalKind::terminate())?;
     // A closed terminal. `nohup` ignores this signal, and leaves no terminal.
     let has_terminal = std::io::stderr().is_terminal();
-    let mut hangups = has_terminal.then(|| signal(SignalKind::hangup())).transpose()?;
+    let mut hangups = has_terminal
+        .then(|| signal(SignalKind::hangup()))
+        .transpose()?;
     drop(registering);
     loop {
         let hangup = async {

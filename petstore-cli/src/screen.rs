@@ -60,8 +60,15 @@ pub(crate) struct Screen {
 
 impl Screen {
     pub(crate) fn new(env: &Env, color: Color, is_terminal: bool) -> Self {
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| env.var(name));
-        let utf8 = |locale: &str| locale.to_ascii_lowercase().replace('-', "").contains("utf8");
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .iter()
+            .find_map(|name| env.var(name));
+        let utf8 = |locale: &str| {
+            locale
+                .to_ascii_lowercase()
+                .replace('-', "")
+                .contains("utf8")
+        };
         Self {
             is_terminal,
             width: env.columns().filter(|_| is_terminal),
@@ -72,12 +79,20 @@ impl Screen {
 
     /// Returns text with a style, if enabled.
     pub(crate) fn paint(&self, style: Style, text: impl Display) -> String {
-        if self.color { format!("{style}{text}{style:#}") } else { text.to_string() }
+        if self.color {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_string()
+        }
     }
 
     /// Returns clap's text, with its styles if enabled.
     pub(crate) fn styled(&self, text: &StyledStr) -> String {
-        if self.color { text.ansi().to_string() } else { text.to_string() }
+        if self.color {
+            text.ansi().to_string()
+        } else {
+            text.to_string()
+        }
     }
 
     /// Returns a symbol, or its replacement if the locale is not UTF-8.
@@ -107,7 +122,9 @@ impl Screen {
 
     /// Wraps text at words. Indents lines after the first.
     pub(crate) fn wrap(&self, text: &str, indent: usize) -> String {
-        let Some(width) = self.width else { return text.to_owned() };
+        let Some(width) = self.width else {
+            return text.to_owned();
+        };
         let room = width.saturating_sub(indent).max(20);
         let mut out = String::with_capacity(text.len());
         for (number, line) in text.lines().enumerate() {
@@ -118,7 +135,11 @@ impl Screen {
             let words = line.split_inclusive(' ');
             // A word that is longer than a line, such as a path, breaks after its slashes.
             let parts = words.flat_map(|word| {
-                word.split_inclusive(if columns(word.trim_end()) > room { '/' } else { ' ' })
+                word.split_inclusive(if columns(word.trim_end()) > room {
+                    '/'
+                } else {
+                    ' '
+                })
             });
             for part in parts {
                 if used > 0 && used + columns(part.trim_end()) > room {
@@ -136,7 +157,9 @@ impl Screen {
 
     /// Wraps lines that are too wide at words. The rest of a line is indented to its last column.
     pub(crate) fn fold(&self, text: &str) -> String {
-        let Some(width) = self.width else { return text.to_owned() };
+        let Some(width) = self.width else {
+            return text.to_owned();
+        };
         let fold = |line: &str| {
             let start = line.len() - line.trim_start().len();
             // Lines with styles are broken already.
@@ -205,7 +228,12 @@ mod tests {
     use super::*;
 
     fn screen(width: usize, unicode: bool) -> Screen {
-        Screen { is_terminal: true, width: Some(width), color: false, unicode }
+        Screen {
+            is_terminal: true,
+            width: Some(width),
+            color: false,
+            unicode,
+        }
     }
 
     #[test]
@@ -220,8 +248,18 @@ mod tests {
     #[test]
     fn wraps_at_words_and_indents() {
         let text = "one two three four five six";
-        assert_eq!(screen(27, true).wrap(text, 7), "one two three four\n       five six");
-        assert_eq!(Screen { width: None, ..screen(0, true) }.wrap(text, 7), text);
+        assert_eq!(
+            screen(27, true).wrap(text, 7),
+            "one two three four\n       five six"
+        );
+        assert_eq!(
+            Screen {
+                width: None,
+                ..screen(0, true)
+            }
+            .wrap(text, 7),
+            text
+        );
     }
 
     #[test]
@@ -250,7 +288,13 @@ mod tests {
     #[test]
     fn draws_a_full_bar_only_at_100_percent_and_an_empty_one_at_0() {
         let bar = |part, whole| screen(80, false).bar(part, whole);
-        assert_eq!([bar(60, 60), bar(59, 60)], ["#".repeat(20), "#".repeat(19) + "."]);
-        assert_eq!([bar(1, 1_000), bar(0, 60)], ["#".to_owned() + &".".repeat(19), ".".repeat(20)]);
+        assert_eq!(
+            [bar(60, 60), bar(59, 60)],
+            ["#".repeat(20), "#".repeat(19) + "."]
+        );
+        assert_eq!(
+            [bar(1, 1_000), bar(0, 60)],
+            ["#".to_owned() + &".".repeat(19), ".".repeat(20)]
+        );
     }
 }

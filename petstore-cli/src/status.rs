@@ -34,7 +34,10 @@ impl Activity {
         let left = time::duration(end.saturating_duration_since(now));
         let with_end = at.iter().map(|at| format!("{before} {left} ({at})"));
         let short = Some(format!("{}: {left}", self.short)).filter(|_| !self.short.is_empty());
-        with_end.chain([format!("{before} {left}")]).chain(short).collect()
+        with_end
+            .chain([format!("{before} {left}")])
+            .chain(short)
+            .collect()
     }
 }
 
@@ -42,7 +45,11 @@ impl Activity {
 #[derive(Debug, Clone)]
 pub(crate) enum Progress {
     /// The number of finished items, of all items, and an estimate.
-    Bar { done: usize, all: usize, forecast: String },
+    Bar {
+        done: usize,
+        all: usize,
+        forecast: String,
+    },
     /// An operation of unknown size.
     Text(String),
 }
@@ -75,7 +82,10 @@ impl Status {
         self.frame += 1;
         let room = screen.width.unwrap_or(80).saturating_sub(1);
         let forms = self.forms(screen);
-        let line = forms.iter().find(|form| form.width() <= room).or(forms.last())?;
+        let line = forms
+            .iter()
+            .find(|form| form.width() <= room)
+            .or(forms.last())?;
         Some(screen.cut(line, room))
     }
 
@@ -84,8 +94,16 @@ impl Status {
         const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
         const ASCII_FRAMES: [&str; 4] = ["|", "/", "-", "\\"];
 
-        let activity = self.activity.as_ref().filter(|(_, since)| since.elapsed() >= SHOWN_AFTER);
-        if let Some(Progress::Bar { done, all, forecast }) = &self.progress {
+        let activity = self
+            .activity
+            .as_ref()
+            .filter(|(_, since)| since.elapsed() >= SHOWN_AFTER);
+        if let Some(Progress::Bar {
+            done,
+            all,
+            forecast,
+        }) = &self.progress
+        {
             // An import sends requests continuously, so the status line does not mention a single
             // one.
             let waits = activity.filter(|(activity, _)| !activity.short.is_empty());
@@ -95,16 +113,25 @@ impl Status {
             };
             return bar(screen, *done, *all, &tails);
         }
-        let frames = if screen.unicode { &FRAMES[..] } else { &ASCII_FRAMES[..] };
+        let frames = if screen.unicode {
+            &FRAMES[..]
+        } else {
+            &ASCII_FRAMES[..]
+        };
         let spinner = frames[self.frame % frames.len()];
         let waits = activity
             .map(|(activity, since)| activity.forms(&format!("{} in", activity.text), *since));
         match (&self.progress, waits) {
             (Some(Progress::Text(text)), None) => vec![format!("{spinner} {text}")],
-            (Some(Progress::Text(text)), Some(waits)) => {
-                waits.iter().map(|wait| format!("{spinner} {text}; {wait}")).collect()
-            }
-            (_, waits) => waits.iter().flatten().map(|wait| format!("{spinner} {wait}")).collect(),
+            (Some(Progress::Text(text)), Some(waits)) => waits
+                .iter()
+                .map(|wait| format!("{spinner} {text}; {wait}"))
+                .collect(),
+            (_, waits) => waits
+                .iter()
+                .flatten()
+                .map(|wait| format!("{spinner} {wait}"))
+                .collect(),
         }
     }
 }
@@ -136,32 +163,77 @@ mod tests {
             let (text, short) = ("waiting for a share".to_owned(), short.to_owned());
             let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
             let status = Status {
-                progress: Some(Progress::Bar { done: 1, all: 4, forecast }),
-                activity: Some((Activity { text, short, end: None }, since)),
+                progress: Some(Progress::Bar {
+                    done: 1,
+                    all: 4,
+                    forecast,
+                }),
+                activity: Some((
+                    Activity {
+                        text,
+                        short,
+                        end: None,
+                    },
+                    since,
+                )),
                 frame: 0,
             };
-            let screen = Screen { is_terminal: true, width: None, color: false, unicode: true };
-            status.forms(&screen).remove(0).split_off("█████░░░░░░░░░░░░░░░  1 of 4  25%  ".len())
+            let screen = Screen {
+                is_terminal: true,
+                width: None,
+                color: false,
+                unicode: true,
+            };
+            status
+                .forms(&screen)
+                .remove(0)
+                .split_off("█████░░░░░░░░░░░░░░░  1 of 4  25%  ".len())
         };
-        assert_eq!([tail(""), tail("share")], ["60 a minute", "waiting for a share, 2 s"]);
+        assert_eq!(
+            [tail(""), tail("share")],
+            ["60 a minute", "waiting for a share, 2 s"]
+        );
     }
 
     #[test]
     fn a_narrow_line_keeps_the_remaining_time() {
-        let end = Some((Instant::now() + Duration::from_secs(89), Some("until 07:53".to_owned())));
+        let end = Some((
+            Instant::now() + Duration::from_secs(89),
+            Some("until 07:53".to_owned()),
+        ));
         let text = "minute quota used up; continues".to_owned();
-        let activity = Activity { text, short: "minute quota".to_owned(), end };
+        let activity = Activity {
+            text,
+            short: "minute quota".to_owned(),
+            end,
+        };
         let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
-        let mut status = Status { activity: Some((activity, since)), ..Status::default() };
-        let screen = Screen { is_terminal: true, width: Some(40), color: false, unicode: true };
+        let mut status = Status {
+            activity: Some((activity, since)),
+            ..Status::default()
+        };
+        let screen = Screen {
+            is_terminal: true,
+            width: Some(40),
+            color: false,
+            unicode: true,
+        };
         let line = status.line(&screen).unwrap();
         assert!(line.contains("minute quota: 1 min 2"), "{line}");
     }
 
     #[test]
     fn a_bar_loses_its_parts_before_the_count_and_the_wait() {
-        let screen = Screen { is_terminal: true, width: Some(80), color: false, unicode: true };
-        let waiting = ["minute quota: 41 s (07:53:00)".to_owned(), "minute quota: 41 s".to_owned()];
+        let screen = Screen {
+            is_terminal: true,
+            width: Some(80),
+            color: false,
+            unicode: true,
+        };
+        let waiting = [
+            "minute quota: 41 s (07:53:00)".to_owned(),
+            "minute quota: 41 s".to_owned(),
+        ];
         let forms = bar(&screen, 537, 3_000, &waiting);
         assert_eq!(
             forms[0],

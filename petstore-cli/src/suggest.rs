@@ -40,15 +40,26 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
     let (command, path) = command_of(tree, args, if word.is_empty() { &shown } else { &word });
     let short = path.trim_start_matches("petstore ").to_owned();
     let help = || {
-        let what = if command.has_subcommands() { "lists the commands" } else { "has examples" };
+        let what = if command.has_subcommands() {
+            "lists the commands"
+        } else {
+            "has examples"
+        };
         Some(format!("`{path} --help` {what}"))
     };
-    let given = if name.starts_with('-') { format!("{name} {value}") } else { value.clone() };
+    let given = if name.starts_with('-') {
+        format!("{name} {value}")
+    } else {
+        value.clone()
+    };
     let (problem, hint) = match mistake.kind() {
         ErrorKind::InvalidSubcommand => {
             let typed = format!("{path} {word}");
             let problem = format!("no command `{}`", typed.trim_start_matches("petstore "));
-            (problem, meant_command(tree, command, &path, &word).or_else(help))
+            (
+                problem,
+                meant_command(tree, command, &path, &word).or_else(help),
+            )
         }
         ErrorKind::UnknownArgument => {
             let (problem, hint) = unknown_argument(command, &short, args, &shown);
@@ -63,7 +74,9 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
         ErrorKind::ValueValidation => {
             let source = std::error::Error::source(mistake);
             let invalid = source.and_then(|source| source.downcast_ref::<Invalid>());
-            let invalid = invalid.cloned().unwrap_or_else(|| Invalid::new("is not valid"));
+            let invalid = invalid
+                .cloned()
+                .unwrap_or_else(|| Invalid::new("is not valid"));
             let Invalid { problem, hint } = invalid.named(format!("`{given}`"));
             (problem, hint)
         }
@@ -72,13 +85,18 @@ pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]
         }
         ErrorKind::TooManyValues => (format!("`{name}` takes no value"), None),
         ErrorKind::MissingRequiredArgument => {
-            let missing = texts(ContextKind::InvalidArg).join(" and ").replace(['<', '>'], "");
+            let missing = texts(ContextKind::InvalidArg)
+                .join(" and ")
+                .replace(['<', '>'], "");
             (format!("`{short}` needs {missing}"), help())
         }
         ErrorKind::ArgumentConflict => {
             let others = texts(ContextKind::PriorArg);
             let others: Vec<_> = others.iter().map(|arg| option_name(arg)).collect();
-            (format!("`{name}` cannot be used with `{}`", others.join("` or `")), None)
+            (
+                format!("`{name}` cannot be used with `{}`", others.join("` or `")),
+                None,
+            )
         }
         other => (other.to_string(), help()),
     };
@@ -99,7 +117,10 @@ fn unknown_argument(
     }
     if name.contains("key") || name.contains("token") {
         let problem = "no option takes the key, because others could read it".to_owned();
-        return (problem, Some("set PETSTORE_API_KEY, or run `petstore auth login`".to_owned()));
+        return (
+            problem,
+            Some("set PETSTORE_API_KEY, or run `petstore auth login`".to_owned()),
+        );
     }
     let longs = || command.get_arguments().filter_map(Arg::get_long);
     let long = name.strip_prefix("--");
@@ -154,14 +175,20 @@ fn meant_command(tree: &Command, command: &Command, path: &str, word: &str) -> O
 
 /// Returns what a word too many may stand for: a value of an option, or a part of a name.
 fn meant_word(command: &Command, args: &[String], word: &str) -> Option<String> {
-    let takes = |arg: &&Arg| arg.get_possible_values().iter().any(|value| value.get_name() == word);
+    let takes = |arg: &&Arg| {
+        arg.get_possible_values()
+            .iter()
+            .any(|value| value.get_name() == word)
+    };
     if let Some(option) = command.get_opts().find(takes).and_then(Arg::get_long) {
         return Some(format!("did you mean `--{option} {word}`?"));
     }
     let takes_name = command.get_positionals().any(|arg| arg.get_id() == "name");
     let before = args.iter().take_while(|arg| *arg != word).last();
     let before = before.filter(|before| takes_name && command.find_subcommand(before).is_none())?;
-    Some(format!("quote arguments that contain spaces: `\"{before} {word}\"`"))
+    Some(format!(
+        "quote arguments that contain spaces: `\"{before} {word}\"`"
+    ))
 }
 
 #[cfg(test)]

@@ -48,7 +48,11 @@ impl Clock {
         let (Some(then), Some(now)) = (self.local(at), self.local(self.now())) else {
             return instant(at);
         };
-        let format = if then.date() == now.date() { "%H:%M" } else { "%a %-d %b, %H:%M" };
+        let format = if then.date() == now.date() {
+            "%H:%M"
+        } else {
+            "%a %-d %b, %H:%M"
+        };
         then.strftime(format).to_string()
     }
 
@@ -135,7 +139,10 @@ mod tests {
     fn writes_an_instant_by_how_near_it_is() {
         // Sunday 22 November 2026, 06:44:19 UTC.
         let now = || at(1_795_329_859);
-        let clock = Clock { now, zone: Some(TimeZone::fixed(jiff::tz::offset(1))) };
+        let clock = Clock {
+            now,
+            zone: Some(TimeZone::fixed(jiff::tz::offset(1))),
+        };
         let until =
             |seconds| clock.until(at(1_795_329_859 + seconds), Duration::from_secs(seconds));
         assert_eq!(until(41), "in 41 s (07:45:00)");
@@ -143,15 +150,24 @@ mod tests {
         assert_eq!(until(127_329_341), "on 5 December 2030");
         let programs = Clock { now, zone: None };
         let end = at(1_795_329_900);
-        assert_eq!(programs.until(end, Duration::from_secs(41)), "in 41 s (2026-11-22T06:45:00Z)");
+        assert_eq!(
+            programs.until(end, Duration::from_secs(41)),
+            "in 41 s (2026-11-22T06:45:00Z)"
+        );
         assert_eq!(clock.minute(at(1_795_590_000)), "Wed 25 Nov, 08:00");
     }
 
     #[test]
     fn writes_lengths_of_time_in_two_units_rounded_up() {
         let text = |millis| duration(Duration::from_millis(millis));
-        assert_eq!([text(0), text(350), text(999), text(40_001)], ["0 s", "0.4 s", "1 s", "41 s"]);
-        assert_eq!([text(298_000), text(62_141_000)], ["4 min 58 s", "17 h 16 min"]);
+        assert_eq!(
+            [text(0), text(350), text(999), text(40_001)],
+            ["0 s", "0.4 s", "1 s", "41 s"]
+        );
+        assert_eq!(
+            [text(298_000), text(62_141_000)],
+            ["4 min 58 s", "17 h 16 min"]
+        );
         assert_eq!([text(3_600_000), text(200_000_000)], ["1 h", "3 days"]);
     }
 

@@ -17,8 +17,16 @@ use crate::time;
 use crate::ui::Ui;
 
 /// A header whose name contains one of these words may have a secret value.
-const SECRET_WORDS: [&str; 8] =
-    ["auth", "cookie", "credential", "key", "password", "secret", "session", "token"];
+const SECRET_WORDS: [&str; 8] = [
+    "auth",
+    "cookie",
+    "credential",
+    "key",
+    "password",
+    "secret",
+    "session",
+    "token",
+];
 
 /// A wait for the file or server that shares the limits, with other processes or alone.
 const SHARE: &str = "waiting for a share of the rate limits";
@@ -41,7 +49,10 @@ impl Tracer {
             Event::Finished(finished) => self.finished(finished),
             Event::Waiting(waiting) => self.waiting(waiting),
             Event::Retrying(retrying) => self.retrying(retrying),
-            Event::Deprecated { operation, deprecation } => self.deprecated(operation, deprecation),
+            Event::Deprecated {
+                operation,
+                deprecation,
+            } => self.deprecated(operation, deprecation),
             Event::SharedStore(store) => shared_store(&self.ui, store),
             _ => {}
         }
@@ -50,7 +61,8 @@ impl Tracer {
     fn sending(&self, attempt: &Attempt<'_>) {
         self.activity(format!("waiting for {}", self.host), "", None);
         if self.ui.options.verbose >= 2 {
-            self.ui.trace(&format!("> {} {}", attempt.method, attempt.url));
+            self.ui
+                .trace(&format!("> {} {}", attempt.method, attempt.url));
             self.ui.trace("> authorization: Bearer [hidden]");
             self.content('>', attempt.headers, attempt.body);
         }
@@ -59,7 +71,16 @@ impl Tracer {
     fn finished(&self, finished: &Finished<'_>) {
         self.ui.set_activity(None);
         let verbose = self.ui.options.verbose;
-        if let (2.., Ok(Received { status, headers, body, .. })) = (verbose, finished.outcome) {
+        if let (
+            2..,
+            Ok(Received {
+                status,
+                headers,
+                body,
+                ..
+            }),
+        ) = (verbose, finished.outcome)
+        {
             self.ui.trace(&format!("< {status}"));
             self.content('<', headers, body);
         }
@@ -87,7 +108,8 @@ impl Tracer {
         let attempt = format!("attempt {} of {}", retrying.attempt + 1, self.attempts);
         let text = format!("{}; {attempt}", cause(retrying.error));
         if self.ui.options.verbose >= 1 {
-            self.ui.trace(&format!("{text} in {}", time::duration(retrying.delay)));
+            self.ui
+                .trace(&format!("{text} in {}", time::duration(retrying.delay)));
         }
         self.activity(text, &attempt, Some(Instant::now() + retrying.delay));
     }
@@ -102,13 +124,19 @@ impl Tracer {
             Some(sunset) => format!("stops working on {}", time::day(sunset)),
             None => "is deprecated".to_owned(),
         };
-        let instead = replacement.map(|other| format!("; use {other}")).unwrap_or_default();
+        let instead = replacement
+            .map(|other| format!("; use {other}"))
+            .unwrap_or_default();
         self.ui.warning(&format!("`{name}` {end}{instead}"), None);
     }
 
     fn activity(&self, text: String, short: &str, end: Option<Instant>) {
         let end = end.map(|end| (end, None));
-        self.ui.set_activity(Some(Activity { text, short: short.to_owned(), end }));
+        self.ui.set_activity(Some(Activity {
+            text,
+            short: short.to_owned(),
+            end,
+        }));
     }
 
     fn content(&self, side: char, headers: &HeaderMap, body: &Bytes) {
@@ -119,7 +147,8 @@ impl Tracer {
             self.ui.trace(&format!("{side} {name}: {value}"));
         }
         if self.ui.options.verbose >= 3 && !body.is_empty() {
-            self.ui.trace(&format!("{side} {}", String::from_utf8_lossy(body)));
+            self.ui
+                .trace(&format!("{side} {}", String::from_utf8_lossy(body)));
         }
     }
 }
@@ -127,7 +156,12 @@ impl Tracer {
 /// Reports a wait for the end of a block.
 pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
     let text = format!("{}; continues", exhausted(blocked.reason));
-    ui.waits(&text, limit_name(blocked.reason), blocked.remaining, blocked.until);
+    ui.waits(
+        &text,
+        limit_name(blocked.reason),
+        blocked.remaining,
+        blocked.until,
+    );
 }
 
 /// Warns once of an unusable store of rate limits.
@@ -150,7 +184,10 @@ fn cause(error: &ClientError) -> String {
 /// Returns an attempt on one line: `GET /v1/pets?limit=1  200 in 9 ms; 56 of 60 left this minute`.
 fn summary(finished: &Finished<'_>) -> String {
     let Attempt { method, url, .. } = finished.request;
-    let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let query = url
+        .query()
+        .map(|query| format!("?{query}"))
+        .unwrap_or_default();
     let elapsed = match finished.elapsed {
         short if short < Duration::from_secs(1) => format!("{} ms", short.as_millis()),
         long => time::duration(long),
@@ -160,6 +197,12 @@ fn summary(finished: &Finished<'_>) -> String {
         Ok(response) => response,
         Err(error) => return format!("{request}  {} after {elapsed}", cause(error)),
     };
-    let quota = response.quota().map(|window| format!("; {}", quota_left(&window)));
-    format!("{request}  {} in {elapsed}{}", response.status.as_u16(), quota.unwrap_or_default())
+    let quota = response
+        .quota()
+        .map(|window| format!("; {}", quota_left(&window)));
+    format!(
+        "{request}  {} in {elapsed}{}",
+        response.status.as_u16(),
+        quota.unwrap_or_default()
+    )
 }

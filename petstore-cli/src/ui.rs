@@ -58,7 +58,11 @@ struct UiState {
 impl UiState {
     /// Replaces the status line with escaped text.
     fn write(&mut self, text: &str) {
-        let clear = if std::mem::take(&mut self.is_drawn) { CLEAR } else { "" };
+        let clear = if std::mem::take(&mut self.is_drawn) {
+            CLEAR
+        } else {
+            ""
+        };
         let hide = |text: String, secret: &String| text.replace(secret, "[redacted]");
         let text = self.secrets.iter().fold(text.to_owned(), hide);
         // A closed standard error is not an error.
@@ -95,7 +99,10 @@ impl Ui {
             is_drawn: false,
             last_note: None,
         };
-        Self { options: Arc::new(options), state: Arc::new(Mutex::new(state)) }
+        Self {
+            options: Arc::new(options),
+            state: Arc::new(Mutex::new(state)),
+        }
     }
 
     /// Removes a key from everything that is written from now on, unless it is so short that it
@@ -103,7 +110,11 @@ impl Ui {
     pub(crate) fn hide(&self, key: &str) {
         let quoted = to_text(&key.into());
         let forms = [key, quoted.trim_matches('"')].map(str::to_owned);
-        self.lock().secrets = if key.len() >= 4 { forms.into() } else { Vec::new() };
+        self.lock().secrets = if key.len() >= 4 {
+            forms.into()
+        } else {
+            Vec::new()
+        };
     }
 
     /// Writes a note; on a terminal, after the result.
@@ -174,12 +185,22 @@ impl Ui {
     /// Writes an error with its details and hint, after all delayed notes.
     pub(crate) fn error(&self, failure: &Failure) {
         self.finish();
-        let Failure { kind, message, list, hint, fields } = failure;
+        let Failure {
+            kind,
+            message,
+            list,
+            hint,
+            fields,
+        } = failure;
         if self.options.format == ErrorFormat::Json {
             let exit = kind.code();
             let error = json!({ "level": "error", "exit": exit, "kind": kind, "message": message });
-            let hint = hint.iter().map(|hint| ("hint".to_owned(), hint.as_str().into()));
-            let fields = fields.iter().map(|(name, value)| (name.clone(), value.clone()));
+            let hint = hint
+                .iter()
+                .map(|hint| ("hint".to_owned(), hint.as_str().into()));
+            let fields = fields
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()));
             return self.text(&json_line(error, hint.chain(fields)));
         }
         let mut text = self.rendered("error", RED, message, None);
@@ -215,7 +236,12 @@ impl Ui {
 
     /// Returns whether there is a status line.
     pub(crate) fn is_live(&self) -> bool {
-        let UiOptions { format, quiet, screen, .. } = &*self.options;
+        let UiOptions {
+            format,
+            quiet,
+            screen,
+            ..
+        } = &*self.options;
         *format == ErrorFormat::Text && !quiet && screen.is_terminal
     }
 
@@ -231,7 +257,10 @@ impl Ui {
             loop {
                 ticks.tick().await;
                 let Some(state) = state.upgrade() else { return };
-                state.lock().unwrap_or_else(PoisonError::into_inner).draw(&screen);
+                state
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .draw(&screen);
             }
         });
     }
@@ -254,17 +283,27 @@ impl Ui {
     pub(crate) fn waits(&self, text: &str, short: &str, length: Duration, until: SystemTime) {
         let clock = &self.options.clock;
         let end = Some((Instant::now() + length, Some(clock.instant(until))));
-        let activity = Activity { text: text.to_owned(), short: short.to_owned(), end };
+        let activity = Activity {
+            text: text.to_owned(),
+            short: short.to_owned(),
+            end,
+        };
         self.set_activity(Some(activity));
         let mut state = self.lock();
-        let is_noted = state.last_note.is_some_and(|last| last.elapsed() < NOTE_INTERVAL);
+        let is_noted = state
+            .last_note
+            .is_some_and(|last| last.elapsed() < NOTE_INTERVAL);
         if self.is_live() || is_noted || length < Duration::from_secs(1) {
             return;
         }
         state.last_note = Some(Instant::now());
         let before = match &state.status.progress {
             Some(Progress::Bar { done, all, .. }) => {
-                format!("{} of {} rows done; ", time::count(*done), time::count(*all))
+                format!(
+                    "{} of {} rows done; ",
+                    time::count(*done),
+                    time::count(*all)
+                )
             }
             Some(Progress::Text(text)) => format!("{text}; "),
             None => String::new(),
@@ -280,7 +319,8 @@ impl Ui {
 
 /// Returns a line of JSON: an object with more fields.
 fn json_line(mut object: Value, more: impl IntoIterator<Item = (String, Value)>) -> String {
-    more.into_iter().for_each(|(name, value)| object[name] = value);
+    more.into_iter()
+        .for_each(|(name, value)| object[name] = value);
     to_text(&object) + "\n"
 }
 
@@ -303,8 +343,16 @@ mod tests {
     #[test]
     fn the_status_line_is_cleared_before_a_result_can_follow() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let screen = Screen { is_terminal: true, width: Some(80), color: false, unicode: true };
-        let clock = Clock { now: || SystemTime::UNIX_EPOCH, zone: None };
+        let screen = Screen {
+            is_terminal: true,
+            width: Some(80),
+            color: false,
+            unicode: true,
+        };
+        let clock = Clock {
+            now: || SystemTime::UNIX_EPOCH,
+            zone: None,
+        };
         let options = UiOptions {
             format: ErrorFormat::Text,
             quiet: false,

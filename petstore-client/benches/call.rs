@@ -18,7 +18,10 @@ fn main() {
 }
 
 fn setup() -> (Runtime, MockServer) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let plan = Plan::enterprise(1_000_000_000, 1_000_000_000);
     let builder = MockServer::builder().key("bench-key", plan);
     let server = runtime.block_on(builder.start()).unwrap();
@@ -27,10 +30,17 @@ fn setup() -> (Runtime, MockServer) {
 
 fn call(bencher: Bencher<'_, '_>, rate_limiting: bool) {
     let (runtime, server) = setup();
-    let builder = Client::builder(server.url()).api_key("bench-key").rate_limiting(rate_limiting);
+    let builder = Client::builder(server.url())
+        .api_key("bench-key")
+        .rate_limiting(rate_limiting);
     let client = builder.build().unwrap();
     // The value alone, as from reqwest: what came around it is dropped in the time measured.
-    bencher.bench_local(|| runtime.block_on(client.store().orders().send()).unwrap().into_inner());
+    bencher.bench_local(|| {
+        runtime
+            .block_on(client.store().orders().send())
+            .unwrap()
+            .into_inner()
+    });
 }
 
 #[divan::bench]
@@ -50,7 +60,12 @@ fn by_reqwest_alone(bencher: Bencher<'_, '_>) {
     let url = format!("{}/store/orders", server.url());
     bencher.bench_local(|| {
         runtime.block_on(async {
-            let response = http.get(&url).bearer_auth("bench-key").send().await.unwrap();
+            let response = http
+                .get(&url)
+                .bearer_auth("bench-key")
+                .send()
+                .await
+                .unwrap();
             serde_json::from_slice::<serde_json::Value>(&response.bytes().await.unwrap()).unwrap()
         })
     });

@@ -5,8 +5,15 @@
 //! `cargo bench -p petstore-client --features file-store --bench cpu`; `-- --test` runs each once,
 //! briefly, and `-- shared` only those with a shared file.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, or has failed")]
-#![allow(clippy::disallowed_methods, reason = "no runtime waits for this process")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints, or has failed"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "no runtime waits for this process"
+)]
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -34,11 +41,19 @@ struct Server {
 impl Server {
     fn start() -> Self {
         let program = std::env::current_exe().unwrap();
-        let mut process =
-            Command::new(program).arg("--serve").stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = Command::new(program)
+            .arg("--serve")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut url = String::new();
-        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
-        Self { process, url: url.trim().to_owned() }
+        BufReader::new(process.stdout.as_mut().unwrap())
+            .read_line(&mut url)
+            .unwrap();
+        Self {
+            process,
+            url: url.trim().to_owned(),
+        }
     }
 }
 
@@ -63,7 +78,10 @@ fn serve() {
 /// Returns the CPU time of this process.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap(),
+    )
 }
 
 /// Runs so many calls from so many tasks; returns the CPU time of one.
@@ -80,7 +98,10 @@ fn measure<F: Future<Output = ()> + Send + 'static>(
             let (left, call) = (Arc::clone(&left), call.clone());
             tokio::spawn(async move {
                 let take = |left: usize| left.checked_sub(1);
-                while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+                while left
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                    .is_ok()
+                {
                     call().await;
                 }
             })
@@ -155,12 +176,22 @@ fn main() {
     let size = if briefly { (1, 100) } else { (15, 10_000) };
     let server = Server::start();
     let current = Builder::new_current_thread().enable_all().build().unwrap();
-    let multi = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let multi = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     let builder = |key| Client::builder(&server.url).api_key(key);
     for tasks in if shared_only { &[][..] } else { &[1, 64] } {
         for (name, runtime) in [("current thread", &current), ("multi thread", &multi)] {
             let alone = call(builder(KEY).build().unwrap());
-            compare(name, runtime, (*tasks, size), ("client", alone), ("reqwest", bare(&server)));
+            compare(
+                name,
+                runtime,
+                (*tasks, size),
+                ("client", alone),
+                ("reqwest", bare(&server)),
+            );
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -168,6 +199,12 @@ fn main() {
         let store = FileStore::new(folder.path());
         let shared = call(builder(SHARED_KEY).shared_limits(store).build().unwrap());
         let alone = call(builder(KEY).build().unwrap());
-        compare("shared", &current, (tasks, size), ("by a file", shared), ("alone", alone));
+        compare(
+            "shared",
+            &current,
+            (tasks, size),
+            ("by a file", shared),
+            ("alone", alone),
+        );
     }
 }

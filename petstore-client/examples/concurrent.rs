@@ -9,9 +9,14 @@ use petstore_mock::{MockServer, Plan};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = MockServer::builder().key("key", Plan::Business).start().await?;
+    let server = MockServer::builder()
+        .key("key", Plan::Business)
+        .start()
+        .await?;
     let client = Client::new(server.url(), "key")?;
-    let new: Vec<_> = (1..=100).map(|number| NewPet::new(format!("Pet {number}"), 7)).collect();
+    let new: Vec<_> = (1..=100)
+        .map(|number| NewPet::new(format!("Pet {number}"), 7))
+        .collect();
 
     let calls = stream::iter(&new).map(|pet| client.pets().create(pet).send());
     let mut calls = calls.buffer_unordered(16);
@@ -32,7 +37,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spawned = tokio::spawn(client.pets().create(&new[0]).send());
     let (page, orders) =
         tokio::try_join!(client.pets().list().send(), client.store().orders().send())?;
-    println!("{} pets, {} orders", page.len(), orders.as_array().map_or(0, Vec::len));
+    println!(
+        "{} pets, {} orders",
+        page.len(),
+        orders.as_array().map_or(0, Vec::len)
+    );
     println!("{} has id {}", new[0].name, spawned.await??.id);
     assert_eq!(client.rate_limits().throttled, 0);
     Ok(())

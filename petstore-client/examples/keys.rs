@@ -18,20 +18,38 @@ struct Vault {
 
 impl ApiKeyProvider for Vault {
     async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-        println!("reading the vault{}", if rejected.is_some() { " after a 401" } else { "" });
+        println!(
+            "reading the vault{}",
+            if rejected.is_some() {
+                " after a 401"
+            } else {
+                ""
+            }
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
-        let key = if self.is_rotated.load(Ordering::Relaxed) { "new-key" } else { "old-key" };
+        let key = if self.is_rotated.load(Ordering::Relaxed) {
+            "new-key"
+        } else {
+            "old-key"
+        };
         Ok(ApiKey::new(key))
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = MockServer::builder().key("old-key", Plan::Business).start().await?;
+    let server = MockServer::builder()
+        .key("old-key", Plan::Business)
+        .start()
+        .await?;
     let is_rotated = Arc::new(AtomicBool::new(false));
-    let vault = Vault { is_rotated: Arc::clone(&is_rotated) };
+    let vault = Vault {
+        is_rotated: Arc::clone(&is_rotated),
+    };
     let keys = Arc::new(CachingProvider::new(vault, Duration::from_secs(300)));
-    let client = Client::builder(server.url()).api_key_provider(Arc::clone(&keys)).build()?;
+    let client = Client::builder(server.url())
+        .api_key_provider(Arc::clone(&keys))
+        .build()?;
     for _ in 0..3 {
         client.pets().list().await?;
     }
@@ -43,7 +61,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         old.remove();
     }
     let page = client.pets().list().await?;
-    println!("{} pets after {} attempts", page.len(), page.meta().attempts());
+    println!(
+        "{} pets after {} attempts",
+        page.len(),
+        page.meta().attempts()
+    );
 
     // A program that learns of a rotation invalidates the cached key, and avoids the 401.
     keys.invalidate();

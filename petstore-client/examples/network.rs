@@ -19,22 +19,39 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .user_agent("kennel/2.1")
         .connect_timeout(Duration::from_secs(3))
         .read_timeout(Duration::from_secs(5))
-        .tls(Tls::new().root_certificates(authority).only_root_certificates(true))
+        .tls(
+            Tls::new()
+                .root_certificates(authority)
+                .only_root_certificates(true),
+        )
         .proxy(Proxy::all("http://proxy.internal:3128").basic_auth("kennel", "pw"))
-        .backoff(Backoff::new().initial(Duration::from_millis(100)).max(Duration::from_secs(5)))
+        .backoff(
+            Backoff::new()
+                .initial(Duration::from_millis(100))
+                .max(Duration::from_secs(5)),
+        )
         .retry_budget(RetryBudget::new().ratio(0.1))
         .retry_classifier(|attempt| match attempt.error.code() {
             Some("reindexing") => RetryAdvice::Retry,
             _ => RetryAdvice::Default,
         })
         .build()?;
-    println!("{} pets with the built-in transport", client.pets().list().await?.len());
+    println!(
+        "{} pets with the built-in transport",
+        client.pets().list().await?.len()
+    );
 
     let roots = [reqwest::Certificate::from_pem(authority.as_bytes())?];
     let http = reqwest::Client::builder().tls_certs_merge(roots).build()?;
     let custom = transport_fn(move |request| send(http.clone(), request));
-    let client = Client::builder(server.url()).api_key("business-key").transport(custom).build()?;
-    println!("{} pets with a custom transport", client.pets().list().await?.len());
+    let client = Client::builder(server.url())
+        .api_key("business-key")
+        .transport(custom)
+        .build()?;
+    println!(
+        "{} pets with a custom transport",
+        client.pets().list().await?.len()
+    );
     Ok(())
 }
 
@@ -43,12 +60,18 @@ async fn send(
     request: http::Request<Bytes>,
 ) -> Result<http::Response<Bytes>, TransportError> {
     let request = reqwest::Request::try_from(request).map_err(TransportError::connect)?;
-    let response = http.execute(request).await.map_err(|error| match error.is_connect() {
-        true => TransportError::connect(error),
-        false => TransportError::interrupted(error),
-    })?;
+    let response = http
+        .execute(request)
+        .await
+        .map_err(|error| match error.is_connect() {
+            true => TransportError::connect(error),
+            false => TransportError::interrupted(error),
+        })?;
     let (status, headers) = (response.status(), response.headers().clone());
-    let body = response.bytes().await.map_err(TransportError::interrupted)?;
+    let body = response
+        .bytes()
+        .await
+        .map_err(TransportError::interrupted)?;
     let mut complete = http::Response::new(body);
     (*complete.status_mut(), *complete.headers_mut()) = (status, headers);
     Ok(complete)

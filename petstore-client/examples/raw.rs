@@ -9,19 +9,31 @@ use serde_json::{Value, json};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = MockServer::builder().key("key", Plan::Business).start().await?;
+    let server = MockServer::builder()
+        .key("key", Plan::Business)
+        .start()
+        .await?;
     let client = Client::new(server.url(), "key")?;
 
-    let mut pages = client.request(Method::GET, "/pets").query("limit", 5).pages();
+    let mut pages = client
+        .request(Method::GET, "/pets")
+        .query("limit", 5)
+        .pages();
     while let Some(page) = pages.try_next().await? {
         let pets: Vec<Pet> = page.json()?;
         println!("{} pets", pets.len());
     }
 
-    let orders = client.request(Method::GET, "/store/orders").decode::<Value>().await?;
+    let orders = client
+        .request(Method::GET, "/store/orders")
+        .decode::<Value>()
+        .await?;
     println!("orders: {orders}");
 
-    let dry = client.request(Method::PATCH, "/pets/1").json(&json!({"name": "Max"})).build()?;
+    let dry = client
+        .request(Method::PATCH, "/pets/1")
+        .json(&json!({"name": "Max"}))
+        .build()?;
     println!("{} {} {:?}", dry.method(), dry.uri(), dry.headers());
     if let Err(error) = client.execute(dry).await {
         println!("{error}");

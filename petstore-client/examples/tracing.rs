@@ -12,8 +12,13 @@ use petstore_mock::{MockServer, Plan};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).init();
-    let server = MockServer::builder().key("key", Plan::Business).start().await?;
+    tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::DEBUG)
+        .init();
+    let server = MockServer::builder()
+        .key("key", Plan::Business)
+        .start()
+        .await?;
     let bytes = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&bytes);
     let client = Client::builder(server.url())
@@ -28,6 +33,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     client.pets().create(&NewPet::new("Rex", 7)).await?;
     let page = client.pets().list().await?;
-    println!("{} pets in {} bytes", page.len(), bytes.load(Ordering::Relaxed));
+    println!(
+        "{} pets in {} bytes",
+        page.len(),
+        bytes.load(Ordering::Relaxed)
+    );
     Ok(())
 }

@@ -24,7 +24,10 @@ impl IntoResponse for Failure {
         let Self(error) = self;
         if let Some(wait) = error.retry_after() {
             let seconds = HeaderValue::from(wait.as_secs() + 1);
-            return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, seconds)])
+            return (
+                StatusCode::SERVICE_UNAVAILABLE,
+                [(header::RETRY_AFTER, seconds)],
+            )
                 .into_response();
         }
         if error.is_not_found() {
@@ -43,14 +46,22 @@ async fn add(
     State(client): State<Client>,
     Json(new): Json<NewPet>,
 ) -> Result<(StatusCode, Json<Pet>), Failure> {
-    Ok((StatusCode::CREATED, Json(client.pets().create(&new).await?.into_inner())))
+    Ok((
+        StatusCode::CREATED,
+        Json(client.pets().create(&new).await?.into_inner()),
+    ))
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = MockServer::builder().key("key", Plan::Business).start().await?;
+    let server = MockServer::builder()
+        .key("key", Plan::Business)
+        .start()
+        .await?;
     let client = Client::new(server.url(), "key")?;
-    let app = Router::new().route("/pets", get(sold).post(add)).with_state(client);
+    let app = Router::new()
+        .route("/pets", get(sold).post(add))
+        .with_state(client);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/pets", listener.local_addr()?);
     tokio::spawn(async move { axum::serve(listener, app).await });
@@ -59,8 +70,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let http = reqwest::Client::new();
     let rex = NewPet::new("Rex", 7).with_status(PetStatus::Sold);
     let json = serde_json::to_vec(&rex)?;
-    let added =
-        http.post(&url).header("content-type", "application/json").body(json).send().await?;
+    let added = http
+        .post(&url)
+        .header("content-type", "application/json")
+        .body(json)
+        .send()
+        .await?;
     println!("{}: {}", added.status(), added.text().await?);
     let sold: Vec<Pet> = serde_json::from_str(&http.get(&url).send().await?.text().await?)?;
     println!("{} sold", sold.len());

@@ -25,7 +25,10 @@ pub struct Backoff {
 impl Backoff {
     /// Creates the default: an interval of 200 ms that doubles up to 10 s.
     pub fn new() -> Self {
-        Self { initial: Duration::from_millis(200), max: Duration::from_secs(10) }
+        Self {
+            initial: Duration::from_millis(200),
+            max: Duration::from_secs(10),
+        }
     }
 
     /// Sets the first interval.
@@ -102,7 +105,9 @@ mod tests {
         let mut longest = [Duration::ZERO; 4];
         for _ in 0..1_000 {
             let mut schedule = backoff.schedule();
-            longest.iter_mut().for_each(|longest| *longest = schedule.next().max(*longest));
+            longest
+                .iter_mut()
+                .for_each(|longest| *longest = schedule.next().max(*longest));
         }
         for (longest, interval) in longest.into_iter().zip([1, 2, 4, 4].map(seconds)) {
             assert!(longest > interval.mul_f64(0.9) && longest <= interval + seconds(1) / 1_000);
@@ -111,7 +116,10 @@ mod tests {
         assert!(drawn.iter().all(|part| (0.0..=1.0).contains(part)));
         assert!(drawn.iter().filter(|part| **part == 1.0).count() < 100);
         assert!(drawn.iter().any(|part| *part > 0.9) && drawn.iter().any(|part| *part < 0.1));
-        let default = Backoff { initial: Duration::from_millis(200), max: seconds(10) };
+        let default = Backoff {
+            initial: Duration::from_millis(200),
+            max: seconds(10),
+        };
         assert_eq!(Backoff::new(), default);
     }
 }

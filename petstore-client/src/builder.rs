@@ -207,7 +207,12 @@ impl ClientBuilder {
     /// Trusts root certificates (PEM) in addition to the system's. A shortcut for
     /// [`Tls::root_certificates`].
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
-        self.connection.tls = Some(self.connection.tls.unwrap_or_default().root_certificates(pem));
+        self.connection.tls = Some(
+            self.connection
+                .tls
+                .unwrap_or_default()
+                .root_certificates(pem),
+        );
         self
     }
 
@@ -304,7 +309,10 @@ impl ClientBuilder {
         let base = BaseUrl::parse(&self.base_url, self.insecure)
             .map_err(|problem| Error::config("base URL", problem))?;
         let credentials = self.credentials.take().unwrap_or_else(|| {
-            Err(Error::config("API key", "none was given; set `api_key` or `api_key_provider`"))
+            Err(Error::config(
+                "API key",
+                "none was given; set `api_key` or `api_key_provider`",
+            ))
         })?;
         self.check()?;
         let headers = self.headers()?;
@@ -314,7 +322,11 @@ impl ClientBuilder {
         };
         let limiters = ClientLimiters::new(base.as_url().clone(), self.store);
         #[cfg(feature = "test-util")]
-        let limiters = if self.isolated { limiters.isolated(self.test_clock) } else { limiters };
+        let limiters = if self.isolated {
+            limiters.isolated(self.test_clock)
+        } else {
+            limiters
+        };
         let core = Core {
             network: Network::new(base.as_url(), route),
             base,
@@ -326,12 +338,20 @@ impl ClientBuilder {
             events: self.events,
             store_changes: AtomicU64::new(0),
         };
-        Ok(Client { core: Arc::new(core), options: self.options })
+        Ok(Client {
+            core: Arc::new(core),
+            options: self.options,
+        })
     }
 
     fn check(&self) -> Result<(), Error> {
         let fail = |setting, problem: &str| Err(Error::config(setting, problem));
-        let Policy { max_in_flight, share, plan, .. } = self.policy;
+        let Policy {
+            max_in_flight,
+            share,
+            plan,
+            ..
+        } = self.policy;
         if self.options.max_attempts == Some(0) {
             return fail("number of attempts", "it must be at least 1");
         }
@@ -353,9 +373,10 @@ impl ClientBuilder {
             return fail("service clock", "shared limits do not work with it");
         }
         match self.connection.any() {
-            Some(setting) if self.transport.is_some() => {
-                fail(setting, "it is for the built-in transport, which `transport` replaces")
-            }
+            Some(setting) if self.transport.is_some() => fail(
+                setting,
+                "it is for the built-in transport, which `transport` replaces",
+            ),
             _ => Ok(()),
         }
     }
@@ -385,8 +406,12 @@ impl ClientBuilder {
     reason = "only `from_env` reads the environment, and its caller asked for that"
 )]
 fn variable(name: &str, setting: &'static str) -> Result<String, Error> {
-    std::env::var(name)
-        .map_err(|_| Error::config(setting, format!("`{name}` is not set, or not valid Unicode")))
+    std::env::var(name).map_err(|_| {
+        Error::config(
+            setting,
+            format!("`{name}` is not set, or not valid Unicode"),
+        )
+    })
 }
 
 impl fmt::Debug for ClientBuilder {

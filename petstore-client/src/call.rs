@@ -45,7 +45,10 @@ pub(crate) async fn run(
         options,
         request: &request,
         deadline,
-        stats: CallStats { idempotent: request.idempotent, ..CallStats::default() },
+        stats: CallStats {
+            idempotent: request.idempotent,
+            ..CallStats::default()
+        },
         may_have_acted: &may_have_acted,
         schedule: core.retries.backoff.schedule(),
         blocked_for: Duration::ZERO,
@@ -64,10 +67,14 @@ pub(crate) async fn run(
     };
     let deprecation = deprecation.and_then(|headers| Deprecation::of(headers, request.removal));
     if let Some(deprecation) = &deprecation {
-        core.events.notify_deprecated(&request.operation, deprecation);
+        core.events
+            .notify_deprecated(&request.operation, deprecation);
     }
-    let (response, redactor) = result
-        .map_err(|error| error.with_operation(request.operation.clone()).with_stats(stats))?;
+    let (response, redactor) = result.map_err(|error| {
+        error
+            .with_operation(request.operation.clone())
+            .with_stats(stats)
+    })?;
     let (head, body) = response.into_parts();
     let meta = ResponseMeta {
         operation: request.operation,
@@ -92,8 +99,14 @@ fn record(result: &Result<(http::Response<Bytes>, Redactor), Error>, stats: &Cal
         Ok((response, _)) => Some(response.status()),
         Err(error) => error.status(),
     };
-    span.record("http.response.status_code", status.map(|status| status.as_u16()));
-    span.record("http.request.resend_count", stats.attempts.saturating_sub(1));
+    span.record(
+        "http.response.status_code",
+        status.map(|status| status.as_u16()),
+    );
+    span.record(
+        "http.request.resend_count",
+        stats.attempts.saturating_sub(1),
+    );
     span.record("petstore.attempts", stats.attempts);
     let wait = u64::try_from(stats.waited.as_millis()).unwrap_or(u64::MAX);
     span.record("petstore.wait_ms", wait);
@@ -165,7 +178,10 @@ impl CallState<'_> {
     /// Waits until the limiter permits a request. Returns the permit and the duration of the wait.
     async fn acquire<'l>(&mut self, limiter: &'l Limiter) -> Result<(Permit<'l>, Duration), Error> {
         let began = clock::now();
-        let attempt_timeout = self.options.attempt_timeout.unwrap_or(DEFAULT_ATTEMPT_TIMEOUT);
+        let attempt_timeout = self
+            .options
+            .attempt_timeout
+            .unwrap_or(DEFAULT_ATTEMPT_TIMEOUT);
         let request = Acquire {
             place: self.place,
             priority: self.options.priority.unwrap_or_default(),
@@ -179,7 +195,14 @@ impl CallState<'_> {
         let acquired = limiter.acquire(request, |Wait { reason, blocked }| {
             was_blocked |= blocked.is_some();
             let until = blocked.map(|blocked| blocked.until);
-            events.notify(|| Event::Waiting(Waiting { operation, reason, blocked, until }));
+            events.notify(|| {
+                Event::Waiting(Waiting {
+                    operation,
+                    reason,
+                    blocked,
+                    until,
+                })
+            });
         });
         let acquired = timeout_at(self.deadline, acquired).await;
         if let Some(status) = limiter.store_status_change(&self.core.store_changes) {
@@ -228,7 +251,8 @@ impl CallState<'_> {
             Ok((response, _)) => may_have_acted(response.status()),
             Err(error) => error.was_sent(),
         };
-        self.may_have_acted.store(self.stats.may_have_acted, Ordering::Release);
+        self.may_have_acted
+            .store(self.stats.may_have_acted, Ordering::Release);
         let result = result.map_err(|error| self.complete(error));
         let body = match &result {
             // The data of a success stays as it is, except in events.
@@ -239,20 +263,34 @@ impl CallState<'_> {
         };
         events.notify(|| {
             let elapsed = clock::now().saturating_duration_since(sent);
-            let outcome = result.as_ref().map(|(response, _)| Received::new(response, &body));
-            Event::Finished(Finished { request, elapsed, outcome })
+            let outcome = result
+                .as_ref()
+                .map(|(response, _)| Received::new(response, &body));
+            Event::Finished(Finished {
+                request,
+                elapsed,
+                outcome,
+            })
         });
         let (response, blocked) = result?;
         if response.status().is_success() {
             return Ok(response);
         }
         let response = ErrorResponse::new(response);
-        let Some(mut blocked) = blocked else { return Err(Error::from_response(response)) };
+        let Some(mut blocked) = blocked else {
+            return Err(Error::from_response(response));
+        };
         if response.code.as_deref() == Some("key_banned") {
             blocked.reason = BlockReason::Ban;
             limiter.record_ban();
         }
-        events.notify(|| Event::Throttled(Throttled { operation, attempt: number, blocked }));
+        events.notify(|| {
+            Event::Throttled(Throttled {
+                operation,
+                attempt: number,
+                blocked,
+            })
+        });
         Err(Error::rate_limited(blocked).with_response(response))
     }
 
@@ -267,17 +305,20 @@ impl CallState<'_> {
     ) -> Result<(http::Response<Bytes>, Option<Blocked>), Error> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
         let limits = self.attempt_limits(sent);
-        let mut pending =
-            match self.core.network.send(self.request, headers, &limits, self.may_have_acted).await
-            {
-                Ok(pending) => pending,
-                Err(error) => {
-                    if !error.was_sent() {
-                        permit.not_sent();
-                    }
-                    return Err(error);
+        let mut pending = match self
+            .core
+            .network
+            .send(self.request, headers, &limits, self.may_have_acted)
+            .await
+        {
+            Ok(pending) => pending,
+            Err(error) => {
+                if !error.was_sent() {
+                    permit.not_sent();
                 }
-            };
+                return Err(error);
+            }
+        };
         // Reading the body may take long.
         let blocked = permit.observe(pending.status(), pending.headers());
         let redactor = Redactor::new(&credential.authorization);
@@ -320,7 +361,12 @@ impl CallState<'_> {
         self.stats.waited += delay;
         self.core.events.notify(|| {
             let (operation, attempt) = (&*self.request.operation, self.stats.attempts);
-            Event::Retrying(Retrying { operation, attempt, error: &error, delay })
+            Event::Retrying(Retrying {
+                operation,
+                attempt,
+                error: &error,
+                delay,
+            })
         });
         sleep(delay).await;
         Ok(())
@@ -343,7 +389,12 @@ impl CallState<'_> {
     }
 
     fn attempt_limits(&self, now: Instant) -> AttemptLimits {
-        let RequestOptions { attempt_timeout, read_timeout, max_response_bytes, .. } = self.options;
+        let RequestOptions {
+            attempt_timeout,
+            read_timeout,
+            max_response_bytes,
+            ..
+        } = self.options;
         let attempt_timeout = attempt_timeout.unwrap_or(DEFAULT_ATTEMPT_TIMEOUT);
         let end = clock::after(now, attempt_timeout);
         let (deadline, limit) = if end < self.deadline {
@@ -365,7 +416,9 @@ impl CallState<'_> {
 
     /// Awaits `work`, within the call's time limit.
     async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        timeout_at(self.deadline, work).await.unwrap_or_else(|_| Err(self.timed_out()))
+        timeout_at(self.deadline, work)
+            .await
+            .unwrap_or_else(|_| Err(self.timed_out()))
     }
 
     /// Returns the error of the call's time limit, when no request is in flight.
@@ -375,7 +428,9 @@ impl CallState<'_> {
 
     /// Adds the operation and statistics of the call to an error.
     fn complete(&self, error: Error) -> Error {
-        error.with_operation(self.request.operation.clone()).with_stats(self.stats)
+        error
+            .with_operation(self.request.operation.clone())
+            .with_stats(self.stats)
     }
 }
 

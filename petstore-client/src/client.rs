@@ -90,7 +90,9 @@ impl Client {
     #[must_use]
     pub fn rate_limits(&self) -> RateLimits {
         let limiter = self.limiter();
-        limiter.map(|limiter| limiter.snapshot(&self.core.policy)).unwrap_or_default()
+        limiter
+            .map(|limiter| limiter.snapshot(&self.core.policy))
+            .unwrap_or_default()
     }
 
     /// Returns the limiter of the key that was used last.
@@ -121,7 +123,9 @@ impl Client {
     ///
     /// Fails if the store is unreachable.
     pub async fn forget_rate_limits(&self) -> Result<(), Error> {
-        let Some(limiter) = self.limiter() else { return Ok(()) };
+        let Some(limiter) = self.limiter() else {
+            return Ok(());
+        };
         let forgotten = limiter.forget().await;
         forgotten.map_err(|error| Error::config("store of shared limits", error))
     }
@@ -141,6 +145,8 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let base_url = self.base_url().as_str();
-        f.debug_struct("Client").field("base_url", &base_url).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("base_url", &base_url)
+            .finish_non_exhaustive()
     }
 }

@@ -14,7 +14,10 @@ pub(crate) fn now() -> Instant {
 
 /// Converts a time of the machine's clock to the runtime's clock, which tests pause and advance.
 #[cfg(feature = "file-store")]
-#[expect(clippy::disallowed_methods, reason = "the only use of the machine's clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the only use of the machine's clock"
+)]
 pub(crate) fn on_runtime(machine_time: Duration) -> Duration {
     const MIN_ADVANCE: Duration = Duration::from_millis(1);
     let machine = std::time::Instant::now();
@@ -57,7 +60,13 @@ mod tests {
     fn formats_any_moment_without_panicking() {
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         assert_eq!(http_date(at(0)), "Thu, 01 Jan 1970 00:00:00 GMT");
-        assert_eq!(http_date(at(253_370_764_799)), "Thu, 31 Dec 9998 23:59:59 GMT");
-        assert_eq!(http_date(at(u64::from(u32::MAX) * 1000)), "a time outside the calendar");
+        assert_eq!(
+            http_date(at(253_370_764_799)),
+            "Thu, 31 Dec 9998 23:59:59 GMT"
+        );
+        assert_eq!(
+            http_date(at(u64::from(u32::MAX) * 1000)),
+            "a time outside the calendar"
+        );
     }
 }

@@ -31,7 +31,9 @@ impl Deprecation {
     pub(crate) fn of(headers: &HeaderMap, specified: Option<Removal>) -> Option<Self> {
         let is_denied = |value: &str| value.eq_ignore_ascii_case("false") || value == "?0";
         let is_announced = headers::lines(headers, &DEPRECATION).any(|value| !is_denied(value));
-        let sunset = headers.get(&SUNSET).and_then(|v| http_date(v.to_str().ok()?.trim()));
+        let sunset = headers
+            .get(&SUNSET)
+            .and_then(|v| http_date(v.to_str().ok()?.trim()));
         if !is_announced && sunset.is_none() && specified.is_none() {
             return None;
         }
@@ -132,7 +134,10 @@ mod tests {
 
     #[test]
     fn counts_full_days_down_to_0() {
-        let removal = Removal { sunset: 1_922_659_200, replacement: "/pets" };
+        let removal = Removal {
+            sunset: 1_922_659_200,
+            replacement: "/pets",
+        };
         let end = Deprecation::of(&HeaderMap::new(), Some(removal)).unwrap();
         let now = |seconds: u64| at(seconds).unwrap();
         assert_eq!(end.days_left(now(1_922_659_200 - 86_400)), Some(1));

@@ -89,7 +89,11 @@ pub struct Received<'a> {
 
 impl<'a> Received<'a> {
     pub(crate) fn new(response: &'a http::Response<Bytes>, body: &'a Bytes) -> Self {
-        Self { status: response.status(), headers: response.headers(), body }
+        Self {
+            status: response.status(),
+            headers: response.headers(),
+            body,
+        }
     }
 
     /// Returns the quota that the headers describe (specification, section 8).
@@ -143,10 +147,16 @@ impl Event<'_> {
     /// Logs the event. Deprecations and store changes are logged where they are detected.
     fn log(&self) {
         match self {
-            Self::Sending(Attempt { operation, attempt, .. }) => {
+            Self::Sending(Attempt {
+                operation, attempt, ..
+            }) => {
                 tracing::debug!(target: TARGET, operation, attempt, "sending");
             }
-            Self::Finished(Finished { request: Attempt { attempt, .. }, elapsed, outcome }) => {
+            Self::Finished(Finished {
+                request: Attempt { attempt, .. },
+                elapsed,
+                outcome,
+            }) => {
                 match outcome.map(|received| received.status.as_u16()) {
                     Ok(status) => {
                         tracing::debug!(target: TARGET, attempt, status, ?elapsed, "answered");
@@ -158,11 +168,15 @@ impl Event<'_> {
                     }
                 }
             }
-            Self::Waiting(Waiting { reason, blocked, .. }) => {
+            Self::Waiting(Waiting {
+                reason, blocked, ..
+            }) => {
                 let blocked = blocked.map(tracing::field::display);
                 tracing::debug!(target: TARGET, %reason, blocked, "waiting");
             }
-            Self::Throttled(Throttled { blocked, attempt, .. }) => {
+            Self::Throttled(Throttled {
+                blocked, attempt, ..
+            }) => {
                 tracing::debug!(target: TARGET, attempt, %blocked, "throttled");
             }
             Self::Retrying(Retrying { attempt, delay, .. }) => {
@@ -203,7 +217,10 @@ impl Events {
 
     /// Reports a deprecation once per operation.
     pub(crate) fn notify_deprecated(&self, operation: &str, deprecation: &Deprecation) {
-        let mut reported = self.deprecated.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self
+            .deprecated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if reported.contains(operation) || reported.len() >= MAX_DEPRECATED {
             return;
         }
@@ -216,6 +233,9 @@ impl Events {
             replacement = deprecation.replacement(),
             "this operation is deprecated"
         );
-        self.notify(|| Event::Deprecated { operation, deprecation });
+        self.notify(|| Event::Deprecated {
+            operation,
+            deprecation,
+        });
     }
 }

@@ -33,7 +33,13 @@ impl Pet {
     /// Creates a pet, for tests and for a program's own storage.
     #[must_use]
     pub fn new(id: i64, name: impl Into<String>, category_id: i64) -> Self {
-        Self { id, name: name.into(), category_id, status: None, extra: Map::new() }
+        Self {
+            id,
+            name: name.into(),
+            category_id,
+            status: None,
+            extra: Map::new(),
+        }
     }
 
     /// Sets the availability.
@@ -126,7 +132,12 @@ impl NewPet {
     /// Creates a pet with the two fields that the service requires.
     #[must_use]
     pub fn new(name: impl Into<String>, category_id: i64) -> Self {
-        Self { name: name.into(), category_id, status: None, extra: Map::new() }
+        Self {
+            name: name.into(),
+            category_id,
+            status: None,
+            extra: Map::new(),
+        }
     }
 
     /// Sets the availability.
@@ -269,7 +280,10 @@ mod tests {
         let pet: Pet = serde_json::from_str(&text).unwrap();
         assert_eq!(pet.extra["length"].as_f64(), Some(122.416_294_033_786_58));
         // A number if the program sets the feature `arbitrary_precision` of serde_json.
-        assert_eq!(pet.extra["mass"].to_string().replace(['"', '+'], ""), "1e400");
+        assert_eq!(
+            pet.extra["mass"].to_string().replace(['"', '+'], ""),
+            "1e400"
+        );
         assert_eq!(pet.extra["deep"], deep);
         let pet: Pet = serde_json::from_value(
             serde_json::json!({"id": 1, "name": "a", "categoryId": 1, "x": [2]}),
@@ -281,7 +295,12 @@ mod tests {
     #[test]
     fn an_array_is_not_a_pet() {
         let problem = serde_json::from_str::<NewPet>(r#"["Rex",7]"#).unwrap_err();
-        assert!(problem.to_string().contains("expected a pet, a JSON object"), "{problem}");
+        assert!(
+            problem
+                .to_string()
+                .contains("expected a pet, a JSON object"),
+            "{problem}"
+        );
         assert!(serde_json::from_str::<Pet>(r#"[1,"Rex",7,"sold"]"#).is_err());
     }
 
@@ -289,7 +308,10 @@ mod tests {
     fn writes_an_unknown_status_back_unchanged() {
         let status: PetStatus = serde_json::from_str(r#""on \u0001 loan""#).unwrap();
         assert_eq!(status, PetStatus::Unknown("on \u{1} loan".into()));
-        assert_eq!(serde_json::to_string(&status).unwrap(), r#""on \u0001 loan""#);
+        assert_eq!(
+            serde_json::to_string(&status).unwrap(),
+            r#""on \u0001 loan""#
+        );
     }
 
     #[test]

@@ -133,8 +133,14 @@ mod tests {
 
     #[test]
     fn merging_keeps_settings_that_the_other_does_not_have() {
-        let mut options = RequestOptions::new().max_attempts(2).timeout(Duration::from_secs(9));
-        options.merge(&RequestOptions::new().max_attempts(3).priority(Priority::Low));
+        let mut options = RequestOptions::new()
+            .max_attempts(2)
+            .timeout(Duration::from_secs(9));
+        options.merge(
+            &RequestOptions::new()
+                .max_attempts(3)
+                .priority(Priority::Low),
+        );
         let expected = RequestOptions::new()
             .max_attempts(3)
             .timeout(Duration::from_secs(9))

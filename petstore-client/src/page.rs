@@ -38,7 +38,11 @@ impl<T> Page<T> {
             Ok(None) => More::Maybe,
             _ => More::Yes,
         };
-        Self { items, next: next.ok().flatten(), more }
+        Self {
+            items,
+            next: next.ok().flatten(),
+            more,
+        }
     }
 
     /// Returns whether more items may follow.
@@ -90,7 +94,9 @@ impl<'p, T> IntoIterator for &'p Page<T> {
 /// Returns the first `rel="next"` of a response, resolved against the requested URL (RFC 8288,
 /// section 3.1). Fails if it leaves the key's origin.
 pub(crate) fn next_page(headers: &HeaderMap, asked: &Url) -> Result<Option<Url>, String> {
-    let Some(target) = headers::link_targets(headers, "next").next() else { return Ok(None) };
+    let Some(target) = headers::link_targets(headers, "next").next() else {
+        return Ok(None);
+    };
     let shown = printable(target, 200);
     let mut url = asked
         .join(target)
@@ -118,7 +124,10 @@ mod tests {
     #[test]
     fn the_error_of_a_long_link_shows_its_first_200_characters() {
         let link = format!("http://evil.example/{}", "a".repeat(181));
-        let headers = [(http::header::LINK, format!("<{link}>; rel=next").parse().unwrap())];
+        let headers = [(
+            http::header::LINK,
+            format!("<{link}>; rel=next").parse().unwrap(),
+        )];
         let asked = Url::parse("https://petstore.example/v1/pets").unwrap();
         let error = next_page(&headers.into_iter().collect(), &asked).unwrap_err();
         assert!(error.ends_with(&format!(": {}…", &link[..200])), "{error}");

@@ -117,8 +117,9 @@ mod tests {
     #[test]
     fn takes_each_copy_of_the_key_out() {
         let redactor = Redactor::new(&HeaderValue::from_static("Bearer s3cret-key"));
-        let clean =
-            redactor.removed(Bytes::from_static(b"<s3cret-key> Bearer s3cret-key s3cret-ke"));
+        let clean = redactor.removed(Bytes::from_static(
+            b"<s3cret-key> Bearer s3cret-key s3cret-ke",
+        ));
         assert_eq!(clean, "<(the API key)> Bearer (the API key) s3cret-ke");
         let mut headers = HeaderMap::new();
         headers.insert("location", HeaderValue::from_static("/?k=s3cret-key"));
@@ -136,9 +137,19 @@ mod tests {
             r#"\u0073\u0033\u002f\u0072\u0065\u0074\"\\\u006b\u0065\u0079"#,
         ] {
             let body = Bytes::from(format!("\\{written}s3/{written}\\u00"));
-            assert_eq!(redactor.removed(body), "\\(the API key)s3/(the API key)\\u00", "{written}");
+            assert_eq!(
+                redactor.removed(body),
+                "\\(the API key)s3/(the API key)\\u00",
+                "{written}"
+            );
         }
-        for other in [r"s3\\/ret", r"\u00733/ret\u00", r"\u0+73", "s3/ret\"\\ke", "\\"] {
+        for other in [
+            r"s3\\/ret",
+            r"\u00733/ret\u00",
+            r"\u0+73",
+            "s3/ret\"\\ke",
+            "\\",
+        ] {
             assert_eq!(redactor.removed(Bytes::from(other)), other);
         }
     }
@@ -151,7 +162,10 @@ mod tests {
 
     #[test]
     fn escapes_characters_that_control_a_terminal() {
-        assert_eq!(printable("a\u{1b}[2Jb\u{202e}c", 99), "a\\u{1b}[2Jb\\u{202e}c");
+        assert_eq!(
+            printable("a\u{1b}[2Jb\u{202e}c", 99),
+            "a\\u{1b}[2Jb\\u{202e}c"
+        );
         assert_eq!(printable("  two\r\nlines ", 99), "two  lines");
     }
 

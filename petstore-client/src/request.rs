@@ -52,7 +52,9 @@ impl Request {
     pub(crate) fn with_defaults(&self, defaults: &HeaderMap) -> HeaderMap {
         // Reserves space for the credential.
         let mut headers = HeaderMap::with_capacity(defaults.len() + self.headers.len() + 1);
-        let missing = defaults.iter().filter(|(name, _)| !self.headers.contains_key(*name));
+        let missing = defaults
+            .iter()
+            .filter(|(name, _)| !self.headers.contains_key(*name));
         for (name, value) in missing.chain(&self.headers) {
             headers.append(name, value.clone());
         }
@@ -88,7 +90,10 @@ pub(crate) fn additional_header<V: TryInto<HeaderValue>>(
     value: V,
 ) -> Result<(HeaderName, HeaderValue), String> {
     let Ok(name) = HeaderName::try_from(name) else {
-        return Err(format!("`{}` is not a valid header name", printable(name, 60)));
+        return Err(format!(
+            "`{}` is not a valid header name",
+            printable(name, 60)
+        ));
     };
     if RESERVED.contains(&name) {
         return Err(format!("the client sets the header `{name}` itself"));

@@ -74,7 +74,10 @@ impl<T> Response<T> {
     /// Replaces the value, and keeps its metadata.
     #[must_use]
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Response<U> {
-        Response { value: change(self.value), meta: self.meta }
+        Response {
+            value: change(self.value),
+            meta: self.meta,
+        }
     }
 }
 
@@ -182,7 +185,14 @@ impl Response<Bytes> {
     /// Fails if it is not JSON of this type; see [`Error::decode_path`].
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.value).map_err(|problem| {
-            let ResponseMeta { operation, status, headers, stats, redactor, .. } = &self.meta;
+            let ResponseMeta {
+                operation,
+                status,
+                headers,
+                stats,
+                redactor,
+                ..
+            } = &self.meta;
             let body = redactor.removed(self.value.clone());
             let error = Error::decode::<T>(*status, headers.clone(), &body, problem);
             error.with_operation(operation.clone()).with_stats(*stats)

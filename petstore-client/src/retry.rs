@@ -63,13 +63,21 @@ impl Retries {
         budget: RetryBudget,
     ) -> Self {
         let (budget, started) = (Mutex::new(BudgetState::new(budget)), clock::now());
-        Self { backoff, classifier, budget, started }
+        Self {
+            backoff,
+            classifier,
+            budget,
+            started,
+        }
     }
 
     /// Runs `change` on the budget, with the time since the client was built.
     pub(crate) fn budget<T>(&self, change: impl FnOnce(&mut BudgetState, Duration) -> T) -> T {
         let now = clock::now().saturating_duration_since(self.started);
-        change(&mut self.budget.lock().unwrap_or_else(PoisonError::into_inner), now)
+        change(
+            &mut self.budget.lock().unwrap_or_else(PoisonError::into_inner),
+            now,
+        )
     }
 }
 
@@ -89,10 +97,17 @@ impl RetryDecision {
     /// Decides on a failed attempt, with the classifier's advice if any. `idempotent` means that
     /// sending the request twice has the same effect as sending it once (RFC 9110, section 9.2.2).
     pub(crate) fn of(error: &Error, request: &Request, classifier: Option<&Classifier>) -> Self {
-        let Request { operation, method, idempotent, .. } = request;
+        let Request {
+            operation,
+            method,
+            idempotent,
+            ..
+        } = request;
         let idempotent = *idempotent;
         let decision = Self::by_default(error, idempotent);
-        let Some(classifier) = classifier else { return decision };
+        let Some(classifier) = classifier else {
+            return decision;
+        };
         let advice = classifier(&FailedAttempt {
             error,
             operation,
@@ -120,7 +135,11 @@ impl RetryDecision {
                 matches!(status, Some(408 | 500 | 502 | 503 | 504))
             }
         };
-        if is_transient && (idempotent || !error.was_sent()) { Self::BackOff } else { Self::Fail }
+        if is_transient && (idempotent || !error.was_sent()) {
+            Self::BackOff
+        } else {
+            Self::Fail
+        }
     }
 }
 
@@ -153,7 +172,10 @@ pub struct RetryBudget {
 impl RetryBudget {
     /// Creates the default: 0.2 retries per call, and 10 per second.
     pub fn new() -> Self {
-        Self { ratio: 0.2, min_per_second: 10 }
+        Self {
+            ratio: 0.2,
+            min_per_second: 10,
+        }
     }
 
     /// Sets the retries per call, from 0 to 1,000.
@@ -170,7 +192,10 @@ impl RetryBudget {
 
     /// Allows every retry.
     pub fn unlimited() -> Self {
-        Self { ratio: f64::INFINITY, min_per_second: u32::MAX }
+        Self {
+            ratio: f64::INFINITY,
+            min_per_second: u32::MAX,
+        }
     }
 
     /// Returns why the budget is invalid, if it is.
@@ -209,7 +234,12 @@ struct Counts {
 
 impl BudgetState {
     pub(crate) fn new(budget: RetryBudget) -> Self {
-        Self { budget, in_flight: 0, period: 0, counts: Default::default() }
+        Self {
+            budget,
+            in_flight: 0,
+            period: 0,
+            counts: Default::default(),
+        }
     }
 
     pub(crate) fn call_began(&mut self, now: Duration) {
@@ -225,7 +255,10 @@ impl BudgetState {
     /// Uses one retry of the budget. Returns whether one was left.
     pub(crate) fn spend(&mut self, now: Duration) -> bool {
         self.start_period(now);
-        let RetryBudget { ratio, min_per_second } = self.budget;
+        let RetryBudget {
+            ratio,
+            min_per_second,
+        } = self.budget;
         if ratio.is_infinite() {
             return true;
         }
@@ -242,7 +275,11 @@ impl BudgetState {
         let period = now.as_secs() / u64::from(PERIOD);
         if period > self.period {
             let is_next = period == self.period + 1;
-            let last = if is_next { self.counts[0] } else { Counts::default() };
+            let last = if is_next {
+                self.counts[0]
+            } else {
+                Counts::default()
+            };
             self.counts = [Counts::default(), last];
             self.period = period;
         }
@@ -274,11 +311,17 @@ mod tests {
     fn a_classifier_retries_only_what_is_safe_unless_it_says_so() {
         let with = |advice, error: Error, idempotent| {
             let classifier: Classifier = Box::new(move |_: &FailedAttempt<'_>| advice);
-            let request = Request { idempotent, ..request(Method::POST) };
+            let request = Request {
+                idempotent,
+                ..request(Method::POST)
+            };
             RetryDecision::of(&error, &request, Some(&classifier)) == RetryDecision::BackOff
         };
         let lost = || {
-            let stats = CallStats { may_have_acted: true, ..CallStats::default() };
+            let stats = CallStats {
+                may_have_acted: true,
+                ..CallStats::default()
+            };
             timed_out(true).with_stats(stats)
         };
         assert!(with(RetryAdvice::Retry, answered(404), false));
@@ -287,7 +330,11 @@ mod tests {
         assert!(with(RetryAdvice::Default, lost(), true));
         assert!(!with(RetryAdvice::Stop, lost(), true));
         let opposite: Classifier = Box::new(|attempt: &FailedAttempt<'_>| {
-            if attempt.would_retry { RetryAdvice::Stop } else { RetryAdvice::RetryUnsafe }
+            if attempt.would_retry {
+                RetryAdvice::Stop
+            } else {
+                RetryAdvice::RetryUnsafe
+            }
         });
         let decide =
             |error: Error| RetryDecision::of(&error, &request(Method::GET), Some(&opposite));
@@ -313,7 +360,11 @@ mod tests {
         }
         assert_eq!(spend_all(&mut state, 1), 200);
         assert_eq!(spend_all(&mut state, 9), 0, "the last ten seconds count");
-        assert_eq!(spend_all(&mut state, 10), 100, "the first five do not any more");
+        assert_eq!(
+            spend_all(&mut state, 10),
+            100,
+            "the first five do not any more"
+        );
         let mut state = BudgetState::new(RetryBudget::new());
         (0..1_000).for_each(|_| state.call_began(Duration::from_secs(11)));
         (0..1_000).for_each(|_| state.call_ended());
@@ -340,7 +391,10 @@ mod tests {
     #[test]
     fn an_invalid_ratio_is_refused() {
         for ratio in [-0.1, f64::NAN, 1_000.1] {
-            assert!(RetryBudget::new().ratio(ratio).problem().is_some(), "{ratio}");
+            assert!(
+                RetryBudget::new().ratio(ratio).problem().is_some(),
+                "{ratio}"
+            );
         }
         assert_eq!(RetryBudget::unlimited().problem(), None);
     }

@@ -73,13 +73,19 @@ where
 {
     /// Turns a function into a service.
     pub fn new(respond: F) -> Self {
-        Self { respond, requests: Mutex::default() }
+        Self {
+            respond,
+            requests: Mutex::default(),
+        }
     }
 
     /// Returns the requests so far, without `Authorization`.
     #[must_use]
     pub fn requests(&self) -> Vec<Request<Bytes>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -90,7 +96,10 @@ where
     async fn send(&self, request: Request<Bytes>) -> Result<HttpResponse<Bytes>, TransportError> {
         let mut shown = request.clone();
         shown.headers_mut().remove(header::AUTHORIZATION);
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(shown);
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(shown);
         (self.respond)(&request)
     }
 }
@@ -111,7 +120,10 @@ pub fn client<F>(respond: F) -> Client
 where
     F: Fn(&Request<Bytes>) -> Result<HttpResponse<Bytes>, TransportError> + Send + Sync + 'static,
 {
-    builder().transport(FakeService::new(respond)).build().expect("these settings are valid")
+    builder()
+        .transport(FakeService::new(respond))
+        .build()
+        .expect("these settings are valid")
 }
 
 /// Returns the builder that [`client`] uses, without a transport.
@@ -150,7 +162,10 @@ pub fn problem(
     code: &str,
     message: &str,
 ) -> Result<HttpResponse<Bytes>, TransportError> {
-    json(status, &json!({"code": code, "message": message, "status": status.as_u16()}))
+    json(
+        status,
+        &json!({"code": code, "message": message, "status": status.as_u16()}),
+    )
 }
 
 /// Creates an [`Error`], to test code that handles errors.
@@ -184,8 +199,17 @@ impl ErrorBuilder {
             ErrorKind::RateLimited => StatusCode::TOO_MANY_REQUESTS,
             _ => {
                 let may_have_acted = Error::new(kind, "").was_sent();
-                let stats = CallStats { attempts: 1, may_have_acted, ..CallStats::default() };
-                return Self { kind, response: None, retry_after: Duration::ZERO, stats };
+                let stats = CallStats {
+                    attempts: 1,
+                    may_have_acted,
+                    ..CallStats::default()
+                };
+                return Self {
+                    kind,
+                    response: None,
+                    retry_after: Duration::ZERO,
+                    stats,
+                };
             }
         };
         Self::response(status, "")
@@ -200,7 +224,11 @@ impl ErrorBuilder {
             kind: ErrorKind::Rejected,
             response: Some(response),
             retry_after: Duration::from_secs(60),
-            stats: CallStats { attempts: 1, may_have_acted, ..CallStats::default() },
+            stats: CallStats {
+                attempts: 1,
+                may_have_acted,
+                ..CallStats::default()
+            },
         }
     }
 
@@ -210,7 +238,9 @@ impl ErrorBuilder {
         self.retry_after = wait;
         if let Some(response) = &mut self.response {
             let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            response.headers_mut().insert("retry-after-ms", millis.into());
+            response
+                .headers_mut()
+                .insert("retry-after-ms", millis.into());
         }
         self
     }
@@ -263,7 +293,10 @@ impl Default for ResponseMeta {
             status: StatusCode::OK,
             headers: HeaderMap::new(),
             deprecation: None,
-            stats: CallStats { attempts: 1, ..CallStats::default() },
+            stats: CallStats {
+                attempts: 1,
+                ..CallStats::default()
+            },
             redactor: Redactor::new(&HeaderValue::from_static("")),
         }
     }
@@ -291,7 +324,12 @@ impl QuotaWindow {
     /// Creates a window, for tests.
     #[must_use]
     pub fn new(quota: Quota, limit: u64, remaining: u64, reset: SystemTime) -> Self {
-        Self { quota, limit, remaining, reset }
+        Self {
+            quota,
+            limit,
+            remaining,
+            reset,
+        }
     }
 }
 
@@ -299,6 +337,10 @@ impl Blocked {
     /// Creates a block, for tests.
     #[must_use]
     pub fn new(reason: BlockReason, until: SystemTime, remaining: Duration) -> Self {
-        Self { reason, until, remaining }
+        Self {
+            reason,
+            until,
+            remaining,
+        }
     }
 }

@@ -32,7 +32,11 @@ fn main() {
     let given = |flag: &str| std::env::args().any(|arg| arg == flag);
     let brief = given("--test");
     let (rounds, requests) = if brief { (1, 100) } else { (31, 4_000) };
-    for (method, path) in [("GET", "/v1/pets"), ("GET", "/v1/pets/1"), ("POST", "/v1/pets")] {
+    for (method, path) in [
+        ("GET", "/v1/pets"),
+        ("GET", "/v1/pets/1"),
+        ("POST", "/v1/pets"),
+    ] {
         compare(method, path, rounds, requests);
     }
     beside_slow_clients(if brief { 8 } else { 1_000 }, rounds, requests);
@@ -60,14 +64,23 @@ impl Server {
         let serve = move || {
             let thread = fs::read_link("/proc/thread-self").unwrap_or_default();
             tell.send(thread).unwrap();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
             runtime.unwrap().block_on(serve(tell_addr));
         };
         thread.spawn(serve).unwrap();
-        let usage = PathBuf::from("/proc").join(told.recv().unwrap()).join("schedstat");
+        let usage = PathBuf::from("/proc")
+            .join(told.recv().unwrap())
+            .join("schedstat");
         let addr = told_addr.recv().unwrap();
         let connections = (0..CONNECTIONS).map(|_| connect(addr)).collect();
-        Self { name, addr, usage, connections }
+        Self {
+            name,
+            addr,
+            usage,
+            connections,
+        }
     }
 
     fn mock(name: &'static str, journal: usize) -> Self {
@@ -103,11 +116,16 @@ impl Server {
     /// Returns the head of an answer, and its body.
     fn answer(&self, method: &str, path: &str) -> (String, Bytes) {
         let mut connection = connect(self.addr);
-        connection.write_all(request(method, path).as_bytes()).unwrap();
+        connection
+            .write_all(request(method, path).as_bytes())
+            .unwrap();
         let mut answer = vec![0; 64 * 1024];
         let length = connection.read(&mut answer).unwrap();
         answer.truncate(length);
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let end = answer
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .unwrap();
         let head = String::from_utf8(answer[..end].to_vec()).unwrap();
         (head, Bytes::from(answer.split_off(end + 4)))
     }
@@ -129,12 +147,21 @@ impl Server {
             }
         }
         let took = begun.elapsed();
-        (took, self.used().zip(used).map(|(after, before)| after.saturating_sub(before)))
+        (
+            took,
+            self.used()
+                .zip(used)
+                .map(|(after, before)| after.saturating_sub(before)),
+        )
     }
 
     fn used(&self) -> Option<Duration> {
         let text = fs::read_to_string(&self.usage).ok()?;
-        text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+        text.split(' ')
+            .next()?
+            .parse()
+            .ok()
+            .map(Duration::from_nanos)
     }
 }
 
@@ -142,8 +169,12 @@ impl Server {
 fn builder() -> petstore_mock::Builder {
     // The ids of pets that are added have the same length, too.
     let pet = |id| SeedPet::new("Captain Plume", 7).with_id(id);
-    let seed = (1..=25).chain([1_000_000]).fold(Seed::new(), |seed, id| seed.pet(pet(id)));
-    MockServer::builder().key(KEY, Plan::enterprise(2_000_000_000, 4_000_000_000)).seed(seed)
+    let seed = (1..=25)
+        .chain([1_000_000])
+        .fold(Seed::new(), |seed, id| seed.pet(pet(id)));
+    MockServer::builder()
+        .key(KEY, Plan::enterprise(2_000_000_000, 4_000_000_000))
+        .seed(seed)
 }
 
 fn connect(addr: SocketAddr) -> TcpStream {
@@ -192,7 +223,10 @@ fn compare(method: &'static str, path: &'static str, rounds: usize, requests: us
         let (head, body) = server.answer(method, path);
         head.len() + body.len()
     });
-    assert!(lengths.iter().all(|length| *length == lengths[0]), "{path}: {lengths:?}");
+    assert!(
+        lengths.iter().all(|length| *length == lengths[0]),
+        "{path}: {lengths:?}"
+    );
     let mut measured = [const { (Vec::new(), Vec::new()) }; 3];
     for _ in 0..rounds {
         for (server, (took, used)) in servers.iter_mut().zip(&mut measured) {
@@ -201,7 +235,10 @@ fn compare(method: &'static str, path: &'static str, rounds: usize, requests: us
             used.push(cpu.map_or(f64::NAN, |cpu| micros(cpu, requests)));
         }
     }
-    println!("{method} {path}, {CONNECTIONS} connections, {} bytes each", lengths[0]);
+    println!(
+        "{method} {path}, {CONNECTIONS} connections, {} bytes each",
+        lengths[0]
+    );
     let base = (median(&measured[0].0), median(&measured[0].1));
     for (server, (took, used)) in servers.iter().zip(&measured) {
         let (took, used) = (median(took), median(used));
@@ -219,7 +256,10 @@ fn compare(method: &'static str, path: &'static str, rounds: usize, requests: us
 /// Prints how many requests a client gets answered while others dawdle, in a head, in a body, or with
 /// nothing said at all.
 fn beside_slow_clients(slow: usize, rounds: usize, requests: usize) {
-    let mut servers = [Server::mock("alone", 1_000), Server::mock("beside slow ones", 1_000)];
+    let mut servers = [
+        Server::mock("alone", 1_000),
+        Server::mock("beside slow ones", 1_000),
+    ];
     let _slow: Vec<TcpStream> = (0..slow)
         .map(|number| {
             let mut stream = connect(servers[1].addr);
@@ -242,12 +282,18 @@ fn beside_slow_clients(slow: usize, rounds: usize, requests: usize) {
         }
     }
     let [alone, beside] = measured.map(|took| median(&took));
-    println!("beside {slow} slow clients {:>4.0} % of the requests/s", alone / beside * 100.0);
+    println!(
+        "beside {slow} slow clients {:>4.0} % of the requests/s",
+        alone / beside * 100.0
+    );
 }
 
 /// Prints how long a server takes to be ready, in this process and as its own.
 fn ready(times: usize) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let in_process = (0..times).map(|_| {
         let begun = Instant::now();
         let server = runtime.block_on(MockServer::start());
@@ -255,7 +301,10 @@ fn ready(times: usize) {
         drop(server);
         micros(took, 1)
     });
-    println!("ready in process   {:>9.0} µs", median(&in_process.collect::<Vec<_>>()));
+    println!(
+        "ready in process   {:>9.0} µs",
+        median(&in_process.collect::<Vec<_>>())
+    );
     let process = (0..times.div_ceil(10)).map(|_| {
         let begun = Instant::now();
         let process = Process::start();
@@ -263,7 +312,10 @@ fn ready(times: usize) {
         drop(process);
         micros(took, 1)
     });
-    println!("ready as a process {:>9.0} µs", median(&process.collect::<Vec<_>>()));
+    println!(
+        "ready as a process {:>9.0} µs",
+        median(&process.collect::<Vec<_>>())
+    );
 }
 
 /// Prints how much memory a server has after so many requests.
@@ -271,11 +323,19 @@ fn memory(requests: usize) {
     let process = Process::start();
     let connections = (0..CONNECTIONS).map(|_| connect(process.addr)).collect();
     let name = "memory";
-    let mut server = Server { name, addr: process.addr, usage: PathBuf::new(), connections };
+    let mut server = Server {
+        name,
+        addr: process.addr,
+        usage: PathBuf::new(),
+        connections,
+    };
     server.run("GET", "/v1/pets", 10_000.min(requests));
     let early = process.memory();
     server.run("GET", "/v1/pets", requests);
-    println!("memory             {early} after the first, {} after {requests}", process.memory());
+    println!(
+        "memory             {early} after the first, {} after {requests}",
+        process.memory()
+    );
 }
 
 /// The binary.
@@ -287,14 +347,24 @@ struct Process {
 impl Process {
     fn start() -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_petstore-mock"))
-            .args(["--port", "0", "--key", &format!("{KEY}=enterprise:2000000000/4000000000")])
+            .args([
+                "--port",
+                "0",
+                "--key",
+                &format!("{KEY}=enterprise:2000000000/4000000000"),
+            ])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         let addr = line.trim().strip_prefix("listening on http://").unwrap();
-        Self { child, addr: addr.strip_suffix("/v1").unwrap().parse().unwrap() }
+        Self {
+            child,
+            addr: addr.strip_suffix("/v1").unwrap().parse().unwrap(),
+        }
     }
 
     /// Linux says it; elsewhere it stays open.
@@ -313,7 +383,10 @@ impl Drop for Process {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer than a float can count")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "far fewer than a float can count"
+)]
 fn micros(time: Duration, parts: usize) -> f64 {
     time.as_secs_f64() * 1_000_000.0 / parts as f64
 }

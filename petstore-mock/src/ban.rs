@@ -33,7 +33,11 @@ pub struct BanPolicy {
 
 impl Default for BanPolicy {
     fn default() -> Self {
-        Self { after: 10, within: Duration::from_secs(60), length: Duration::from_secs(300) }
+        Self {
+            after: 10,
+            within: Duration::from_secs(60),
+            length: Duration::from_secs(300),
+        }
     }
 }
 
@@ -78,7 +82,10 @@ impl BanRecord {
 
     /// Bans the key until this time.
     pub(crate) fn ban(&mut self, until: Duration) {
-        *self = Self { banned_until: until.min(END), ..Self::default() };
+        *self = Self {
+            banned_until: until.min(END),
+            ..Self::default()
+        };
     }
 
     /// Ends the ban, and clears the early requests.
@@ -88,7 +95,10 @@ impl BanRecord {
 
     /// Ends the current `Retry-After`. A ban stays.
     pub(crate) fn excuse(&mut self) {
-        *self = Self { banned_until: self.banned_until, ..Self::default() };
+        *self = Self {
+            banned_until: self.banned_until,
+            ..Self::default()
+        };
     }
 
     /// Returns the end of the ban, if the key is banned at `now`.
@@ -104,10 +114,18 @@ impl BanRecord {
     /// Whether the record is sorted, of bounded size and not after the clock's end, as all records of
     /// this module are.
     pub(crate) fn is_possible(&self) -> bool {
-        let latest = self.strikes.back().into_iter().chain([&self.told_until, &self.banned_until]);
+        let latest = self
+            .strikes
+            .back()
+            .into_iter()
+            .chain([&self.told_until, &self.banned_until]);
         latest.max().is_none_or(|latest| *latest <= END)
             && self.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1
-            && self.strikes.iter().zip(self.strikes.iter().skip(1)).all(|(one, next)| one <= next)
+            && self
+                .strikes
+                .iter()
+                .zip(self.strikes.iter().skip(1))
+                .all(|(one, next)| one <= next)
     }
 
     /// Records a `Retry-After` that ends at `until`, in seconds since the Unix epoch.
@@ -171,7 +189,10 @@ mod tests {
             record.arrive(at(0.0), policy());
         }
         for second in 0..300_u32 {
-            assert_eq!(record.arrive(at(f64::from(second)), policy()), Some(at(300.0)));
+            assert_eq!(
+                record.arrive(at(f64::from(second)), policy()),
+                Some(at(300.0))
+            );
         }
         assert_eq!(record.arrive(at(300.0), policy()), None);
         record.told(1_400);
@@ -181,14 +202,27 @@ mod tests {
     #[test]
     fn a_policy_without_tolerance_bans_immediately() {
         let mut record = told_to_wait_a_minute();
-        assert!(record.arrive(at(1.0), BanPolicy { after: 0, ..policy() }).is_some());
+        assert!(
+            record
+                .arrive(
+                    at(1.0),
+                    BanPolicy {
+                        after: 0,
+                        ..policy()
+                    }
+                )
+                .is_some()
+        );
     }
 
     #[test]
     fn a_ban_of_length_zero_is_disabled() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..100 {
-            let off = BanPolicy { length: Duration::ZERO, ..policy() };
+            let off = BanPolicy {
+                length: Duration::ZERO,
+                ..policy()
+            };
             assert_eq!(record.arrive(at(1.0), off), None);
         }
         assert!(record.strikes.is_empty());
@@ -198,13 +232,22 @@ mod tests {
     fn a_wait_and_a_ban_hold_until_their_end_or_until_they_are_lifted() {
         let (soon, late) = (at(60.0), at(300.0));
         let mut record = told_to_wait_a_minute();
-        assert_eq!([59.9, 60.0].map(|now| record.waits_until(at(now))), [Some(soon), None]);
+        assert_eq!(
+            [59.9, 60.0].map(|now| record.waits_until(at(now))),
+            [Some(soon), None]
+        );
         record.ban(late);
-        assert_eq!([299.9, 300.0].map(|now| record.banned_until(at(now))), [Some(late), None]);
+        assert_eq!(
+            [299.9, 300.0].map(|now| record.banned_until(at(now))),
+            [Some(late), None]
+        );
         assert_eq!(record.waits_until(at(0.0)), None);
         record.told(1_060);
         record.excuse();
-        assert_eq!((record.waits_until(at(0.0)), record.banned_until(at(0.0))), (None, Some(late)));
+        assert_eq!(
+            (record.waits_until(at(0.0)), record.banned_until(at(0.0))),
+            (None, Some(late))
+        );
         record.pardon();
         assert_eq!(record, BanRecord::default());
     }
@@ -220,14 +263,26 @@ mod tests {
             (vec![1; most + 1], false),
         ] {
             let strikes = strikes.into_iter().map(Duration::from_secs).collect();
-            let record = BanRecord { strikes, ..BanRecord::default() };
-            assert_eq!(record.is_possible(), is_possible, "{}", record.strikes.len());
+            let record = BanRecord {
+                strikes,
+                ..BanRecord::default()
+            };
+            assert_eq!(
+                record.is_possible(),
+                is_possible,
+                "{}",
+                record.strikes.len()
+            );
         }
     }
 
     #[test]
     fn holds_a_bounded_number_of_strikes() {
-        let endless = BanPolicy { after: u32::MAX, within: Duration::MAX, ..policy() };
+        let endless = BanPolicy {
+            after: u32::MAX,
+            within: Duration::MAX,
+            ..policy()
+        };
         let mut record = told_to_wait_a_minute();
         let mut banned = false;
         for _ in 0..=BanPolicy::MAX_AFTER {

@@ -53,6 +53,9 @@ impl Changes {
 
 impl Default for Changes {
     fn default() -> Self {
-        Self { sender: broadcast::Sender::new(BEHIND), boundaries: Arc::default() }
+        Self {
+            sender: broadcast::Sender::new(BEHIND),
+            boundaries: Arc::default(),
+        }
     }
 }

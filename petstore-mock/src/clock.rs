@@ -40,7 +40,11 @@ impl ClockState {
     fn at(&self, now: Duration) -> Duration {
         let passed = now.saturating_sub(self.read);
         // Avoids rounding at the source's speed.
-        let passed = if self.pace == 1.0 { passed } else { times(passed, self.pace) };
+        let passed = if self.pace == 1.0 {
+            passed
+        } else {
+            times(passed, self.pace)
+        };
         self.shown.saturating_add(passed).min(END)
     }
 
@@ -48,7 +52,11 @@ impl ClockState {
     /// frozen.
     fn source_time(&self, left: Duration) -> Option<Duration> {
         (self.pace > 0.0).then(|| {
-            let exact = if self.pace == 1.0 { left } else { times(left, 1.0 / self.pace) };
+            let exact = if self.pace == 1.0 {
+                left
+            } else {
+                times(left, 1.0 / self.pace)
+            };
             // Rounding down would repeatedly wake the waiter too early.
             exact.saturating_add(Duration::from_micros(1))
         })
@@ -63,7 +71,11 @@ impl ClockState {
 
 /// Clamps a speed to the possible range; 0 for NaN.
 fn possible(pace: f64) -> f64 {
-    if pace.is_nan() { 0.0 } else { pace.clamp(0.0, MAX_PACE) }
+    if pace.is_nan() {
+        0.0
+    } else {
+        pace.clamp(0.0, MAX_PACE)
+    }
 }
 
 fn times(time: Duration, factor: f64) -> Duration {
@@ -108,9 +120,14 @@ impl Source {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "only this module reads the machine's clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only this module reads the machine's clock"
+)]
 fn system_now() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
 }
 
 /// A clock that can be moved forward, stopped and accelerated. Clones share one time.
@@ -257,7 +274,8 @@ impl Clock {
     /// If the clock is frozen, this waits until it is advanced. A clock that follows the machine's
     /// clock waits in real time, even if the runtime's time is paused.
     pub async fn sleep(&self, time: Duration) {
-        self.wait_until(self.since_epoch().saturating_add(time)).await;
+        self.wait_until(self.since_epoch().saturating_add(time))
+            .await;
     }
 
     /// Waits until the clock shows `at`, like [`Clock::sleep`]. Returns immediately if it is past
@@ -305,7 +323,9 @@ impl Clock {
     }
 
     fn set(&self, change: impl FnOnce(&mut ClockState)) {
-        self.0.state.send_modify(|state| state.set(self.0.source.read(), change));
+        self.0
+            .state
+            .send_modify(|state| state.set(self.0.source.read(), change));
     }
 }
 
@@ -331,7 +351,9 @@ pub(crate) fn instant(since_epoch: Duration) -> SystemTime {
 
 /// Converts seconds to a duration, from 0 to 253,402,300,799 (1970 to the end of 9999).
 pub(crate) fn time(seconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= END)
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|time| *time <= END)
 }
 
 /// Durations in JSON: numbers of seconds with fractions.
@@ -361,7 +383,10 @@ pub(crate) fn serialize_seconds<S: Serializer>(
     at: &(impl Into<Option<SystemTime>> + Copy),
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    (*at).into().map(|at| since_epoch(at).as_secs_f64()).serialize(serializer)
+    (*at)
+        .into()
+        .map(|at| since_epoch(at).as_secs_f64())
+        .serialize(serializer)
 }
 
 fn since_epoch(at: SystemTime) -> Duration {
@@ -372,11 +397,22 @@ fn since_epoch(at: SystemTime) -> Duration {
 /// since the Unix epoch.
 pub(crate) fn parse_date(text: &str) -> Result<SystemTime, ParseDateError> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let seconds = text.parse().map(Duration::from_secs).map_err(|_| ParseDateError)?;
-        return if seconds <= END { Ok(instant(seconds)) } else { Err(ParseDateError) };
+        let seconds = text
+            .parse()
+            .map(Duration::from_secs)
+            .map_err(|_| ParseDateError)?;
+        return if seconds <= END {
+            Ok(instant(seconds))
+        } else {
+            Err(ParseDateError)
+        };
     }
     let midnight = format!("{text}T00:00:00Z");
-    let date = if text.len() == "2030-12-05".len() { &midnight } else { text };
+    let date = if text.len() == "2030-12-05".len() {
+        &midnight
+    } else {
+        text
+    };
     humantime::parse_rfc3339_weak(date).map_err(|_| ParseDateError)
 }
 
@@ -409,7 +445,11 @@ mod tests {
 
     #[test]
     fn goes_on_from_where_it_is_at_another_pace() {
-        let real = ClockState { read: s(100), shown: s(5_000), pace: 1.0 };
+        let real = ClockState {
+            read: s(100),
+            shown: s(5_000),
+            pace: 1.0,
+        };
         let slow = paced(real, s(110), 0.5);
         assert_eq!(slow.at(s(114)), s(5_012));
         let fast = paced(slow, s(114), 60.0);
@@ -421,7 +461,11 @@ mod tests {
 
     #[test]
     fn never_goes_back_nor_past_the_end() {
-        let state = ClockState { read: s(100), shown: s(5_000), pace: 1.0 };
+        let state = ClockState {
+            read: s(100),
+            shown: s(5_000),
+            pace: 1.0,
+        };
         assert_eq!(state.at(s(50)), s(5_000));
         assert_eq!(paced(state, s(100), -1.0).at(s(200)), s(5_000));
         assert_eq!(paced(state, s(100), f64::NAN).at(s(200)), s(5_000));
@@ -431,7 +475,14 @@ mod tests {
 
     #[test]
     fn knows_how_long_the_source_takes() {
-        let with = |pace| ClockState { read: s(0), shown: s(0), pace }.source_time(s(60));
+        let with = |pace| {
+            ClockState {
+                read: s(0),
+                shown: s(0),
+                pace,
+            }
+            .source_time(s(60))
+        };
         let micro = Duration::from_micros(1);
         assert_eq!(with(0.0), None);
         assert_eq!(with(1.0), Some(s(60) + micro));
@@ -451,7 +502,8 @@ mod tests {
 
     /// Whether a wait is over, without waiting.
     fn is_over(wait: std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
-        wait.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+        wait.poll(&mut Context::from_waker(Waker::noop()))
+            .is_ready()
     }
 
     #[test]
@@ -460,16 +512,35 @@ mod tests {
         clock.advance(Duration::MAX);
         clock.advance(Duration::MAX);
         assert_eq!(clock.since_epoch(), END);
-        assert_eq!(httpdate::fmt_http_date(clock.now()), "Fri, 31 Dec 9999 23:59:59 GMT");
+        assert_eq!(
+            httpdate::fmt_http_date(clock.now()),
+            "Fri, 31 Dec 9999 23:59:59 GMT"
+        );
         assert!(is_over(pin!(clock.sleep(Duration::MAX))));
     }
 
     #[test]
     fn reads_dates_in_three_forms() {
-        for text in ["2030-12-05", "2030-12-05T00:00:00Z", "2030-12-05 00:00:00", "1922659200"] {
-            assert_eq!(parse_date(text), Ok(instant(Duration::from_secs(1_922_659_200))), "{text}");
+        for text in [
+            "2030-12-05",
+            "2030-12-05T00:00:00Z",
+            "2030-12-05 00:00:00",
+            "1922659200",
+        ] {
+            assert_eq!(
+                parse_date(text),
+                Ok(instant(Duration::from_secs(1_922_659_200))),
+                "{text}"
+            );
         }
-        for text in ["", "tomorrow", "2030-13-05", "-5", "99999999999999999999", "253402300800"] {
+        for text in [
+            "",
+            "tomorrow",
+            "2030-13-05",
+            "-5",
+            "99999999999999999999",
+            "253402300800",
+        ] {
             assert_eq!(parse_date(text), Err(ParseDateError), "{text}");
         }
     }
@@ -530,7 +601,10 @@ mod tests {
         let before = tokio::time::Instant::now();
         clock.sleep(DAY).await;
         let took = before.elapsed();
-        assert!(took >= DAY / 10 && took < DAY / 10 + Duration::from_secs(1), "{took:?}");
+        assert!(
+            took >= DAY / 10 && took < DAY / 10 + Duration::from_secs(1),
+            "{took:?}"
+        );
     }
 
     #[tokio::test(start_paused = true)]

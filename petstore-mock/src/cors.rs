@@ -99,7 +99,11 @@ impl fmt::Display for Cors {
     /// Writes the format that [`FromStr`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // An origin was parsed from valid text.
-        f.pad(self.0.as_ref().map_or("off", |origin| origin.to_str().unwrap_or_default()))
+        f.pad(
+            self.0
+                .as_ref()
+                .map_or("off", |origin| origin.to_str().unwrap_or_default()),
+        )
     }
 }
 
@@ -136,10 +140,23 @@ mod tests {
 
     #[test]
     fn accepts_only_origins_as_browsers_send_them() {
-        for origin in ["http://localhost:3000", "https://example.com", "http://[::1]:8080"] {
+        for origin in [
+            "http://localhost:3000",
+            "https://example.com",
+            "http://[::1]:8080",
+        ] {
             assert_eq!(origin.parse::<Cors>().unwrap().to_string(), origin);
         }
-        for text in ["", "localhost", "http://x/", "http://x/y", "http://u@x", "/", "null", "* "] {
+        for text in [
+            "",
+            "localhost",
+            "http://x/",
+            "http://x/y",
+            "http://u@x",
+            "/",
+            "null",
+            "* ",
+        ] {
             assert_eq!(text.parse::<Cors>(), Err(ParseCorsError), "{text}");
         }
     }

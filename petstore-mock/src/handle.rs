@@ -42,14 +42,22 @@ impl<'a> Keys<'a> {
     /// If the server already has the key, or it is invalid in a header.
     pub fn insert(self, key: &str, plan: Plan) -> Result<Key, KeyError> {
         let (text, number) = self.0.add_key(Some(key), plan)?;
-        Ok(Key { app: Arc::clone(self.0), text, number })
+        Ok(Key {
+            app: Arc::clone(self.0),
+            text,
+            number,
+        })
     }
 
     /// Returns the key with this text, if the server has it.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Key> {
         let number = self.0.accounts().get(key)?.label.number();
-        Some(Key { app: Arc::clone(self.0), text: key.into(), number })
+        Some(Key {
+            app: Arc::clone(self.0),
+            text: key.into(),
+            number,
+        })
     }
 
     /// Returns all keys, by number.
@@ -58,7 +66,11 @@ impl<'a> Keys<'a> {
         let mut accounts = self.0.accounts();
         let key = |(text, account): (&str, &mut Account)| {
             let number = account.label.number();
-            Key { app: Arc::clone(self.0), text: text.into(), number }
+            Key {
+                app: Arc::clone(self.0),
+                text: text.into(),
+                number,
+            }
         };
         accounts.sorted().into_iter().map(key).collect()
     }
@@ -93,8 +105,14 @@ pub struct Key {
 
 impl Key {
     pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
-        let (text, number) = app.add_key(None, plan).expect("a new key is valid and unused");
-        Self { app: Arc::clone(app), text, number }
+        let (text, number) = app
+            .add_key(None, plan)
+            .expect("a new key is valid and unused");
+        Self {
+            app: Arc::clone(app),
+            text,
+            number,
+        }
     }
 
     /// Returns the key, to be sent after `Bearer `.
@@ -119,14 +137,18 @@ impl Key {
     #[must_use]
     pub fn usage(&self) -> Option<KeyUsage> {
         let now = self.app.clock.since_epoch();
-        self.app.accounts().by_number(self.number).map(|account| account.usage(now))
+        self.app
+            .accounts()
+            .by_number(self.number)
+            .map(|account| account.usage(now))
     }
 
     /// Changes its plan. Used requests stay counted, and its `Retry-After` ends.
     ///
     /// This and the methods below do nothing if the key was removed.
     pub fn set_plan(&self, plan: Plan) {
-        self.app.change_key(self.number, |account| account.set_plan(plan));
+        self.app
+            .change_key(self.number, |account| account.set_plan(plan));
     }
 
     /// Bans it from now for this long, on the server's clock.
@@ -136,7 +158,8 @@ impl Key {
 
     /// Ends its ban, and resets the count of early requests.
     pub fn unban(&self) {
-        self.app.change_key(self.number, |account| account.record.pardon());
+        self.app
+            .change_key(self.number, |account| account.record.pardon());
     }
 
     /// Removes it. Requests with it are then answered 401 `unauthorized`.
@@ -155,7 +178,9 @@ impl Deref for Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("Key")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
     }
 }
 
@@ -192,9 +217,19 @@ impl<'a> Pets<'a> {
     ///
     /// If another pet has the id, or no id is left.
     pub fn insert(self, pet: SeedPet) -> Result<Pet, ChangeError> {
-        let SeedPet { name, category_id, status, .. } = pet.clone();
+        let SeedPet {
+            name,
+            category_id,
+            status,
+            ..
+        } = pet.clone();
         let id = block_on(self.0.arrange(Change::Add(pet)))?;
-        Ok(Pet { id, name, category_id, status })
+        Ok(Pet {
+            id,
+            name,
+            category_id,
+            status,
+        })
     }
 
     /// Removes a pet. Its id is not reused.
@@ -218,13 +253,18 @@ impl<'a> Pets<'a> {
     /// Returns the pet with this id.
     #[must_use]
     pub fn get(self, id: i64) -> Option<Pet> {
-        self.0.read(|store| store.pets.get(id).map(StoredPet::to_pet))
+        self.0
+            .read(|store| store.pets.get(id).map(StoredPet::to_pet))
     }
 
     /// Returns all pets, by ascending id.
     #[must_use]
     pub fn all(self) -> Vec<Pet> {
-        self.0.read(|store| store.pets.clone()).iter().map(StoredPet::to_pet).collect()
+        self.0
+            .read(|store| store.pets.clone())
+            .iter()
+            .map(StoredPet::to_pet)
+            .collect()
     }
 
     /// Returns the number of pets.
@@ -286,7 +326,8 @@ impl<'a> Orders<'a> {
     /// Returns all orders, in the order in which they were added.
     #[must_use]
     pub fn all(self) -> Vec<Value> {
-        self.0.read(|store| store.orders.iter().cloned().map(Value::Object).collect())
+        self.0
+            .read(|store| store.orders.iter().cloned().map(Value::Object).collect())
     }
 }
 
@@ -302,7 +343,11 @@ pub struct Scope {
 impl Scope {
     pub(crate) fn new(app: &Arc<AppState>, name: &str) -> Self {
         let scope = app.journal.open_scope(name);
-        Self { scope, before: app.snapshot(), app: Arc::clone(app) }
+        Self {
+            scope,
+            before: app.snapshot(),
+            app: Arc::clone(app),
+        }
     }
 }
 

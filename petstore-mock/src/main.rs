@@ -4,7 +4,10 @@ use std::process::ExitCode;
 
 use petstore_mock::cli::{self, Io};
 
-#[expect(clippy::disallowed_methods, reason = "the entry point reads the process environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the entry point reads the process environment"
+)]
 fn main() -> ExitCode {
     let io = Io {
         out: &mut std::io::stdout(),

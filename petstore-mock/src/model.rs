@@ -47,19 +47,30 @@ impl SeedPet {
     /// Creates a pet without a status, which gets the next id.
     #[must_use]
     pub fn new(name: impl Into<String>, category_id: i64) -> Self {
-        Self { id: None, name: name.into(), category_id, status: None }
+        Self {
+            id: None,
+            name: name.into(),
+            category_id,
+            status: None,
+        }
     }
 
     /// Sets the id.
     #[must_use]
     pub fn with_id(self, id: i64) -> Self {
-        Self { id: Some(id), ..self }
+        Self {
+            id: Some(id),
+            ..self
+        }
     }
 
     /// Sets the status.
     #[must_use]
     pub fn with_status(self, status: PetStatus) -> Self {
-        Self { status: Some(status), ..self }
+        Self {
+            status: Some(status),
+            ..self
+        }
     }
 }
 

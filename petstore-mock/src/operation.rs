@@ -37,7 +37,12 @@ pub enum Operation {
 
 impl Operation {
     /// All operations, in the order of the specification.
-    pub const ALL: [Self; 4] = [Self::ListPets, Self::CreatePet, Self::GetPet, Self::ListOrders];
+    pub const ALL: [Self; 4] = [
+        Self::ListPets,
+        Self::CreatePet,
+        Self::GetPet,
+        Self::ListOrders,
+    ];
 
     /// Returns the name, such as `listPets`.
     #[must_use]
@@ -89,7 +94,10 @@ mod tests {
             let path = operation.path().replace("{petId}", "7");
             assert_eq!(Operation::of(&operation.method(), &path), Some(operation));
         }
-        assert_eq!(Operation::of(&Method::HEAD, "/v1/pets"), Some(Operation::ListPets));
+        assert_eq!(
+            Operation::of(&Method::HEAD, "/v1/pets"),
+            Some(Operation::ListPets)
+        );
         for (method, path) in [
             (Method::PUT, "/v1/pets"),
             (Method::POST, "/v1/pets/1"),
@@ -110,6 +118,9 @@ mod tests {
             assert_eq!(json, format!("\"{operation}\""));
             assert_eq!(serde_json::from_str::<Operation>(&json).unwrap(), operation);
         }
-        assert_eq!("ListPets".parse::<Operation>(), Err(strum::ParseError::VariantNotFound));
+        assert_eq!(
+            "ListPets".parse::<Operation>(),
+            Err(strum::ParseError::VariantNotFound)
+        );
     }
 }

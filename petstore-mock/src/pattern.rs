@@ -103,22 +103,33 @@ impl Pattern {
 
     /// Matches only requests whose body equals this JSON value, at most 16 KiB.
     pub fn json(self, body: Value) -> Self {
-        self.and(Condition::Json { value: body, is_whole: true })
+        self.and(Condition::Json {
+            value: body,
+            is_whole: true,
+        })
     }
 
     /// Matches only requests whose body is JSON that includes this value, at most 16 KiB: objects
     /// may have more fields, but arrays must have the same length.
     pub fn json_including(self, part: Value) -> Self {
-        self.and(Condition::Json { value: part, is_whole: false })
+        self.and(Condition::Json {
+            value: part,
+            is_whole: false,
+        })
     }
 
     pub(crate) fn matches(&self, record: &Record, keys: &Masker) -> bool {
-        self.0.iter().all(|condition| condition.mismatch(record, keys).is_none())
+        self.0
+            .iter()
+            .all(|condition| condition.mismatch(record, keys).is_none())
     }
 
     /// Describes how a record differs.
     pub(crate) fn mismatches(&self, record: &Record, keys: &Masker) -> Vec<String> {
-        self.0.iter().filter_map(|condition| condition.mismatch(record, keys)).collect()
+        self.0
+            .iter()
+            .filter_map(|condition| condition.mismatch(record, keys))
+            .collect()
     }
 
     /// Describes the pattern, without keys.
@@ -131,7 +142,11 @@ impl Pattern {
             other => keys.text(&format!("{other:?}")),
         };
         let all: Vec<_> = self.0.iter().map(describe).collect();
-        if all.is_empty() { "any request".to_owned() } else { all.join(", ") }
+        if all.is_empty() {
+            "any request".to_owned()
+        } else {
+            all.join(", ")
+        }
     }
 
     fn part(self, part: Part, value: impl Into<Vec<u8>>) -> Self {
@@ -173,7 +188,10 @@ impl Condition {
                 })
             }
             Self::Key(wanted) => {
-                let (wanted, key) = (keys.label(wanted).map(KeyLabel::number), &record.arrival.key);
+                let (wanted, key) = (
+                    keys.label(wanted).map(KeyLabel::number),
+                    &record.arrival.key,
+                );
                 match key {
                     Some(key) if Some(key.number()) == wanted => None,
                     Some(key) => Some(format!("its key is {key}")),
@@ -188,22 +206,35 @@ impl Condition {
 impl Part {
     /// Returns the values of this part.
     fn values<'a>(&self, record: &'a Record) -> Vec<Cow<'a, [u8]>> {
-        let (path, query) =
-            record.arrival.target.split_once('?').unwrap_or((&record.arrival.target, ""));
+        let (path, query) = record
+            .arrival
+            .target
+            .split_once('?')
+            .unwrap_or((&record.arrival.target, ""));
         let text = |text: String| Cow::Owned(text.into_bytes());
         match self {
-            Self::Operation => {
-                record.arrival.operation.iter().map(|it| it.name().as_bytes().into()).collect()
-            }
+            Self::Operation => record
+                .arrival
+                .operation
+                .iter()
+                .map(|it| it.name().as_bytes().into())
+                .collect(),
             Self::Method => vec![record.method.as_str().as_bytes().into()],
             Self::Path => vec![path.as_bytes().into()],
             Self::Query(name) => parameters(query, name).into_iter().map(text).collect(),
             Self::Header(name) => {
                 let name = name.to_ascii_lowercase();
-                let fields = record.fields.iter().filter(|(one, _)| *one == name.as_bytes());
+                let fields = record
+                    .fields
+                    .iter()
+                    .filter(|(one, _)| *one == name.as_bytes());
                 fields.map(|(_, value)| value.into()).collect()
             }
-            Self::Status => record.status.iter().map(|status| text(status.to_string())).collect(),
+            Self::Status => record
+                .status
+                .iter()
+                .map(|status| text(status.to_string()))
+                .collect(),
             Self::Body => vec![(&*record.body.start).into()],
         }
     }
@@ -226,8 +257,14 @@ impl fmt::Debug for Condition {
                 write!(f, "{part} {}", printable(&String::from_utf8_lossy(value)))
             }
             Self::Key(_) => f.write_str("key ***"),
-            Self::Json { value, is_whole: true } => write!(f, "body {value}"),
-            Self::Json { value, is_whole: false } => write!(f, "body with {value}"),
+            Self::Json {
+                value,
+                is_whole: true,
+            } => write!(f, "body {value}"),
+            Self::Json {
+                value,
+                is_whole: false,
+            } => write!(f, "body with {value}"),
         }
     }
 }
@@ -250,15 +287,24 @@ fn json_mismatch(
         return Some(format!("its body is invalid JSON: {}", shown(&body.start)));
     };
     let differences = differences("", wanted, &found, all);
-    let shown: Vec<_> = differences.iter().take(3).map(|one| shown(one.as_bytes())).collect();
+    let shown: Vec<_> = differences
+        .iter()
+        .take(3)
+        .map(|one| shown(one.as_bytes()))
+        .collect();
     (!differences.is_empty()).then(|| format!("its body differs: {}", shown.join("; ")))
 }
 
 /// Returns the decoded values of a parameter.
 fn parameters(query: &str, name: &str) -> Vec<String> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.filter(|(one, _)| decoded(one) == name).map(|(_, value)| decoded(value)).collect()
+    let pairs = query
+        .split('&')
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs
+        .filter(|(one, _)| decoded(one) == name)
+        .map(|(_, value)| decoded(value))
+        .collect()
 }
 
 /// Describes each place where `found` differs from `wanted`. With `all`, additional fields of
@@ -273,7 +319,9 @@ pub(crate) fn differences(place: &str, wanted: &Value, found: &Value, all: bool)
                     None => vec![format!("{place} is missing")],
                 }
             });
-            let extra = found.iter().filter(|(name, _)| all && !wanted.contains_key(*name));
+            let extra = found
+                .iter()
+                .filter(|(name, _)| all && !wanted.contains_key(*name));
             let extra =
                 extra.map(|(name, value)| format!("{place}/{name} is {value}, but not expected"));
             wanted_fields.chain(extra).collect()
@@ -281,7 +329,9 @@ pub(crate) fn differences(place: &str, wanted: &Value, found: &Value, all: bool)
         (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
             let pairs = wanted.iter().zip(found).enumerate();
             let at = |at| format!("{place}/{at}");
-            pairs.flat_map(|(n, (wanted, found))| differences(&at(n), wanted, found, all)).collect()
+            pairs
+                .flat_map(|(n, (wanted, found))| differences(&at(n), wanted, found, all))
+                .collect()
         }
         (wanted, found) if wanted == found => Vec::new(),
         (wanted, found) => {
@@ -320,7 +370,10 @@ mod tests {
     #[test]
     fn allows_additional_fields_if_only_a_part_is_compared() {
         let found = json!({"name": "Rex", "more": {"a": 1, "b": 2}});
-        assert_eq!(differences("", &json!({"more": {"a": 1}}), &found, false), [""; 0]);
+        assert_eq!(
+            differences("", &json!({"more": {"a": 1}}), &found, false),
+            [""; 0]
+        );
         assert_eq!(
             differences("", &json!({"more": {"c": 1}}), &found, false),
             ["/more/c is missing"]

@@ -37,7 +37,10 @@ impl Plan {
     /// Returns an Enterprise plan with these quotas. A quota of 0 refuses every request.
     #[must_use]
     pub const fn enterprise(per_minute: u32, per_day: u32) -> Self {
-        Self::Enterprise { per_minute, per_day }
+        Self::Enterprise {
+            per_minute,
+            per_day,
+        }
     }
 
     /// Returns the default Enterprise plan: 1,000,000 requests per minute and 100,000,000 per day
@@ -77,7 +80,10 @@ impl fmt::Display for Plan {
             Self::Free => f.pad("free"),
             Self::Pro => f.pad("pro"),
             Self::Business => f.pad("business"),
-            Self::Enterprise { per_minute, per_day } => {
+            Self::Enterprise {
+                per_minute,
+                per_day,
+            } => {
                 write!(f, "enterprise:{per_minute}/{per_day}")
             }
         }
@@ -144,7 +150,10 @@ mod tests {
         assert_eq!("free".parse(), Ok(Plan::Free));
         assert_eq!("pro".parse(), Ok(Plan::Pro));
         assert_eq!("business".parse(), Ok(Plan::Business));
-        assert_eq!("enterprise".parse(), Ok(Plan::enterprise(1_000_000, 100_000_000)));
+        assert_eq!(
+            "enterprise".parse(),
+            Ok(Plan::enterprise(1_000_000, 100_000_000))
+        );
         assert_eq!("enterprise:7/9".parse(), Ok(Plan::enterprise(7, 9)));
     }
 
@@ -169,7 +178,12 @@ mod tests {
 
     #[test]
     fn writes_what_it_reads() {
-        for plan in [Plan::Free, Plan::Pro, Plan::Business, Plan::enterprise(3, 4)] {
+        for plan in [
+            Plan::Free,
+            Plan::Pro,
+            Plan::Business,
+            Plan::enterprise(3, 4),
+        ] {
             assert_eq!(plan.to_string().parse(), Ok(plan));
         }
     }

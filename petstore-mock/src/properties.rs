@@ -31,7 +31,12 @@ where
     S::Value: Debug,
 {
     let rng_seed = RngSeed::Fixed(seed);
-    let config = Config { cases: 2_000, rng_seed, failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases: 2_000,
+        rng_seed,
+        failure_persistence: None,
+        ..Config::default()
+    };
     match TestRunner::new(config).run(&strategy, test) {
         Ok(()) => {}
         Err(TestError::Fail(why, case)) => panic!("{why}\nin the smallest case found: {case:#?}"),
@@ -42,75 +47,100 @@ where
 /// Encodes all of a text, or what has to be.
 fn encoded(text: &str, all: bool) -> String {
     let text = utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-    if all { text } else { text.replace("%20", "+").replace("%2D", "-").replace("%2d", "-") }
+    if all {
+        text
+    } else {
+        text.replace("%20", "+")
+            .replace("%2D", "-")
+            .replace("%2d", "-")
+    }
 }
 
 #[test]
 fn a_parameter_is_read_as_it_was_before_it_was_encoded() {
     let pair = ("[a-c é%]{1,2}", any::<String>(), any::<bool>());
-    check((vec(pair, 0..5), "[a-c é%]{1,2}"), 51, |(pairs, wanted)| {
-        let write = |(name, value, all): &(String, String, bool)| {
-            format!("{}={}", encoded(name, *all), encoded(value, *all))
-        };
-        let query = pairs.iter().map(write).collect::<Vec<_>>().join("&");
-        let read = Query(&query).get::<String>(&wanted, "any");
-        let values: Vec<_> =
-            pairs.iter().filter(|pair| pair.0 == wanted).map(|pair| &pair.1).collect();
-        match (values.as_slice(), read) {
-            ([], Ok(None)) | ([_, _, ..], Err(_)) => {}
-            ([one], Ok(Some(value))) => prop_assert_eq!(&value, *one),
-            (_, other) => prop_assert!(false, "{:?} in {}", other, query),
-        }
-        Ok(())
-    });
+    check(
+        (vec(pair, 0..5), "[a-c é%]{1,2}"),
+        51,
+        |(pairs, wanted)| {
+            let write = |(name, value, all): &(String, String, bool)| {
+                format!("{}={}", encoded(name, *all), encoded(value, *all))
+            };
+            let query = pairs.iter().map(write).collect::<Vec<_>>().join("&");
+            let read = Query(&query).get::<String>(&wanted, "any");
+            let values: Vec<_> = pairs
+                .iter()
+                .filter(|pair| pair.0 == wanted)
+                .map(|pair| &pair.1)
+                .collect();
+            match (values.as_slice(), read) {
+                ([], Ok(None)) | ([_, _, ..], Err(_)) => {}
+                ([one], Ok(Some(value))) => prop_assert_eq!(&value, *one),
+                (_, other) => prop_assert!(false, "{:?} in {}", other, query),
+            }
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn the_parameters_of_a_list_are_within_their_bounds_or_refused() {
     let limit = prop_oneof!["[0-9]{0,4}", "[+-]?[0-9]{1,3}(\\.0)?", any::<String>()];
     let status = prop_oneof!["available|pending|sold|lost", any::<String>()];
-    check((option::of(limit), option::of(status), any::<bool>()), 52, |(limit, status, all)| {
-        let mut query = String::from("x=%zz");
-        for (name, value) in [("limit", &limit), ("status", &status)] {
-            if let Some(value) = value {
-                query += &format!("&{name}={}", encoded(value, all));
+    check(
+        (option::of(limit), option::of(status), any::<bool>()),
+        52,
+        |(limit, status, all)| {
+            let mut query = String::from("x=%zz");
+            for (name, value) in [("limit", &limit), ("status", &status)] {
+                if let Some(value) = value {
+                    query += &format!("&{name}={}", encoded(value, all));
+                }
             }
-        }
-        let naive_limit = match &limit {
-            None => Some(20),
-            Some(text) => {
-                (1..=100).find(|number| *text.trim_start_matches('0') == number.to_string())
-            }
-        };
-        let naive_status = match status.as_deref() {
-            None => Some(None),
-            Some("available") => Some(Some(PetStatus::Available)),
-            Some("pending") => Some(Some(PetStatus::Pending)),
-            Some("sold") => Some(Some(PetStatus::Sold)),
-            Some(_) => None,
-        };
-        let expected = naive_limit.zip(naive_status);
-        let expected = expected.map(|(limit, status)| ListQuery { limit, status, after: None });
-        prop_assert_eq!(ListQuery::read(&query, true).ok(), expected, "{}", query);
-        Ok(())
-    });
+            let naive_limit = match &limit {
+                None => Some(20),
+                Some(text) => {
+                    (1..=100).find(|number| *text.trim_start_matches('0') == number.to_string())
+                }
+            };
+            let naive_status = match status.as_deref() {
+                None => Some(None),
+                Some("available") => Some(Some(PetStatus::Available)),
+                Some("pending") => Some(Some(PetStatus::Pending)),
+                Some("sold") => Some(Some(PetStatus::Sold)),
+                Some(_) => None,
+            };
+            let expected = naive_limit.zip(naive_status);
+            let expected = expected.map(|(limit, status)| ListQuery {
+                limit,
+                status,
+                after: None,
+            });
+            prop_assert_eq!(ListQuery::read(&query, true).ok(), expected, "{}", query);
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn a_cursor_is_one_that_was_made_here() {
-    check((any::<i64>(), any::<String>(), any::<Index>()), 53, |(id, text, at)| {
-        let made = cursor::encode(id);
-        prop_assert_eq!(cursor::decode(&made), Some(id));
-        let mut bytes = made.clone().into_bytes();
-        let at = at.index(bytes.len());
-        bytes[at] = text.bytes().next().unwrap_or(b'g');
-        let changed = String::from_utf8_lossy(&bytes).into_owned();
-        for other in [&text, &changed, &made.to_uppercase()] {
-            let again = cursor::decode(other).map(cursor::encode);
-            prop_assert!(again.is_none_or(|again| again == *other), "{}", other);
-        }
-        Ok(())
-    });
+    check(
+        (any::<i64>(), any::<String>(), any::<Index>()),
+        53,
+        |(id, text, at)| {
+            let made = cursor::encode(id);
+            prop_assert_eq!(cursor::decode(&made), Some(id));
+            let mut bytes = made.clone().into_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = text.bytes().next().unwrap_or(b'g');
+            let changed = String::from_utf8_lossy(&bytes).into_owned();
+            for other in [&text, &changed, &made.to_uppercase()] {
+                let again = cursor::decode(other).map(cursor::encode);
+                prop_assert!(again.is_none_or(|again| again == *other), "{}", other);
+            }
+            Ok(())
+        },
+    );
 }
 
 #[test]
@@ -118,27 +148,39 @@ fn a_path_in_its_plain_form_means_the_same_and_stays_so() {
     let part = select(vec![
         "/", "v1", "pets", "%70", "%2F", "%2f", "%2e", "%", "%4", "%zz", "%+1", "~", "%C3%A9", "7",
     ]);
-    check((vec(part, 0..8), option::of("[a-z=&%]{0,6}")), 54, |(parts, query)| {
-        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-        let text = format!("/{}{query}", parts.concat());
-        let Ok(sent) = text.parse::<Uri>() else { return Ok(()) };
-        let mut plain = sent.clone();
-        normalize_path(&mut plain);
-        let decoded = |uri: &Uri| percent_decode_str(uri.path()).collect::<Vec<_>>();
-        prop_assert_eq!(decoded(&plain), decoded(&sent));
-        prop_assert_eq!(plain.path().matches('/').count(), sent.path().matches('/').count());
-        prop_assert_eq!(plain.query(), sent.query());
-        let mut again = plain.clone();
-        normalize_path(&mut again);
-        prop_assert_eq!(again, plain);
-        Ok(())
-    });
+    check(
+        (vec(part, 0..8), option::of("[a-z=&%]{0,6}")),
+        54,
+        |(parts, query)| {
+            let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+            let text = format!("/{}{query}", parts.concat());
+            let Ok(sent) = text.parse::<Uri>() else {
+                return Ok(());
+            };
+            let mut plain = sent.clone();
+            normalize_path(&mut plain);
+            let decoded = |uri: &Uri| percent_decode_str(uri.path()).collect::<Vec<_>>();
+            prop_assert_eq!(decoded(&plain), decoded(&sent));
+            prop_assert_eq!(
+                plain.path().matches('/').count(),
+                sent.path().matches('/').count()
+            );
+            prop_assert_eq!(plain.query(), sent.query());
+            let mut again = plain.clone();
+            normalize_path(&mut again);
+            prop_assert_eq!(again, plain);
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn an_id_is_any_number_of_64_bits_and_nothing_else() {
-    let text =
-        prop_oneof!["-?[0-9]{1,20}", "[+-]?[0-9 ._e٣]{0,4}", "-?9223372036854775[789][0-9]{2}"];
+    let text = prop_oneof![
+        "-?[0-9]{1,20}",
+        "[+-]?[0-9 ._e٣]{0,4}",
+        "-?9223372036854775[789][0-9]{2}"
+    ];
     check(text, 55, |text| {
         let digits = text.strip_prefix('-').unwrap_or(&text);
         let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
@@ -175,10 +217,16 @@ fn a_new_pet_is_taken_exactly_if_its_fields_are_right() {
             (format!("{number}.{}", "0".repeat(zeros + 1)), Some(number))
         }),
         (-99_999..99_999_i64, 0..14_u32).prop_map(|(number, power)| {
-            (format!("{number}e{power}"), Some(number * 10_i64.pow(power)))
+            (
+                format!("{number}e{power}"),
+                Some(number * 10_i64.pow(power)),
+            )
         }),
         (-99_999..99_999_i64, 1..9_usize).prop_map(|(number, power)| {
-            (format!("{number}{}E-{power}", "0".repeat(power)), Some(number))
+            (
+                format!("{number}{}E-{power}", "0".repeat(power)),
+                Some(number),
+            )
         }),
         (any::<i32>(), 1..9_u8).prop_map(|(number, tenths)| (format!("{number}.{tenths}"), None)),
         select(vec![
@@ -194,28 +242,44 @@ fn a_new_pet_is_taken_exactly_if_its_fields_are_right() {
     ];
     let name = prop_oneof![3 => any::<String>().prop_map(Value::from), 1 => json_value()];
     let status = prop_oneof![3 => Just(json!("sold")), 1 => json_value()];
-    let fields = (option::weighted(0.9, name), option::weighted(0.9, number), option::of(status));
-    check((fields, any::<bool>()), 56, |((name, category, status), more)| {
-        let mut fields = Vec::new();
-        fields.extend(name.as_ref().map(|name| format!("\"name\": {name}")));
-        fields.extend(category.as_ref().map(|(text, _)| format!("\"categoryId\":{text}")));
-        fields.extend(status.as_ref().map(|status| format!("\"status\":{status}")));
-        fields.extend(more.then(|| "\"more\":{\"name\":1}".to_owned()));
-        let body = format!(" {{{}}}\n", fields.join(","));
-        let read = new_pet::read(body.as_bytes());
-        let name = name.as_ref().and_then(Value::as_str);
-        let category = category.and_then(|(_, number)| number);
-        let known =
-            status.as_ref().map(|status| serde_json::from_value::<PetStatus>(status.clone()));
-        match (name, category, known.transpose()) {
-            (Some(name), Some(category), Ok(status)) => {
-                let pet = SeedPet { status, ..SeedPet::new(name, category) };
-                prop_assert_eq!(read, Ok(pet), "{}", body);
+    let fields = (
+        option::weighted(0.9, name),
+        option::weighted(0.9, number),
+        option::of(status),
+    );
+    check(
+        (fields, any::<bool>()),
+        56,
+        |((name, category, status), more)| {
+            let mut fields = Vec::new();
+            fields.extend(name.as_ref().map(|name| format!("\"name\": {name}")));
+            fields.extend(
+                category
+                    .as_ref()
+                    .map(|(text, _)| format!("\"categoryId\":{text}")),
+            );
+            fields.extend(status.as_ref().map(|status| format!("\"status\":{status}")));
+            fields.extend(more.then(|| "\"more\":{\"name\":1}".to_owned()));
+            let body = format!(" {{{}}}\n", fields.join(","));
+            let read = new_pet::read(body.as_bytes());
+            let name = name.as_ref().and_then(Value::as_str);
+            let category = category.and_then(|(_, number)| number);
+            let known = status
+                .as_ref()
+                .map(|status| serde_json::from_value::<PetStatus>(status.clone()));
+            match (name, category, known.transpose()) {
+                (Some(name), Some(category), Ok(status)) => {
+                    let pet = SeedPet {
+                        status,
+                        ..SeedPet::new(name, category)
+                    };
+                    prop_assert_eq!(read, Ok(pet), "{}", body);
+                }
+                _ => prop_assert!(read.is_err(), "{}", body),
             }
-            _ => prop_assert!(read.is_err(), "{}", body),
-        }
-        Ok(())
-    });
+            Ok(())
+        },
+    );
 }
 
 #[test]
@@ -264,10 +328,17 @@ fn a_fault_that_is_accepted_reads_back_as_it_is_shown() {
     ];
     check(vec(field, 1..4), 57, |fields| {
         let text = format!("{{{}}}", fields.join(","));
-        let Ok(fault) = serde_json::from_str::<Fault>(&text) else { return Ok(()) };
+        let Ok(fault) = serde_json::from_str::<Fault>(&text) else {
+            return Ok(());
+        };
         let shown = serde_json::to_string(&fault).unwrap();
         let again = serde_json::from_str::<Fault>(&shown);
-        prop_assert_eq!(again.map_err(|error| error.to_string()), Ok(fault), "{}", shown);
+        prop_assert_eq!(
+            again.map_err(|error| error.to_string()),
+            Ok(fault),
+            "{}",
+            shown
+        );
         Ok(())
     });
 }
@@ -280,7 +351,10 @@ fn includes(whole: &Value, part: &Value) -> bool {
             .all(|(name, part)| whole.get(name).is_some_and(|whole| includes(whole, part))),
         (Value::Array(whole), Value::Array(part)) => {
             whole.len() == part.len()
-                && whole.iter().zip(part).all(|(whole, part)| includes(whole, part))
+                && whole
+                    .iter()
+                    .zip(part)
+                    .all(|(whole, part)| includes(whole, part))
         }
         (whole, part) => whole == part,
     }
@@ -288,15 +362,22 @@ fn includes(whole: &Value, part: &Value) -> bool {
 
 #[test]
 fn a_pattern_of_json_finds_a_difference_exactly_where_there_is_one() {
-    check((json_value(), json_value(), any::<bool>()), 58, |(wanted, found, same)| {
-        let found = if same { wanted.clone() } else { found };
-        prop_assert_eq!(differences("", &wanted, &found, true).is_empty(), wanted == found);
-        prop_assert_eq!(
-            differences("", &wanted, &found, false).is_empty(),
-            includes(&found, &wanted)
-        );
-        Ok(())
-    });
+    check(
+        (json_value(), json_value(), any::<bool>()),
+        58,
+        |(wanted, found, same)| {
+            let found = if same { wanted.clone() } else { found };
+            prop_assert_eq!(
+                differences("", &wanted, &found, true).is_empty(),
+                wanted == found
+            );
+            prop_assert_eq!(
+                differences("", &wanted, &found, false).is_empty(),
+                includes(&found, &wanted)
+            );
+            Ok(())
+        },
+    );
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -353,8 +434,11 @@ fn the_data_file_holds_what_was_written_and_a_damaged_one_is_refused_or_ends_wit
             };
             prop_assert_eq!(held(&bytes).ok(), Some(naive));
             let cut = cut.index(bytes.len() + 1);
-            let whole =
-                states.iter().rev().find(|(end, _)| *end <= cut).map(|(_, state)| state.clone());
+            let whole = states
+                .iter()
+                .rev()
+                .find(|(end, _)| *end <= cut)
+                .map(|(_, state)| state.clone());
             prop_assert_eq!(held(&bytes[..cut]).ok(), whole, "cut at {}", cut);
             let at = at.index(bytes.len());
             bytes[at] ^= by;

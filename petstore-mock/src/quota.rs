@@ -102,12 +102,18 @@ impl Allowance {
 
     /// Sets the counted requests of each quota. Returns false if they are invalid for the windows.
     pub(crate) fn set_used(&mut self, used: [Used; 2]) -> bool {
-        self.0.iter_mut().zip(used).all(|(quota, used)| quota.set_used(used))
+        self.0
+            .iter_mut()
+            .zip(used)
+            .all(|(quota, used)| quota.set_used(used))
     }
 
     /// Counts a request in both quotas, or refuses it without counting.
     pub(crate) fn admit(&mut self, now: Duration) -> Result<(), Exhausted> {
-        let rates = self.0.each_mut().map(|quota| (quota.period, quota.rate(now)));
+        let rates = self
+            .0
+            .each_mut()
+            .map(|quota| (quota.period, quota.rate(now)));
         let exhausted = rates.into_iter().filter(|(_, rate)| rate.remaining == 0);
         if let Some((period, rate)) = exhausted.max_by_key(|(_, rate)| rate.reset) {
             return Err(Exhausted { period, rate });
@@ -144,7 +150,13 @@ pub(crate) type Used = VecDeque<(u64, u64)>;
 
 impl Quota {
     pub(crate) fn new(limit: u32, period: Period, window: Window) -> Self {
-        Self { limit, period, window, used: Used::new(), count: 0 }
+        Self {
+            limit,
+            period,
+            window,
+            used: Used::new(),
+            count: 0,
+        }
     }
 
     /// Returns the second in which a request at `now` is counted.
@@ -158,10 +170,17 @@ impl Quota {
     /// Returns what is left at `now`.
     pub(crate) fn rate(&mut self, now: Duration) -> Rate {
         self.forget(now);
-        let oldest = self.used.front().map_or_else(|| self.counted_at(now), |(at, _)| *at);
+        let oldest = self
+            .used
+            .front()
+            .map_or_else(|| self.counted_at(now), |(at, _)| *at);
         let reset = oldest.saturating_add(self.period.seconds());
         let left = u64::from(self.limit).saturating_sub(self.count);
-        Rate { limit: self.limit, remaining: u32::try_from(left).unwrap_or(0), reset }
+        Rate {
+            limit: self.limit,
+            remaining: u32::try_from(left).unwrap_or(0),
+            reset,
+        }
     }
 
     /// Counts a request that was admitted at `now`.
@@ -189,9 +208,14 @@ impl Quota {
     fn set_used(&mut self, used: Used) -> bool {
         let is_possible = |at: u64| self.counted_at(Duration::from_secs(at)) == at;
         let fits = used.iter().all(|(at, _)| is_possible(*at))
-            && used.iter().zip(used.iter().skip(1)).all(|(one, next)| one.0 < next.0)
+            && used
+                .iter()
+                .zip(used.iter().skip(1))
+                .all(|(one, next)| one.0 < next.0)
             && used.len() as u64 <= self.period.seconds();
-        self.count = used.iter().fold(0, |sum: u64, (_, here)| sum.saturating_add(*here));
+        self.count = used
+            .iter()
+            .fold(0, |sum: u64, (_, here)| sum.saturating_add(*here));
         self.used = used;
         fits
     }
@@ -235,7 +259,10 @@ mod tests {
             send(&mut allowance, at(minute * 60), 50);
         }
         let refusal = allowance.admit(at(1_200)).unwrap_err();
-        assert_eq!((refusal.period, refusal.rate.reset), (Period::Day, START + 86_400));
+        assert_eq!(
+            (refusal.period, refusal.rate.reset),
+            (Period::Day, START + 86_400)
+        );
         assert_eq!(allowance.admit(at(86_400)), Ok(()));
     }
 
@@ -256,14 +283,20 @@ mod tests {
         assert_eq!(allowance.admit(at(0)).unwrap_err().period, Period::Day);
         let mut last_minute = Allowance::new(5, 5, Window::Fixed);
         send(&mut last_minute, at(86_399), 5);
-        assert_eq!(last_minute.admit(at(86_399)).unwrap_err().rate.reset, START + 86_400);
+        assert_eq!(
+            last_minute.admit(at(86_399)).unwrap_err().rate.reset,
+            START + 86_400
+        );
     }
 
     #[test]
     fn describes_the_quota_with_the_fewest_requests_left_and_the_minute_in_a_tie() {
         let mut allowance = Allowance::new(3, 3, Window::Fixed);
         send(&mut allowance, at(0), 1);
-        assert_eq!(allowance.rate(at(0), RateHeaders::Tightest).reset, START + 60);
+        assert_eq!(
+            allowance.rate(at(0), RateHeaders::Tightest).reset,
+            START + 60
+        );
         let in_the_next_minute = allowance.rate(at(60), RateHeaders::Tightest);
         assert_eq!(in_the_next_minute.remaining, 2);
         assert_eq!(in_the_next_minute.reset, START + 86_400);
@@ -279,7 +312,9 @@ mod tests {
         let mut restored = free();
         assert!(restored.set_used(used));
         restored.set_limits(4, 5);
-        let usage = restored.usage(at(62)).map(|(count, rate)| (count, rate.remaining));
+        let usage = restored
+            .usage(at(62))
+            .map(|(count, rate)| (count, rate.remaining));
         assert_eq!(usage, [(3, 1), (3, 2)]);
         assert!(!restored.set_used([Used::from([(START + 1, 3)]), Used::new()]));
     }

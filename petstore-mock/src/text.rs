@@ -39,8 +39,11 @@ pub(crate) fn nearest<T>(
         return None;
     }
     let typos = |it: T| (osa_distance(text, &spelled(&it)), it);
-    let near = candidates.map(typos).filter(|(typos, _)| *typos <= max_typos);
-    near.min_by_key(|(typos, _)| *typos).map(|(_, candidate)| candidate)
+    let near = candidates
+        .map(typos)
+        .filter(|(typos, _)| *typos <= max_typos);
+    near.min_by_key(|(typos, _)| *typos)
+        .map(|(_, candidate)| candidate)
 }
 
 /// Reads an existing field, including `null`.
@@ -67,7 +70,12 @@ pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
             "." | "?" => error.inner().to_string(),
             path => format!("`{path}`: {}", error.inner()),
         });
-        read.and_then(|value| deserializer.end().map(|()| value).map_err(|error| error.to_string()))
+        read.and_then(|value| {
+            deserializer
+                .end()
+                .map(|()| value)
+                .map_err(|error| error.to_string())
+        })
     }
     read(text).or_else(|error| read(unify_integers(text).ok_or(error)?.as_bytes()))
 }
@@ -101,7 +109,9 @@ pub(crate) fn int64(json: &str) -> Option<i64> {
     if let Ok(number) = json.parse() {
         return Some(number);
     }
-    let (sign, rest) = json.strip_prefix('-').map_or(("", json), |rest| ("-", rest));
+    let (sign, rest) = json
+        .strip_prefix('-')
+        .map_or(("", json), |rest| ("-", rest));
     if !rest.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
@@ -114,13 +124,18 @@ pub(crate) fn int64(json: &str) -> Option<i64> {
     }
     // The number of zeros after the significant digits; negative for decimals.
     let trailing = digits.len() - digits.trim_end_matches('0').len();
-    let zeros = exponent.parse::<i64>().ok()?.checked_add(i64::try_from(trailing).ok()?)?;
+    let zeros = exponent
+        .parse::<i64>()
+        .ok()?
+        .checked_add(i64::try_from(trailing).ok()?)?;
     let zeros = usize::try_from(zeros.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
     // Longer than any int64.
     if significant.len().saturating_add(zeros) > 19 {
         return None;
     }
-    format!("{sign}{significant}{}", "0".repeat(zeros)).parse().ok()
+    format!("{sign}{significant}{}", "0".repeat(zeros))
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]
@@ -129,7 +144,10 @@ mod tests {
 
     #[test]
     fn escapes_terminal_control_characters() {
-        assert_eq!(printable("a\u{1b}[31m\u{202e}\u{0}é\"b"), "a\\u{1b}[31m\\u{202e}\\0é\"b");
+        assert_eq!(
+            printable("a\u{1b}[31m\u{202e}\u{0}é\"b"),
+            "a\\u{1b}[31m\\u{202e}\\0é\"b"
+        );
     }
 
     #[test]
@@ -142,13 +160,19 @@ mod tests {
     #[test]
     fn unifies_integers_outside_strings_and_keeps_the_columns() {
         for (json, unified) in [
-            (r#"{"7.0":[7.0,-1.50e1,0.0,25]}"#, r#"{"7.0":[7  ,-15    ,0  ,25]}"#),
+            (
+                r#"{"7.0":[7.0,-1.50e1,0.0,25]}"#,
+                r#"{"7.0":[7  ,-15    ,0  ,25]}"#,
+            ),
             (r#"["a\"7.0\\",7.0] "#, r#"["a\"7.0\\",7  ] "#),
             (
                 "[9007199254740993.0,9.223372036854775807e18]",
                 "[9007199254740993  ,9223372036854775807    ]",
             ),
-            ("[7.5,1e400,9223372036854775808.0]", "[7.5,1e400,9223372036854775808.0]"),
+            (
+                "[7.5,1e400,9223372036854775808.0]",
+                "[7.5,1e400,9223372036854775808.0]",
+            ),
             ("1E3", "1000"),
         ] {
             assert_eq!(unify_integers(json.as_bytes()).as_deref(), Some(unified));

@@ -25,12 +25,21 @@ pub(crate) fn check_times(
     after: u64,
 ) -> Result<(), String> {
     journal.look(|records, keys, forgotten| {
-        let records: Vec<_> = records.iter().filter(|record| record.number > after).collect();
-        let count = records.iter().filter(|record| pattern.matches(record, keys)).count();
+        let records: Vec<_> = records
+            .iter()
+            .filter(|record| record.number > after)
+            .collect();
+        let count = records
+            .iter()
+            .filter(|record| pattern.matches(record, keys))
+            .count();
         let wanted = format!("expected {times} with {}", pattern.describe(keys));
         if !times.holds(count) {
             let nearest = nearest(pattern, &records, keys, count > 0);
-            return Err(format!("{wanted}, but {count} of {} came{nearest}", records.len()));
+            return Err(format!(
+                "{wanted}, but {count} of {} came{nearest}",
+                records.len()
+            ));
         }
         // Dropped exchanges could have matched too.
         if forgotten > after && !times.holds(usize::MAX) {
@@ -58,7 +67,11 @@ pub(crate) fn check_order(journal: &Journal, patterns: &[Pattern]) -> Result<(),
             }
             text += "did not come after that";
             if let Some(early) = records.iter().find(|record| pattern.matches(record, keys)) {
-                let _ = write!(text, "\nrequest {} fits {number}., but came before", early.number);
+                let _ = write!(
+                    text,
+                    "\nrequest {} fits {number}., but came before",
+                    early.number
+                );
             }
             return Err(text + &nearest(pattern, rest, keys, false));
         }
@@ -68,13 +81,19 @@ pub(crate) fn check_order(journal: &Journal, patterns: &[Pattern]) -> Result<(),
 
 /// Describes the matching requests, or the closest ones and how they differ.
 fn nearest(pattern: &Pattern, records: &[&Arc<Record>], keys: &Masker, matching: bool) -> String {
-    let mut near: Vec<_> =
-        records.iter().map(|record| (pattern.mismatches(record, keys), record)).collect();
+    let mut near: Vec<_> = records
+        .iter()
+        .map(|record| (pattern.mismatches(record, keys), record))
+        .collect();
     near.retain(|(mismatches, _)| mismatches.is_empty() == matching);
     near.sort_by_key(|(mismatches, _)| mismatches.len());
     let mut text = String::new();
     if !near.is_empty() {
-        text += if matching { "\nthese did:" } else { "\nthe nearest:" };
+        text += if matching {
+            "\nthese did:"
+        } else {
+            "\nthe nearest:"
+        };
     }
     for (mismatches, record) in near.iter().take(MAX_SHOWN) {
         let (method, target) = (record.method.as_str(), keys.target(&record.arrival.target));
@@ -123,7 +142,13 @@ pub struct Expectation {
 impl Expectation {
     pub(crate) fn new(journal: Arc<Journal>, pattern: Pattern, times: Times) -> Self {
         let after = journal.last_number();
-        Self { journal, pattern, times, after, is_checked: false }
+        Self {
+            journal,
+            pattern,
+            times,
+            after,
+            is_checked: false,
+        }
     }
 
     /// Checks it now.

@@ -32,8 +32,14 @@ fn wait_for(before: (usize, usize)) {
 /// A thousand, or what the limit of open files leaves room for.
 fn many() -> usize {
     let limits = fs::read_to_string("/proc/self/limits").unwrap();
-    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
-    let soft = line.split_whitespace().nth(3).and_then(|soft| soft.parse().ok());
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"))
+        .unwrap();
+    let soft = line
+        .split_whitespace()
+        .nth(3)
+        .and_then(|soft| soft.parse().ok());
     soft.unwrap_or(usize::MAX).saturating_sub(100).min(1_000)
 }
 
@@ -55,7 +61,11 @@ fn wait_for_tasks(runtime: &Runtime) {
 
 #[test]
 fn a_thousand_servers_leave_nothing_behind() {
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async { ask(&MockServer::start().await) });
     wait_for_tasks(&runtime);
     let before = held();
@@ -68,7 +78,10 @@ fn a_thousand_servers_leave_nothing_behind() {
         servers
     });
     assert!(held().0 >= before.0 + many());
-    assert!(held().1 <= before.1 + 1, "a server needs no thread of its own");
+    assert!(
+        held().1 <= before.1 + 1,
+        "a server needs no thread of its own"
+    );
     servers.iter().for_each(ask);
     drop(servers);
     wait_for_tasks(&runtime);
@@ -80,7 +93,9 @@ fn a_thousand_servers_leave_nothing_behind() {
     wait_for_tasks(&runtime);
     wait_for(before);
 
-    let servers: Vec<_> = (0..many() / 20).map(|_| MockServer::start_blocking()).collect();
+    let servers: Vec<_> = (0..many() / 20)
+        .map(|_| MockServer::start_blocking())
+        .collect();
     servers.iter().for_each(ask);
     // Within a runtime, where a runtime cannot simply be dropped.
     runtime.block_on(async { drop(servers) });

@@ -43,16 +43,26 @@ pub(crate) async fn open() -> Browser {
 /// Opens the inspector with other settings of the mock and the browser.
 pub(crate) async fn open_with(set: impl FnOnce(Builder) -> Builder, flags: &[&str]) -> Browser {
     let clock = Clock::frozen(std::time::UNIX_EPOCH + Duration::from_secs(NOW));
-    let server = set(MockServer::builder().clock(clock)).start().await.unwrap();
+    let server = set(MockServer::builder().clock(clock))
+        .start()
+        .await
+        .unwrap();
     let (driver, port) = start_driver();
     let page = ClientBuilder::new(fantoccini_connector())
         .capabilities(capabilities(flags))
         .connect(&format!("http://127.0.0.1:{port}"))
         .await
         .unwrap();
-    page.goto(&format!("{}/_mock/", server.origin())).await.unwrap();
+    page.goto(&format!("{}/_mock/", server.origin()))
+        .await
+        .unwrap();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let browser = Browser { server: Some(server), page, http, driver };
+    let browser = Browser {
+        server: Some(server),
+        page,
+        http,
+        driver,
+    };
     browser.sees("#link", "live").await;
     browser
 }
@@ -152,7 +162,8 @@ impl Browser {
 
     /// Waits until a part of the page no longer shows a text.
     pub(crate) async fn sees_no(&self, css: &str, text: &str) {
-        self.until(css, |shown| !shown.contains(text), &format!("no {text}")).await;
+        self.until(css, |shown| !shown.contains(text), &format!("no {text}"))
+            .await;
     }
 
     async fn until(&self, css: &str, is_there: impl Fn(&str) -> bool, wanted: &str) {

@@ -16,7 +16,12 @@ async fn shows_requests_as_they_come_and_filters_them() {
     assert_eq!(browser.get("/dogs").await, 404);
     browser.sees("#rows tr:first-child", "GET /v1/dogs").await;
 
-    browser.find("#filter [name=operation]").await.select_by_label("listPets").await.unwrap();
+    browser
+        .find("#filter [name=operation]")
+        .await
+        .select_by_label("listPets")
+        .await
+        .unwrap();
     browser.sees_no("#rows", "/v1/dogs").await;
     browser.sees("#rows", "GET /v1/pets?limit=3").await;
     browser.close().await;
@@ -27,12 +32,24 @@ async fn opens_a_request_and_closes_it_with_keys_alone() {
     let browser = open().await;
     assert_eq!(browser.get("/pets?limit=3").await, 200);
     browser.sees("#rows", "GET /v1/pets?limit=3").await;
-    browser.script("document.querySelector('#rows button').focus()").await;
+    browser
+        .script("document.querySelector('#rows button').focus()")
+        .await;
     let enter = Key::Enter.to_string();
-    browser.find("#rows button").await.send_keys(&enter).await.unwrap();
+    browser
+        .find("#rows button")
+        .await
+        .send_keys(&enter)
+        .await
+        .unwrap();
     browser.sees("#exchange", "x-ratelimit-remaining: 59").await;
     browser.sees("#exchange", "Bearer ***").await;
-    browser.find("#exchange").await.send_keys(&Key::Escape.to_string()).await.unwrap();
+    browser
+        .find("#exchange")
+        .await
+        .send_keys(&Key::Escape.to_string())
+        .await
+        .unwrap();
     browser.sees_no("#exchange", "x-ratelimit-remaining").await;
     browser.close().await;
 }
@@ -49,11 +66,17 @@ async fn gauges_a_quota_and_counts_a_ban_down() {
         assert_eq!(browser.get("/pets?limit=1").await, 429);
     }
     browser.sees("#key-list", "banned for 5:00").await;
-    browser.sees("#chart-text", "#1 free-key (free): 72 requests").await;
-    browser.sees("#chart-text", "12 refused; at most 60 of 60 in one minute").await;
+    browser
+        .sees("#chart-text", "#1 free-key (free): 72 requests")
+        .await;
+    browser
+        .sees("#chart-text", "12 refused; at most 60 of 60 in one minute")
+        .await;
     let key = browser.find("#timeline-key").await;
     key.select_by_label("#2 pro-key (pro)").await.unwrap();
-    browser.sees("#chart-text", "#2 pro-key (pro): 0 requests").await;
+    browser
+        .sees("#chart-text", "#2 pro-key (pro): 0 requests")
+        .await;
     browser.sees("#verdict", "not compliant").await;
     browser.click("#findings summary").await;
     browser.sees("#findings", "#62").await;
@@ -85,9 +108,24 @@ async fn moves_freezes_and_resumes_the_clock() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sets_a_fault_shows_its_hits_and_clears_it() {
     let browser = open().await;
-    browser.find("#fault [name=kind]").await.select_by_label("status").await.unwrap();
-    browser.find("#fault [name=value]").await.send_keys("503").await.unwrap();
-    browser.find("#fault [name=operation]").await.select_by_label("listPets").await.unwrap();
+    browser
+        .find("#fault [name=kind]")
+        .await
+        .select_by_label("status")
+        .await
+        .unwrap();
+    browser
+        .find("#fault [name=value]")
+        .await
+        .send_keys("503")
+        .await
+        .unwrap();
+    browser
+        .find("#fault [name=operation]")
+        .await
+        .select_by_label("listPets")
+        .await
+        .unwrap();
     browser.click("#fault button").await;
     browser.sees("#fault-list", "hit 0 times").await;
     assert_eq!(browser.get("/pets").await, 503);
@@ -122,7 +160,12 @@ async fn what_a_client_sends_never_becomes_part_of_the_page() {
     browser.sees("#pet-rows", "<img src=x").await;
     browser.click("#rows button").await;
     browser.sees("#exchange", "<script>").await;
-    assert!(browser.script("return window.caught ?? null").await.is_null());
+    assert!(
+        browser
+            .script("return window.caught ?? null")
+            .await
+            .is_null()
+    );
     let tags = "return document.querySelectorAll('main img, main script, dialog img').length";
     assert_eq!(browser.script(tags).await, 0);
     browser.close().await;

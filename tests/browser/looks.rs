@@ -16,7 +16,10 @@ async fn fits_a_phone() {
         return [...document.querySelectorAll('section > *, section label, section select')]
             .filter((one) => !one.closest('.scroll') && one.getBoundingClientRect().right > 360)
             .map((one) => one.outerHTML.slice(0, 60))";
-    assert_eq!(browser.script(wider_than_a_phone).await, serde_json::json!([]));
+    assert_eq!(
+        browser.script(wider_than_a_phone).await,
+        serde_json::json!([])
+    );
     browser.close().await;
 }
 
@@ -26,7 +29,11 @@ async fn is_dark_where_the_reader_wants_it() {
     let light = open().await;
     assert_eq!(light.script(ground).await, "rgb(246, 247, 249)");
     light.close().await;
-    let dark = open_with(|builder| builder, &["--blink-settings=preferredColorScheme=0"]).await;
+    let dark = open_with(
+        |builder| builder,
+        &["--blink-settings=preferredColorScheme=0"],
+    )
+    .await;
     assert_eq!(dark.script(ground).await, "rgb(20, 23, 28)");
     dark.close().await;
 }

@@ -18,7 +18,9 @@ async fn server() -> MockServer {
 #[tokio::test]
 async fn shows_the_answer_laid_out_and_its_headers_where_asked() {
     let server = server().await;
-    let ran = Petstore::at(&server, "free-key").run("api store/orders -i").await;
+    let ran = Petstore::at(&server, "free-key")
+        .run("api store/orders -i")
+        .await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stdout
     HTTP 200 OK
@@ -46,7 +48,9 @@ async fn shows_the_answer_laid_out_and_its_headers_where_asked() {
 #[tokio::test]
 async fn shows_free_objects_as_a_table_where_asked() {
     let server = server().await;
-    let ran = Petstore::at(&server, "free-key").run("api /store/orders -o table").await;
+    let ran = Petstore::at(&server, "free-key")
+        .run("api /store/orders -o table")
+        .await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stdout
     ID  LINES
@@ -72,13 +76,17 @@ async fn an_input_makes_the_method_post() {
 #[tokio::test]
 async fn sends_the_method_and_the_query_that_were_typed() {
     let server = server().await;
-    let ran = Petstore::at(&server, "free-key").run("api /pets?a=b -X DELETE").await;
+    let ran = Petstore::at(&server, "free-key")
+        .run("api /pets?a=b -X DELETE")
+        .await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     error: the service refused the request (405 method_not_allowed): this path takes GET, HEAD, POST: use one of these methods
     --- exit 4
     ");
-    let ran = Petstore::at(&server, "free-key").run("api /pets?limit=1&status=sole").await;
+    let ran = Petstore::at(&server, "free-key")
+        .run("api /pets?limit=1&status=sole")
+        .await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stderr
     error: the service refused the request (400 invalid_parameter): the query parameter `status` is "sole": it must be one of available, pending, sold
@@ -90,7 +98,9 @@ async fn sends_the_method_and_the_query_that_were_typed() {
 async fn refuses_a_path_that_is_not_below_the_base_url() {
     let server = server().await;
     for path in ["https://evil.example/", "../x", "//evil.example"] {
-        let ran = Petstore::at(&server, "free-key").run_words(&["api", path]).await;
+        let ran = Petstore::at(&server, "free-key")
+            .run_words(&["api", path])
+            .await;
         assert!(ran.stderr.contains("base URL"), "{}", ran.stderr);
         assert_eq!(ran.code, 2);
     }
@@ -101,21 +111,43 @@ async fn fields_make_a_body_or_a_query() {
     let server = server().await;
     let run = async |line: &str| Petstore::at(&server, "free-key").run(line).await;
     let ran = run("api /pets -f name=7 -F categoryId=7 -F status=sold -o tsv").await;
-    assert_eq!((ran.stdout.as_str(), ran.code), ("1\t7\t7\tsold\n", 0), "{}", ran.stderr);
-    assert_eq!(run("api /pets -X GET -F limit=1 -f status=sold -o id").await.stdout, "1\n");
+    assert_eq!(
+        (ran.stdout.as_str(), ran.code),
+        ("1\t7\t7\tsold\n", 0),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(
+        run("api /pets -X GET -F limit=1 -f status=sold -o id")
+            .await
+            .stdout,
+        "1\n"
+    );
     let wrong = run("api /pets -f name=Rex -f categoryId=7").await;
     assert!(wrong.stderr.contains("categoryId"), "{}", wrong.stderr);
     assert_eq!(wrong.code, 4);
     let from_input = Petstore::at(&server, "free-key").stdin("Max");
-    let ran = from_input.run("api /pets -F name=@- -F categoryId=1 --jq .name").await;
+    let ran = from_input
+        .run("api /pets -F name=@- -F categoryId=1 --jq .name")
+        .await;
     assert_eq!(ran.stdout, "Max\n");
 }
 
 #[tokio::test]
 async fn headers_are_sent_and_the_key_is_not_to_be_set() {
     let server = server().await;
-    let words = ["api", "/pets", "--input", "-", "-H", "Content-Type: text/plain"];
-    let ran = Petstore::at(&server, "free-key").stdin("x").run_words(&words).await;
+    let words = [
+        "api",
+        "/pets",
+        "--input",
+        "-",
+        "-H",
+        "Content-Type: text/plain",
+    ];
+    let ran = Petstore::at(&server, "free-key")
+        .stdin("x")
+        .run_words(&words)
+        .await;
     assert!(ran.stderr.contains("415"), "{}", ran.stderr);
     let words = ["api", "/pets", "-H", "authorization: Bearer other"];
     for dry_run in [&[][..], &["--dry-run"]] {
@@ -134,7 +166,12 @@ async fn headers_are_sent_and_the_key_is_not_to_be_set() {
 async fn all_pages_make_one_list() {
     let run = async |line: &str| Petstore::bare().run(line).await;
     let ran = run("--mock api /pets?limit=10 --paginate --jq length").await;
-    assert_eq!((ran.stdout.as_str(), ran.code), ("25\n", 0), "{}", ran.stderr);
+    assert_eq!(
+        (ran.stdout.as_str(), ran.code),
+        ("25\n", 0),
+        "{}",
+        ran.stderr
+    );
     let ran = run("--mock api /pets?limit=7&status=available --paginate -o id").await;
     let ids: Vec<_> = ran.stdout.lines().collect();
     let mut once = ids.clone();
@@ -147,11 +184,13 @@ async fn all_pages_make_one_list() {
 async fn only_a_get_is_paged() {
     let server = server().await;
     for line in ["-X POST -f name=Rex", "-f limit=50", "-X DELETE --dry-run"] {
-        let ran =
-            Petstore::at(&server, "free-key").run(&format!("api /pets --paginate {line}")).await;
+        let ran = Petstore::at(&server, "free-key")
+            .run(&format!("api /pets --paginate {line}"))
+            .await;
         assert_eq!((ran.stdout.as_str(), ran.code), ("", 2), "{line}");
         assert!(
-            ran.stderr.starts_with("error: `--paginate` follows the pages of a GET"),
+            ran.stderr
+                .starts_with("error: `--paginate` follows the pages of a GET"),
             "{line}: {}",
             ran.stderr
         );
@@ -167,7 +206,10 @@ async fn only_a_get_is_paged() {
 async fn a_format_needs_a_response_that_is_json() {
     let service = wiremock::MockServer::start().await;
     let page = wiremock::ResponseTemplate::new(200).set_body_raw("<p>\u{1b}[2J</p>", "text/html");
-    wiremock::Mock::given(wiremock::matchers::any()).respond_with(page).mount(&service).await;
+    wiremock::Mock::given(wiremock::matchers::any())
+        .respond_with(page)
+        .mount(&service)
+        .await;
     let run = async |line: &str| Petstore::with(&service.uri(), "k").run(line).await;
     for option in ["-o json", "-o csv", "--fields id", "--jq ."] {
         let ran = run(&format!("api /page {option}")).await;
@@ -178,5 +220,9 @@ async fn a_format_needs_a_response_that_is_json() {
             ran.stderr
         );
     }
-    assert_eq!(run("api /page").await.stdout, "<p>\u{1b}[2J</p>", "as the service sent it");
+    assert_eq!(
+        run("api /page").await.stdout,
+        "<p>\u{1b}[2J</p>",
+        "as the service sent it"
+    );
 }

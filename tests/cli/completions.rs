@@ -8,8 +8,16 @@ use super::harness::{Petstore, Ran};
 async fn each_shell_gets_a_script_and_the_place_to_put_it() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let ran = Petstore::bare().run(&format!("completions {shell}")).await;
-        assert!(ran.stdout.contains("PETSTORE_COMPLETE"), "{shell}: {}", ran.stdout);
-        assert!(ran.stderr.starts_with("note: put it into "), "{shell}: {}", ran.stderr);
+        assert!(
+            ran.stdout.contains("PETSTORE_COMPLETE"),
+            "{shell}: {}",
+            ran.stdout
+        );
+        assert!(
+            ran.stderr.starts_with("note: put it into "),
+            "{shell}: {}",
+            ran.stderr
+        );
         assert_eq!(ran.code, 0, "{shell}");
     }
 }
@@ -17,16 +25,28 @@ async fn each_shell_gets_a_script_and_the_place_to_put_it() {
 /// Requests completions like fish: a word with its description on each line.
 pub(super) async fn follow(petstore: Petstore, words: &[&str]) -> Vec<String> {
     let asked = petstore.var("PETSTORE_COMPLETE", "fish");
-    let Ran { stdout, stderr, code } =
-        asked.run_words(&[&["--", "petstore"], words].concat()).await;
+    let Ran {
+        stdout,
+        stderr,
+        code,
+    } = asked
+        .run_words(&[&["--", "petstore"], words].concat())
+        .await;
     assert_eq!((stderr.as_str(), code), ("", 0));
-    stdout.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+    stdout
+        .lines()
+        .map(|line| line.split('\t').next().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test]
 async fn profiles_values_fields_and_topics_are_known_and_nothing_is_sent() {
     let (server, home) = (
-        MockServer::builder().key("k", Plan::Free).start().await.unwrap(),
+        MockServer::builder()
+            .key("k", Plan::Free)
+            .start()
+            .await
+            .unwrap(),
         tempfile::tempdir().unwrap(),
     );
     let at_home = || Petstore::at(&server, "k").home(home.path());
@@ -39,15 +59,39 @@ async fn profiles_values_fields_and_topics_are_known_and_nothing_is_sent() {
         follow(at_home(), &["pets", "list", "--profile", ""]).await,
         ["production", "staging"]
     );
-    assert_eq!(follow(at_home(), &["--profile=s"]).await, ["--profile=staging"]);
-    assert_eq!(follow(at_home(), &["config", "use", "p"]).await, ["production"]);
-    assert_eq!(follow(at_home(), &["pets", "list", "-o", "t"]).await, ["table", "tsv"]);
-    assert_eq!(follow(at_home(), &["pets", "list", "--status", "s"]).await, ["sold"]);
-    assert_eq!(follow(at_home(), &["pets", "list", "--fields", "id,na"]).await, ["id,name"]);
-    assert_eq!(follow(at_home(), &["pets", "import", "--unknown", "c"]).await, ["check"]);
+    assert_eq!(
+        follow(at_home(), &["--profile=s"]).await,
+        ["--profile=staging"]
+    );
+    assert_eq!(
+        follow(at_home(), &["config", "use", "p"]).await,
+        ["production"]
+    );
+    assert_eq!(
+        follow(at_home(), &["pets", "list", "-o", "t"]).await,
+        ["table", "tsv"]
+    );
+    assert_eq!(
+        follow(at_home(), &["pets", "list", "--status", "s"]).await,
+        ["sold"]
+    );
+    assert_eq!(
+        follow(at_home(), &["pets", "list", "--fields", "id,na"]).await,
+        ["id,name"]
+    );
+    assert_eq!(
+        follow(at_home(), &["pets", "import", "--unknown", "c"]).await,
+        ["check"]
+    );
     assert_eq!(follow(at_home(), &["help", "ex"]).await, ["exit-codes"]);
-    assert_eq!(follow(at_home(), &["pets", "list", "--fail"]).await, ["--fail-if-truncated"]);
-    assert_eq!(follow(at_home(), &["pets", "list", "--max-w"]).await, ["--max-wait"]);
+    assert_eq!(
+        follow(at_home(), &["pets", "list", "--fail"]).await,
+        ["--fail-if-truncated"]
+    );
+    assert_eq!(
+        follow(at_home(), &["pets", "list", "--max-w"]).await,
+        ["--max-wait"]
+    );
     std::fs::write(home.path().join("config/config.toml"), "broken").unwrap();
     assert_eq!(follow(at_home(), &["--profile", ""]).await, [""; 0]);
     assert_eq!(follow(at_home(), &["pe"]).await, ["pets"]);

@@ -10,9 +10,17 @@ use super::harness::{Petstore, noon};
 #[tokio::test]
 async fn finds_no_problem_in_a_valid_setup() {
     let clock = Clock::frozen(noon());
-    let server = MockServer::builder().key("k", Plan::Free).clock(clock).start().await.unwrap();
+    let server = MockServer::builder()
+        .key("k", Plan::Free)
+        .clock(clock)
+        .start()
+        .await
+        .unwrap();
     let home = tempfile::tempdir().unwrap();
-    let ran = Petstore::at(&server, "k").home(home.path()).run("doctor").await;
+    let ran = Petstore::at(&server, "k")
+        .home(home.path())
+        .run("doctor")
+        .await;
     let (before, after) = ran.stdout.split_once("200 in ").unwrap();
     let (_, after) = after.split_once(" ms").unwrap();
     assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
@@ -48,8 +56,12 @@ async fn says_what_is_missing_and_what_to_do() {
 #[tokio::test]
 async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     let clock = Clock::frozen(noon() - Duration::from_secs(3600));
-    let server =
-        MockServer::builder().key("k", Plan::enterprise(1, 9)).clock(clock).start().await.unwrap();
+    let server = MockServer::builder()
+        .key("k", Plan::enterprise(1, 9))
+        .clock(clock)
+        .start()
+        .await
+        .unwrap();
     let ran = Petstore::at(&server, "bad").run("doctor -o ndjson").await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stdout
@@ -63,26 +75,40 @@ async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     "#);
     // Another program exhausts the quota.
     let orders = format!("{}/store/orders", server.url());
-    assert!(reqwest::Client::new().get(orders).bearer_auth("k").send().await.is_ok());
+    assert!(
+        reqwest::Client::new()
+            .get(orders)
+            .bearer_auth("k")
+            .send()
+            .await
+            .is_ok()
+    );
     let line = "doctor -o tsv --fields check,result";
     let ran = Petstore::at(&server, "k").run(line).await;
     assert!(
-        ran.stdout.contains("service\twarning\nclock\twarning\nrate limits\twarning\n"),
+        ran.stdout
+            .contains("service\twarning\nclock\twarning\nrate limits\twarning\n"),
         "{}",
         ran.stdout
     );
     assert_eq!(ran.code, 0);
     // Now the limit is known, so nothing is sent.
     let ran = Petstore::at(&server, "k").run(line).await;
-    assert!(ran.stdout.contains("service\twarning\nrate limits\twarning\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout
+            .contains("service\twarning\nrate limits\twarning\n"),
+        "{}",
+        ran.stdout
+    );
     assert_eq!((ran.code, server.requests(..).len()), (0, 3));
 }
 
 #[tokio::test]
 async fn reports_a_service_that_cannot_be_reached() {
     let petstore = Petstore::bare().var("PETSTORE_API_KEY", "k");
-    let ran =
-        petstore.run("doctor --base-url http://127.0.0.1:1/v1 -o tsv --fields check,result").await;
+    let ran = petstore
+        .run("doctor --base-url http://127.0.0.1:1/v1 -o tsv --fields check,result")
+        .await;
     assert_eq!(ran.stdout.lines().last(), Some("service\tfailed"));
     assert_eq!(ran.code, 6);
 }
@@ -92,9 +118,13 @@ async fn reports_a_broken_configuration_instead_of_failing_on_it() {
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir(home.path().join("config")).unwrap();
     std::fs::write(home.path().join("config/config.toml"), "nonsense").unwrap();
-    let ran = Petstore::bare().home(home.path()).run("doctor -o csv").await;
+    let ran = Petstore::bare()
+        .home(home.path())
+        .run("doctor -o csv")
+        .await;
     assert!(
-        ran.stdout.contains("\nconfig,failed,\"HOME/config/config.toml line 1:"),
+        ran.stdout
+            .contains("\nconfig,failed,\"HOME/config/config.toml line 1:"),
         "{}",
         ran.stdout
     );

@@ -14,7 +14,9 @@ fn unversioned(text: &str) -> String {
 
 #[tokio::test]
 async fn shows_the_request_without_a_key_or_a_service() {
-    let ran = Petstore::bare().run("pets create Rex --category-id 7 --dry-run").await;
+    let ran = Petstore::bare()
+        .run("pets create Rex --category-id 7 --dry-run")
+        .await;
     assert_snapshot!(unversioned(&ran.transcript()), @r#"
     --- stdout
     POST $PETSTORE_BASE_URL/pets
@@ -40,9 +42,26 @@ async fn shows_the_request_without_a_key_or_a_service() {
 #[tokio::test]
 async fn shows_it_as_a_document_where_asked_and_never_the_key() {
     let petstore = Petstore::bare().var("PETSTORE_API_KEY", "sentinel");
-    let words = ["--base-url", "https://petstore.example/v1", "api", "/pets?a=b", "-X", "GET"];
-    let fields = ["-f", "q=it's", "-H", "X-Trace: $x", "--dry-run", "-o", "json"];
-    let ran = petstore.run_words(&[&words[..], &fields[..]].concat()).await;
+    let words = [
+        "--base-url",
+        "https://petstore.example/v1",
+        "api",
+        "/pets?a=b",
+        "-X",
+        "GET",
+    ];
+    let fields = [
+        "-f",
+        "q=it's",
+        "-H",
+        "X-Trace: $x",
+        "--dry-run",
+        "-o",
+        "json",
+    ];
+    let ran = petstore
+        .run_words(&[&words[..], &fields[..]].concat())
+        .await;
     assert_snapshot!(unversioned(&ran.transcript()), @r#"
     --- stdout
     {
@@ -66,15 +85,30 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
 #[tokio::test(flavor = "multi_thread")]
 #[cfg(unix)]
 async fn the_curl_that_is_shown_sends_just_that() {
-    let server = MockServer::builder().key("k", Plan::Free).start().await.unwrap();
-    let words = ["pets", "create", "it's \"R$x\" \\ \u{1b}犬", "--category-id", "7", "--dry-run"];
-    let ran =
-        Petstore::bare().run_words(&[&words[..], &["--jq", ".curl", "-o", "tsv"]].concat()).await;
+    let server = MockServer::builder()
+        .key("k", Plan::Free)
+        .start()
+        .await
+        .unwrap();
+    let words = [
+        "pets",
+        "create",
+        "it's \"R$x\" \\ \u{1b}犬",
+        "--category-id",
+        "7",
+        "--dry-run",
+    ];
+    let ran = Petstore::bare()
+        .run_words(&[&words[..], &["--jq", ".curl", "-o", "tsv"]].concat())
+        .await;
     let pipe = Petstore::bare().run_words(&words).await.stdout;
     let (_, curl) = pipe.split_once("\n\ncurl ").unwrap();
     assert!(ran.stdout.starts_with("curl -X POST"), "{}", ran.stdout);
     let Ok(sent) = Command::new("sh")
-        .args(["-c", &format!("command -v curl >/dev/null || exit 99; curl {curl}")])
+        .args([
+            "-c",
+            &format!("command -v curl >/dev/null || exit 99; curl {curl}"),
+        ])
         .env("PETSTORE_BASE_URL", server.url())
         .env("PETSTORE_API_KEY", "k")
         .output()
@@ -91,8 +125,12 @@ async fn the_curl_that_is_shown_sends_just_that() {
 
 #[tokio::test]
 async fn the_curl_takes_brackets_literally_and_reads_no_body_of_a_head() {
-    let run =
-        async |line: &str| Petstore::bare().run(&format!("api {line} --dry-run")).await.stdout;
+    let run = async |line: &str| {
+        Petstore::bare()
+            .run(&format!("api {line} --dry-run"))
+            .await
+            .stdout
+    };
     assert!(run("/pets?limit={1,2}").await.contains("curl --globoff "));
     assert!(run("/pets -X HEAD").await.contains("curl --head "));
 }

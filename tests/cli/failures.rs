@@ -9,7 +9,12 @@ use super::harness::{Petstore, noon};
 
 async fn with_plan(plan: Plan) -> MockServer {
     let clock = Clock::frozen(noon());
-    MockServer::builder().key("good-key", plan).clock(clock).start().await.unwrap()
+    MockServer::builder()
+        .key("good-key", plan)
+        .clock(clock)
+        .start()
+        .await
+        .unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -18,7 +23,9 @@ async fn a_refused_connection_exits_with_6() {
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
     let petstore = Petstore::bare().var("PETSTORE_API_KEY", "k");
-    let ran = petstore.run(&format!("--base-url {base_url} pets list")).await;
+    let ran = petstore
+        .run(&format!("--base-url {base_url} pets list"))
+        .await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     error: cannot connect to 127.0.0.1:PORT: connection refused
@@ -30,9 +37,17 @@ async fn a_refused_connection_exits_with_6() {
 #[tokio::test]
 async fn a_retry_after_that_is_too_long_ends_the_command() {
     let server = with_plan(Plan::Free).await;
-    let effects = [Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(30))];
-    let busy = server.faults().on(Operation::ListPets).apply(Effect::All(effects.into()));
-    let ran = Petstore::at(&server, "good-key").run("--max-wait 5 pets list").await;
+    let effects = [
+        Effect::status(503),
+        Effect::RetryAfter(RetryAfter::Seconds(30)),
+    ];
+    let busy = server
+        .faults()
+        .on(Operation::ListPets)
+        .apply(Effect::All(effects.into()));
+    let ran = Petstore::at(&server, "good-key")
+        .run("--max-wait 5 pets list")
+        .await;
     assert_eq!(busy.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
     --- stderr
@@ -45,25 +60,40 @@ async fn a_retry_after_that_is_too_long_ends_the_command() {
 #[tokio::test(start_paused = true)]
 async fn a_terminal_shows_the_pause_that_a_failing_service_asks_for_and_a_script_does_not() {
     let clock = Clock::runtime(noon());
-    let server =
-        MockServer::builder().key("good-key", Plan::Free).clock(clock).start().await.unwrap();
-    let effects =
-        Effect::All(vec![Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(30))]);
+    let server = MockServer::builder()
+        .key("good-key", Plan::Free)
+        .clock(clock)
+        .start()
+        .await
+        .unwrap();
+    let effects = Effect::All(vec![
+        Effect::status(503),
+        Effect::RetryAfter(RetryAfter::Seconds(30)),
+    ]);
     let run = async |petstore: Petstore| {
-        let busy = server.faults().on(Operation::ListPets).first(1).apply(effects.clone());
+        let busy = server
+            .faults()
+            .on(Operation::ListPets)
+            .first(1)
+            .apply(effects.clone());
         let ran = petstore.run("pets list --all").await;
         assert_eq!((ran.code, busy.hits()), (0, 1), "{}", ran.stderr);
         ran.stderr
     };
     assert_eq!(run(Petstore::at(&server, "good-key")).await, "");
     let shown = run(Petstore::at(&server, "good-key").stderr_terminal()).await;
-    assert!(shown.contains(" 503 from the service; attempt 2 of 4 in 30 s"), "{shown}");
+    assert!(
+        shown.contains(" 503 from the service; attempt 2 of 4 in 30 s"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
 async fn a_removed_operation_exits_with_9() {
     let server = with_plan(Plan::Free).await;
-    server.clock().advance(Duration::from_secs(5 * 366 * 86_400));
+    server
+        .clock()
+        .advance(Duration::from_secs(5 * 366 * 86_400));
     let ran = Petstore::at(&server, "good-key").run("pets get 1").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
@@ -76,7 +106,10 @@ async fn a_removed_operation_exits_with_9() {
 #[tokio::test(start_paused = true)]
 async fn ctrl_c_exits_with_130_and_says_what_may_have_happened() {
     let server = with_plan(Plan::Free).await;
-    let _slow = server.faults().on(Operation::CreatePet).delay(Duration::from_secs(10));
+    let _slow = server
+        .faults()
+        .on(Operation::CreatePet)
+        .delay(Duration::from_secs(10));
     let petstore = Petstore::at(&server, "good-key").interrupted_after(1);
     let ran = petstore.run("pets create Rex --category-id 7").await;
     assert_snapshot!(ran.transcript(), @"
@@ -95,18 +128,39 @@ async fn trusts_the_authority_that_a_file_holds() {
     let path = file.to_str().unwrap();
     std::fs::write(&file, server.ca_certificate().unwrap()).unwrap();
     let petstore = || Petstore::at(&server, "business-key");
-    let ran = petstore().var("PETSTORE_CA_FILE", path).run("pets list --limit 1 -o id").await;
-    assert_eq!((ran.stdout.as_str(), ran.code), ("1\n", 0), "{}", ran.stderr);
+    let ran = petstore()
+        .var("PETSTORE_CA_FILE", path)
+        .run("pets list --limit 1 -o id")
+        .await;
+    assert_eq!(
+        (ran.stdout.as_str(), ran.code),
+        ("1\n", 0),
+        "{}",
+        ran.stderr
+    );
     let line = format!("pets list --limit 1 -o id --ca-file {path}");
     assert_eq!(petstore().run(&line).await.code, 0);
 
     let home = folder.path().to_str().unwrap();
-    let petstore_at_home = petstore().var("HOME", home).var("PETSTORE_CA_FILE", "~/ca.pem");
-    assert_eq!(petstore_at_home.run("pets list --limit 1 -o id").await.code, 0);
+    let petstore_at_home = petstore()
+        .var("HOME", home)
+        .var("PETSTORE_CA_FILE", "~/ca.pem");
+    assert_eq!(
+        petstore_at_home.run("pets list --limit 1 -o id").await.code,
+        0
+    );
 
     let ran = petstore().run("pets list --ca-file /nowhere/ca.pem").await;
-    assert!(ran.stderr.contains("cannot read /nowhere/ca.pem: no such file"), "{}", ran.stderr);
-    let ran = petstore().var("PETSTORE_CA_FILE", "/nowhere/ca.pem").run("--mock pets list").await;
+    assert!(
+        ran.stderr
+            .contains("cannot read /nowhere/ca.pem: no such file"),
+        "{}",
+        ran.stderr
+    );
+    let ran = petstore()
+        .var("PETSTORE_CA_FILE", "/nowhere/ca.pem")
+        .run("--mock pets list")
+        .await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 

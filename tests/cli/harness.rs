@@ -60,7 +60,9 @@ impl Petstore {
 
     /// A command with a base URL and a key.
     pub(super) fn with(base_url: &str, key: &str) -> Self {
-        Self::bare().var("PETSTORE_BASE_URL", base_url).var("PETSTORE_API_KEY", key)
+        Self::bare()
+            .var("PETSTORE_BASE_URL", base_url)
+            .var("PETSTORE_API_KEY", key)
     }
 
     pub(super) fn var(mut self, name: &str, value: &str) -> Self {
@@ -73,7 +75,8 @@ impl Petstore {
     pub(super) fn garbled(mut self, name: &str) -> Self {
         use std::os::unix::ffi::OsStringExt as _;
 
-        self.vars.push((name.to_owned(), OsString::from_vec(vec![0xff])));
+        self.vars
+            .push((name.to_owned(), OsString::from_vec(vec![0xff])));
         self
     }
 
@@ -134,7 +137,8 @@ impl Petstore {
 
     /// Runs a command line; words are separated by spaces.
     pub(super) async fn run(self, line: &str) -> Ran {
-        self.run_words(&line.split_whitespace().collect::<Vec<_>>()).await
+        self.run_words(&line.split_whitespace().collect::<Vec<_>>())
+            .await
     }
 
     pub(super) async fn run_words(self, words: &[&str]) -> Ran {
@@ -153,9 +157,17 @@ impl Petstore {
             vars: self.vars.into_iter().collect(),
             stdin: Box::new(io::Cursor::new(self.stdin)),
             stdin_is_terminal: false,
-            stdout: Stream { writer, is_terminal: self.terminal },
-            stderr: Stream { writer: Box::new(err.clone()), is_terminal: self.stderr_terminal },
-            prompt: self.answer.map(|answer| Box::new(move |_: &str| answer) as _),
+            stdout: Stream {
+                writer,
+                is_terminal: self.terminal,
+            },
+            stderr: Stream {
+                writer: Box::new(err.clone()),
+                is_terminal: self.stderr_terminal,
+            },
+            prompt: self
+                .answer
+                .map(|answer| Box::new(move |_: &str| answer) as _),
             dirs: dirs.unwrap_or_default(),
             now: noon,
             width: self.width,
@@ -172,14 +184,21 @@ impl Petstore {
             Some(home) => sink.text().replace(home, "HOME"),
             None => sink.text(),
         };
-        Ran { stdout: shown(&out), stderr: shown(&err), code }
+        Ran {
+            stdout: shown(&out),
+            stderr: shown(&err),
+            code,
+        }
     }
 }
 
 impl Ran {
     /// The summary of an import in a pipe: all, created, rejected, unknown and remaining rows.
     pub(super) fn summary(&self) -> [usize; 5] {
-        let mut cells = self.stdout.split('\t').map(|cell| cell.trim().parse().unwrap_or(0));
+        let mut cells = self
+            .stdout
+            .split('\t')
+            .map(|cell| cell.trim().parse().unwrap_or(0));
         std::array::from_fn(|_| cells.next().unwrap_or(usize::MAX))
     }
 
@@ -200,7 +219,11 @@ impl Ran {
 pub(super) async fn session(start: impl Fn() -> Petstore, lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
-        let _ = writeln!(text, "$ petstore {line}\n{}\n", start().run(line).await.transcript());
+        let _ = writeln!(
+            text,
+            "$ petstore {line}\n{}\n",
+            start().run(line).await.transcript()
+        );
     }
     text
 }

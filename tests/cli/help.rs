@@ -37,12 +37,21 @@ async fn the_first_page_and_the_topics_name_all_commands_and_formats() {
     for command in commands().await {
         let (group, _) = command.split_once(' ').unwrap_or((&command, ""));
         let is_named = [group, &command].map(|name| first.contains(&format!("\n  {name} ")));
-        assert!(is_named.contains(&true) || group == "help", "{command} is missing in\n{first}");
+        assert!(
+            is_named.contains(&true) || group == "help",
+            "{command} is missing in\n{first}"
+        );
     }
     let (output, options) = (printed("help output").await, printed("help options").await);
     for format in follow(Petstore::bare(), &["pets", "list", "-o", ""]).await {
-        assert!(output.contains(&format!("\n  {format} ")), "{format} is missing in\n{output}");
-        assert!(options.contains(&format!(" {format}")), "{format} is missing in\n{options}");
+        assert!(
+            output.contains(&format!("\n  {format} ")),
+            "{format} is missing in\n{output}"
+        );
+        assert!(
+            options.contains(&format!(" {format}")),
+            "{format} is missing in\n{options}"
+        );
     }
 }
 
@@ -50,8 +59,15 @@ async fn the_first_page_and_the_topics_name_all_commands_and_formats() {
 async fn the_help_of_a_command_fits_a_screen_and_begins_with_examples() {
     for command in commands().await {
         let text = printed(&format!("{command} --help")).await;
-        assert!(text.lines().count() <= 40, "{command}: {}", text.lines().count());
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(
+            text.lines().count() <= 40,
+            "{command}: {}",
+            text.lines().count()
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
         let usage = format!("\n\nUsage: petstore {command}");
         assert!(text.contains(&usage), "{text}");
         assert!(text.contains("\n\nExamples:\n  "), "{text}");
@@ -65,13 +81,25 @@ async fn the_help_of_a_command_fits_a_screen_and_begins_with_examples() {
 
 #[tokio::test]
 async fn the_help_of_a_command_names_its_fields_in_their_order() {
-    for command in
-        ["pets list", "pets import", "limits --refresh", "auth status", "config list", "doctor"]
-    {
-        let ran = Petstore::bare().run(&format!("--mock {command} -o csv")).await;
+    for command in [
+        "pets list",
+        "pets import",
+        "limits --refresh",
+        "auth status",
+        "config list",
+        "doctor",
+    ] {
+        let ran = Petstore::bare()
+            .run(&format!("--mock {command} -o csv"))
+            .await;
         let header = ran.stdout.lines().next().unwrap().replace(',', ", ");
-        let help = printed(&format!("{command} --help")).await.replace('\n', " ");
-        assert!(help.contains(&format!("Fields: {header}")), "{command}: {header}");
+        let help = printed(&format!("{command} --help"))
+            .await
+            .replace('\n', " ");
+        assert!(
+            help.contains(&format!("Fields: {header}")),
+            "{command}: {header}"
+        );
     }
 }
 
@@ -96,61 +124,115 @@ async fn petstore_alone_says_how_to_start_and_exits_with_2() {
 
 #[tokio::test]
 async fn help_shows_what_the_option_shows() {
-    assert_eq!(printed("help pets list").await, printed("pets list --help").await);
+    assert_eq!(
+        printed("help pets list").await,
+        printed("pets list --help").await
+    );
     assert_eq!(printed("help").await, printed("--help").await);
     assert_snapshot!("environment", printed("help environment").await);
     assert_snapshot!("output", printed("help output").await);
     assert_snapshot!("rate_limits", printed("help rate-limits").await);
     assert_snapshot!("options", printed("help options").await);
-    assert!(printed("help exit-codes").await.contains("\n  7  rate limited or banned"));
+    assert!(
+        printed("help exit-codes")
+            .await
+            .contains("\n  7  rate limited or banned")
+    );
 }
 
 #[tokio::test]
 async fn other_names_of_commands_work() {
-    for line in ["pet ls --limit 1", "pets show 1", "pets add Rex --category-id 7"] {
-        assert_eq!(Petstore::bare().run(&format!("--mock {line} -q")).await.code, 0, "{line}");
+    for line in [
+        "pet ls --limit 1",
+        "pets show 1",
+        "pets add Rex --category-id 7",
+    ] {
+        assert_eq!(
+            Petstore::bare()
+                .run(&format!("--mock {line} -q"))
+                .await
+                .code,
+            0,
+            "{line}"
+        );
     }
     assert_eq!(printed("version").await, printed("--version").await);
-    assert_eq!(printed("rate-limits --help").await, printed("limits --help").await);
-    assert_eq!(printed("config ls --help").await, printed("config list --help").await);
+    assert_eq!(
+        printed("rate-limits --help").await,
+        printed("limits --help").await
+    );
+    assert_eq!(
+        printed("config ls --help").await,
+        printed("config list --help").await
+    );
 }
 
 #[tokio::test]
 async fn the_mock_and_its_commands_have_help() {
     assert!(printed("mock --help").await.lines().count() <= 40);
     assert_eq!(printed("mock -h").await, printed("mock --help").await);
-    for line in ["mock serve --help", "mock exec -h", "mock health -h", "version --help"] {
+    for line in [
+        "mock serve --help",
+        "mock exec -h",
+        "mock health -h",
+        "version --help",
+    ] {
         let text = printed(line).await;
-        assert!(text.contains("Usage: petstore ") && !text.contains("Commands:"), "{text}");
+        assert!(
+            text.contains("Usage: petstore ") && !text.contains("Commands:"),
+            "{text}"
+        );
     }
 }
 
 #[tokio::test]
 async fn there_is_a_manual_page_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
-    let ran = Petstore::bare().run_words(&["man", folder.path().to_str().unwrap()]).await;
+    let ran = Petstore::bare()
+        .run_words(&["man", folder.path().to_str().unwrap()])
+        .await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let page = |name: &str| {
         let name = format!("petstore {name}").trim_end().replace(' ', "-");
         std::fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap()
     };
     let source = concat!("\"petstore ", env!("CARGO_PKG_VERSION"), "\"");
-    for name in commands().await.iter().map(String::as_str).chain(["", "mock"]) {
+    for name in commands()
+        .await
+        .iter()
+        .map(String::as_str)
+        .chain(["", "mock"])
+    {
         let page = page(name);
-        assert!(page.contains(".SH NAME") && page.contains(".SH EXAMPLES"), "{page}");
+        assert!(
+            page.contains(".SH NAME") && page.contains(".SH EXAMPLES"),
+            "{page}"
+        );
         assert!(page.contains(source), "{page}");
     }
     assert!(page("pets import").contains(".SH NOTES\n.br\nFILE is CSV with a header"));
     assert!(page("pets").contains(".SH NAME"));
-    assert_snapshot!("man_pets_list", page("pets list").replace(source, "\"petstore VERSION\""));
+    assert_snapshot!(
+        "man_pets_list",
+        page("pets list").replace(source, "\"petstore VERSION\"")
+    );
 }
 
 #[tokio::test]
 async fn help_fits_a_narrow_terminal() {
-    let topics = ["options", "environment", "output", "rate-limits", "exit-codes"];
+    let topics = [
+        "options",
+        "environment",
+        "output",
+        "rate-limits",
+        "exit-codes",
+    ];
     let topics = topics.map(|topic| format!("help {topic}"));
     let commands = commands().await;
-    let helps = commands.iter().map(String::as_str).chain(["", "pets", "mock"]);
+    let helps = commands
+        .iter()
+        .map(String::as_str)
+        .chain(["", "pets", "mock"]);
     for line in helps.map(|line| format!("{line} --help")).chain(topics) {
         for width in [40, 60] {
             let narrow = Petstore::bare().terminal().width(width);

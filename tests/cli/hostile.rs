@@ -37,9 +37,24 @@ const COMMANDS: &[&str] = &[
 /// Fails where a command breaks a promise.
 fn check_ran(line: &str, ran: &Ran) -> Result<(), TestCaseError> {
     check_text(&ran.stderr)?;
-    prop_assert!(ran.stderr.len() < 200_000, "{} bytes of messages", ran.stderr.len());
-    prop_assert!(matches!(ran.code, 0 | 3..=9), "{}: exit {}: {}", line, ran.code, ran.stderr);
-    prop_assert!(ran.code == 0 || !ran.stdout.contains(KEY), "{}: {}", line, ran.stdout);
+    prop_assert!(
+        ran.stderr.len() < 200_000,
+        "{} bytes of messages",
+        ran.stderr.len()
+    );
+    prop_assert!(
+        matches!(ran.code, 0 | 3..=9),
+        "{}: exit {}: {}",
+        line,
+        ran.code,
+        ran.stderr
+    );
+    prop_assert!(
+        ran.code == 0 || !ran.stdout.contains(KEY),
+        "{}: {}",
+        line,
+        ran.stdout
+    );
     if ran.code == 0 && line.contains("-o json") {
         let document = serde_json::from_str::<serde_json::Value>(&ran.stdout);
         prop_assert!(document.is_ok(), "{}: {}", line, ran.stdout);
@@ -86,15 +101,27 @@ async fn import(replies: Vec<Reply>) -> Result<(), TestCaseError> {
     prop_assert!(ran.stdout.is_empty() || whole == (3, 3), "{}", ran.stdout);
     let journal = home.path().join("rows.petstore-journal");
     let journal = std::fs::read(journal).unwrap_or_default();
-    prop_assert!(!crate::hostile::contains(&journal, KEY.as_bytes()), "the key is in the journal");
+    prop_assert!(
+        !crate::hostile::contains(&journal, KEY.as_bytes()),
+        "the key is in the journal"
+    );
 
     let created = b"HTTP/1.1 201 OK\r\nContent-Length: 35\r\n\r\n{\"id\":9,\"name\":\"a\",\"categoryId\":1}  ";
     let good = Wire::start(move |_| Act::Answer(created.to_vec()));
     let ran = petstore(&good.base(), home.path()).run(&line).await;
-    prop_assert!(matches!(ran.code, 0 | 2 | 8), "exit {}: {}", ran.code, ran.stderr);
+    prop_assert!(
+        matches!(ran.code, 0 | 2 | 8),
+        "exit {}: {}",
+        ran.code,
+        ran.stderr
+    );
     for request in good.seen() {
         let is_refused = server.may_be_refused(&request.body);
-        prop_assert!(is_refused, "sent again: {}", String::from_utf8_lossy(&request.body));
+        prop_assert!(
+            is_refused,
+            "sent again: {}",
+            String::from_utf8_lossy(&request.body)
+        );
     }
     Ok(())
 }
@@ -110,12 +137,16 @@ fn every_command_ends_with_a_code_that_is_documented_whatever_the_server_sends()
 
 #[test]
 fn an_import_sends_no_row_twice_that_may_have_been_processed() {
-    check(replies(), (FEW.0 / 2, FEW.1), |replies| block_on(import(replies)));
+    check(replies(), (FEW.0 / 2, FEW.1), |replies| {
+        block_on(import(replies))
+    });
 }
 
 #[test]
 #[ignore = "it takes minutes"]
 fn many_commands_and_imports_keep_their_promises_whatever_the_server_sends() {
     println!("{:?}", run_commands(MANY));
-    check(replies(), (MANY.0 / 2, MANY.1), |replies| block_on(import(replies)));
+    check(replies(), (MANY.0 / 2, MANY.1), |replies| {
+        block_on(import(replies))
+    });
 }

@@ -25,8 +25,14 @@ impl Scene {
     }
 
     pub(super) async fn at(clock: Clock, plan: Plan) -> Self {
-        let builder = MockServer::builder().key("import-key", plan).seed(Seed::none()).clock(clock);
-        Self { server: builder.start().await.unwrap(), folder: TempDir::new().unwrap() }
+        let builder = MockServer::builder()
+            .key("import-key", plan)
+            .seed(Seed::none())
+            .clock(clock);
+        Self {
+            server: builder.start().await.unwrap(),
+            folder: TempDir::new().unwrap(),
+        }
     }
 
     pub(super) fn path(&self, name: &str) -> String {
@@ -49,13 +55,20 @@ impl Scene {
     pub(super) async fn run_with(&self, set: impl FnOnce(Petstore) -> Petstore, line: &str) -> Ran {
         let folder = self.folder.path();
         let line = line.replace("DIR", folder.to_str().unwrap());
-        set(Petstore::at(&self.server, "import-key").home(folder)).run(&line).await
+        set(Petstore::at(&self.server, "import-key").home(folder))
+            .run(&line)
+            .await
     }
 
     /// Runs an import, and checks its summary and exit code.
     pub(super) async fn expect(&self, line: &str, summary: [usize; 5], code: u8) -> Ran {
         let ran = self.run(line).await;
-        assert_eq!((ran.summary(), ran.code), (summary, code), "{line}: {}", ran.stderr);
+        assert_eq!(
+            (ran.summary(), ran.code),
+            (summary, code),
+            "{line}: {}",
+            ran.stderr
+        );
         ran
     }
 
@@ -76,7 +89,9 @@ impl Scene {
 
 /// Returns rows with different names.
 pub(super) fn rows(count: usize) -> String {
-    (1..=count).map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n")).collect()
+    (1..=count)
+        .map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n"))
+        .collect()
 }
 
 /// Returns the names after these rows were imported.
@@ -88,12 +103,28 @@ fn all(count: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn what_was_exported_can_be_imported_in_every_format() {
-    let names =
-        ["Rex", "", " a,\"b\"\n;c\t", "=1+1", "yes", "\u{1b}[2J\u{202e}", "犬 🐕", "null", "007"];
-    let seed = names.iter().enumerate().fold(Seed::new(), |seed, (row, name)| {
-        let pet = SeedPet::new(*name, i64::try_from(row).unwrap() - 3);
-        seed.pet(if row % 2 == 0 { pet.with_status(petstore_mock::PetStatus::Sold) } else { pet })
-    });
+    let names = [
+        "Rex",
+        "",
+        " a,\"b\"\n;c\t",
+        "=1+1",
+        "yes",
+        "\u{1b}[2J\u{202e}",
+        "犬 🐕",
+        "null",
+        "007",
+    ];
+    let seed = names
+        .iter()
+        .enumerate()
+        .fold(Seed::new(), |seed, (row, name)| {
+            let pet = SeedPet::new(*name, i64::try_from(row).unwrap() - 3);
+            seed.pet(if row % 2 == 0 {
+                pet.with_status(petstore_mock::PetStatus::Sold)
+            } else {
+                pet
+            })
+        });
     let source = MockServer::builder().seed(seed).start().await.unwrap();
     for format in ["ndjson", "json", "csv"] {
         let line = format!("pets export -o {format}");
@@ -104,7 +135,13 @@ async fn what_was_exported_can_be_imported_in_every_format() {
         assert_eq!(ran.summary(), [9, 9, 0, 0, 0], "{format}: {}", ran.stderr);
         let line = format!("pets export -o {format} --fields name,categoryId,status");
         let there = Petstore::at(&source, "enterprise-key").run(&line).await;
-        let mut back: Vec<_> = scene.run(&line).await.stdout.lines().map(sortable).collect();
+        let mut back: Vec<_> = scene
+            .run(&line)
+            .await
+            .stdout
+            .lines()
+            .map(sortable)
+            .collect();
         let mut there: Vec<_> = there.stdout.lines().map(sortable).collect();
         back.sort();
         there.sort();
@@ -120,7 +157,10 @@ fn sortable(line: &str) -> String {
 #[tokio::test]
 async fn complains_of_every_row_before_the_first_is_sent() {
     let scene = Scene::new().await;
-    scene.write("pets.csv", "name,categoryId,status\nRex,7,sold\nTom,x,gone\n");
+    scene.write(
+        "pets.csv",
+        "name,categoryId,status\nRex,7,sold\nTom,x,gone\n",
+    );
     assert_snapshot!(scene.run("pets import DIR/pets.csv").await.transcript(), @"
     --- stderr
     error: 1 row of HOME/pets.csv is invalid; nothing was sent
@@ -136,7 +176,10 @@ async fn complains_of_every_row_before_the_first_is_sent() {
 async fn a_second_run_sends_nothing() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(40));
-    assert_eq!(scene.run("pets import DIR/pets.ndjson").await.summary(), [40, 40, 0, 0, 0]);
+    assert_eq!(
+        scene.run("pets import DIR/pets.ndjson").await.summary(),
+        [40, 40, 0, 0, 0]
+    );
     assert_eq!(scene.names().await, all(40));
     assert_snapshot!(scene.run("pets import DIR/pets.ndjson -o json").await.transcript(), @r#"
     --- stdout
@@ -180,8 +223,15 @@ async fn a_second_run_sends_nothing() {
 async fn writes_rejected_rows_with_the_reason_which_may_be_corrected_there_or_in_place() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n\"b\nb\",2\nc,3\n");
-    let refusing = scene.server.faults().on(Operation::CreatePet).nth(2).status(400);
-    let ran = scene.run("pets import DIR/pets.csv --rejects DIR/no.csv --concurrency 1").await;
+    let refusing = scene
+        .server
+        .faults()
+        .on(Operation::CreatePet)
+        .nth(2)
+        .status(400);
+    let ran = scene
+        .run("pets import DIR/pets.csv --rejects DIR/no.csv --concurrency 1")
+        .await;
     assert_eq!(refusing.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
     --- stdout
@@ -197,11 +247,18 @@ async fn writes_rejected_rows_with_the_reason_which_may_be_corrected_there_or_in
     b",2,400 bad_request: a fault of this mock answers instead of the service
     "#);
     drop(refusing);
-    scene.expect("pets import DIR/no.csv", [1, 1, 0, 0, 0], 0).await;
+    scene
+        .expect("pets import DIR/no.csv", [1, 1, 0, 0, 0], 0)
+        .await;
     scene.write("pets.csv", "name,categoryId\na,1\nB,2\nc,3\n");
-    scene.expect("pets import DIR/pets.csv", [3, 3, 0, 0, 0], 0).await;
+    scene
+        .expect("pets import DIR/pets.csv", [3, 3, 0, 0, 0], 0)
+        .await;
     let pets = scene.server.pets().all();
-    assert_eq!(pets.iter().map(|pet| &*pet.name).collect::<Vec<_>>(), ["a", "c", "b\nb", "B"]);
+    assert_eq!(
+        pets.iter().map(|pet| &*pet.name).collect::<Vec<_>>(),
+        ["a", "c", "b\nb", "B"]
+    );
     assert_eq!(scene.sent(), 5);
 }
 
@@ -224,14 +281,23 @@ async fn stops_at_a_distant_limit_and_continues_after_it() {
 async fn stops_when_the_service_is_down_and_continues_when_it_is_back() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(30));
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let down = format!("http://{nobody}/v1");
     let journal = "--journal DIR/j --concurrency 2";
     let line = format!("pets import DIR/pets.ndjson {journal} --base-url {down}");
     scene.expect(&line, [30, 0, 0, 0, 30], 6).await;
     // The journal considers it another service.
-    let ran = scene.run(&format!("pets import DIR/pets.ndjson {journal}")).await;
-    assert!(ran.stderr.contains(" was imported to http://"), "{}", ran.stderr);
+    let ran = scene
+        .run(&format!("pets import DIR/pets.ndjson {journal}"))
+        .await;
+    assert!(
+        ran.stderr.contains(" was imported to http://"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!((ran.code, scene.sent()), (2, 0));
 }
 
@@ -282,15 +348,28 @@ async fn appended_rows_go_on_and_a_changed_row_is_named() {
 async fn an_input_without_a_path_counts_each_run_separately() {
     let scene = Scene::new().await;
     for _ in 0..2 {
-        let ran = scene.run_with(|petstore| petstore.stdin(&rows(3)), "pets import -o json").await;
+        let ran = scene
+            .run_with(|petstore| petstore.stdin(&rows(3)), "pets import -o json")
+            .await;
         let summary: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-        assert_eq!((&summary["run"]["created"], ran.code), (&3.into(), 0), "{}", ran.stderr);
-        assert!(ran.stderr.contains("no journal for standard input"), "{}", ran.stderr);
+        assert_eq!(
+            (&summary["run"]["created"], ran.code),
+            (&3.into(), 0),
+            "{}",
+            ran.stderr
+        );
+        assert!(
+            ran.stderr.contains("no journal for standard input"),
+            "{}",
+            ran.stderr
+        );
     }
     assert_eq!(scene.sent(), 6);
     let journal = "pets import --journal DIR/j -o json";
     for expected in [3, 0] {
-        let ran = scene.run_with(|petstore| petstore.stdin(&rows(3)), journal).await;
+        let ran = scene
+            .run_with(|petstore| petstore.stdin(&rows(3)), journal)
+            .await;
         let summary: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(summary["run"]["created"], expected, "{}", ran.stderr);
         assert_eq!(summary["total"]["created"], 3);
@@ -306,8 +385,14 @@ async fn a_journal_that_is_in_use_or_another_file_stops_the_import() {
     journal.lock().unwrap();
     scene.write("letter", "Dear Ada,\nthe second line");
     for (line, problem) in [
-        ("pets import DIR/pets.ndjson", "another process is importing "),
-        ("pets import DIR/pets.ndjson --journal DIR/letter", "is not a journal of an import"),
+        (
+            "pets import DIR/pets.ndjson",
+            "another process is importing ",
+        ),
+        (
+            "pets import DIR/pets.ndjson --journal DIR/letter",
+            "is not a journal of an import",
+        ),
     ] {
         let ran = scene.run(line).await;
         assert!(ran.stderr.contains(problem), "{}", ran.stderr);
@@ -321,12 +406,23 @@ async fn files_that_would_replace_each_other_are_refused() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n");
     for (options, problem) in [
-        ("--rejects DIR/pets.csv.petstore-journal", "the journal and `--rejects`"),
-        ("--journal DIR/j --unknown-file DIR/./j", "the journal and `--unknown-file`"),
-        ("--rejects DIR/r --unknown-file DIR/./r", "`--rejects` and `--unknown-file`"),
+        (
+            "--rejects DIR/pets.csv.petstore-journal",
+            "the journal and `--rejects`",
+        ),
+        (
+            "--journal DIR/j --unknown-file DIR/./j",
+            "the journal and `--unknown-file`",
+        ),
+        (
+            "--rejects DIR/r --unknown-file DIR/./r",
+            "`--rejects` and `--unknown-file`",
+        ),
     ] {
         for dry_run in ["", "--dry-run"] {
-            let ran = scene.run(&format!("pets import DIR/pets.csv {options} {dry_run}")).await;
+            let ran = scene
+                .run(&format!("pets import DIR/pets.csv {options} {dry_run}"))
+                .await;
             let error = format!("error: {problem} are the same file\n");
             assert!(ran.stderr.starts_with(&error), "{}", ran.stderr);
             assert_eq!((ran.code, scene.sent()), (2, 0));
@@ -354,7 +450,12 @@ async fn a_journal_that_is_removed_during_the_import_is_reported() {
     };
     let import = scene.run("pets import DIR/pets.ndjson --concurrency 1");
     let (ran, ()) = tokio::join!(import, remove);
-    assert_eq!((ran.summary(), ran.code), ([200, 200, 0, 0, 0], 0), "{}", ran.stderr);
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([200, 200, 0, 0, 0], 0),
+        "{}",
+        ran.stderr
+    );
     let warning =
         "warning: the journal was removed during the import; another run sends all rows again\n";
     assert_eq!(ran.stderr, warning);
@@ -366,7 +467,11 @@ async fn the_summary_appears_even_if_the_rejected_rows_cannot_be_written() {
     scene.write("pets.csv", "name,categoryId\na,1\n");
     let line = "pets import DIR/pets.csv --rejects DIR/pets.csv/no.csv";
     let ran = scene.expect(line, [1, 1, 0, 0, 0], 1).await;
-    assert!(ran.stderr.starts_with("error: cannot write "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with("error: cannot write "),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[tokio::test]
@@ -374,17 +479,24 @@ async fn a_dry_run_plans_and_refuses_what_the_import_sends_and_refuses() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\nb,2\nc,3\n");
     let faults = || scene.server.faults().on(Operation::CreatePet);
-    let (_refused, _lost) =
-        (faults().nth(2).status(400), faults().nth(3).apply(Effect::EmptyReply));
+    let (_refused, _lost) = (
+        faults().nth(2).status(400),
+        faults().nth(3).apply(Effect::EmptyReply),
+    );
     let import = "pets import DIR/pets.csv --concurrency 1";
     scene.expect(import, [3, 1, 1, 1, 0], 8).await;
     scene.write("pets.csv", "name,categoryId\na,1\nB,2\nc,3\nd,4\n");
     let retry = format!("{import} --unknown retry");
-    scene.expect(&format!("{retry} --dry-run"), [4, 1, 0, 0, 3], 0).await;
+    scene
+        .expect(&format!("{retry} --dry-run"), [4, 1, 0, 0, 3], 0)
+        .await;
     scene.write("no.csv", "another import");
     for option in ["--rejects DIR/no.csv", "--base-url http://127.0.0.1:9/v1"] {
         let line = format!("{import} {option}");
-        let (real, dry) = (scene.run(&line).await, scene.run(&format!("{line} --dry-run")).await);
+        let (real, dry) = (
+            scene.run(&line).await,
+            scene.run(&format!("{line} --dry-run")).await,
+        );
         assert_eq!((&dry.stderr, dry.code), (&real.stderr, 2));
     }
     scene.expect(&retry, [4, 4, 0, 0, 0], 0).await;
@@ -397,7 +509,12 @@ async fn a_dry_run_needs_neither_a_key_nor_a_network() {
     scene.write("pets.ndjson", &rows(7));
     let line = format!("pets import {} --dry-run", scene.path("pets.ndjson"));
     let ran = Petstore::bare().run(&line).await;
-    assert_eq!((ran.summary(), ran.code), ([7, 0, 0, 0, 7], 0), "{}", ran.stderr);
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([7, 0, 0, 0, 7], 0),
+        "{}",
+        ran.stderr
+    );
     assert!(!std::path::Path::new(&scene.path("pets.ndjson.petstore-journal")).exists());
 }
 
@@ -405,23 +522,47 @@ async fn a_dry_run_needs_neither_a_key_nor_a_network() {
 async fn a_key_that_is_refused_or_an_input_without_rows_ends_it_at_once() {
     let scene = Scene::new().await;
     let ran = scene.expect("pets import", [0, 0, 0, 0, 0], 0).await;
-    assert!(ran.stderr.contains("note: standard input has no rows\n"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("note: standard input has no rows\n"),
+        "{}",
+        ran.stderr
+    );
     scene.write("pets.ndjson", &rows(30));
     let line = format!("pets import {} --concurrency 1", scene.path("pets.ndjson"));
     let ran = Petstore::at(&scene.server, "wrong-key").run(&line).await;
-    assert_eq!((ran.summary(), ran.code), ([30, 0, 0, 0, 30], 3), "{}", ran.stderr);
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([30, 0, 0, 0, 30], 3),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(scene.sent(), 1);
 }
 
 #[tokio::test]
 async fn an_export_that_may_not_be_complete_does_not_end_with_0() {
-    let server = MockServer::builder().paging(false).seed(Seed::default()).start().await.unwrap();
+    let server = MockServer::builder()
+        .paging(false)
+        .seed(Seed::default())
+        .start()
+        .await
+        .unwrap();
     let whole = Petstore::at(&server, "pro-key").run("pets export").await;
     assert_eq!((whole.stdout.lines().count(), whole.code), (25, 0));
     let many = (0..100).fold(Seed::new(), |seed, row| seed.pet(SeedPet::new("x", row)));
-    let server = MockServer::builder().paging(false).seed(many).start().await.unwrap();
+    let server = MockServer::builder()
+        .paging(false)
+        .seed(many)
+        .start()
+        .await
+        .unwrap();
     let cut = Petstore::at(&server, "pro-key").run("pets export").await;
-    assert_eq!((cut.stdout.lines().count(), cut.code), (100, 8), "{}", cut.stderr);
+    assert_eq!(
+        (cut.stdout.lines().count(), cut.code),
+        (100, 8),
+        "{}",
+        cut.stderr
+    );
 }
 
 #[tokio::test]

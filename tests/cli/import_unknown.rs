@@ -12,8 +12,15 @@ use super::import::{Scene, rows};
 async fn an_unknown_row_is_sent_again_only_on_request() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(4));
-    let losing = scene.server.faults().on(Operation::CreatePet).nth(2).apply(Effect::EmptyReply);
-    let ran = scene.run("pets import DIR/pets.ndjson --journal DIR/j --concurrency 1").await;
+    let losing = scene
+        .server
+        .faults()
+        .on(Operation::CreatePet)
+        .nth(2)
+        .apply(Effect::EmptyReply);
+    let ran = scene
+        .run("pets import DIR/pets.ndjson --journal DIR/j --concurrency 1")
+        .await;
     assert_eq!(losing.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
     --- stdout
@@ -26,14 +33,22 @@ async fn an_unknown_row_is_sent_again_only_on_request() {
     drop(losing);
     let check = "--journal HOME/j --unknown check";
     for (words, hint) in [
-        ("DIR/pets.ndjson --journal DIR/j", format!("HOME/pets.ndjson {check}")),
-        ("--unknown skip DIR/pets.ndjson --journal DIR/j", format!("HOME/pets.ndjson {check}")),
+        (
+            "DIR/pets.ndjson --journal DIR/j",
+            format!("HOME/pets.ndjson {check}"),
+        ),
+        (
+            "--unknown skip DIR/pets.ndjson --journal DIR/j",
+            format!("HOME/pets.ndjson {check}"),
+        ),
         (
             "--unknown=skip --journal DIR/j -- DIR/pets.ndjson",
             format!("{check} -- HOME/pets.ndjson"),
         ),
     ] {
-        let ran = scene.expect(&format!("pets import {words}"), [4, 3, 0, 1, 0], 8).await;
+        let ran = scene
+            .expect(&format!("pets import {words}"), [4, 3, 0, 1, 0], 8)
+            .await;
         let hint = format!("hint: `petstore pets import {hint}` checks the unknown rows\n");
         assert!(ran.stderr.ends_with(&hint), "{}", ran.stderr);
         assert_eq!(scene.sent(), 4);
@@ -52,14 +67,23 @@ async fn finds_out_which_rows_without_a_response_were_created() {
     let import = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");
     let one = "pets import DIR/pets.ndjson --concurrency 1";
     let faults = || scene.server.faults().on(Operation::CreatePet);
-    let created = faults().nth(3).apply(Effect::Cut { after_body_bytes: 5 });
+    let created = faults().nth(3).apply(Effect::Cut {
+        after_body_bytes: 5,
+    });
     let lost = faults().nth(6).status(500);
     let ran = scene.run_with(import, one).await;
     assert_eq!((created.hits(), lost.hits()), (1, 1));
     assert_eq!((ran.summary()[3], ran.code), (2, 8), "{}", ran.stderr);
     let before = scene.server.pets().len();
-    let ran = scene.run_with(import, "pets import DIR/pets.ndjson --unknown check").await;
-    assert_eq!((ran.summary(), ran.code), ([10, 10, 0, 0, 0], 0), "{}", ran.stderr);
+    let ran = scene
+        .run_with(import, "pets import DIR/pets.ndjson --unknown check")
+        .await;
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([10, 10, 0, 0, 0], 0),
+        "{}",
+        ran.stderr
+    );
     assert_snapshot!(ran.stderr.replace(&scene.path(""), ""), @"
     note: checking 2 unknown rows: listing all pets, about 1 request
     note: found 1 of 2 unknown rows, by content and count; sending the other 1
@@ -77,18 +101,37 @@ async fn lists_only_pets_with_the_status_that_all_unknown_rows_have() {
         (",", "limit=100", "all pets, about 1 request"),
     ] {
         let file = format!("pets{}.csv", status.len());
-        scene.write(&file, &format!("name,categoryId,status\na,1,available\nb,2{status}\n"));
+        scene.write(
+            &file,
+            &format!("name,categoryId,status\na,1,available\nb,2{status}\n"),
+        );
         let lost = scene
             .server
             .faults()
             .on(Operation::CreatePet)
             .nth(2)
-            .apply(Effect::Cut { after_body_bytes: 5 });
+            .apply(Effect::Cut {
+                after_body_bytes: 5,
+            });
         let import = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");
-        let ran = scene.run_with(import, &format!("pets import DIR/{file}")).await;
-        assert_eq!((ran.summary()[3], ran.code, lost.hits()), (1, 8, 1), "{}", ran.stderr);
-        let ran = scene.run_with(import, &format!("pets import DIR/{file} --unknown check")).await;
-        assert_eq!((ran.summary(), ran.code), ([2, 2, 0, 0, 0], 0), "{}", ran.stderr);
+        let ran = scene
+            .run_with(import, &format!("pets import DIR/{file}"))
+            .await;
+        assert_eq!(
+            (ran.summary()[3], ran.code, lost.hits()),
+            (1, 8, 1),
+            "{}",
+            ran.stderr
+        );
+        let ran = scene
+            .run_with(import, &format!("pets import DIR/{file} --unknown check"))
+            .await;
+        assert_eq!(
+            (ran.summary(), ran.code),
+            ([2, 2, 0, 0, 0], 0),
+            "{}",
+            ran.stderr
+        );
         let note = format!("note: checking 1 unknown row: listing {all}\n");
         assert!(ran.stderr.starts_with(&note), "{}", ran.stderr);
         let listed = scene.server.requests(Operation::ListPets);
@@ -100,10 +143,16 @@ async fn lists_only_pets_with_the_status_that_all_unknown_rows_have() {
 async fn a_journal_whose_end_was_cut_off_stops_the_import_until_it_was_checked() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(9));
-    scene.expect("pets import DIR/pets.ndjson", [9, 9, 0, 0, 0], 0).await;
+    scene
+        .expect("pets import DIR/pets.ndjson", [9, 9, 0, 0, 0], 0)
+        .await;
     let journal = scene.path("pets.ndjson.petstore-journal");
     let whole = std::fs::read(&journal).unwrap();
-    let lines = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let lines = whole
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n')
+        .map(|(at, _)| at + 1);
     let ends: Vec<_> = lines.collect();
     // In the first line; behind the second; in the third.
     for length in [5, ends[1], ends[1] + 7] {
@@ -118,9 +167,12 @@ async fn a_journal_whose_end_was_cut_off_stops_the_import_until_it_was_checked()
             assert!(ran.stderr.contains(problem), "{length}: {}", ran.stderr);
             assert_eq!((ran.code, scene.sent()), (8, 9), "{length}");
         }
-        let ran = scene.run("pets import DIR/pets.ndjson --unknown check").await;
+        let ran = scene
+            .run("pets import DIR/pets.ndjson --unknown check")
+            .await;
         assert!(
-            ran.stderr.contains("found 9 of 9 unknown rows, by content and count\n"),
+            ran.stderr
+                .contains("found 9 of 9 unknown rows, by content and count\n"),
             "{length}: {}",
             ran.stderr
         );

@@ -11,12 +11,18 @@ use super::harness::{Petstore, session};
 const KEY: &str = "sentinel-key";
 
 async fn server() -> MockServer {
-    MockServer::builder().key(KEY, Plan::Free).start().await.unwrap()
+    MockServer::builder()
+        .key(KEY, Plan::Free)
+        .start()
+        .await
+        .unwrap()
 }
 
 /// A command that knows the service, and no key.
 fn keyless(server: &MockServer, home: &TempDir) -> Petstore {
-    Petstore::bare().home(home.path()).var("PETSTORE_BASE_URL", server.url())
+    Petstore::bare()
+        .home(home.path())
+        .var("PETSTORE_BASE_URL", server.url())
 }
 
 fn stored(home: &TempDir) -> PathBuf {
@@ -27,7 +33,9 @@ fn stored(home: &TempDir) -> PathBuf {
 async fn a_line_break_at_the_end_is_not_part_of_the_key() {
     let server = server().await;
     for end in ["\n", "\r\n"] {
-        let ran = Petstore::at(&server, &format!("{KEY}{end}")).run("pets list").await;
+        let ran = Petstore::at(&server, &format!("{KEY}{end}"))
+            .run("pets list")
+            .await;
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
 }
@@ -63,7 +71,14 @@ async fn a_variable_can_name_a_file_and_the_key_variable_overrides_it() {
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
     let named = || keyless(&server, &home).var("PETSTORE_API_KEY_FILE", path.to_str().unwrap());
     assert_eq!(named().run("pets list").await.code, 0);
-    assert_eq!(named().var("PETSTORE_API_KEY", "bad").run("pets list").await.code, 3);
+    assert_eq!(
+        named()
+            .var("PETSTORE_API_KEY", "bad")
+            .run("pets list")
+            .await
+            .code,
+        3
+    );
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     let ran = named().run("pets list").await;
     assert_snapshot!(ran.transcript(), @"
@@ -85,12 +100,22 @@ async fn a_variable_can_name_a_file_and_the_key_variable_overrides_it() {
 async fn a_key_that_the_service_accepts_is_kept_and_used() {
     let (server, other, home) = (server().await, server().await, tempfile::tempdir().unwrap());
     let petstore = || keyless(&server, &home).answer(KEY);
-    let lines = ["auth login", "pets list --limit 1 -o id", "auth status -o ndjson"];
+    let lines = [
+        "auth login",
+        "pets list --limit 1 -o id",
+        "auth status -o ndjson",
+    ];
     let mut text = session(petstore, &lines).await;
     text += &session(|| keyless(&other, &home), &["pets list"]).await;
     let content = std::fs::read_to_string(stored(&home)).unwrap();
     std::fs::write(stored(&home), content.replace("key = ", "key: ")).unwrap();
-    let lines = ["pets list", "auth logout", "auth logout", "pets list", "auth status -o table"];
+    let lines = [
+        "pets list",
+        "auth logout",
+        "auth logout",
+        "pets list",
+        "auth status -o table",
+    ];
     text += &session(petstore, &lines).await;
     assert!(!text.contains(KEY), "{text}");
     assert_snapshot!(text);
@@ -107,9 +132,15 @@ async fn a_login_keeps_the_base_url_of_a_profile_that_has_none() {
         ("env", "--profile env", server.url(), KEY.to_owned(), ""),
         ("me", "--profile me", "", url, "Base URL: "),
     ] {
-        let petstore = Petstore::bare().home(home.path()).var("PETSTORE_BASE_URL", variable);
+        let petstore = Petstore::bare()
+            .home(home.path())
+            .var("PETSTORE_BASE_URL", variable);
         let petstore = petstore.stdin(&stdin);
-        let petstore = if asked.is_empty() { petstore } else { petstore.answer(KEY) };
+        let petstore = if asked.is_empty() {
+            petstore
+        } else {
+            petstore.answer(KEY)
+        };
         let ran = petstore.run(&format!("auth login {option}")).await;
         let said =
             format!("{asked}note: accepted by the service; stored in HOME/config/keys/{profile}\n");
@@ -127,9 +158,17 @@ async fn a_key_that_is_not_accepted_is_not_kept() {
     let mut text = session(|| keyless().ctrl_c_at_the_question(), &["auth login"]).await;
     text += &session(|| keyless().stdin(""), &["auth login"]).await;
     text += &session(|| keyless().stdin("a sentinel"), &["auth login --no-check"]).await;
-    text += &session(|| keyless().stdin("sentinel"), &["auth login", "--mock auth login"]).await;
+    text += &session(
+        || keyless().stdin("sentinel"),
+        &["auth login", "--mock auth login"],
+    )
+    .await;
     let base_url = server.url().trim_end_matches("/v1");
-    let no_version = || keyless().stdin("sentinel").var("PETSTORE_BASE_URL", base_url);
+    let no_version = || {
+        keyless()
+            .stdin("sentinel")
+            .var("PETSTORE_BASE_URL", base_url)
+    };
     text += &session(no_version, &["auth login"]).await;
     assert!(!stored(&home).exists());
     let lines = ["auth login --no-check", "auth status"];

@@ -8,7 +8,12 @@ use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RetryAfter};
 use super::harness::{Petstore, noon};
 
 async fn serve(plan: Plan, clock: Clock) -> MockServer {
-    MockServer::builder().key("k", plan).clock(clock).start().await.unwrap()
+    MockServer::builder()
+        .key("k", plan)
+        .clock(clock)
+        .start()
+        .await
+        .unwrap()
 }
 
 /// A service whose next request waits for the minute, in paused time.
@@ -21,7 +26,10 @@ async fn with_a_wait() -> MockServer {
 #[tokio::test(start_paused = true)]
 async fn a_terminal_shows_a_countdown_and_then_clears_it() {
     let server = with_a_wait().await;
-    let ran = Petstore::at(&server, "k").stderr_terminal().run("pets list --limit 9 --all").await;
+    let ran = Petstore::at(&server, "k")
+        .stderr_terminal()
+        .run("pets list --limit 9 --all")
+        .await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let shown: Vec<_> = ran.stderr.split("\r\u{1b}[K").collect();
     // Ten times a second, after the first moment.
@@ -35,7 +43,9 @@ async fn a_terminal_shows_a_countdown_and_then_clears_it() {
 #[tokio::test(start_paused = true)]
 async fn a_script_gets_one_note_and_quiet_none() {
     let server = with_a_wait().await;
-    let ran = Petstore::at(&server, "k").run("pets create Rex --category-id 7").await;
+    let ran = Petstore::at(&server, "k")
+        .run("pets create Rex --category-id 7")
+        .await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
     26	Rex	7
@@ -43,14 +53,21 @@ async fn a_script_gets_one_note_and_quiet_none() {
     note: minute quota used up; continues in 1 min (2026-11-21T10:01:00Z)
     --- exit 0
     ");
-    let ran = Petstore::at(&server, "k").stderr_terminal().run("store orders -q").await;
+    let ran = Petstore::at(&server, "k")
+        .stderr_terminal()
+        .run("store orders -q")
+        .await;
     assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_the_first_response_with_a_key_is_announced() {
     let server = serve(Plan::Free, Clock::runtime(noon())).await;
-    let slow = server.faults().on(Operation::ListPets).first(1).delay(Duration::from_secs(5));
+    let slow = server
+        .faults()
+        .on(Operation::ListPets)
+        .first(1)
+        .delay(Duration::from_secs(5));
     let run = || Petstore::at(&server, "k").run("pets list --all");
     let (first, second) = tokio::join!(run(), run());
     assert_eq!((first.code, second.code, slow.hits()), (0, 0, 1));
@@ -80,10 +97,20 @@ async fn the_limits_are_shown_when_they_are_used_up_too() {
 #[tokio::test]
 async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
     let server = serve(Plan::Free, Clock::frozen(noon())).await;
-    let effects = [Effect::status(429), Effect::RetryAfter(RetryAfter::Seconds(30))];
-    let busy = server.faults().on(Operation::ListPets).first(1).apply(Effect::All(effects.into()));
+    let effects = [
+        Effect::status(429),
+        Effect::RetryAfter(RetryAfter::Seconds(30)),
+    ];
+    let busy = server
+        .faults()
+        .on(Operation::ListPets)
+        .first(1)
+        .apply(Effect::All(effects.into()));
     let run = async |line: &str| Petstore::at(&server, "k").run(line).await;
-    assert_eq!((run("pets list --max-wait 0").await.code, busy.hits()), (7, 1));
+    assert_eq!(
+        (run("pets list --max-wait 0").await.code, busy.hits()),
+        (7, 1)
+    );
     assert_snapshot!(run("limits").await.transcript(), @"
     --- stdout
     minute	60	59	2026-11-21T10:01:00Z	60
@@ -140,5 +167,9 @@ async fn the_61st_run_on_a_free_key_waits_and_is_not_refused() {
         let ran = petstore.run("pets list --max-wait 0").await;
         assert_eq!(ran.code, code, "{number}: {}", ran.stderr);
     }
-    assert_eq!(server.requests(..).len(), 60, "the last one was not even sent");
+    assert_eq!(
+        server.requests(..).len(),
+        60,
+        "the last one was not even sent"
+    );
 }

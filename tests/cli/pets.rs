@@ -8,7 +8,9 @@ use super::harness::Petstore;
 async fn lists_all_pages_without_a_note() {
     // Of five pages of five pets each the last is full.
     for size in [10, 5] {
-        let ran = Petstore::bare().run(&format!("--mock pets list --all --limit {size}")).await;
+        let ran = Petstore::bare()
+            .run(&format!("--mock pets list --all --limit {size}"))
+            .await;
         assert_eq!(ran.stdout.lines().count(), 25);
         assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
     }
@@ -19,9 +21,17 @@ async fn fields_that_the_service_sends_besides_are_shown() {
     let service = wiremock::MockServer::start().await;
     let pet = |id| serde_json::json!({ "id": id, "name": "Rex", "categoryId": 7, "owner": { "name": "Ada" } });
     let page = wiremock::ResponseTemplate::new(200).set_body_json([pet(1), pet(2)]);
-    wiremock::Mock::given(wiremock::matchers::any()).respond_with(page).mount(&service).await;
-    let run =
-        async |line: &str| Petstore::with(&service.uri(), "k").terminal().run(line).await.stdout;
+    wiremock::Mock::given(wiremock::matchers::any())
+        .respond_with(page)
+        .mount(&service)
+        .await;
+    let run = async |line: &str| {
+        Petstore::with(&service.uri(), "k")
+            .terminal()
+            .run(line)
+            .await
+            .stdout
+    };
     let plain = "--color never";
     assert_snapshot!(run(&format!("pets list {plain}")).await, @r#"
     ID  NAME  CATEGORY ID  STATUS  OWNER
@@ -47,7 +57,9 @@ async fn fields_that_the_service_sends_besides_are_shown() {
 #[tokio::test]
 async fn max_limits_a_list_over_several_pages() {
     for (line, count) in [("--max 3", 3), ("--max 30", 25), ("--max 12 --limit 5", 12)] {
-        let ran = Petstore::bare().run(&format!("--mock pets list -o id {line}")).await;
+        let ran = Petstore::bare()
+            .run(&format!("--mock pets list -o id {line}"))
+            .await;
         assert_eq!((ran.stdout.lines().count(), ran.code), (count, 0), "{line}");
         let more = ran.stderr.contains("there are more pets");
         assert_eq!(more, count < 25, "{line}: {}", ran.stderr);
@@ -59,11 +71,17 @@ async fn numbers_are_shown_with_all_their_digits() {
     let pet = r#"{"id":1,"name":"Rex","categoryId":7,"price":1.10,"chip":90071992547409931234}"#;
     let service = wiremock::MockServer::start().await;
     let response = wiremock::ResponseTemplate::new(200).set_body_raw(pet, "application/json");
-    wiremock::Mock::given(wiremock::matchers::any()).respond_with(response).mount(&service).await;
+    wiremock::Mock::given(wiremock::matchers::any())
+        .respond_with(response)
+        .mount(&service)
+        .await;
     let run = async |line: &str| Petstore::with(&service.uri(), "k").run(line).await.stdout;
     assert_eq!(run("pets get 1 -o ndjson").await, format!("{pet}\n"));
     assert_eq!(run("api /pets/1 --jq .").await, format!("{pet}\n"));
-    assert_eq!(run("pets get 1 --fields price,chip").await, "1.10\t90071992547409931234\n");
+    assert_eq!(
+        run("pets get 1 --fields price,chip").await,
+        "1.10\t90071992547409931234\n"
+    );
 }
 
 #[tokio::test]
@@ -73,7 +91,11 @@ async fn a_created_pet_that_cannot_be_shown_as_asked_is_named() {
         let words = [&["pets", "create", "Rex", "--category-id", "7"], option].concat();
         let ran = Petstore::at(&server, "pro-key").run_words(&words).await;
         let id = server.pets().all().last().unwrap().id;
-        assert!(ran.stderr.contains(&format!("; pet {id} was created\n")), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(&format!("; pet {id} was created\n")),
+            "{}",
+            ran.stderr
+        );
         assert_eq!(ran.code, 8, "partly done");
     }
     assert_eq!(server.pets().len(), 27);
@@ -83,8 +105,13 @@ async fn a_created_pet_that_cannot_be_shown_as_asked_is_named() {
 async fn a_success_without_a_pet_may_have_created_one() {
     let service = wiremock::MockServer::start().await;
     let created = wiremock::ResponseTemplate::new(201);
-    wiremock::Mock::given(wiremock::matchers::any()).respond_with(created).mount(&service).await;
-    let ran = Petstore::with(&service.uri(), "k").run("pets create Rex --category-id 7").await;
+    wiremock::Mock::given(wiremock::matchers::any())
+        .respond_with(created)
+        .mount(&service)
+        .await;
+    let ran = Petstore::with(&service.uri(), "k")
+        .run("pets create Rex --category-id 7")
+        .await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     error: the response has no body; the pet may have been created

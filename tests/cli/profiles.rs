@@ -40,7 +40,9 @@ async fn run(home: &TempDir, line: &str) -> Ran {
 async fn shows_settings_and_profiles_with_their_sources() {
     let home = home(CONFIG);
     let petstore = || {
-        let petstore = Petstore::bare().home(home.path()).var("PETSTORE_MAX_WAIT", "7");
+        let petstore = Petstore::bare()
+            .home(home.path())
+            .var("PETSTORE_MAX_WAIT", "7");
         petstore.var("PETSTORE_API_KEY", "sentinel")
     };
     let lines = [
@@ -68,11 +70,19 @@ async fn mistakes_in_settings_and_profiles() {
         "pets list --profile prodution",
     ];
     let mut text = session(|| Petstore::bare().home(home.path()), &lines).await;
-    let variable = || Petstore::bare().home(home.path()).var("PETSTORE_TIMEOUT", "soon");
+    let variable = || {
+        Petstore::bare()
+            .home(home.path())
+            .var("PETSTORE_TIMEOUT", "soon")
+    };
     text += &session(variable, &["config list"]).await;
     #[cfg(unix)]
     {
-        let garbled = || Petstore::bare().home(home.path()).garbled("PETSTORE_API_KEY");
+        let garbled = || {
+            Petstore::bare()
+                .home(home.path())
+                .garbled("PETSTORE_API_KEY")
+        };
         text += &session(garbled, &["pets list"]).await;
     }
     assert_snapshot!(text);
@@ -103,31 +113,48 @@ async fn a_flag_overrides_a_variable_which_overrides_the_profile() {
     let home = home(CONFIG);
     let get = async |vars: &[(&str, &str)], line: &str| {
         let petstore = Petstore::bare().home(home.path());
-        let petstore =
-            vars.iter().fold(petstore, |petstore, (name, value)| petstore.var(name, value));
+        let petstore = vars.iter().fold(petstore, |petstore, (name, value)| {
+            petstore.var(name, value)
+        });
         petstore.run(&format!("{line} -o tsv")).await.stdout
     };
-    let (var, profile) = (("PETSTORE_MAX_WAIT", "7"), ("PETSTORE_PROFILE", "production"));
+    let (var, profile) = (
+        ("PETSTORE_MAX_WAIT", "7"),
+        ("PETSTORE_PROFILE", "production"),
+    );
     assert_eq!(get(&[], "config get max_wait").await, "2m\n");
     assert_eq!(get(&[profile], "config get max_wait").await, "5s\n");
     assert_eq!(get(&[profile, var], "config get max_wait").await, "7s\n");
-    assert_eq!(get(&[profile, var], "config get max_wait --max-wait 9").await, "9s\n");
+    assert_eq!(
+        get(&[profile, var], "config get max_wait --max-wait 9").await,
+        "9s\n"
+    );
     let url = get(&[profile], "config get base_url --profile staging").await;
     assert_eq!(url, "https://staging.petstore.example/v1\n");
 }
 
 #[tokio::test]
 async fn the_profile_is_what_a_command_uses() {
-    let server = MockServer::builder().key("k", Plan::Free).start().await.unwrap();
+    let server = MockServer::builder()
+        .key("k", Plan::Free)
+        .start()
+        .await
+        .unwrap();
     let text = format!(
         "[profiles.default]\nbase_url = \"{}\"\noutput = \"id\"\nerror_format = \"json\"\n",
         server.url()
     );
     let home = home(&text);
-    let petstore = Petstore::bare().home(home.path()).var("PETSTORE_API_KEY", "k");
+    let petstore = Petstore::bare()
+        .home(home.path())
+        .var("PETSTORE_API_KEY", "k");
     let ran = petstore.run("pets list --limit 2").await;
     assert_eq!(ran.stdout, "1\n2\n");
-    assert!(ran.stderr.starts_with(r#"{"level":"note","#), "{}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with(r#"{"level":"note","#),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[tokio::test]
@@ -140,7 +167,11 @@ async fn keeps_comments_and_layout_when_a_value_changes() {
         "config use production",
     ] {
         let ran = run(&home, line).await;
-        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.code), ("", "", 0), "{line}");
+        assert_eq!(
+            (ran.stdout.as_str(), ran.stderr.as_str(), ran.code),
+            ("", "", 0),
+            "{line}"
+        );
     }
     assert_snapshot!(config(&home), @r#"
     # My profiles.
@@ -167,13 +198,22 @@ async fn creates_a_missing_file() {
     [profiles.default]
     base_url = "https://petstore.example/v1"
     "#);
-    assert_eq!(run(&home, "config path").await.stdout, "HOME/config/config.toml\n");
+    assert_eq!(
+        run(&home, "config path").await.stdout,
+        "HOME/config/config.toml\n"
+    );
 }
 
 #[tokio::test]
 async fn help_version_and_the_mock_ignore_a_broken_file() {
     let home = home("this is not TOML");
-    for line in ["--help", "--version", "pets --help", "config path", "--mock pets list"] {
+    for line in [
+        "--help",
+        "--version",
+        "pets --help",
+        "config path",
+        "--mock pets list",
+    ] {
         assert_eq!(run(&home, line).await.code, 0, "{line}");
     }
     // An invalid file is not overwritten either.
@@ -184,12 +224,20 @@ async fn help_version_and_the_mock_ignore_a_broken_file() {
 #[tokio::test]
 #[cfg(unix)]
 async fn a_read_only_home_is_an_error_only_where_a_file_is_written() {
-    let server = MockServer::builder().key("k", Plan::Free).start().await.unwrap();
+    let server = MockServer::builder()
+        .key("k", Plan::Free)
+        .start()
+        .await
+        .unwrap();
     // Not even root can make a folder there.
     let petstore = || Petstore::at(&server, "k").home(Path::new("/proc/petstore"));
     assert_eq!(petstore().run("pets get 1").await.code, 0);
     let ran = petstore().run("config set max_wait 1").await;
-    assert!(ran.stderr.starts_with("error: cannot write "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with("error: cannot write "),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(ran.code, 1);
     assert_eq!(petstore().run("--version").await.code, 0);
 }
@@ -214,11 +262,18 @@ async fn a_setting_outside_a_profile_is_told_its_place() {
 #[tokio::test]
 async fn the_mock_changes_no_settings_and_no_key() {
     let home = home(CONFIG);
-    for line in
-        ["config set output csv", "config unset output", "config use production", "auth logout"]
-    {
+    for line in [
+        "config set output csv",
+        "config unset output",
+        "config use production",
+        "auth logout",
+    ] {
         let ran = run(&home, &format!("--mock {line}")).await;
-        assert!(ran.stderr.ends_with("does not apply to `--mock`\n"), "{line}: {}", ran.stderr);
+        assert!(
+            ran.stderr.ends_with("does not apply to `--mock`\n"),
+            "{line}: {}",
+            ran.stderr
+        );
         assert_eq!(ran.code, 2);
     }
     assert_eq!(config(&home), CONFIG);

@@ -33,9 +33,21 @@ const COMMANDS: [&str; 20] = [
 
 #[tokio::test]
 async fn no_output_contains_the_key() {
-    let server = MockServer::builder().key(KEY, Plan::Business).start().await.unwrap();
-    let refusing = MockServer::builder().key("another", Plan::Free).start().await.unwrap();
-    let spent = MockServer::builder().key(KEY, Plan::enterprise(0, 0)).start().await.unwrap();
+    let server = MockServer::builder()
+        .key(KEY, Plan::Business)
+        .start()
+        .await
+        .unwrap();
+    let refusing = MockServer::builder()
+        .key("another", Plan::Free)
+        .start()
+        .await
+        .unwrap();
+    let spent = MockServer::builder()
+        .key(KEY, Plan::enterprise(0, 0))
+        .start()
+        .await
+        .unwrap();
     for target in [&server, &refusing, &spent] {
         for line in COMMANDS {
             for told in ["-q", "-v", "-vvv", "-vvv --error-format json"] {
@@ -68,10 +80,18 @@ async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
     for answer in answers {
         let server = wiremock::MockServer::start().await;
         Mock::given(any()).respond_with(answer).mount(&server).await;
-        for line in ["pets list --all", "pets create Rex --category-id 7", "api /x -X POST -i"] {
+        for line in [
+            "pets list --all",
+            "pets create Rex --category-id 7",
+            "api /x -X POST -i",
+        ] {
             let ran = Petstore::with(&server.uri(), KEY).run(line).await;
             // The successful response of a raw request is data, and shown unchanged.
-            let shown = if ran.code == 0 { ran.stderr } else { ran.stdout + &ran.stderr };
+            let shown = if ran.code == 0 {
+                ran.stderr
+            } else {
+                ran.stdout + &ran.stderr
+            };
             assert!(!shown.contains(KEY), "{line}: {shown}");
         }
     }
@@ -81,10 +101,16 @@ async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
 async fn headers_that_may_hold_a_secret_are_hidden() {
     let server = wiremock::MockServer::start().await;
     let answer = ResponseTemplate::new(200).set_body_string("[]");
-    let answer = answer.insert_header("set-cookie", "id=hush").insert_header("x-request-id", "42");
+    let answer = answer
+        .insert_header("set-cookie", "id=hush")
+        .insert_header("x-request-id", "42");
     Mock::given(any()).respond_with(answer).mount(&server).await;
     let words = ["api", "/x", "-H", "X-Token: hush", "-vvv"];
     let ran = Petstore::with(&server.uri(), KEY).run_words(&words).await;
-    assert!(ran.stderr.contains("\n< x-request-id: 42\n"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("\n< x-request-id: 42\n"),
+        "{}",
+        ran.stderr
+    );
     assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
 }

@@ -49,7 +49,11 @@ async fn a_pet_from_standard_input() {
 async fn formats_and_fields() {
     let lists = ["table", "ndjson", "csv", "id"];
     let one = ["table", "json", "csv", "ndjson"];
-    let fields = ["--fields name,id", "--fields name,id -o csv", "--fields status,id -o ndjson"];
+    let fields = [
+        "--fields name,id",
+        "--fields name,id -o csv",
+        "--fields status,id -o ndjson",
+    ];
     let mut lines = Vec::new();
     lines.extend(lists.map(|format| format!("--mock pets list --limit 2 -q -o {format}")));
     lines.extend(one.map(|format| format!("--mock pets get 3 -q -o {format}")));
@@ -112,7 +116,10 @@ async fn mistakes_in_typing() {
         "api /pets -d {}",
     ];
     let text = session(Petstore::bare, &lines).await;
-    assert!(!text.replace("--api-key=sentinel", "").contains("sentinel"), "{text}");
+    assert!(
+        !text.replace("--api-key=sentinel", "").contains("sentinel"),
+        "{text}"
+    );
     assert_snapshot!(text);
 }
 
@@ -131,8 +138,11 @@ async fn without_a_service_or_a_key() {
 
 #[tokio::test]
 async fn bad_base_urls() {
-    let keyed =
-        || Petstore::bare().var("PETSTORE_API_KEY", "k").var("PETSTORE_BASE_URL", "not a url");
+    let keyed = || {
+        Petstore::bare()
+            .var("PETSTORE_API_KEY", "k")
+            .var("PETSTORE_BASE_URL", "not a url")
+    };
     let lines = [
         "pets list",
         "--base-url petstore pets list",
@@ -159,12 +169,32 @@ async fn refusals_and_failures_of_the_service() {
     let create = "pets create Rex --category-id 7";
     let mut text = String::new();
     for (status, body, line) in [
-        (502, "<html><body>Bad Gateway\u{1b}[2J</body></html>", create),
-        (200, r#"[{"id":1,"name":"Rex","categoryId":"seven"}]"#, "pets list"),
+        (
+            502,
+            "<html><body>Bad Gateway\u{1b}[2J</body></html>",
+            create,
+        ),
+        (
+            200,
+            r#"[{"id":1,"name":"Rex","categoryId":"seven"}]"#,
+            "pets list",
+        ),
         (200, "<!doctype html>", "pets list"),
-        (403, r#"{"code":"forbidden","message":"not with this key","status":403}"#, "store orders"),
-        (400, r#"{"code":"invalid_body","message":"`name` is too long","status":400}"#, create),
-        (404, r#"{"code":"route_not_found","message":"no","status":404}"#, "api /nope"),
+        (
+            403,
+            r#"{"code":"forbidden","message":"not with this key","status":403}"#,
+            "store orders",
+        ),
+        (
+            400,
+            r#"{"code":"invalid_body","message":"`name` is too long","status":400}"#,
+            create,
+        ),
+        (
+            404,
+            r#"{"code":"route_not_found","message":"no","status":404}"#,
+            "api /nope",
+        ),
         (301, "", "pets list"),
     ] {
         text += &answered(status, body, line).await.replace('\u{1b}', "␛");
@@ -175,12 +205,18 @@ async fn refusals_and_failures_of_the_service() {
 #[tokio::test]
 async fn quotas_and_keys() {
     let clock = Clock::frozen(noon());
-    let builder = MockServer::builder().key("good-key", Plan::enterprise(1, 10)).clock(clock);
+    let builder = MockServer::builder()
+        .key("good-key", Plan::enterprise(1, 10))
+        .clock(clock);
     let server = builder.start().await.unwrap();
     let bad = || Petstore::at(&server, "bad-key");
     let mut text = session(bad, &["pets list", "api /pets --error-format json"]).await;
     let good = || Petstore::at(&server, "good-key");
-    let lines = ["pets list --limit 1", "--max-wait 5 pets list", "limits --refresh"];
+    let lines = [
+        "pets list --limit 1",
+        "--max-wait 5 pets list",
+        "limits --refresh",
+    ];
     text += &session(good, &lines).await;
     assert_snapshot!(text);
 }

@@ -41,7 +41,11 @@ async fn a_full_disk_is_an_error() {
     for line in COMMANDS {
         let full = Petstore::bare().stdout(Broken(io::ErrorKind::StorageFull));
         let ran = full.run(line).await;
-        assert!(ran.stderr.contains("error: cannot write the result: "), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("error: cannot write the result: "),
+            "{}",
+            ran.stderr
+        );
         assert_eq!(ran.code, 1, "{line}");
     }
 }
@@ -53,9 +57,17 @@ async fn ctrl_c_that_also_ends_the_writer_of_the_input_stops_the_command() {
         ("--mock pets create --file -", "{\"name\":"),
         ("--mock api /pets --input -", "{\"name\":"),
     ] {
-        let ran = Petstore::bare().stdin(input).interrupted_with_its_input().run(line).await;
+        let ran = Petstore::bare()
+            .stdin(input)
+            .interrupted_with_its_input()
+            .run(line)
+            .await;
         let hint = ran.stderr.lines().find(|line| line.starts_with("error: "));
-        assert_eq!((hint, ran.code), (Some("error: interrupted"), 130), "{line}");
+        assert_eq!(
+            (hint, ran.code),
+            (Some("error: interrupted"), 130),
+            "{line}"
+        );
         assert_eq!(ran.stdout, "", "{line}");
     }
 }

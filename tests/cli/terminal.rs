@@ -9,17 +9,39 @@ const HARMFUL: &str =
     "\u{1b}]0;owned\u{7}a\tb\r\nc\\n\u{7f}\u{9b}2J\u{202e}evil\u{200b}\u{feff}\u{e0041}";
 
 async fn server() -> MockServer {
-    let seed = Seed::new().pet(SeedPet::new(HARMFUL, 1)).pet(SeedPet::new("犬", 2));
-    MockServer::builder().key("k", Plan::Free).seed(seed).start().await.unwrap()
+    let seed = Seed::new()
+        .pet(SeedPet::new(HARMFUL, 1))
+        .pet(SeedPet::new("犬", 2));
+    MockServer::builder()
+        .key("k", Plan::Free)
+        .seed(seed)
+        .start()
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
 async fn a_hostile_name_acts_on_no_terminal_and_no_line_based_tool() {
     let server = server().await;
-    for line in ["pets list -o table", "pets list -o tsv", "api /pets -o table"] {
+    for line in [
+        "pets list -o table",
+        "pets list -o tsv",
+        "api /pets -o table",
+    ] {
         let ran = Petstore::at(&server, "k").run(line).await;
-        assert!(!ran.stdout.contains(|c: char| c.is_control() && !"\n\t".contains(c)), "{line}");
-        assert_eq!(ran.stdout.lines().filter(|line| line.contains("owned")).count(), 1, "{line}");
+        assert!(
+            !ran.stdout
+                .contains(|c: char| c.is_control() && !"\n\t".contains(c)),
+            "{line}"
+        );
+        assert_eq!(
+            ran.stdout
+                .lines()
+                .filter(|line| line.contains("owned"))
+                .count(),
+            1,
+            "{line}"
+        );
     }
     let ran = Petstore::at(&server, "k").run("pets list -o table").await;
     assert_snapshot!(ran.stdout, @r"
@@ -35,16 +57,29 @@ async fn a_hostile_name_acts_on_no_terminal_and_no_line_based_tool() {
 async fn an_error_that_repeats_hostile_text_is_harmless() {
     let server = server().await;
     let path = format!("/pets?status={}", "%1b%5B2J%C2%9B%E2%80%AE");
-    let ran = Petstore::at(&server, "k").terminal().run_words(&["api", &path]).await;
+    let ran = Petstore::at(&server, "k")
+        .terminal()
+        .run_words(&["api", &path])
+        .await;
     assert_eq!(ran.code, 4);
-    assert!(!ran.stderr.contains(|c: char| c.is_control() && c != '\n'), "{:?}", ran.stderr);
+    assert!(
+        !ran.stderr.contains(|c: char| c.is_control() && c != '\n'),
+        "{:?}",
+        ran.stderr
+    );
 }
 
 #[tokio::test]
 async fn a_body_that_verbose_shows_is_harmless() {
-    let ran = Petstore::at(&server().await, "k").run("pets list -vvv").await;
+    let ran = Petstore::at(&server().await, "k")
+        .run("pets list -vvv")
+        .await;
     assert!(ran.stderr.contains("owned"), "{}", ran.stderr);
     let acts = |c: char| c.is_control() && !"\n\t".contains(c);
     assert!(!ran.stderr.contains(acts), "{:?}", ran.stderr);
-    assert!(!ran.stderr.contains(['\u{202e}', '\u{200b}', '\u{e0041}']), "{:?}", ran.stderr);
+    assert!(
+        !ran.stderr.contains(['\u{202e}', '\u{200b}', '\u{e0041}']),
+        "{:?}",
+        ran.stderr
+    );
 }

@@ -33,7 +33,9 @@ fn blocked() -> Wire {
 
 /// Sends this many concurrent calls, and ignores their results.
 async fn calls(client: &Client, tasks: usize) {
-    timeout(LIMIT, join_all((0..tasks).map(|_| get(client)))).await.unwrap();
+    timeout(LIMIT, join_all((0..tasks).map(|_| get(client))))
+        .await
+        .unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,7 +48,11 @@ async fn a_client_built_for_each_request_obeys_the_429_of_an_earlier_one() {
             drop(client);
             sleep(secs(1)).await;
         }
-        assert_eq!(server.count(), 1, "{tasks} tasks: each further request may get the key banned");
+        assert_eq!(
+            server.count(),
+            1,
+            "{tasks} tasks: each further request may get the key banned"
+        );
         sleep(secs(5)).await;
         let client = impatient(&server.base()).build().unwrap();
         timeout(LIMIT, get(&client)).await.unwrap().unwrap();
@@ -73,10 +79,16 @@ async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
         // These may wait for each other.
         let client = patient(&server.base()).build().unwrap();
         let calls = join_all((0..tasks).map(|_| get(&client)));
-        within(&client, LIMIT, calls).await.into_iter().for_each(|call| call.unwrap());
+        within(&client, LIMIT, calls)
+            .await
+            .into_iter()
+            .for_each(|call| call.unwrap());
         let seen = server.seen();
         let response = seen[1].at + secs(2);
-        assert!(seen[2..].iter().all(|seen| seen.at >= response), "one request goes first");
+        assert!(
+            seen[2..].iter().all(|seen| seen.at >= response),
+            "one request goes first"
+        );
     }
 }
 
@@ -94,8 +106,17 @@ async fn a_call_whose_wait_ends_with_its_time_sends_nothing() {
     client.pets().list().options(&once()).await.unwrap_err();
     let blocked = client.rate_limits().blocked.map(|blocked| blocked.reason);
     assert_eq!(blocked, Some(BlockReason::Ban));
-    let error = client.pets().list().options(&once().timeout(secs(5))).await.unwrap_err();
-    assert_eq!((error.kind(), server.count()), (ErrorKind::Timeout, 1), "{error}");
+    let error = client
+        .pets()
+        .list()
+        .options(&once().timeout(secs(5)))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), server.count()),
+        (ErrorKind::Timeout, 1),
+        "{error}"
+    );
     assert!(!error.may_have_been_processed());
     let limits = client.rate_limits();
     assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
@@ -104,7 +125,10 @@ async fn a_call_whose_wait_ends_with_its_time_sends_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_429_holds_back_every_call_with_its_key_and_no_other() {
     let (server, told, at) = refused().await;
-    let other = Client::builder(server.base()).api_key("another-key").build().unwrap();
+    let other = Client::builder(server.base())
+        .api_key("another-key")
+        .build()
+        .unwrap();
     assert!(other.pets().list().await.unwrap().meta().waited().is_zero());
     let same = client(&server.base());
     let clients = (0..5).map(|_| told.clone()).chain([same]);
@@ -112,8 +136,16 @@ async fn a_429_holds_back_every_call_with_its_key_and_no_other() {
     let calls = clients.flat_map(send).map(|call| tokio::spawn(call.send()));
     for call in calls.collect::<Vec<_>>() {
         let answer = call.await.unwrap().unwrap();
-        assert_eq!(answer.meta().attempts(), 1, "a wait for a limit does not count as an attempt");
-        assert!(answer.meta().waited() >= secs(29), "{:?}", answer.meta().waited());
+        assert_eq!(
+            answer.meta().attempts(),
+            1,
+            "a wait for a limit does not count as an attempt"
+        );
+        assert!(
+            answer.meta().waited() >= secs(29),
+            "{:?}",
+            answer.meta().waited()
+        );
     }
     for seen in &server.seen()[2..] {
         assert!(seen.at - at >= millis(29_990), "{:?}", seen.at - at);
@@ -130,7 +162,13 @@ async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
     ]);
     let start = Instant::now();
     let (one, two) = tokio::join!(client.pets().list().send(), client.pets().list().send());
-    assert_eq!((one.unwrap().meta().attempts(), two.unwrap().meta().attempts()), (3, 1));
+    assert_eq!(
+        (
+            one.unwrap().meta().attempts(),
+            two.unwrap().meta().attempts()
+        ),
+        (3, 1)
+    );
     for seen in &server.seen()[2..] {
         assert!(seen.at - start >= secs(55), "{:?}", seen.at - start);
     }

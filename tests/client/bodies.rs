@@ -42,22 +42,37 @@ async fn an_endless_chunked_body_ends_at_the_cap() {
 async fn a_custom_size_limit_applies_to_one_call_or_all() {
     let small = RequestOptions::new().max_response_bytes(10);
     let server = Wire::of(vec![answer(200, &[], "[          ]")]);
-    let client = super::kit::builder(&server.base()).options(&small).build().unwrap();
+    let client = super::kit::builder(&server.base())
+        .options(&small)
+        .build()
+        .unwrap();
     let error = client.pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BodyTooLarge, "{error}");
     assert_eq!(error.attempts(), 1, "it would be too large again");
     client.pets().list().max_response_bytes(12).await.unwrap();
-    let error =
-        client.pets().list().options(&small.max_response_bytes(0)).send().await.unwrap_err();
+    let error = client
+        .pets()
+        .list()
+        .options(&small.max_response_bytes(0))
+        .send()
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BodyTooLarge, "{error}");
 }
 
 #[tokio::test]
 async fn a_created_pet_that_is_too_large_may_have_been_created() {
     let (server, client) = serve(vec![Act::Answer(http(201, &[], " ".repeat(100)))]);
-    let error =
-        client.pets().create(&NewPet::new("a", 1)).max_response_bytes(10).await.unwrap_err();
-    assert!(error.kind() == ErrorKind::BodyTooLarge && error.may_have_been_processed(), "{error}");
+    let error = client
+        .pets()
+        .create(&NewPet::new("a", 1))
+        .max_response_bytes(10)
+        .await
+        .unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::BodyTooLarge && error.may_have_been_processed(),
+        "{error}"
+    );
     assert_eq!(server.count(), 1);
 }
 
@@ -76,7 +91,10 @@ async fn an_announced_size_allocates_nothing() {
 #[tokio::test]
 async fn a_huge_error_body_is_cut_and_the_error_is_the_services() {
     for (head, more) in [
-        (&b"HTTP/1.1 404 X\r\nTransfer-Encoding: chunked\r\n\r\n"[..], chunk(65_536)),
+        (
+            &b"HTTP/1.1 404 X\r\nTransfer-Encoding: chunked\r\n\r\n"[..],
+            chunk(65_536),
+        ),
         (b"HTTP/1.1 404 X\r\n\r\n", vec![b'x'; 65_536]),
     ] {
         let error = list_error(Act::Flood(head.to_vec(), more)).await;
@@ -91,7 +109,10 @@ async fn no_more_of_an_error_is_awaited_than_is_kept() {
     bytes.resize(bytes.len() + 70_000, b'x');
     let start = tokio::time::Instant::now();
     let error = list_error(Act::Stall(bytes)).await;
-    assert!(error.kind() == ErrorKind::Server && !error.body().unwrap().is_empty(), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Server && !error.body().unwrap().is_empty(),
+        "{error}"
+    );
     assert!(start.elapsed() < secs(1));
 }
 
@@ -139,7 +160,15 @@ async fn more_bytes_than_announced_do_not_become_the_next_answer() {
     });
     let client = client(&server.base());
     assert!(client.pets().list().await.unwrap().is_empty());
-    assert_eq!(client.pets().create(&NewPet::new("Rex", 7)).await.unwrap().id, 1);
+    assert_eq!(
+        client
+            .pets()
+            .create(&NewPet::new("Rex", 7))
+            .await
+            .unwrap()
+            .id,
+        1
+    );
 }
 
 #[tokio::test]
@@ -170,13 +199,19 @@ async fn headers_that_make_no_sense_are_passed_over() {
     bytes.extend_from_slice(b"X-Raw: \xff\xfe\r\n\r\n[]");
     let server = Wire::start(move |_| Act::Answer(bytes.clone()));
     let page = client(&server.base()).pets().list().await.unwrap();
-    assert_eq!((page.meta().quota(), page.meta().deprecation().is_none()), (None, true));
+    assert_eq!(
+        (page.meta().quota(), page.meta().deprecation().is_none()),
+        (None, true)
+    );
     assert_eq!(page.meta().headers()["x-raw"].as_bytes(), b"\xff\xfe");
 }
 
 #[tokio::test]
 async fn ninety_headers_and_a_huge_link_are_taken() {
-    let links = (0..5_000).map(|n| format!("</{n}>; rel=\"a b c\"")).collect::<Vec<_>>().join(",");
+    let links = (0..5_000)
+        .map(|n| format!("</{n}>; rel=\"a b c\""))
+        .collect::<Vec<_>>()
+        .join(",");
     let mut headers = vec![("Link", links.as_str())];
     headers.extend([("X-Filler", "x"); 90]);
     let bytes = http(200, &headers, "[]");

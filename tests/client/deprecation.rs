@@ -36,7 +36,10 @@ async fn reads_what_the_service_announces() {
     ]);
     let pet = get(&client(&server.base())).await;
     let said = pet.meta().deprecation().unwrap();
-    assert_eq!((said.since(), said.sunset()), (at(1_764_892_800), at(REMOVAL + 365 * 86_400)));
+    assert_eq!(
+        (said.since(), said.sunset()),
+        (at(1_764_892_800), at(REMOVAL + 365 * 86_400))
+    );
     assert_eq!(said.replacement(), Some("/v1/pets"));
     assert_eq!(said.days_left(at(REMOVAL).unwrap()), Some(365));
 }
@@ -52,7 +55,11 @@ async fn says_what_the_specification_says_where_the_service_is_silent() {
         let server = saying(&headers);
         let pet = get(&client(&server.base())).await;
         let said = pet.meta().deprecation().unwrap();
-        assert_eq!((said.since(), said.sunset()), (since, at(REMOVAL)), "{headers:?}");
+        assert_eq!(
+            (said.since(), said.sunset()),
+            (since, at(REMOVAL)),
+            "{headers:?}"
+        );
         assert_eq!(said.replacement(), Some("/pets"));
     }
 }
@@ -98,9 +105,10 @@ async fn warns_once_for_each_operation_and_client() {
 async fn the_hook_hears_of_each_operation_once() {
     let server = saying(&[("Deprecation", "@1764892800")]);
     let (client, heard) = heard(builder(&server.base()), |event| match event {
-        Event::Deprecated { operation, deprecation } => {
-            Some(((*operation).to_owned(), deprecation.since()))
-        }
+        Event::Deprecated {
+            operation,
+            deprecation,
+        } => Some(((*operation).to_owned(), deprecation.since())),
         _ => None,
     });
     let client = client.build().unwrap();
@@ -109,7 +117,10 @@ async fn the_hook_hears_of_each_operation_once() {
         client.clone().store().orders().await.unwrap();
     }
     let since = at(1_764_892_800);
-    let expected = [("getPet".to_owned(), since), ("GET /store/orders".to_owned(), since)];
+    let expected = [
+        ("getPet".to_owned(), since),
+        ("GET /store/orders".to_owned(), since),
+    ];
     assert_eq!(*heard.lock().unwrap(), expected);
 }
 

@@ -23,14 +23,26 @@ type Said = (String, BlockReason, u64, u32);
 
 fn listening(server: &Wire) -> (Client, Heard<Said>, Heard<u64>) {
     let (client, refusals) = heard(builder(&server.base()), |event| {
-        let Event::Throttled(throttled) = event else { return None };
+        let Event::Throttled(throttled) = event else {
+            return None;
+        };
         let (operation, blocked) = (throttled.operation.to_owned(), throttled.blocked);
-        Some((operation, blocked.reason, blocked.remaining.as_secs(), throttled.attempt))
+        Some((
+            operation,
+            blocked.reason,
+            blocked.remaining.as_secs(),
+            throttled.attempt,
+        ))
     });
     let (client, waits) = heard(client, |event| {
-        let Event::Waiting(waiting) = event else { return None };
+        let Event::Waiting(waiting) = event else {
+            return None;
+        };
         let blocked = waiting.blocked?;
-        assert_eq!((waiting.reason, waiting.until), (WaitReason::Blocked, Some(blocked.until)));
+        assert_eq!(
+            (waiting.reason, waiting.until),
+            (WaitReason::Blocked, Some(blocked.until))
+        );
         Some(blocked.remaining.as_secs())
     });
     (client.build().unwrap(), refusals, waits)
@@ -56,13 +68,23 @@ async fn hears_of_each_429_also_where_the_call_succeeds_in_the_end() {
         no_pets(),
     ]);
     let (client, refusals, waits) = listening(&server);
-    client.pets().list().max_wait(secs(250)).max_attempts(9).await.unwrap();
+    client
+        .pets()
+        .list()
+        .max_wait(secs(250))
+        .max_attempts(9)
+        .await
+        .unwrap();
     let heard = refusals.lock().unwrap().clone();
     let said = |(operation, reason, _, attempt): &Said| {
         assert_eq!(operation, "listPets");
         (*reason, *attempt)
     };
-    let expected = [(BlockReason::Unknown, 1), (BlockReason::Unknown, 2), (BlockReason::Ban, 4)];
+    let expected = [
+        (BlockReason::Unknown, 1),
+        (BlockReason::Unknown, 2),
+        (BlockReason::Ban, 4),
+    ];
     assert_eq!(heard.iter().map(said).collect::<Vec<_>>(), expected);
     // The wait for a 429 that follows another may be longer than asked, never shorter.
     for (heard, asked) in heard.iter().zip([30, 40, 50]) {
@@ -76,15 +98,32 @@ async fn hears_of_a_refusal_that_ends_the_call() {
     let server = Wire::start(|_| answer(429, &[("Retry-After", "30")], ""));
     let (client, refusals, waits) = listening(&server);
     client.pets().list().options(&once()).await.unwrap_err();
-    assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
+    assert_eq!(
+        (refusals.lock().unwrap().len(), waits.lock().unwrap().len()),
+        (1, 0)
+    );
     // A call that would wait too long is not refused by the service: it is not sent.
-    client.pets().list().max_wait(Duration::ZERO).await.unwrap_err();
-    assert_eq!((refusals.lock().unwrap().len(), waits.lock().unwrap().len()), (1, 0));
+    client
+        .pets()
+        .list()
+        .max_wait(Duration::ZERO)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (refusals.lock().unwrap().len(), waits.lock().unwrap().len()),
+        (1, 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_begins_in_line_sends_an_event() {
-    let server = Wire::start(|number| if number == 0 { slowly("0", "10") } else { no_pets() });
+    let server = Wire::start(|number| {
+        if number == 0 {
+            slowly("0", "10")
+        } else {
+            no_pets()
+        }
+    });
     let (client, _, waits) = listening(&server);
     let calls = (0..5).map(|_| client.pets().list().send());
     for page in futures_util::future::join_all(calls).await {
@@ -128,7 +167,10 @@ async fn shows_that_a_call_waits_for_requests_that_may_use_up_what_is_left() {
     let client = builder(&server.base()).build().unwrap();
     client.pets().list().await.unwrap();
     let (seen, waited) = second_of_two(&client).await;
-    assert_eq!((seen.wait_reason, seen.blocked), (Some(WaitReason::Reserved), None));
+    assert_eq!(
+        (seen.wait_reason, seen.blocked),
+        (Some(WaitReason::Reserved), None)
+    );
     assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
 }
 
@@ -139,28 +181,50 @@ async fn shows_that_a_call_waits_for_the_most_that_may_be_in_flight() {
     client.pets().list().await.unwrap();
     assert_eq!(client.rate_limits().wait_reason, None);
     let (seen, waited) = second_of_two(&client).await;
-    assert_eq!((seen.wait_reason, seen.blocked), (Some(WaitReason::Concurrency), None));
+    assert_eq!(
+        (seen.wait_reason, seen.blocked),
+        (Some(WaitReason::Concurrency), None)
+    );
     assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn shows_the_limit_that_holds_a_call_back_and_what_was_lost() {
-    let server = Wire::of(vec![slowly("5", "10"), Act::Stall(vec![]), slowly("0", "10")]);
+    let server = Wire::of(vec![
+        slowly("5", "10"),
+        Act::Stall(vec![]),
+        slowly("0", "10"),
+    ]);
     let client = builder(&server.base()).build().unwrap();
     client.pets().list().await.unwrap();
-    tokio::time::timeout(secs(5), client.pets().list().send()).await.unwrap_err();
+    tokio::time::timeout(secs(5), client.pets().list().send())
+        .await
+        .unwrap_err();
     let seen = client.rate_limits();
-    assert_eq!((seen.in_flight, seen.unresolved, seen.windows[0].remaining), (0, 1, 4));
+    assert_eq!(
+        (seen.in_flight, seen.unresolved, seen.windows[0].remaining),
+        (0, 1, 4)
+    );
     client.pets().list().await.unwrap();
     let seen = client.rate_limits();
-    assert_eq!((seen.wait_reason, seen.unresolved), (Some(WaitReason::Blocked), 0));
-    assert_eq!(seen.blocked.unwrap().reason, BlockReason::Quota(Quota::Minute));
+    assert_eq!(
+        (seen.wait_reason, seen.unresolved),
+        (Some(WaitReason::Blocked), 0)
+    );
+    assert_eq!(
+        seen.blocked.unwrap().reason,
+        BlockReason::Quota(Quota::Minute)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn events_contain_each_attempt_completely_except_for_the_key() {
     let server = Wire::of(vec![
-        answer(429, &[("Retry-After", "30"), ("X-Seen", "s3cret-key")], "no"),
+        answer(
+            429,
+            &[("Retry-After", "30"), ("X-Seen", "s3cret-key")],
+            "no",
+        ),
         Act::Reset(Vec::new()),
         answer(200, &[], r#"[{"id":1,"name":"s3cret-key","categoryId":7}]"#),
     ]);
@@ -168,15 +232,30 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
     let (client, heard) = heard(client, |event| {
         let (request, answer) = match event {
             Event::Sending(request) => (request, String::new()),
-            Event::Finished(Finished { request, outcome: Ok(answer), .. }) => {
-                (request, format!("{} {:?} {:?}", answer.status, answer.headers, answer.body))
-            }
-            Event::Finished(Finished { request, outcome: Err(problem), .. }) => {
-                (request, format!("{problem:?}"))
-            }
+            Event::Finished(Finished {
+                request,
+                outcome: Ok(answer),
+                ..
+            }) => (
+                request,
+                format!("{} {:?} {:?}", answer.status, answer.headers, answer.body),
+            ),
+            Event::Finished(Finished {
+                request,
+                outcome: Err(problem),
+                ..
+            }) => (request, format!("{problem:?}")),
             _ => return None,
         };
-        let Attempt { operation, attempt, method, url, headers, body, .. } = request;
+        let Attempt {
+            operation,
+            attempt,
+            method,
+            url,
+            headers,
+            body,
+            ..
+        } = request;
         let sent = format!("{operation} {attempt} {method} {url} {headers:?} {body:?}");
         Some(format!("{sent} -> {answer}"))
     });
@@ -197,7 +276,11 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
         assert!(heard.starts_with(sent) && heard.contains(came), "{heard}");
         assert!(!heard.contains("s3cret-key"), "{heard}");
     }
-    assert!(heard[0].contains(r#"application/json"#) && heard[0].contains("Rex"), "{}", heard[0]);
+    assert!(
+        heard[0].contains(r#"application/json"#) && heard[0].contains("Rex"),
+        "{}",
+        heard[0]
+    );
     assert!(heard[4].contains("/v1/pets?limit=5"), "{}", heard[4]);
 }
 
@@ -234,7 +317,11 @@ impl LimitStore for Moody {
 async fn a_store_that_cannot_be_used_is_reported_when_that_begins_and_when_it_ends() {
     let server = Wire::start(|_| no_pets());
     let (mood, record) = (AtomicU8::new(0), Mutex::default());
-    let store = Arc::new(Moody { mood, record, start: Instant::now() });
+    let store = Arc::new(Moody {
+        mood,
+        record,
+        start: Instant::now(),
+    });
     let client = builder(&server.base()).shared_limits(Arc::clone(&store));
     let (client, heard) = heard(client, |event| match event {
         Event::SharedStore(status) => Some(status.problem.clone()),
@@ -255,6 +342,10 @@ async fn a_store_that_cannot_be_used_is_reported_when_that_begins_and_when_it_en
             client.synchronize_rate_limits().await;
             client.pets().list().await.unwrap();
         }
-        assert_eq!(std::mem::take(&mut *heard.lock().unwrap()), expected, "{mood}");
+        assert_eq!(
+            std::mem::take(&mut *heard.lock().unwrap()),
+            expected,
+            "{mood}"
+        );
     }
 }

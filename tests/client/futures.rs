@@ -68,7 +68,10 @@ async fn connections_are_kept_and_shared() {
         let mut buffer = [0; 4096];
         for _ in 0..5 {
             assert!(stream.read(&mut buffer).await.unwrap() > 0);
-            stream.write_all(&super::kit::http(200, &[], "[]")).await.unwrap();
+            stream
+                .write_all(&super::kit::http(200, &[], "[]"))
+                .await
+                .unwrap();
         }
     };
     let calls = async {
@@ -101,14 +104,38 @@ fn every_type_may_cross_threads_and_none_borrows() {
     shared::<RateLimits>();
     shared::<RequestOptions>();
     shared::<ClientBuilder>();
-    shared::<(Backoff, RetryBudget, Plan, Tls, Proxy, TransportError, FileStore)>();
-    shared::<(Deprecation, QuotaWindow, Blocked, CachingProvider<ApiKey>, StoreError, RecordKey)>();
+    shared::<(
+        Backoff,
+        RetryBudget,
+        Plan,
+        Tls,
+        Proxy,
+        TransportError,
+        FileStore,
+    )>();
+    shared::<(
+        Deprecation,
+        QuotaWindow,
+        Blocked,
+        CachingProvider<ApiKey>,
+        StoreError,
+        RecordKey,
+    )>();
     sent::<CallFuture<Pet>>();
     sent::<CallFuture<Page<Pet>>>();
     sent::<Pages<Page<Pet>>>();
     sent::<Pages<Bytes>>();
     sent::<Items<Pet>>();
-    cloned::<(Client, Pets, Store, ListPets, ApiKey, ErrorKind, NewPet, Response<Pet>)>();
+    cloned::<(
+        Client,
+        Pets,
+        Store,
+        ListPets,
+        ApiKey,
+        ErrorKind,
+        NewPet,
+        Response<Pet>,
+    )>();
     future::<CallFuture<Bytes>>();
     stream::<Pages<Bytes>>();
     stream::<Items<Pet>>();

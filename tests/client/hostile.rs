@@ -39,14 +39,27 @@ enum What {
 
 fn calls() -> impl Strategy<Value = Vec<What>> {
     use What::{Create, Get, List, Orders, Pages, Raw, RawPages};
-    vec(select(vec![List, Pages, Create, Create, Get, Orders, Raw, RawPages]), 1..4)
+    vec(
+        select(vec![
+            List, Pages, Create, Create, Get, Orders, Raw, RawPages,
+        ]),
+        1..4,
+    )
 }
 
 fn start(base: &str, seen: &Arc<Mutex<String>>) -> Client {
-    let options = RequestOptions::new().timeout(TIMEOUT).attempt_timeout(secs(10));
-    let options = options.read_timeout(secs(5)).max_response_bytes(4_096).max_wait(secs(40));
+    let options = RequestOptions::new()
+        .timeout(TIMEOUT)
+        .attempt_timeout(secs(10));
+    let options = options
+        .read_timeout(secs(5))
+        .max_response_bytes(4_096)
+        .max_wait(secs(40));
     let events = Arc::clone(seen);
-    let client = Client::builder(base).api_key(KEY).options(&options).isolated_limits();
+    let client = Client::builder(base)
+        .api_key(KEY)
+        .options(&options)
+        .isolated_limits();
     let client =
         client.on_event(move |event| writeln!(events.lock().unwrap(), "{event:?}").unwrap());
     client.backoff(Backoff::new().max(secs(1))).build().unwrap()
@@ -58,7 +71,10 @@ async fn call(client: &Client, what: What, number: usize) -> Vec<Result<(), Erro
     let raw = || client.request(Method::GET, "/pets?limit=1");
     vec![match what {
         What::List => pets.list().limit(1).await.map(drop),
-        What::Create => pets.create(&NewPet::new(format!("pet {number}"), 1)).await.map(drop),
+        What::Create => pets
+            .create(&NewPet::new(format!("pet {number}"), 1))
+            .await
+            .map(drop),
         What::Get => pets.get(1).await.map(drop),
         What::Orders => client.store().orders().await.map(drop),
         What::Raw => raw().await.map(drop),
@@ -93,13 +109,23 @@ fn check_error(
     server: &Hostile,
 ) -> Result<(), TestCaseError> {
     check_text(&error.to_string())?;
-    prop_assert!(error.to_string().len() < 3_000, "{} bytes", error.to_string().len());
-    let mut text =
-        format!("{error:?} {:?} {:?} {:?}", error.body(), error.headers(), error.message());
+    prop_assert!(
+        error.to_string().len() < 3_000,
+        "{} bytes",
+        error.to_string().len()
+    );
+    let mut text = format!(
+        "{error:?} {:?} {:?} {:?}",
+        error.body(),
+        error.headers(),
+        error.message()
+    );
     sources(error).for_each(|cause| write!(text, " {cause} {cause:?}").unwrap());
     prop_assert!(!text.contains(KEY), "the key is in {}", text);
-    let is_internal =
-        matches!(error.kind(), ErrorKind::Config | ErrorKind::Runtime | ErrorKind::Connect);
+    let is_internal = matches!(
+        error.kind(),
+        ErrorKind::Config | ErrorKind::Runtime | ErrorKind::Connect
+    );
     prop_assert!(!is_internal, "{}", error);
     if matches!(what, What::Create) && !error.may_have_been_processed() {
         let body = format!("\"pet {number}\"");
@@ -136,7 +162,10 @@ async fn keep_promises(
         prop_assert!(*elapsed <= limit, "it took {:?}", elapsed);
         for result in results {
             let kind = result.as_ref().err().map(Error::kind);
-            *outcomes.borrow_mut().entry(format!("{kind:?}")).or_default() += 1;
+            *outcomes
+                .borrow_mut()
+                .entry(format!("{kind:?}"))
+                .or_default() += 1;
             if let Err(error) = result {
                 check_error(error, calls[number], number, &server)?;
             }
@@ -172,7 +201,10 @@ fn every_call_ends_in_time_and_well_whatever_the_server_sends() {
         "Some(NotFound)",
         "Some(Rejected)",
     ] {
-        assert!(outcomes.contains_key(kind), "{kind} is missing in {outcomes:?}");
+        assert!(
+            outcomes.contains_key(kind),
+            "{kind} is missing in {outcomes:?}"
+        );
     }
 }
 
@@ -184,17 +216,29 @@ fn many_calls_end_in_time_and_well_whatever_the_server_sends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_response_that_ends_at_any_byte_is_lost_and_a_post_is_not_sent_again() {
-    let whole = http(201, &[("X-RateLimit-Limit", "60"), ("Retry-After", "1")], REX);
+    let whole = http(
+        201,
+        &[("X-RateLimit-Limit", "60"), ("Retry-After", "1")],
+        REX,
+    );
     let server = {
         let whole = whole.clone();
         Wire::start(move |number| {
             let part = whole[..number / 2].to_vec();
-            if number % 2 == 0 { Act::Cut(part) } else { Act::Reset(part) }
+            if number % 2 == 0 {
+                Act::Cut(part)
+            } else {
+                Act::Reset(part)
+            }
         })
     };
     let client = client(&server.base());
     for number in 0..2 * whole.len() {
-        let error = client.pets().create(&NewPet::new("a", 1)).await.unwrap_err();
+        let error = client
+            .pets()
+            .create(&NewPet::new("a", 1))
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted, "{number}: {error}");
         assert!(error.may_have_been_processed(), "{number}: {error}");
         assert!(std::error::Error::source(&error).is_some(), "{number}");
@@ -209,12 +253,15 @@ fn bomb() -> (Vec<u8>, Vec<u8>) {
     let mut parts = [0, 1].map(|_| {
         let mut part = Vec::with_capacity(65_536);
         let spaces = vec![b' '; 1 << 20];
-        let status = deflate.compress_vec(&spaces, &mut part, FlushCompress::Sync).unwrap();
+        let status = deflate
+            .compress_vec(&spaces, &mut part, FlushCompress::Sync)
+            .unwrap();
         assert!(status == Status::Ok && part.len() < 4_096);
         part
     });
     let mut head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n".to_vec();
-    head.write_all(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]).unwrap();
+    head.write_all(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
+        .unwrap();
     head.append(&mut parts[0]);
     let [_, part] = parts;
     (head, part)
@@ -229,12 +276,20 @@ async fn no_flood_lasts_longer_than_the_call_or_fills_the_memory() {
     let limit = super::kit::millis(500);
     for (name, head, more) in [
         ("gzip bomb", zipped, more),
-        ("interim", vec![], b"HTTP/1.1 103 X\r\nA: b\r\n\r\n".to_vec()),
+        (
+            "interim",
+            vec![],
+            b"HTTP/1.1 103 X\r\nA: b\r\n\r\n".to_vec(),
+        ),
         ("fields", ok.clone(), b"X-A: b\r\n".to_vec()),
         ("status line", b"HTTP/1.1 200 ".to_vec(), b"O".to_vec()),
         ("extension", [&chunked, &b"5;"[..]].concat(), b"a".to_vec()),
         ("size", chunked.clone(), b"0".to_vec()),
-        ("trailers", [&chunked, &b"0\r\n"[..]].concat(), b"A: b\r\n".to_vec()),
+        (
+            "trailers",
+            [&chunked, &b"0\r\n"[..]].concat(),
+            b"A: b\r\n".to_vec(),
+        ),
         ("empty lines", vec![], b"\r\n".to_vec()),
     ] {
         let more = more.repeat(10_000_usize.div_ceil(more.len()));
@@ -242,7 +297,10 @@ async fn no_flood_lasts_longer_than_the_call_or_fills_the_memory() {
         let options = once().attempt_timeout(limit).max_response_bytes(100_000);
         let call = client(&server.base());
         let call = async { call.pets().list().options(&options).await };
-        let error = tokio::time::timeout(secs(300), call).await.expect(name).unwrap_err();
+        let error = tokio::time::timeout(secs(300), call)
+            .await
+            .expect(name)
+            .unwrap_err();
         let is_expected = match error.kind() {
             ErrorKind::BodyTooLarge => name == "gzip bomb",
             kind => matches!(kind, ErrorKind::Interrupted | ErrorKind::Timeout),

@@ -42,8 +42,14 @@ fn unauthorized() -> Act {
 /// Starts a server with these responses, and a client with these keys.
 fn set_up(hand_out: &'static [&'static str], acts: Vec<Act>) -> (Wire, Client, Keys) {
     let server = Wire::of(acts);
-    let keys = Keys { hand_out, ..Keys::default() };
-    let client = builder(&server.base()).api_key_provider(keys.clone()).build().unwrap();
+    let keys = Keys {
+        hand_out,
+        ..Keys::default()
+    };
+    let client = builder(&server.base())
+        .api_key_provider(keys.clone())
+        .build()
+        .unwrap();
     (server, client, keys)
 }
 
@@ -64,8 +70,14 @@ async fn asks_for_the_key_of_each_request() {
 async fn asks_once_more_after_a_401_and_sends_the_new_key() {
     let (server, client, keys) = set_up(&["old", "new"], vec![unauthorized(), no_pets()]);
     let page = client.pets().list().await.unwrap();
-    assert_eq!((page.meta().attempts(), sent(&server)), (2, vec!["old".into(), "new".into()]));
-    assert_eq!(*keys.asked.lock().unwrap(), [None, Some(ApiKey::new("old"))]);
+    assert_eq!(
+        (page.meta().attempts(), sent(&server)),
+        (2, vec!["old".into(), "new".into()])
+    );
+    assert_eq!(
+        *keys.asked.lock().unwrap(),
+        [None, Some(ApiKey::new("old"))]
+    );
     // A 401 did nothing, so a POST is sent again too.
     let acts = vec![unauthorized(), answer(201, &[], REX)];
     let (server, client, _keys) = set_up(&["old", "new"], acts);
@@ -75,15 +87,24 @@ async fn asks_once_more_after_a_401_and_sends_the_new_key() {
     let acts = vec![unauthorized(), answer(500, &[], ""), no_pets()];
     let (server, client, _keys) = set_up(&["old", "new"], acts);
     let page = client.pets().list().max_attempts(2).await.unwrap();
-    assert_eq!((page.meta().attempts(), sent(&server).concat()), (3, "oldnewnew".into()));
+    assert_eq!(
+        (page.meta().attempts(), sent(&server).concat()),
+        (3, "oldnewnew".into())
+    );
 }
 
 #[tokio::test]
 async fn never_sends_a_refused_key_again_and_asks_again_only_once_a_call() {
-    for (hand_out, expected) in [(&["same"][..], &["same"][..]), (&["a", "b", "c"], &["a", "b"])] {
+    for (hand_out, expected) in [
+        (&["same"][..], &["same"][..]),
+        (&["a", "b", "c"], &["a", "b"]),
+    ] {
         let (server, client, keys) = set_up(hand_out, vec![unauthorized()]);
         let error = client.pets().list().await.unwrap_err();
-        assert!(error.is_unauthorized() && error.code() == Some("unauthorized"), "{error}");
+        assert!(
+            error.is_unauthorized() && error.code() == Some("unauthorized"),
+            "{error}"
+        );
         assert_eq!(sent(&server), expected);
         assert_eq!(error.attempts() as usize, expected.len());
         assert_eq!(keys.asked.lock().unwrap().len(), 2, "{hand_out:?}");
@@ -94,8 +115,14 @@ async fn never_sends_a_refused_key_again_and_asks_again_only_once_a_call() {
 async fn an_error_of_the_provider_ends_the_call_and_is_its_source() {
     let (server, client, _keys) = set_up(&[], vec![no_pets()]);
     let error = client.pets().list().await.unwrap_err();
-    assert!(error.is_unauthorized() && error.headers().is_none(), "{error}");
-    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "the vault is sealed");
+    assert!(
+        error.is_unauthorized() && error.headers().is_none(),
+        "{error}"
+    );
+    assert_eq!(
+        std::error::Error::source(&error).unwrap().to_string(),
+        "the vault is sealed"
+    );
     assert_eq!((error.attempts(), server.count()), (0, 0));
 }
 
@@ -115,7 +142,10 @@ async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
         tokio::time::sleep(secs(10)).await;
         Ok(ApiKey::new("slow"))
     });
-    let client = builder(&server.base()).api_key_provider(slow).build().unwrap();
+    let client = builder(&server.base())
+        .api_key_provider(slow)
+        .build()
+        .unwrap();
     let second = async {
         tokio::time::sleep(secs(5)).await;
         client.pets().list().await.unwrap();
@@ -133,12 +163,18 @@ async fn a_provider_that_hangs_is_given_up_with_the_call() {
     let (server, client, _keys) = set_up(&["hang"], vec![no_pets()]);
     let short = RequestOptions::new().timeout(secs(7));
     let error = client.pets().list().options(&short).await.unwrap_err();
-    assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
+    assert!(
+        error.is_timeout() && !error.may_have_been_processed(),
+        "{error}"
+    );
     assert_eq!((error.attempts(), server.count()), (0, 0));
 
     let (server, client, _keys) = set_up(&["old", "hang"], vec![unauthorized(), no_pets()]);
     let error = client.pets().list().options(&short).await.unwrap_err();
-    assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
+    assert!(
+        error.is_timeout() && !error.may_have_been_processed(),
+        "{error}"
+    );
     assert_eq!((error.attempts(), server.count()), (1, 1));
 }
 
@@ -149,13 +185,19 @@ async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
         (6, &["waits", "waits", "fresh"], "fresh"),
         (6, &["waits", "waits", "waits"], "waits"),
     ] {
-        let acts = vec![answer(429, &[("Retry-After", &seconds.to_string())], ""), no_pets()];
+        let acts = vec![
+            answer(429, &[("Retry-After", &seconds.to_string())], ""),
+            no_pets(),
+        ];
         let (server, client, _keys) = set_up(keys, acts);
         let page = client.pets().list().await.unwrap();
         assert_eq!(sent(&server), ["waits", key]);
         assert_eq!(client.rate_limits().unresolved, 0);
         let waited = page.meta().waited();
-        assert!(waited < secs(seconds + 1), "{waited:?}: the first permit is given back");
+        assert!(
+            waited < secs(seconds + 1),
+            "{waited:?}: the first permit is given back"
+        );
     }
 }
 
@@ -176,7 +218,10 @@ async fn is_asked_again_once_although_another_call_is_refused_meanwhile() {
             Ok(ApiKey::new("waits"))
         }
     });
-    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let client = builder(&server.base())
+        .api_key_provider(keys)
+        .build()
+        .unwrap();
     assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 2);
     assert_eq!((asked.load(Ordering::Relaxed), server.count()), (3, 3));
 }
@@ -187,16 +232,27 @@ async fn only_calls_whose_key_is_being_replaced_wait_for_that() {
         "Bearer old" => unauthorized(),
         _ => no_pets(),
     });
-    let hand_out = Keys { hand_out: &["old", "new", "other", "old", "new"], ..Keys::default() };
+    let hand_out = Keys {
+        hand_out: &["old", "new", "other", "old", "new"],
+        ..Keys::default()
+    };
     let keys = provider_fn(move |rejected: Option<ApiKey>| {
         let hand_out = hand_out.clone();
         async move {
             let key = hand_out.api_key(rejected.as_ref()).await;
-            tokio::time::sleep(if rejected.is_some() { secs(5) } else { Duration::ZERO }).await;
+            tokio::time::sleep(if rejected.is_some() {
+                secs(5)
+            } else {
+                Duration::ZERO
+            })
+            .await;
             key
         }
     });
-    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let client = builder(&server.base())
+        .api_key_provider(keys)
+        .build()
+        .unwrap();
     let began = tokio::time::Instant::now();
     let list_at = async |start| {
         tokio::time::sleep_until(began + start).await;
@@ -226,10 +282,16 @@ async fn a_cached_key_is_kept_for_its_time_and_asked_for_by_one_call() {
     let server = Wire::start(|_| no_pets());
     let asked = Arc::new(AtomicUsize::new(0));
     let keys = Arc::new(CachingProvider::new(slow(&asked), secs(60)));
-    let client = builder(&server.base()).api_key_provider(Arc::clone(&keys)).build().unwrap();
+    let client = builder(&server.base())
+        .api_key_provider(Arc::clone(&keys))
+        .build()
+        .unwrap();
     let list = || async { client.pets().list().await.unwrap() };
     tokio::join!(list(), list(), list());
-    assert_eq!((asked.load(Ordering::Relaxed), sent(&server)[2].as_str()), (1, "key-1"));
+    assert_eq!(
+        (asked.load(Ordering::Relaxed), sent(&server)[2].as_str()),
+        (1, "key-1")
+    );
     tokio::time::advance(secs(61)).await;
     list().await;
     assert_eq!(sent(&server)[3], "key-2");
@@ -247,7 +309,10 @@ async fn a_cached_key_that_is_rejected_is_replaced_at_once() {
     });
     let asked = Arc::new(AtomicUsize::new(0));
     let keys = CachingProvider::new(slow(&asked), secs(60));
-    let client = builder(&server.base()).api_key_provider(keys).build().unwrap();
+    let client = builder(&server.base())
+        .api_key_provider(keys)
+        .build()
+        .unwrap();
     assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 2);
     assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 1);
     assert_eq!((asked.load(Ordering::Relaxed), server.count()), (2, 3));
@@ -256,7 +321,10 @@ async fn a_cached_key_that_is_rejected_is_replaced_at_once() {
 #[tokio::test]
 async fn a_key_alone_is_a_provider_too() {
     let server = Wire::start(|_| no_pets());
-    let client = builder(&server.base()).api_key_provider(ApiKey::new("alone")).build().unwrap();
+    let client = builder(&server.base())
+        .api_key_provider(ApiKey::new("alone"))
+        .build()
+        .unwrap();
     client.pets().list().await.unwrap();
     assert_eq!(sent(&server), ["alone"]);
 }
@@ -269,7 +337,11 @@ async fn rotate(delay: Duration) {
     let is_old = |seen: &Seen| seen.header("authorization").unwrap().contains("old");
     let server = Wire::reading(move |seen| {
         requests_with_old += usize::from(is_old(seen));
-        let status = if is_old(seen) && requests_with_old > 100 { 401 } else { 200 };
+        let status = if is_old(seen) && requests_with_old > 100 {
+            401
+        } else {
+            200
+        };
         Act::Later(millis(100), http(status, &[], "[]"))
     });
     let issued = Arc::new(Mutex::new(vec![format!("old-{}", key())]));
@@ -286,7 +358,10 @@ async fn rotate(delay: Duration) {
             Ok(ApiKey::new(keys.lock().unwrap().last().unwrap().as_str()))
         }
     });
-    let client = patient(&server.base()).api_key_provider(vault).build().unwrap();
+    let client = patient(&server.base())
+        .api_key_provider(vault)
+        .build()
+        .unwrap();
     let task = || {
         let client = client.clone();
         tokio::spawn(async move {
@@ -300,9 +375,18 @@ async fn rotate(delay: Duration) {
     let done = timeout(secs(60), join_all(tasks)).await.unwrap();
     let failed = done.into_iter().filter_map(|task| task.unwrap().err());
     let failed: Vec<_> = failed.map(|error| error.to_string()).collect();
-    assert!(failed.is_empty(), "{} tasks fail: {}", failed.len(), failed[0]);
+    assert!(
+        failed.is_empty(),
+        "{} tasks fail: {}",
+        failed.len(),
+        failed[0]
+    );
     let old = server.seen().iter().filter(|seen| is_old(seen)).count();
-    assert_eq!(issued.lock().unwrap().len(), 2, "with {old} requests of the old key");
+    assert_eq!(
+        issued.lock().unwrap().len(),
+        2,
+        "with {old} requests of the old key"
+    );
     // Only those in flight: a task that knows the new key does not use the old one again.
     assert!(old <= 100 + TASKS, "{old} requests with the old key");
 }

@@ -29,7 +29,9 @@ pub(crate) fn at(seconds: u64) -> SystemTime {
 
 /// A mock that follows the runtime's time from [`START`] on.
 pub(crate) fn mock(key: impl Into<String>, plan: Plan) -> Builder {
-    MockServer::builder().key(key, plan).clock(Clock::runtime(at(START)))
+    MockServer::builder()
+        .key(key, plan)
+        .clock(Clock::runtime(at(START)))
 }
 
 pub(super) const KEY: &str = "k3y-of-these-tests";
@@ -40,12 +42,17 @@ pub(super) const DATE: &str = "Fri, 15 Jan 2027 08:00:00 GMT";
 /// Returns a key for the current test. Ports are reused, so with a common key, a client could share
 /// the rate limiter of another test.
 pub(super) fn key() -> String {
-    format!("{KEY}-{}", std::thread::current().name().unwrap_or_default())
+    format!(
+        "{KEY}-{}",
+        std::thread::current().name().unwrap_or_default()
+    )
 }
 
 /// Starts a client that retries without delay.
 pub(super) fn builder(base: &str) -> ClientBuilder {
-    Client::builder(base).api_key(key()).backoff(Backoff::new().max(Duration::ZERO))
+    Client::builder(base)
+        .api_key(key())
+        .backoff(Backoff::new().max(Duration::ZERO))
 }
 
 pub(super) fn client(base: &str) -> Client {
@@ -87,20 +94,31 @@ pub(super) fn serve(acts: Vec<Act>) -> (Wire, Client) {
 /// Returns the error of one attempt to list pets, which the server treats like this.
 pub(super) async fn list_error(act: Act) -> Error {
     let server = Wire::of(vec![act]);
-    client(&server.base()).pets().list().options(&once()).await.unwrap_err()
+    client(&server.base())
+        .pets()
+        .list()
+        .options(&once())
+        .await
+        .unwrap_err()
 }
 
 /// Returns the error of a call that creates a pet, which the server treats like this.
 pub(super) async fn create_error(act: Act) -> Error {
     let server = Wire::of(vec![act]);
-    let error = client(&server.base()).pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
+    let error = client(&server.base())
+        .pets()
+        .create(&NewPet::new("Rex", 7))
+        .await
+        .unwrap_err();
     assert_eq!(server.count(), 1, "a POST is not sent again: {error}");
     error
 }
 
 /// Returns an error and its sources.
 pub(crate) fn sources(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |it| it.source())
+    std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |it| {
+        it.source()
+    })
 }
 
 /// Collects what `select` returns for a client's events.
@@ -110,7 +128,10 @@ pub(super) fn heard<T: Send + 'static>(
 ) -> (ClientBuilder, Arc<Mutex<Vec<T>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&heard);
-    (builder.on_event(move |event| hears.lock().unwrap().extend(select(event))), heard)
+    (
+        builder.on_event(move |event| hears.lock().unwrap().extend(select(event))),
+        heard,
+    )
 }
 
 /// Returns why a call was blocked.

@@ -24,11 +24,22 @@ fn page(errors: &[Error]) -> String {
 #[tokio::test(start_paused = true)]
 async fn what_the_service_answers() {
     let errors = vec![
-        list_error(fault(401, r#"{"code":"unauthorized","message":"unknown key","status":401}"#))
-            .await,
-        create_error(fault(400, r#"{"code":"invalid_body","message":"`name` is missing"}"#)).await,
+        list_error(fault(
+            401,
+            r#"{"code":"unauthorized","message":"unknown key","status":401}"#,
+        ))
+        .await,
+        create_error(fault(
+            400,
+            r#"{"code":"invalid_body","message":"`name` is missing"}"#,
+        ))
+        .await,
         list_error(fault(404, "")).await,
-        list_error(fault(410, r#"{"code":"operation_removed","message":"gone"}"#)).await,
+        list_error(fault(
+            410,
+            r#"{"code":"operation_removed","message":"gone"}"#,
+        ))
+        .await,
         list_error(answer(302, &[("Location", "https://login.example/")], "")).await,
         create_error(fault(502, "<html><h1>Bad Gateway</h1></html>")).await,
         list_error(fault(408, "")).await,
@@ -61,7 +72,12 @@ async fn what_the_service_answers() {
 
 async fn refused(headers: &'static [(&'static str, &'static str)], status: u16) -> Error {
     let server = Wire::start(move |_| answer(status, headers, ""));
-    client(&server.base()).pets().list().max_wait(Duration::from_secs(20)).await.unwrap_err()
+    client(&server.base())
+        .pets()
+        .list()
+        .max_wait(Duration::from_secs(20))
+        .await
+        .unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,14 +111,31 @@ async fn what_happens_on_the_way() {
     let options = RequestOptions::new().timeout(Duration::from_secs(40));
     let stalling = Wire::start(|_| Act::Stall(Vec::new()));
     let errors = vec![
-        client("http://127.0.0.1:1/v1").pets().list().options(&once()).await.unwrap_err(),
+        client("http://127.0.0.1:1/v1")
+            .pets()
+            .list()
+            .options(&once())
+            .await
+            .unwrap_err(),
         list_error(Act::Stall(Vec::new())).await,
         create_error(Act::Stall(Vec::new())).await,
-        client(&stalling.base()).pets().list().options(&options).await.unwrap_err(),
-        create_error(Act::Cut(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{".to_vec()))
-            .await,
+        client(&stalling.base())
+            .pets()
+            .list()
+            .options(&options)
+            .await
+            .unwrap_err(),
+        create_error(Act::Cut(
+            b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{".to_vec(),
+        ))
+        .await,
         list_error(Act::Cut(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())).await,
-        list_error(answer(200, &[], r#"[{"id":1,"name":"a","categoryId":"seven"}]"#)).await,
+        list_error(answer(
+            200,
+            &[],
+            r#"[{"id":1,"name":"a","categoryId":"seven"}]"#,
+        ))
+        .await,
         list_error(answer(200, &[], "<html>Hello</html>")).await,
         create_error(answer(204, &[], "")).await,
     ];
@@ -143,22 +176,46 @@ async fn what_happens_on_the_way() {
 #[tokio::test]
 async fn what_the_caller_can_correct() {
     let server = Wire::start(|_| {
-        answer(200, &[("Link", "<http://evil.example/>; rel=next")], "[           ]")
+        answer(
+            200,
+            &[("Link", "<http://evil.example/>; rel=next")],
+            "[           ]",
+        )
     });
     let here = client(&server.base());
     let small = once().max_response_bytes(5);
     let sealed = provider_fn(async |_| Err("the vault is sealed".into()));
-    let sealed = Client::builder(server.base()).api_key_provider(sealed).build().unwrap();
+    let sealed = Client::builder(server.base())
+        .api_key_provider(sealed)
+        .build()
+        .unwrap();
     let errors = vec![
-        Client::builder("petstore.example").api_key("k").build().unwrap_err(),
-        Client::builder("https://petstore.example").api_key("k\n").build().unwrap_err(),
-        Client::builder("https://petstore.example").build().unwrap_err(),
+        Client::builder("petstore.example")
+            .api_key("k")
+            .build()
+            .unwrap_err(),
+        Client::builder("https://petstore.example")
+            .api_key("k\n")
+            .build()
+            .unwrap_err(),
+        Client::builder("https://petstore.example")
+            .build()
+            .unwrap_err(),
         sealed.pets().list().await.unwrap_err(),
         here.pets().list().limit(500).send().await.unwrap_err(),
         here.request(Method::GET, "../x").send().await.unwrap_err(),
-        here.request(Method::GET, "x").header("Host", "a").send().await.unwrap_err(),
+        here.request(Method::GET, "x")
+            .header("Host", "a")
+            .send()
+            .await
+            .unwrap_err(),
         here.pets().list().options(&small).await.unwrap_err(),
-        here.pets().list().items().try_collect::<Vec<_>>().await.unwrap_err(),
+        here.pets()
+            .list()
+            .items()
+            .try_collect::<Vec<_>>()
+            .await
+            .unwrap_err(),
     ];
     let debug = "Error { kind: InvalidRequest, message: \"listPets failed: the request was not sent: \
                  `limit` is 500, and must be from 1 to 100\", attempts: 0, source: None }";

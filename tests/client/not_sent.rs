@@ -29,7 +29,11 @@ async fn full() -> Full {
     let listener = small_backlog();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let waiting = fill(&listener).await;
-    Full { listener, base, waiting }
+    Full {
+        listener,
+        base,
+        waiting,
+    }
 }
 
 fn small_backlog() -> TcpListener {
@@ -50,14 +54,19 @@ async fn fill(listener: &TcpListener) -> Vec<TcpStream> {
 }
 
 fn client(base: &str, attempts: u32) -> Client {
-    let options = RequestOptions::new().attempt_timeout(ATTEMPT).max_attempts(attempts);
+    let options = RequestOptions::new()
+        .attempt_timeout(ATTEMPT)
+        .max_attempts(attempts);
     builder(base).options(&options).build().unwrap()
 }
 
 async fn create(client: &Client) -> Result<u32, Error> {
     let pet = NewPet::new("Rex", 7);
     let call = async { client.pets().create(&pet).await };
-    timeout(LIMIT, call).await.unwrap().map(|pet| pet.meta().attempts())
+    timeout(LIMIT, call)
+        .await
+        .unwrap()
+        .map(|pet| pet.meta().attempts())
 }
 
 #[tokio::test]
@@ -66,14 +75,19 @@ async fn an_attempt_that_ends_while_connecting_was_not_sent() {
     let client = client(&full.base, 1);
     let error = create(&client).await.unwrap_err();
     assert!(error.is_timeout(), "{error}");
-    assert!(!error.may_have_been_processed(), "nothing left this machine: {error}");
+    assert!(
+        !error.may_have_been_processed(),
+        "nothing left this machine: {error}"
+    );
     assert_eq!(client.rate_limits().unresolved, 0);
 }
 
 #[tokio::test]
 async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
     let full = full().await;
-    let client = builder(&full.base).connect_timeout(millis(30)).max_attempts(1);
+    let client = builder(&full.base)
+        .connect_timeout(millis(30))
+        .max_attempts(1);
     let error = create(&client.build().unwrap()).await.unwrap_err();
     assert!(error.is_connect() && error.is_timeout(), "{error}");
     assert!(!error.may_have_been_processed());
@@ -84,12 +98,20 @@ async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
 async fn a_post_that_ends_while_connecting_is_tried_again() {
     let full = full().await;
     let error = create(&client(&full.base, 3)).await.unwrap_err();
-    assert_eq!((error.attempts(), error.may_have_been_processed()), (3, false), "{error}");
+    assert_eq!(
+        (error.attempts(), error.may_have_been_processed()),
+        (3, false),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_post_that_ends_while_connecting_succeeds_once_the_server_accepts() {
-    let Full { listener, base, waiting } = full().await;
+    let Full {
+        listener,
+        base,
+        waiting,
+    } = full().await;
     let busy = async {
         tokio::time::sleep(2 * ATTEMPT).await;
         drop(waiting);
@@ -107,7 +129,10 @@ async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
     let listener = listen();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let error = create(&client(&base, 4)).await.unwrap_err();
-    assert!(error.is_timeout() && error.may_have_been_processed(), "{error}");
+    assert!(
+        error.is_timeout() && error.may_have_been_processed(),
+        "{error}"
+    );
     assert_eq!(error.attempts(), 1);
 }
 
@@ -147,7 +172,11 @@ async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_
         let _waiting = fill(&listener).await;
         let holds_the_connection = tokio::spawn(get(&client));
         tokio::time::sleep(millis(100)).await;
-        let error = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
+        let error = client
+            .pets()
+            .create(&NewPet::new("Rex", 7))
+            .await
+            .unwrap_err();
         holds_the_connection.await.unwrap().unwrap();
         assert!(error.may_have_been_processed(), "{error}");
         assert_eq!(server.count(), 3, "one POST");
@@ -189,5 +218,8 @@ fn a_call_that_ends_while_it_connects_again_may_have_been_processed_before() {
     drop(ended);
     let error = elsewhere.block_on(call).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
-    assert!(error.may_have_been_processed(), "the service answered 503 before: {error}");
+    assert!(
+        error.may_have_been_processed(),
+        "the service answered 503 before: {error}"
+    );
 }

@@ -16,11 +16,17 @@ async fn fourth_minute(latency: Duration, tasks: usize, odd: Option<Effect>) -> 
     let fault = odd.map(|odd| server.faults().on_all().nth(101).apply(odd));
     let client = patient(server.url()).build().unwrap();
     let limit = 5 * MINUTE;
-    timeout(limit, keep_busy(&client, tasks, 4 * MINUTE)).await.unwrap();
+    timeout(limit, keep_busy(&client, tasks, 4 * MINUTE))
+        .await
+        .unwrap();
     assert_eq!(refused(&server), 0);
     drop(fault);
     let minute = at(START) + 3 * MINUTE..at(START) + 4 * MINUTE;
-    server.requests(..).iter().filter(|one| minute.contains(&one.arrived)).count()
+    server
+        .requests(..)
+        .iter()
+        .filter(|one| minute.contains(&one.arrived))
+        .count()
 }
 
 /// Two whole windows lie between the odd response and the one that is compared.
@@ -34,7 +40,10 @@ async fn recovers(odd: Effect, latency: Duration) {
             slow.push((tasks, admitted, reference));
         }
     }
-    assert!(slow.is_empty(), "(tasks, requests, without {odd:?}): {slow:?}");
+    assert!(
+        slow.is_empty(),
+        "(tasks, requests, without {odd:?}): {slow:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -42,7 +51,11 @@ async fn a_503_or_an_unforeseen_429_slows_a_key_for_two_windows_at_most() {
     let wait = Effect::RetryAfter(RetryAfter::Seconds(1));
     // A proxy in front of the service knows no quota.
     let proxy = Effect::RateHeaders(RateFault::Missing);
-    recovers(Effect::All(vec![Effect::status(503), wait.clone(), proxy]), millis(400)).await;
+    recovers(
+        Effect::All(vec![Effect::status(503), wait.clone(), proxy]),
+        millis(400),
+    )
+    .await;
     recovers(Effect::All(vec![Effect::status(429), wait]), millis(400)).await;
 }
 
@@ -57,7 +70,12 @@ async fn a_plan_of_a_million_a_minute_lets_1024_calls_go_at_once() {
     let server = Wire::start(move |_| Act::Later(millis(100), http(200, &quota, "[]")));
     let client = patient(&server.base()).build().unwrap();
     timeout(MINUTE, get(&client)).await.unwrap().unwrap();
-    timeout(MINUTE, keep_busy(&client, TASKS, secs(1))).await.unwrap();
+    timeout(MINUTE, keep_busy(&client, TASKS, secs(1)))
+        .await
+        .unwrap();
     let (done, possible) = (server.count() - 1, TASKS * 10);
-    assert!(done * 10 >= possible * 9, "{done} of {possible} requests in a second");
+    assert!(
+        done * 10 >= possible * 9,
+        "{done} of {possible} requests in a second"
+    );
 }

@@ -18,23 +18,46 @@ fn page(ids: &[i64], links: &[&str]) -> Act {
 }
 
 async fn ids(client: &Client) -> Result<Vec<i64>, Error> {
-    client.pets().list().limit(2).items().map_ok(|pet| pet.id).try_collect().await
+    client
+        .pets()
+        .list()
+        .limit(2)
+        .items()
+        .map_ok(|pet| pet.id)
+        .try_collect()
+        .await
 }
 
 #[tokio::test]
 async fn follows_every_way_to_write_the_next_page() {
     for (link, target) in [
-        ("</v1/pets?limit=2&cursor=x>; rel=\"next\"", "/v1/pets?limit=2&cursor=x"),
+        (
+            "</v1/pets?limit=2&cursor=x>; rel=\"next\"",
+            "/v1/pets?limit=2&cursor=x",
+        ),
         ("<?cursor=x>; rel=next", "/v1/pets?cursor=x"),
         ("<pets?cursor=x>; rel=next", "/v1/pets?cursor=x"),
-        ("<../v1/pets?cursor=a%2Fb>; rel=next", "/v1/pets?cursor=a%2Fb"),
-        ("</v1/pets?c=1,2;3>; title=\"a, b; rel=\\\"last\\\"\"; rel=\"next\"", "/v1/pets?c=1,2;3"),
-        ("</a>; rel=prev, </b>; rel=\"last next first\", </c>; rel=next", "/b"),
+        (
+            "<../v1/pets?cursor=a%2Fb>; rel=next",
+            "/v1/pets?cursor=a%2Fb",
+        ),
+        (
+            "</v1/pets?c=1,2;3>; title=\"a, b; rel=\\\"last\\\"\"; rel=\"next\"",
+            "/v1/pets?c=1,2;3",
+        ),
+        (
+            "</a>; rel=prev, </b>; rel=\"last next first\", </c>; rel=next",
+            "/b",
+        ),
         ("</a>; rel=first; rel=next, </b>;REL=NEXT", "/b"),
         ("</b#fragment>; rel=next", "/b"),
     ] {
         let server = Wire::of(vec![page(&[1, 2], &[link]), page(&[3], &[])]);
-        assert_eq!(ids(&client(&server.base())).await.unwrap(), [1, 2, 3], "{link}");
+        assert_eq!(
+            ids(&client(&server.base())).await.unwrap(),
+            [1, 2, 3],
+            "{link}"
+        );
         assert_eq!(server.targets()[1], target);
     }
 }
@@ -42,7 +65,10 @@ async fn follows_every_way_to_write_the_next_page() {
 #[tokio::test]
 async fn follows_a_whole_address_on_the_same_origin() {
     let listener = listen();
-    let link = format!("<http://{}/v1/pets?cursor=x>; rel=next", listener.local_addr().unwrap());
+    let link = format!(
+        "<http://{}/v1/pets?cursor=x>; rel=next",
+        listener.local_addr().unwrap()
+    );
     let server = Wire::at(listener, move |number| match number {
         0 => page(&[1, 2], &["</x>; rel=last", &link]),
         _ => page(&[3], &[]),
@@ -53,13 +79,19 @@ async fn follows_a_whole_address_on_the_same_origin() {
 
 #[tokio::test]
 async fn asks_the_first_page_only_with_what_was_asked_and_never_invents_a_parameter() {
-    let server = Wire::of(vec![page(&[1, 2], &["<?cursor=x>; rel=next"]), page(&[], &[])]);
+    let server = Wire::of(vec![
+        page(&[1, 2], &["<?cursor=x>; rel=next"]),
+        page(&[], &[]),
+    ]);
     let client = client(&server.base());
     let list = client.pets().list().limit(2).status(PetStatus::Sold);
     let pages: Vec<_> = list.pages().try_collect().await.unwrap();
     let more: Vec<_> = pages.iter().map(|page| (page.len(), page.more())).collect();
     assert_eq!(more, [(2, More::Yes), (0, More::No)]);
-    assert_eq!(server.targets(), ["/v1/pets?limit=2&status=sold", "/v1/pets?cursor=x"]);
+    assert_eq!(
+        server.targets(),
+        ["/v1/pets?limit=2&status=sold", "/v1/pets?cursor=x"]
+    );
 }
 
 #[tokio::test]
@@ -82,7 +114,10 @@ async fn a_full_page_without_a_link_says_that_there_may_be_more() {
     let client = client(&server.base());
     let list = client.pets().list();
     assert_eq!(list.clone().send().await.unwrap().more(), More::Maybe);
-    assert_eq!(list.clone().limit(20).send().await.unwrap().more(), More::Maybe);
+    assert_eq!(
+        list.clone().limit(20).send().await.unwrap().more(),
+        More::Maybe
+    );
     assert_eq!(list.limit(21).send().await.unwrap().more(), More::No);
 }
 
@@ -96,12 +131,21 @@ async fn each_page_is_retried_and_limited_like_any_call() {
     ]);
     let client = client(&server.base());
     let mut pages = client.pets().list().limit(2).max_attempts(2).pages();
-    assert_eq!(pages.try_next().await.unwrap().unwrap().meta().attempts(), 1);
-    assert_eq!(pages.try_next().await.unwrap().unwrap().meta().attempts(), 2);
+    assert_eq!(
+        pages.try_next().await.unwrap().unwrap().meta().attempts(),
+        1
+    );
+    assert_eq!(
+        pages.try_next().await.unwrap().unwrap().meta().attempts(),
+        2
+    );
     let error = pages.try_next().await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Server, 2));
     assert_eq!(error.operation(), Some("listPets"));
-    assert!(pages.try_next().await.unwrap().is_none(), "the stream ends after its first error");
+    assert!(
+        pages.try_next().await.unwrap().is_none(),
+        "the stream ends after its first error"
+    );
 }
 
 #[tokio::test]
@@ -122,7 +166,10 @@ async fn a_stream_asks_only_when_it_is_polled() {
 async fn a_limit_out_of_range_is_the_streams_only_element() {
     let client = builder("http://127.0.0.1:1").build().unwrap();
     let mut pages = client.pets().list().limit(0).pages();
-    assert_eq!(pages.try_next().await.unwrap_err().kind(), ErrorKind::InvalidRequest);
+    assert_eq!(
+        pages.try_next().await.unwrap_err().kind(),
+        ErrorKind::InvalidRequest
+    );
     assert!(pages.try_next().await.unwrap().is_none());
 }
 
@@ -139,10 +186,19 @@ async fn a_list_goes_on_later_from_a_page_that_was_named_as_next() {
     let rest = client.pets().list().limit(2).from_page(next).items();
     let rest: Vec<_> = rest.map_ok(|pet| pet.id).try_collect().await.unwrap();
     assert_eq!(rest, [3, 4, 5]);
-    assert_eq!(server.targets()[1..], ["/v1/pets?cursor=x", "/v1/pets?cursor=y"]);
+    assert_eq!(
+        server.targets()[1..],
+        ["/v1/pets?cursor=x", "/v1/pets?cursor=y"]
+    );
     // Wherever a URL comes from, the key goes only to its origin.
     let elsewhere = "http://127.0.0.1:9/v1/pets".parse().unwrap();
-    let error = client.pets().list().from_page(elsewhere).send().await.unwrap_err();
+    let error = client
+        .pets()
+        .list()
+        .from_page(elsewhere)
+        .send()
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
 }
 
@@ -189,7 +245,10 @@ async fn the_key_never_goes_to_another_origin() {
         let server = linking(format!("<{target}>; rel=next"));
         let (count, error) = pages(&server).await;
         let error = error.unwrap();
-        assert!(error.kind() == ErrorKind::Paging && count == 1, "{target}: {error}");
+        assert!(
+            error.kind() == ErrorKind::Paging && count == 1,
+            "{target}: {error}"
+        );
         assert_eq!((error.operation(), error.attempts()), (Some("listPets"), 0));
         assert_eq!(server.count(), 1);
     }
@@ -256,14 +315,24 @@ async fn an_address_that_cannot_be_sent_is_an_error_and_no_panic() {
     let server = linking(long);
     let (count, error) = pages(&server).await;
     let error = error.unwrap();
-    assert!(matches!(error.kind(), ErrorKind::Paging | ErrorKind::InvalidRequest), "{error:?}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Paging | ErrorKind::InvalidRequest),
+        "{error:?}"
+    );
     assert!(error.to_string().len() < 1_000);
     assert_eq!((count, server.count()), (1, 1));
 }
 
 #[tokio::test]
 async fn odd_characters_in_an_address_are_sent_encoded_or_refused() {
-    for odd in ["?c=a b", "?c={}|\\^`", "?c=é\u{1F980}", "?c=%", "?c=%zz", "pets;x=[]?'\""] {
+    for odd in [
+        "?c=a b",
+        "?c={}|\\^`",
+        "?c=é\u{1F980}",
+        "?c=%",
+        "?c=%zz",
+        "pets;x=[]?'\"",
+    ] {
         let bytes = format!("<{odd}>; rel=next");
         let server = Wire::of(vec![answer(200, &[("Link", &bytes)], FULL), no_pets()]);
         let list = client(&server.base());
@@ -271,6 +340,9 @@ async fn odd_characters_in_an_address_are_sent_encoded_or_refused() {
         let pets: Vec<_> = list.try_collect().await.unwrap();
         assert_eq!(pets.len(), 1);
         let targets = server.targets();
-        assert!(targets.iter().all(|target| target.is_ascii()), "{targets:?}");
+        assert!(
+            targets.iter().all(|target| target.is_ascii()),
+            "{targets:?}"
+        );
     }
 }

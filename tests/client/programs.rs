@@ -87,7 +87,11 @@ async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others(
         }
         let limits = client.rate_limits();
         let (waiting, reason) = (limits.waiting, limits.wait_reason);
-        assert_eq!((limits.in_flight, waiting, reason), (0, 0, None), "{limits:?}");
+        assert_eq!(
+            (limits.in_flight, waiting, reason),
+            (0, 0, None),
+            "{limits:?}"
+        );
         sleep(MINUTE.saturating_sub(begin.elapsed())).await;
         timeout(SLACK, kept).await.unwrap().unwrap();
         assert_eq!(server.requests(..).len(), 3 * tasks + 1);
@@ -127,7 +131,11 @@ async fn calls_cancelled_at_random_points_take_nothing_from_others() {
         done.into_iter().for_each(|call| call.unwrap().unwrap());
         assert_eq!(refused(&server), 0, "seed {seed}");
         let limits = client.rate_limits();
-        assert_eq!((limits.in_flight, limits.waiting), (0, 0), "seed {seed}: {limits:?}");
+        assert_eq!(
+            (limits.in_flight, limits.waiting),
+            (0, 0),
+            "seed {seed}: {limits:?}"
+        );
     }
 }
 
@@ -140,7 +148,14 @@ async fn calls_behind_the_probe_are_shown_and_announced_to_wait_for_it() {
             Act::Later(wait, http(200, &[], "[]"))
         });
         let (client, heard) = heard(patient(&server.base()), |event| {
-            matches!(event, Event::Waiting(Waiting { reason: WaitReason::Probe, .. })).then_some(())
+            matches!(
+                event,
+                Event::Waiting(Waiting {
+                    reason: WaitReason::Probe,
+                    ..
+                })
+            )
+            .then_some(())
         });
         let client = client.build().unwrap();
         let calls: Vec<_> = (0..=tasks).map(|_| tokio::spawn(get(&client))).collect();
@@ -148,8 +163,15 @@ async fn calls_behind_the_probe_are_shown_and_announced_to_wait_for_it() {
         let limits = client.rate_limits();
         let (waiting, in_flight) = (limits.waiting, limits.in_flight);
         let expected = (Some(WaitReason::Probe), tasks, 1);
-        assert_eq!((limits.wait_reason, waiting, in_flight), expected, "{limits:?}");
-        assert!(!heard.lock().unwrap().is_empty(), "{tasks} calls wait in silence");
+        assert_eq!(
+            (limits.wait_reason, waiting, in_flight),
+            expected,
+            "{limits:?}"
+        );
+        assert!(
+            !heard.lock().unwrap().is_empty(),
+            "{tasks} calls wait in silence"
+        );
         let done = timeout(MINUTE, join_all(calls)).await.unwrap();
         done.into_iter().for_each(|call| call.unwrap().unwrap());
         assert_eq!(client.rate_limits().wait_reason, None);

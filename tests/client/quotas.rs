@@ -16,17 +16,33 @@ use super::service::{self, patient};
 const HOUR: Duration = secs(3_600);
 
 fn mock(plan: Plan) -> Builder {
-    super::kit::mock(key(), plan).journal(10_000).seed(Seed::none())
+    super::kit::mock(key(), plan)
+        .journal(10_000)
+        .seed(Seed::none())
 }
 
 /// Sends requests from many tasks, each with one of the clients. Returns the elapsed minutes of the
 /// service's time.
 async fn work(server: &MockServer, clients: &[Client], requests: usize) -> u64 {
     let (tasks, each) = (256 / clients.len(), requests / clients.len());
-    join_all(clients.iter().map(|client| service::work(client, tasks, each, HOUR))).await;
+    join_all(
+        clients
+            .iter()
+            .map(|client| service::work(client, tasks, each, HOUR)),
+    )
+    .await;
     let refused = server.requests(Pattern::any().status(429)).len();
-    assert_eq!((refused, server.requests(Pattern::any()).len()), (0, requests));
-    server.clock().now().duration_since(at(START)).unwrap().as_secs() / 60
+    assert_eq!(
+        (refused, server.requests(Pattern::any()).len()),
+        (0, requests)
+    );
+    server
+        .clock()
+        .now()
+        .duration_since(at(START))
+        .unwrap()
+        .as_secs()
+        / 60
 }
 
 #[tokio::test(start_paused = true)]
@@ -35,17 +51,39 @@ async fn many_tasks_on_a_cold_key_are_never_refused_and_use_each_window() {
     // 290 requests take five minutes at 60 a minute.
     let cases: [Case; 5] = [
         (|| mock(Plan::Free), false, 290, 4..=4),
-        (|| mock(Plan::Free).window(Window::Sliding), false, 290, 4..=5),
-        (|| mock(Plan::Free).rate_headers(RateHeaders::Minute), false, 290, 4..=4),
-        (|| mock(Plan::Free).rate_headers(RateHeaders::Day), true, 290, 4..=5),
+        (
+            || mock(Plan::Free).window(Window::Sliding),
+            false,
+            290,
+            4..=5,
+        ),
+        (
+            || mock(Plan::Free).rate_headers(RateHeaders::Minute),
+            false,
+            290,
+            4..=4,
+        ),
+        (
+            || mock(Plan::Free).rate_headers(RateHeaders::Day),
+            true,
+            290,
+            4..=5,
+        ),
         (|| mock(Plan::Business), false, 2_100, 2..=2),
     ];
     for (mock, knows_plan, requests, minutes) in cases {
         let server = mock().start().await.unwrap();
         let client = patient(server.url());
-        let client = if knows_plan { client.plan(rate_limit::Plan::FREE) } else { client };
+        let client = if knows_plan {
+            client.plan(rate_limit::Plan::FREE)
+        } else {
+            client
+        };
         let took = work(&server, &[client.build().unwrap()], requests).await;
-        assert!(minutes.contains(&took), "{requests} requests took {took} minutes");
+        assert!(
+            minutes.contains(&took),
+            "{requests} requests took {took} minutes"
+        );
     }
 }
 
@@ -88,13 +126,21 @@ async fn once_the_day_is_used_up_all_calls_fail_at_once_and_nothing_is_sent() {
 #[test]
 fn the_last_client_to_be_dropped_leaves_no_task_behind() {
     let builder = MockServer::builder().clock(Clock::frozen(at(START)));
-    let server = builder.key(key(), Plan::enterprise(1, 9)).start_blocking().unwrap();
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let server = builder
+        .key(key(), Plan::enterprise(1, 9))
+        .start_blocking()
+        .unwrap();
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let left = runtime.block_on(async {
         let client = patient(server.url()).build().unwrap();
         client.store().orders().await.unwrap();
         let call = |client: Client| async move { client.store().orders().await.map(drop) };
-        let calls: Vec<_> = (0..10).map(|_| tokio::spawn(call(client.clone()))).collect();
+        let calls: Vec<_> = (0..10)
+            .map(|_| tokio::spawn(call(client.clone())))
+            .collect();
         while client.rate_limits().waiting < calls.len() {
             yield_now().await;
         }

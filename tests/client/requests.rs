@@ -24,9 +24,17 @@ fn sent(server: &Wire) -> Seen {
 /// Checks the first line, and what every request carries.
 fn assert_sent(request: &Seen, line: &str) {
     assert_eq!(request.line, format!("{line} HTTP/1.1"));
-    assert_eq!(request.header("authorization"), Some(&*format!("Bearer {}", key())));
+    assert_eq!(
+        request.header("authorization"),
+        Some(&*format!("Bearer {}", key()))
+    );
     assert_eq!(request.header("accept"), Some("application/json"));
-    assert!(request.header("user-agent").unwrap().starts_with("petstore-client/"));
+    assert!(
+        request
+            .header("user-agent")
+            .unwrap()
+            .starts_with("petstore-client/")
+    );
     assert!(!request.line.contains(KEY));
 }
 
@@ -35,9 +43,15 @@ async fn lists_pets_with_what_was_asked_and_nothing_more() {
     let (server, client) = server(200, "[]");
     let list = client.pets().list();
     list.clone().await.unwrap();
-    list.clone().limit(100).status(PetStatus::Sold).await.unwrap();
+    list.clone()
+        .limit(100)
+        .status(PetStatus::Sold)
+        .await
+        .unwrap();
     // A status that the specification does not list is encoded.
-    list.status(PetStatus::from("on loan&limit=1#é")).await.unwrap();
+    list.status(PetStatus::from("on loan&limit=1#é"))
+        .await
+        .unwrap();
     let lines = [
         "GET /v1/pets",
         "GET /v1/pets?limit=100&status=sold",
@@ -70,7 +84,10 @@ async fn creates_a_pet_from_its_json() {
     let request = sent(&server);
     assert_sent(&request, "POST /v1/pets");
     assert_eq!(request.header("content-type"), Some("application/json"));
-    assert_eq!(request.body, br#"{"name":"Rex","categoryId":7,"status":"available"}"#);
+    assert_eq!(
+        request.body,
+        br#"{"name":"Rex","categoryId":7,"status":"available"}"#
+    );
 }
 
 #[tokio::test]
@@ -97,13 +114,23 @@ async fn sends_a_raw_request_as_it_was_built() {
         .body("image/png", "bytes");
     request.await.unwrap();
     let request = sent(&server);
-    assert_eq!(request.line, "PUT /v1/pets/1/photo?size=l&tag=a+b%26c HTTP/1.1");
-    for (name, value) in [("x-trace", "7"), ("accept", "image/png"), ("content-type", "image/png")]
-    {
+    assert_eq!(
+        request.line,
+        "PUT /v1/pets/1/photo?size=l&tag=a+b%26c HTTP/1.1"
+    );
+    for (name, value) in [
+        ("x-trace", "7"),
+        ("accept", "image/png"),
+        ("content-type", "image/png"),
+    ] {
         assert_eq!(request.header(name), Some(value));
     }
     assert_eq!(request.body, b"bytes");
-    client.request(Method::POST, "/x").json(&[1, 2]).await.unwrap();
+    client
+        .request(Method::POST, "/x")
+        .json(&[1, 2])
+        .await
+        .unwrap();
     let json = server.seen().remove(1);
     assert_eq!(json.header("content-type"), Some("application/json"));
     assert_eq!(json.body, b"[1,2]");
@@ -140,14 +167,31 @@ async fn refuses_a_raw_request_that_would_leave_the_base_or_break_its_framing() 
 async fn takes_any_value_that_can_be_shown_and_decodes_into_any_type() {
     let server = Wire::start(|_| answer(200, &[], format!("[{REX}]")));
     let client = client(&server.base());
-    let request = client.request(Method::GET, "/pets").query("limit", 5).query("all", true);
-    let request = request.queries([("status", "sold"), ("q", "a b")]).header("X-Number", 7);
+    let request = client
+        .request(Method::GET, "/pets")
+        .query("limit", 5)
+        .query("all", true);
+    let request = request
+        .queries([("status", "sold"), ("q", "a b")])
+        .header("X-Number", 7);
     let name = HeaderName::from_static("x-name");
     let request = request.header(name, HeaderValue::from_static("v"));
-    let pets = request.operation("soldPets").decode::<Vec<Pet>>().max_attempts(2).await.unwrap();
+    let pets = request
+        .operation("soldPets")
+        .decode::<Vec<Pet>>()
+        .max_attempts(2)
+        .await
+        .unwrap();
     assert_eq!((pets.len(), &*pets[0].name), (1, "Rex"));
-    assert_eq!(server.targets(), ["/v1/pets?limit=5&all=true&status=sold&q=a+b"]);
-    let wrong = client.request(Method::GET, "/pets").operation("soldPets").decode::<Pet>().await;
+    assert_eq!(
+        server.targets(),
+        ["/v1/pets?limit=5&all=true&status=sold&q=a+b"]
+    );
+    let wrong = client
+        .request(Method::GET, "/pets")
+        .operation("soldPets")
+        .decode::<Pet>()
+        .await;
     assert_eq!(wrong.unwrap_err().operation(), Some("soldPets"));
 }
 
@@ -155,25 +199,46 @@ async fn takes_any_value_that_can_be_shown_and_decodes_into_any_type() {
 async fn a_post_that_is_declared_idempotent_is_sent_again_and_a_get_that_is_not_is_not() {
     let flaky = || Wire::of(vec![Act::Cut(Vec::new()), answer(200, &[], "{}")]);
     let server = flaky();
-    let order = client(&server.base()).request(Method::POST, "/store/orders").json(&json!({}));
-    let order = order.header("Idempotency-Key", "1").idempotent(true).await.unwrap();
+    let order = client(&server.base())
+        .request(Method::POST, "/store/orders")
+        .json(&json!({}));
+    let order = order
+        .header("Idempotency-Key", "1")
+        .idempotent(true)
+        .await
+        .unwrap();
     assert_eq!((order.meta().attempts(), server.count()), (2, 2));
 
     let server = flaky();
-    let get = client(&server.base()).request(Method::GET, "/draw").idempotent(false);
+    let get = client(&server.base())
+        .request(Method::GET, "/draw")
+        .idempotent(false);
     let error = get.await.unwrap_err();
     assert_eq!((error.kind(), server.count()), (ErrorKind::Interrupted, 1));
-    assert!(error.to_string().contains("may have been processed"), "{error}");
+    assert!(
+        error.to_string().contains("may have been processed"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn pages_of_any_kind_are_followed_on_the_same_origin_until_they_repeat() {
     let server = Wire::of(vec![
-        answer(200, &[("Link", "<?after=1>; rel=next")], r#"{"orders":[1]}"#),
-        answer(200, &[("Link", "<http://evil.example/>; rel=next")], r#"{"orders":[2]}"#),
+        answer(
+            200,
+            &[("Link", "<?after=1>; rel=next")],
+            r#"{"orders":[1]}"#,
+        ),
+        answer(
+            200,
+            &[("Link", "<http://evil.example/>; rel=next")],
+            r#"{"orders":[2]}"#,
+        ),
         no_pets(),
     ]);
-    let mut pages = client(&server.base()).request(Method::GET, "/store/orders").pages();
+    let mut pages = client(&server.base())
+        .request(Method::GET, "/store/orders")
+        .pages();
     let mut found = Vec::new();
     let error = loop {
         match pages.try_next().await {
@@ -182,16 +247,27 @@ async fn pages_of_any_kind_are_followed_on_the_same_origin_until_they_repeat() {
         }
     };
     assert_eq!(found, [1, 2]);
-    assert_eq!((error.kind(), error.operation()), (ErrorKind::Paging, Some("GET /store/orders")));
-    assert!(pages.try_next().await.unwrap().is_none(), "it ends after its first error");
-    assert_eq!(server.targets(), ["/v1/store/orders", "/v1/store/orders?after=1"]);
+    assert_eq!(
+        (error.kind(), error.operation()),
+        (ErrorKind::Paging, Some("GET /store/orders"))
+    );
+    assert!(
+        pages.try_next().await.unwrap().is_none(),
+        "it ends after its first error"
+    );
+    assert_eq!(
+        server.targets(),
+        ["/v1/store/orders", "/v1/store/orders?after=1"]
+    );
 }
 
 #[tokio::test]
 async fn a_built_request_is_what_would_be_sent_and_can_be_sent() {
     let server = Wire::start(|_| answer(200, &[], "{}"));
     let client = client(&server.base());
-    let raw = client.request(Method::PATCH, "/pets/1?x=1").json(&json!({"name": "Max"}));
+    let raw = client
+        .request(Method::PATCH, "/pets/1?x=1")
+        .json(&json!({"name": "Max"}));
     let built = raw.header("X-Trace", "7").build().unwrap();
     assert_eq!(
         (built.method(), built.uri().to_string()),
@@ -199,8 +275,14 @@ async fn a_built_request_is_what_would_be_sent_and_can_be_sent() {
     );
     assert_eq!(built.body(), r#"{"name":"Max"}"#);
     assert_eq!(
-        (&built.headers()["x-trace"], &built.headers()["content-type"]),
-        (&HeaderValue::from_static("7"), &HeaderValue::from_static("application/json"),)
+        (
+            &built.headers()["x-trace"],
+            &built.headers()["content-type"]
+        ),
+        (
+            &HeaderValue::from_static("7"),
+            &HeaderValue::from_static("application/json"),
+        )
     );
     assert!(!built.headers().contains_key("authorization"));
     assert_eq!(server.count(), 0);
@@ -221,13 +303,20 @@ async fn a_finished_request_never_takes_the_key_to_another_origin() {
     let thief = Wire::start(|_| no_pets());
     let server = Wire::start(|_| no_pets());
     let client = builder(&server.base()).build().unwrap();
-    for address in [thief.base(), "/v1/pets".to_owned(), "http://evil.example/v1/pets".to_owned()] {
+    for address in [
+        thief.base(),
+        "/v1/pets".to_owned(),
+        "http://evil.example/v1/pets".to_owned(),
+    ] {
         let request = http::Request::get(address).body(Bytes::new()).unwrap();
         let error = client.execute(request).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
     }
     let request = http::Request::get(server.base()).header("authorization", "Bearer other");
-    let error = client.execute(request.body(Bytes::new()).unwrap()).await.unwrap_err();
+    let error = client
+        .execute(request.body(Bytes::new()).unwrap())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
     assert_eq!((thief.count(), server.count()), (0, 0));
 }

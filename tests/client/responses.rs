@@ -13,7 +13,10 @@ async fn refused(answer: Act) -> Error {
 
 #[tokio::test]
 async fn keeps_an_html_error_page_and_shows_it_cut_and_printable() {
-    let page = format!("<html>\u{1b}]0;pwned\u{7}\u{202e}{}</html>", "é".repeat(100_000));
+    let page = format!(
+        "<html>\u{1b}]0;pwned\u{7}\u{202e}{}</html>",
+        "é".repeat(100_000)
+    );
     let error = refused(answer(502, &[("Content-Type", "text/html")], &page)).await;
     assert_eq!(error.kind(), ErrorKind::Server);
     assert_eq!((error.code(), error.message()), (None, None));
@@ -29,7 +32,10 @@ async fn a_long_json_body_is_kept_whole_and_can_be_read() {
     let error = refused(answer(400, &[], body.to_string())).await;
     assert_eq!(error.json::<serde_json::Value>().unwrap(), body);
     let problem = error.json::<Vec<u8>>().unwrap_err();
-    assert_eq!((problem.kind(), problem.decode_path()), (ErrorKind::Decode, Some(".")));
+    assert_eq!(
+        (problem.kind(), problem.decode_path()),
+        (ErrorKind::Decode, Some("."))
+    );
 }
 
 #[tokio::test]
@@ -38,12 +44,21 @@ async fn survives_an_error_without_body_and_one_that_is_not_utf_8() {
     assert_eq!(error.body().unwrap(), "");
     let error = refused(answer(500, &[], b"\xff\xfe\x00")).await;
     assert_eq!(error.body().unwrap(), &b"\xff\xfe\x00"[..]);
-    assert!(error.to_string().contains("\u{fffd}\u{fffd}\\u{0}"), "{error}");
+    assert!(
+        error.to_string().contains("\u{fffd}\u{fffd}\\u{0}"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn survives_an_error_object_of_other_shapes() {
-    for body in ["[]", "null", "7", r#"{"error":{"code":1}}"#, r#"{"code":{},"message":9}"#] {
+    for body in [
+        "[]",
+        "null",
+        "7",
+        r#"{"error":{"code":1}}"#,
+        r#"{"code":{},"message":9}"#,
+    ] {
         let error = refused(answer(400, &[], body)).await;
         assert_eq!((error.code(), error.message()), (None, None), "{body}");
         assert_eq!(error.body().unwrap(), body);
@@ -64,7 +79,10 @@ async fn makes_the_services_own_words_harmless_in_the_message() {
     let error = refused(answer(400, &[], body)).await;
     assert_eq!(error.code(), Some("\u{1b}[2J"));
     let message = error.to_string();
-    assert!(!message.chars().any(|c| c.is_control() || c == '\u{202e}'), "{message:?}");
+    assert!(
+        !message.chars().any(|c| c.is_control() || c == '\u{202e}'),
+        "{message:?}"
+    );
 }
 
 #[tokio::test]
@@ -86,7 +104,10 @@ async fn never_follows_a_redirect_and_never_takes_the_key_there() {
         let error = refused(answer(status, &[("Location", &target)], "")).await;
         assert_eq!(error.status().unwrap(), status);
         let message = error.to_string();
-        assert!(message.contains(&format!("it points to {target}")), "{message}");
+        assert!(
+            message.contains(&format!("it points to {target}")),
+            "{message}"
+        );
         assert!(message.contains("redirects are not followed"), "{message}");
     }
     assert_eq!(elsewhere.count(), 0);
@@ -99,7 +120,10 @@ async fn creating(status: u16) -> Error {
 #[tokio::test]
 async fn only_a_4xx_is_proof_that_a_post_did_nothing() {
     for status in [400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 425] {
-        assert!(!creating(status).await.may_have_been_processed(), "{status}");
+        assert!(
+            !creating(status).await.may_have_been_processed(),
+            "{status}"
+        );
     }
     // Some services answer 303 after a completed action.
     for status in [302, 303, 408, 500, 501, 502, 503, 504, 600] {
@@ -131,7 +155,10 @@ async fn unknown_values_and_fields_survive() {
     );
     let pets = pets.await.unwrap();
     assert_eq!(pets[0].status, Some(PetStatus::Unknown("on loan".into())));
-    assert_eq!(pets[0].extra["chip"], serde_json::json!({"a": [1e300, null]}));
+    assert_eq!(
+        pets[0].extra["chip"],
+        serde_json::json!({"a": [1e300, null]})
+    );
     assert_eq!((&pets[1].status, &pets[2].status), (&None, &None));
 }
 
@@ -140,37 +167,69 @@ async fn says_where_a_value_has_the_wrong_type() {
     for (body, path) in [
         (r#"[{"id":"1","name":"a","categoryId":1}]"#, "[0].id"),
         (r#"[{"id":1.0,"name":"a","categoryId":1}]"#, "[0].id"),
-        (r#"[{"id":9223372036854775808,"name":"a","categoryId":1}]"#, "[0].id"),
+        (
+            r#"[{"id":9223372036854775808,"name":"a","categoryId":1}]"#,
+            "[0].id",
+        ),
         (r#"[{"id":1,"name":null,"categoryId":1}]"#, "[0].name"),
-        (r#"[{"id":1,"name":"a","categoryId":1,"status":7}]"#, "[0].status"),
-        (r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b"}]"#, "[1]"),
+        (
+            r#"[{"id":1,"name":"a","categoryId":1,"status":7}]"#,
+            "[0].status",
+        ),
+        (
+            r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b"}]"#,
+            "[1]",
+        ),
         (r#"[{"id":1,"id":2,"name":"a","categoryId":1}]"#, "[0]"),
         (r#"{"pets":[]}"#, "."),
         ("null", "."),
     ] {
         let error = undecodable(body).await;
         assert_eq!(error.decode_path(), Some(path), "{body}");
-        assert!(error.to_string().contains(&format!("at `{path}`: ")), "{error}");
+        assert!(
+            error.to_string().contains(&format!("at `{path}`: ")),
+            "{error}"
+        );
         assert_eq!(error.body().unwrap(), body);
     }
 }
 
 #[tokio::test]
 async fn says_that_a_body_is_not_json() {
-    for body in ["<!doctype html><p>Hello", "[{]", "[", "[]x", "\u{feff}[]", "NaN"] {
+    for body in [
+        "<!doctype html><p>Hello",
+        "[{]",
+        "[",
+        "[]x",
+        "\u{feff}[]",
+        "NaN",
+    ] {
         let error = undecodable(body).await.to_string();
         assert!(error.contains("its body is not JSON"), "{body}: {error}");
     }
     for body in ["", " \r\n"] {
-        assert!(undecodable(body).await.to_string().contains("its body is empty"));
+        assert!(
+            undecodable(body)
+                .await
+                .to_string()
+                .contains("its body is empty")
+        );
     }
 }
 
 #[tokio::test]
 async fn survives_a_body_that_is_not_utf_8() {
-    let error = listed(b"[{\"id\":1,\"name\":\"\xff\xfe\",\"categoryId\":1}]").await.unwrap_err();
+    let error = listed(b"[{\"id\":1,\"name\":\"\xff\xfe\",\"categoryId\":1}]")
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode);
-    assert!(error.body().unwrap().windows(2).any(|bytes| bytes == b"\xff\xfe"));
+    assert!(
+        error
+            .body()
+            .unwrap()
+            .windows(2)
+            .any(|bytes| bytes == b"\xff\xfe")
+    );
 }
 
 #[tokio::test]
@@ -200,7 +259,10 @@ async fn a_huge_value_never_makes_a_huge_message() {
 async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added() {
     for status in [200, 201, 202, 204, 205] {
         let error = creating(status).await;
-        assert!(error.kind() == ErrorKind::Decode && error.may_have_been_processed(), "{error}");
+        assert!(
+            error.kind() == ErrorKind::Decode && error.may_have_been_processed(),
+            "{error}"
+        );
         assert_eq!(error.status().unwrap(), status);
     }
 }
@@ -208,7 +270,9 @@ async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added(
 #[tokio::test]
 async fn a_raw_answer_may_be_empty_or_anything() {
     let (_server, client) = serve(vec![answer(204, &[], "")]);
-    let raw = client.request(petstore_client::Method::DELETE, "/pets/1").options(&once());
+    let raw = client
+        .request(petstore_client::Method::DELETE, "/pets/1")
+        .options(&once());
     let raw = raw.send().await.unwrap();
     assert_eq!((raw.meta().status().as_u16(), &*raw.text()), (204, ""));
     let error = raw.json::<Pet>().unwrap_err();

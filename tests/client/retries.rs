@@ -31,7 +31,11 @@ async fn a_post_that_never_left_is_tried_again_and_cannot_have_been_processed() 
     // Nothing listens there any more.
     let address = listen().local_addr().unwrap();
     let base = format!("http://{address}/v1");
-    let error = client(&base).pets().create(&NewPet::new("a", 1)).await.unwrap_err();
+    let error = client(&base)
+        .pets()
+        .create(&NewPet::new("a", 1))
+        .await
+        .unwrap_err();
     assert!(error.is_connect() && !error.is_timeout() && !error.may_have_been_processed());
     assert_eq!(error.attempts(), 4);
 }
@@ -50,7 +54,11 @@ async fn other_methods_follow_rfc_9110() {
         let server = failing(500);
         let options = RequestOptions::new().max_attempts(2);
         let client = client(&server.base());
-        client.request(method.clone(), "/x").options(&options).await.unwrap_err();
+        client
+            .request(method.clone(), "/x")
+            .options(&options)
+            .await
+            .unwrap_err();
         assert_eq!(server.count(), sent, "{method}");
     }
 }
@@ -80,7 +88,12 @@ async fn stops_at_the_limit_of_attempts() {
     for (limit, sent) in [(1, 1), (3, 3)] {
         let server = failing(500);
         let options = RequestOptions::new().max_attempts(limit);
-        let error = client(&server.base()).pets().list().options(&options).await.unwrap_err();
+        let error = client(&server.base())
+            .pets()
+            .list()
+            .options(&options)
+            .await
+            .unwrap_err();
         assert_eq!((error.attempts(), server.count()), (sent, sent as usize));
     }
 }
@@ -92,13 +105,29 @@ async fn all_clones_share_a_budget_that_calls_and_time_refill() {
         _ => answer(500, &[], ""),
     });
     let budget = RetryBudget::new().ratio(0.1).min_per_second(1);
-    let client = builder(&server.base()).retry_budget(budget).build().unwrap();
+    let client = builder(&server.base())
+        .retry_budget(budget)
+        .build()
+        .unwrap();
     let many = RequestOptions::new().max_attempts(100);
-    let error = client.clone().pets().list().options(&many).await.unwrap_err();
-    assert_eq!(error.attempts(), 1 + 11, "ten in ten seconds, and a tenth of a call begun");
+    let error = client
+        .clone()
+        .pets()
+        .list()
+        .options(&many)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.attempts(),
+        1 + 11,
+        "ten in ten seconds, and a tenth of a call begun"
+    );
     while server.count() < 100 {
         let error = client.pets().list().await.unwrap_err();
-        assert!(error.attempts() <= 2, "a tenth of the calls may be repeated: {error}");
+        assert!(
+            error.attempts() <= 2,
+            "a tenth of the calls may be repeated: {error}"
+        );
     }
     let retried = server.count();
     for _ in 0..100 {
@@ -106,7 +135,13 @@ async fn all_clones_share_a_budget_that_calls_and_time_refill() {
     }
     assert_eq!(server.count(), retried + 100);
     tokio::time::sleep(secs(20)).await;
-    let error = client.clone().pets().list().options(&many).await.unwrap_err();
+    let error = client
+        .clone()
+        .pets()
+        .list()
+        .options(&many)
+        .await
+        .unwrap_err();
     assert_eq!(error.attempts(), 1 + 11, "what was spent is forgotten");
 }
 
@@ -117,10 +152,19 @@ async fn backs_off_by_the_set_intervals_and_says_how_long() {
     let client = builder(&server.base()).backoff(Backoff::new().initial(secs(8)).max(secs(16)));
     let error = client.build().unwrap().pets().list().await.unwrap_err();
     let seen = server.seen();
-    let waits: Vec<_> = seen.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+    let waits: Vec<_> = seen
+        .windows(2)
+        .map(|pair| pair[1].at - pair[0].at)
+        .collect();
     let most = [8, 16, 16].map(|most| secs(most) + millis(20));
-    assert!(waits.iter().zip(most).all(|(wait, most)| *wait <= most), "{waits:?}");
-    assert!(error.waited().abs_diff(waits.iter().sum()) < millis(50), "{waits:?}");
+    assert!(
+        waits.iter().zip(most).all(|(wait, most)| *wait <= most),
+        "{waits:?}"
+    );
+    assert!(
+        error.waited().abs_diff(waits.iter().sum()) < millis(50),
+        "{waits:?}"
+    );
     assert!(error.waited() > secs(0), "{waits:?}");
 }
 
@@ -138,8 +182,16 @@ async fn restart(calls: usize) {
     let failed = done.into_iter().filter_map(|call| call.unwrap().err());
     let failed = failed.map(|error| error.to_string());
     let failed: Vec<_> = failed.collect();
-    assert!(failed.is_empty(), "{} of {calls} calls failed: {}", failed.len(), failed[0]);
-    assert_eq!((restart.hits(), server.requests(..).len()), (calls as u64, 1 + 2 * calls));
+    assert!(
+        failed.is_empty(),
+        "{} of {calls} calls failed: {}",
+        failed.len(),
+        failed[0]
+    );
+    assert_eq!(
+        (restart.hits(), server.requests(..).len()),
+        (calls as u64, 1 + 2 * calls)
+    );
 }
 
 #[tokio::test(start_paused = true)]

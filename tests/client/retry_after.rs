@@ -14,13 +14,20 @@ fn refusing_once(status: u16, headers: &[(&'static str, &'static str)]) -> Wire 
 }
 
 fn long() -> RequestOptions {
-    RequestOptions::new().max_wait(secs(4_000)).timeout(secs(5_000))
+    RequestOptions::new()
+        .max_wait(secs(4_000))
+        .timeout(secs(5_000))
 }
 
 /// Returns the time between the first request and the second one.
 async fn pause(status: u16, headers: &[(&'static str, &'static str)]) -> Duration {
     let server = refusing_once(status, headers);
-    let page = client(&server.base()).pets().list().options(&long()).await.unwrap();
+    let page = client(&server.base())
+        .pets()
+        .list()
+        .options(&long())
+        .await
+        .unwrap();
     let seen = server.seen();
     let pause = seen[1].at - seen[0].at;
     assert_eq!((seen.len(), page.meta().attempts()), (2, 2));
@@ -30,8 +37,14 @@ async fn pause(status: u16, headers: &[(&'static str, &'static str)]) -> Duratio
 
 fn assert_waits(pause: Duration, seconds: u64, what: &str) {
     let asked = secs(seconds);
-    assert!(pause >= asked, "{what}: {pause:?} is shorter than {asked:?}");
-    assert!(pause <= asked + millis(100), "{what}: {pause:?} of {asked:?}");
+    assert!(
+        pause >= asked,
+        "{what}: {pause:?} is shorter than {asked:?}"
+    );
+    assert!(
+        pause <= asked + millis(100),
+        "{what}: {pause:?} of {asked:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,8 +98,21 @@ async fn a_failed_service_is_left_alone_as_long_as_it_asks_and_others_go_on() {
     let server = refusing_once(504, &[("Retry-After", "130")]);
     let client = client(&server.base());
     let error = client.pets().list().await.unwrap_err();
-    assert_eq!((error.attempts(), error.waited()), (1, Duration::ZERO), "longer than `max_wait`");
-    assert!(client.pets().list().await.unwrap().meta().waited().is_zero());
+    assert_eq!(
+        (error.attempts(), error.waited()),
+        (1, Duration::ZERO),
+        "longer than `max_wait`"
+    );
+    assert!(
+        client
+            .pets()
+            .list()
+            .await
+            .unwrap()
+            .meta()
+            .waited()
+            .is_zero()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,7 +123,12 @@ async fn a_body_that_comes_slowly_does_not_shorten_the_wait() {
         }
         _ => no_pets(),
     });
-    client(&server.base()).pets().list().options(&long()).await.unwrap();
+    client(&server.base())
+        .pets()
+        .list()
+        .options(&long())
+        .await
+        .unwrap();
     let seen = server.seen();
     assert!(seen[1].at - seen[0].at >= secs(40));
 }
@@ -113,7 +144,10 @@ async fn refusal_after_refusal_is_waited_out_up_to_the_limit_of_attempts() {
         let pause = pair[1].at - pair[0].at;
         let asked = secs(10);
         assert!(pause >= asked, "{pause:?}");
-        assert!(pause <= asked + millis(added * 1000 + 100), "{pause:?} + {added}");
+        assert!(
+            pause <= asked + millis(added * 1000 + 100),
+            "{pause:?} + {added}"
+        );
     }
 }
 
@@ -138,7 +172,10 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
         (Some(at), Some(BlockReason::Quota(Quota::Day)))
     );
     assert_eq!(error.retry_after().unwrap().as_secs_f64().round(), 121.0);
-    assert_eq!((error.attempts(), error.status().unwrap().as_u16()), (1, 429));
+    assert_eq!(
+        (error.attempts(), error.status().unwrap().as_u16()),
+        (1, 429)
+    );
     assert_eq!(error.body().unwrap(), "not now");
 
     // During the block, nothing is sent, and each call fails with the same error.
@@ -147,7 +184,10 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
         (error.retry_at(), reason(&error)),
         (Some(at), Some(BlockReason::Quota(Quota::Day)))
     );
-    assert_eq!((error.attempts(), error.status(), server.count()), (0, None, 1));
+    assert_eq!(
+        (error.attempts(), error.status(), server.count()),
+        (0, None, 1)
+    );
     assert!(!error.may_have_been_processed());
     tokio::time::advance(secs(121)).await;
     client.pets().list().await.unwrap();
@@ -178,7 +218,12 @@ async fn max_wait_of_nothing_never_waits_but_sends() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_the_calls_own_time_does_not_allow_fails_at_once() {
     let server = refusing_once(429, &[("Retry-After", "30")]);
-    let error = client(&server.base()).pets().list().timeout(secs(20)).await.unwrap_err();
+    let error = client(&server.base())
+        .pets()
+        .list()
+        .timeout(secs(20))
+        .await
+        .unwrap_err();
     assert!(error.is_rate_limited() && error.waited().is_zero());
     assert!(error.to_string().contains("still wait (20 s)"), "{error}");
 }
@@ -199,6 +244,10 @@ async fn waits_for_exactly_as_long_as_the_call_may_and_for_all_refusals_together
         let options = RequestOptions::new().max_wait(secs(max_wait));
         let result = client(&server.base()).pets().list().options(&options).await;
         assert_eq!(server.count(), attempts, "{status}, {max_wait} s");
-        assert_eq!(result.is_ok(), attempts > refusals, "{status}, {max_wait} s: {result:?}");
+        assert_eq!(
+            result.is_ok(),
+            attempts > refusals,
+            "{status}, {max_wait} s: {result:?}"
+        );
     }
 }

@@ -47,7 +47,11 @@ impl Elsewhere {
                 let _ = stopped.await;
             });
         });
-        Self { base: started.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+        Self {
+            base: started.recv().unwrap(),
+            stop: Some(stop),
+            thread: Some(thread),
+        }
     }
 }
 
@@ -61,7 +65,11 @@ impl Drop for Elsewhere {
 /// Builds a client with its own connections: those of another runtime end with that runtime.
 fn client(base: &str, key: &str) -> Client {
     let options = RequestOptions::new().attempt_timeout(ATTEMPT);
-    builder(base).api_key(key).options(&options).build().unwrap()
+    builder(base)
+        .api_key(key)
+        .options(&options)
+        .build()
+        .unwrap()
 }
 
 /// Makes calls at once on a runtime of their own; returns how long they took.
@@ -102,12 +110,18 @@ fn calls_dropped_in_a_runtime_that_is_left_alone_do_not_delay_another_runtime() 
         });
         drop(dropped);
         let took = others(&server.base, &key(), calls, secs(5));
-        assert!(took < LEASE, "{calls} calls, dropped inside: {inside}: {took:?}");
+        assert!(
+            took < LEASE,
+            "{calls} calls, dropped inside: {inside}: {took:?}"
+        );
     }
 }
 
 /// Starts a call on a thread whose runtime is then blocked for `length`; returns once it is.
-#[expect(clippy::disallowed_methods, reason = "the test is about a runtime that is blocked")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test is about a runtime that is blocked"
+)]
 fn block_with_a_call(base: &str, key: &str, length: Duration) -> JoinHandle<()> {
     let (ready, blocked) = mpsc::channel();
     let (base, key) = (base.to_owned(), key.to_owned());
@@ -158,7 +172,10 @@ fn a_blocked_runtime_at_the_head_of_the_line_delays_others_for_its_lease_alone()
         let blocked = block_with_a_call(&server.base, &key(), length);
         let took = others(&server.base, &key(), calls, secs(10));
         blocked.join().unwrap();
-        assert!(took < wait + LEASE + SLACK, "{calls} other calls took {took:?}");
+        assert!(
+            took < wait + LEASE + SLACK,
+            "{calls} other calls took {took:?}"
+        );
     }
 }
 
@@ -170,7 +187,11 @@ fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
             false => answer(429, &[("Retry-After", "60")], ""),
         });
         let client = client(&server.base, &format!("{}-{in_flight}", key()));
-        let mut call = client.pets().create(&NewPet::new("Rex", 7)).attempt_timeout(LEASE).send();
+        let mut call = client
+            .pets()
+            .create(&NewPet::new("Rex", 7))
+            .attempt_timeout(LEASE)
+            .send();
         let ended = runtime();
         ended.block_on(async {
             assert!(!poll_once(&mut call).await);
@@ -182,7 +203,11 @@ fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
         drop(ended);
         let error = runtime().block_on(call).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
-        assert_eq!(error.may_have_been_processed(), may_have_been_processed, "{error}");
+        assert_eq!(
+            error.may_have_been_processed(),
+            may_have_been_processed,
+            "{error}"
+        );
     }
 }
 
@@ -192,7 +217,10 @@ fn a_runtime_that_ends_does_not_delay_the_updates_of_the_shared_record() {
     let folder = TempDir::new().unwrap();
     let shared = || {
         let client = builder(&server.base).api_key("shared");
-        client.shared_limits(FileStore::new(folder.path())).build().unwrap()
+        client
+            .shared_limits(FileStore::new(folder.path()))
+            .build()
+            .unwrap()
     };
     let waits = (0..5).map(|_| {
         runtime().block_on(async {
@@ -206,7 +234,10 @@ fn a_runtime_that_ends_does_not_delay_the_updates_of_the_shared_record() {
         next.meta().waited()
     });
     let waits: Vec<_> = waits.collect();
-    assert!(waits.iter().filter(|wait| **wait < SLACK).count() > 2, "{waits:?}");
+    assert!(
+        waits.iter().filter(|wait| **wait < SLACK).count() > 2,
+        "{waits:?}"
+    );
 }
 
 /// An update that is older than this is abandoned.
@@ -238,7 +269,9 @@ impl LimitStore for SlowAtFirst {
 fn an_update_of_the_shared_record_whose_runtime_ends_or_stops_does_not_delay_the_next() {
     for (ends, most) in [(true, SLACK), (false, STALE_UPDATE + SLACK)] {
         let server = Elsewhere::start(|_| no_pets());
-        let client = builder(&server.base).api_key("shared").shared_limits(SlowAtFirst::default());
+        let client = builder(&server.base)
+            .api_key("shared")
+            .shared_limits(SlowAtFirst::default());
         let client = client.build().unwrap();
         let other = runtime();
         other.block_on(async {
@@ -249,6 +282,10 @@ fn an_update_of_the_shared_record_whose_runtime_ends_or_stops_does_not_delay_the
         let other = Some(other).filter(|_| !ends);
         let page = runtime().block_on(async { client.pets().list().await.unwrap() });
         drop(other);
-        assert!(page.meta().waited() < most, "ends: {ends}: {:?}", page.meta().waited());
+        assert!(
+            page.meta().waited() < most,
+            "ends: {ends}: {:?}",
+            page.meta().waited()
+        );
     }
 }

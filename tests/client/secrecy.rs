@@ -22,7 +22,10 @@ fn everything(error: &Error) -> String {
 
 fn client(base: &str) -> Client {
     let client = Client::builder(base).api_key(SENTINEL);
-    client.backoff(Backoff::new().max(std::time::Duration::ZERO)).build().unwrap()
+    client
+        .backoff(Backoff::new().max(std::time::Duration::ZERO))
+        .build()
+        .unwrap()
 }
 
 fn assert_secret(text: &str) {
@@ -66,7 +69,11 @@ async fn the_key_is_in_no_log_at_any_level() {
         Act::Cut(http(200, &[], "[]")[..30].to_vec()),
         no_pets(),
         answer(401, &[], r#"{"code":"unauthorized"}"#),
-        answer(400, &[("Echo", SENTINEL)], format!(r#"{{"message":"no key {SENTINEL}"}}"#)),
+        answer(
+            400,
+            &[("Echo", SENTINEL)],
+            format!(r#"{{"message":"no key {SENTINEL}"}}"#),
+        ),
         answer(200, &[], "<html>"),
         answer(429, &[("Date", DATE), ("Retry-After", "999")], ""),
     ]);
@@ -75,15 +82,33 @@ async fn the_key_is_in_no_log_at_any_level() {
     client.pets().list().await.unwrap();
     let mut errors = String::new();
     for _ in 0..3 {
-        errors += &everything(&client.pets().create(&NewPet::new("a", 1)).await.unwrap_err());
+        errors += &everything(
+            &client
+                .pets()
+                .create(&NewPet::new("a", 1))
+                .await
+                .unwrap_err(),
+        );
     }
     errors += &everything(&client.store().orders().await.unwrap_err());
     errors += &everything(&client.store().orders().options(&once()).await.unwrap_err());
     assert_eq!(server.count(), 8);
-    assert!(server.seen().iter().all(|seen| seen.head.contains(SENTINEL)));
+    assert!(
+        server
+            .seen()
+            .iter()
+            .all(|seen| seen.head.contains(SENTINEL))
+    );
 
     let text = logs.text();
-    for expected in ["call{", "sending", "getPet", "answered", "attempt failed", "backing off"] {
+    for expected in [
+        "call{",
+        "sending",
+        "getPet",
+        "answered",
+        "attempt failed",
+        "backing off",
+    ] {
         assert!(text.contains(expected), "{expected} is missing in:\n{text}");
     }
     assert_secret(&text);
@@ -98,7 +123,10 @@ async fn the_key_is_in_no_debug_output() {
     // It sends back what it got.
     let server = Wire::start(|_| answer(200, &[("X-Echo", SENTINEL)], REX));
     let builder = Client::builder(server.base()).api_key(SENTINEL);
-    let client = builder.on_event(|event| assert_secret(&format!("{event:?}"))).build().unwrap();
+    let client = builder
+        .on_event(|event| assert_secret(&format!("{event:?}")))
+        .build()
+        .unwrap();
     let builder = Client::builder(server.base()).api_key(SENTINEL);
     let new = NewPet::new("a", 1);
     let pet = client.pets().create(&new).await.unwrap();
@@ -117,7 +145,12 @@ async fn the_key_is_in_no_debug_output() {
     for shown in shown {
         assert_secret(&format!("{shown:?} {shown:#?}"));
     }
-    let error = client.pets().create(&new).max_response_bytes(9).await.unwrap_err();
+    let error = client
+        .pets()
+        .create(&new)
+        .max_response_bytes(9)
+        .await
+        .unwrap_err();
     assert_eq!(error.headers().unwrap()["x-echo"], "(the API key)");
 }
 
@@ -133,7 +166,11 @@ async fn a_key_in_the_wrong_place_is_not_repeated() {
         assert_secret(&format!("{builder:?}"));
         assert_secret(&everything(&builder.build().unwrap_err()));
     }
-    for key in [format!("{SENTINEL}\n"), format!("{SENTINEL} x"), format!("é{SENTINEL}")] {
+    for key in [
+        format!("{SENTINEL}\n"),
+        format!("{SENTINEL} x"),
+        format!("é{SENTINEL}"),
+    ] {
         let builder = Client::builder("https://petstore.example/v1").api_key(key);
         assert_secret(&everything(&builder.build().unwrap_err()));
     }

@@ -23,7 +23,12 @@ pub(super) async fn start(per_minute: u32) -> MockServer {
 /// The same for another key and another time from a request, when it is judged, to its response.
 pub(super) async fn start_with(key: String, per_minute: u32, latency: Duration) -> MockServer {
     let builder = mock(key, Plan::enterprise(per_minute, 1_000_000_000));
-    let server = builder.journal(20_000).seed(Seed::none()).start().await.unwrap();
+    let server = builder
+        .journal(20_000)
+        .seed(Seed::none())
+        .start()
+        .await
+        .unwrap();
     server.faults().on_all().delay(latency).detach();
     server
 }
@@ -31,7 +36,11 @@ pub(super) async fn start_with(key: String, per_minute: u32, latency: Duration) 
 /// Returns how many requests exceeded the quota or came during a ban.
 pub(super) fn refused(server: &MockServer) -> usize {
     let is_refused = |admission| matches!(admission, Admission::Refused | Admission::Banned);
-    server.requests(..).iter().filter(|one| is_refused(one.admission)).count()
+    server
+        .requests(..)
+        .iter()
+        .filter(|one| is_refused(one.admission))
+        .count()
 }
 
 /// A call that can be stored, moved and dropped anywhere.
@@ -88,7 +97,10 @@ pub(super) async fn work(
         let (client, left) = (client.clone(), Arc::clone(&left));
         tokio::spawn(async move {
             let take = |left: usize| left.checked_sub(1);
-            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+            while left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                .is_ok()
+            {
                 get(&client).await.unwrap();
             }
         })

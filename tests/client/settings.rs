@@ -13,7 +13,10 @@ fn build(base: &str) -> Result<Client, Error> {
 fn problem(result: Result<Client, Error>) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
-    assert_eq!((error.operation(), error.attempts(), error.status()), (None, 0, None));
+    assert_eq!(
+        (error.operation(), error.attempts(), error.status()),
+        (None, 0, None)
+    );
     error.to_string()
 }
 
@@ -22,37 +25,65 @@ fn says_what_is_wrong_with_which_part() {
     for (base, expected) in [
         ("", "the base URL cannot be used: it is empty"),
         ("   ", "the base URL cannot be used: it is empty"),
-        ("petstore.example/v1", "the base URL cannot be used: it does not begin with `https://`"),
+        (
+            "petstore.example/v1",
+            "the base URL cannot be used: it does not begin with `https://`",
+        ),
         ("localhost:4010/v1", "neither http nor https"),
         ("ftp://petstore.example/v1", "neither http nor https"),
         ("https://", "empty host"),
         ("https://a b/", "invalid"),
         ("https://[::1/", "invalid IPv6 address"),
         ("https://h:99999/", "invalid port"),
-        ("https://me@petstore.example/v1", "a user name or a password"),
+        (
+            "https://me@petstore.example/v1",
+            "a user name or a password",
+        ),
         ("https://petstore.example/v1?a=b", "a query"),
         ("https://petstore.example/v1#a", "a fragment"),
-        ("http://petstore.example/v1", "plain http to another machine"),
-        ("http://127.0.0.1.example/v1", "plain http to another machine"),
-        ("http://localhost.example/v1", "plain http to another machine"),
+        (
+            "http://petstore.example/v1",
+            "plain http to another machine",
+        ),
+        (
+            "http://127.0.0.1.example/v1",
+            "plain http to another machine",
+        ),
+        (
+            "http://localhost.example/v1",
+            "plain http to another machine",
+        ),
     ] {
         let problem = problem(build(base));
         assert!(problem.contains(expected), "{base}: {problem}");
-        assert!(problem.starts_with("the base URL cannot be used: "), "{base}: {problem}");
+        assert!(
+            problem.starts_with("the base URL cannot be used: "),
+            "{base}: {problem}"
+        );
     }
     for key in ["", " k", "k\n", "k k", "\u{0}", "schlüssel"] {
-        let result = Client::builder("https://petstore.example/v1").api_key(key).build();
-        assert!(problem(result).starts_with("the API key cannot be used: it"), "{key:?}");
+        let result = Client::builder("https://petstore.example/v1")
+            .api_key(key)
+            .build();
+        assert!(
+            problem(result).starts_with("the API key cannot be used: it"),
+            "{key:?}"
+        );
     }
     let none = Client::builder("https://petstore.example/v1").build();
     assert!(problem(none).contains("the API key cannot be used: none was given"));
-    let agent = Client::builder("https://petstore.example/v1").api_key(KEY).user_agent("a\nb");
+    let agent = Client::builder("https://petstore.example/v1")
+        .api_key(KEY)
+        .user_agent("a\nb");
     assert!(problem(agent.build()).contains("the user agent cannot be used"));
 }
 
 #[tokio::test]
 async fn no_attempts_at_all_are_refused() {
-    let none = Client::builder("https://petstore.example/v1").api_key(KEY).max_attempts(0).build();
+    let none = Client::builder("https://petstore.example/v1")
+        .api_key(KEY)
+        .max_attempts(0)
+        .build();
     let expected = "the number of attempts cannot be used: it must be at least 1";
     assert_eq!(problem(none), expected);
     let client = Client::new("https://petstore.example/v1", KEY).unwrap();
@@ -84,9 +115,21 @@ async fn a_base_url_may_have_any_path_or_none_and_a_slash_at_its_end_or_none() {
     for path in ["", "/", "/v1", "/v1/", "/v1//", "/a%20b/v1", "/a/../v1"] {
         let client = client(&(server.origin() + path));
         client.pets().list().await.unwrap();
-        client.request(petstore_client::Method::GET, "pets").send().await.unwrap();
+        client
+            .request(petstore_client::Method::GET, "pets")
+            .send()
+            .await
+            .unwrap();
     }
-    let each = ["/pets", "/pets", "/v1/pets", "/v1/pets", "/v1/pets", "/a%20b/v1/pets", "/v1/pets"];
+    let each = [
+        "/pets",
+        "/pets",
+        "/v1/pets",
+        "/v1/pets",
+        "/v1/pets",
+        "/a%20b/v1/pets",
+        "/v1/pets",
+    ];
     let expected: Vec<_> = each.iter().flat_map(|path| [*path, *path]).collect();
     assert_eq!(server.targets(), expected);
 }
@@ -95,7 +138,10 @@ async fn a_base_url_may_have_any_path_or_none_and_a_slash_at_its_end_or_none() {
 async fn a_proxy_is_not_asked_for_a_server_on_this_machine() {
     let proxy = Wire::start(|_| no_pets());
     let server = Wire::start(|_| no_pets());
-    let client = builder(&server.base()).proxy(Proxy::all(proxy.origin())).build().unwrap();
+    let client = builder(&server.base())
+        .proxy(Proxy::all(proxy.origin()))
+        .build()
+        .unwrap();
     client.pets().list().await.unwrap();
     assert_eq!((proxy.count(), server.count()), (0, 1));
 }
@@ -103,16 +149,25 @@ async fn a_proxy_is_not_asked_for_a_server_on_this_machine() {
 #[tokio::test]
 async fn a_proxy_is_asked_for_a_server_elsewhere_with_its_own_credentials() {
     let proxy = Wire::start(|_| no_pets());
-    let settings = Proxy::all(proxy.origin()).basic_auth("kennel", "pw").no_proxy(".internal");
+    let settings = Proxy::all(proxy.origin())
+        .basic_auth("kennel", "pw")
+        .no_proxy(".internal");
     assert!(!format!("{settings:?}").contains("pw"));
-    let client = Client::builder("http://petstore.test/v1").api_key(KEY).proxy(settings);
+    let client = Client::builder("http://petstore.test/v1")
+        .api_key(KEY)
+        .proxy(settings);
     let client = client.allow_insecure_http(true).build().unwrap();
     client.pets().list().await.unwrap();
     let seen = proxy.seen().remove(0);
     assert_eq!(seen.line, "GET http://petstore.test/v1/pets HTTP/1.1");
     let head = seen.head.to_ascii_lowercase();
-    assert!(head.contains("proxy-authorization: basic a2vubmvsonb3"), "{head}");
-    let bad = Client::builder("https://petstore.example").api_key(KEY).proxy(Proxy::all("::pw"));
+    assert!(
+        head.contains("proxy-authorization: basic a2vubmvsonb3"),
+        "{head}"
+    );
+    let bad = Client::builder("https://petstore.example")
+        .api_key(KEY)
+        .proxy(Proxy::all("::pw"));
     let problem = problem(bad.build());
     assert_eq!(problem, "the proxy cannot be used: its URL is not valid");
 }
@@ -120,19 +175,40 @@ async fn a_proxy_is_asked_for_a_server_elsewhere_with_its_own_credentials() {
 #[tokio::test]
 async fn the_programs_name_and_headers_are_sent_with_each_request() {
     let server = Wire::start(|_| no_pets());
-    let client = builder(&server.base()).user_agent("kennel/2.1").default_header("X-Team", "cats");
+    let client = builder(&server.base())
+        .user_agent("kennel/2.1")
+        .default_header("X-Team", "cats");
     let client = client.build().unwrap();
     client.pets().list().await.unwrap();
-    client.request(Method::GET, "/x").header("X-Team", "dogs").await.unwrap();
+    client
+        .request(Method::GET, "/x")
+        .header("X-Team", "dogs")
+        .await
+        .unwrap();
     let head = |number: usize| server.seen()[number].head.to_ascii_lowercase();
-    assert!(head(0).contains("user-agent: kennel/2.1 petstore-client/"), "{}", head(0));
-    assert!(head(0).contains("x-team: cats") && !head(1).contains("cats"), "{}", head(1));
+    assert!(
+        head(0).contains("user-agent: kennel/2.1 petstore-client/"),
+        "{}",
+        head(0)
+    );
+    assert!(
+        head(0).contains("x-team: cats") && !head(1).contains("cats"),
+        "{}",
+        head(1)
+    );
     assert!(head(1).contains("x-team: dogs"), "{}", head(1));
     let built = client.pets().list().build().unwrap();
     assert_eq!(built.headers()["x-team"], "cats");
-    for (name, value) in [("Authorization", "x"), ("bad name", "x"), ("X-Bad", "a\r\nb: c")] {
+    for (name, value) in [
+        ("Authorization", "x"),
+        ("bad name", "x"),
+        ("X-Bad", "a\r\nb: c"),
+    ] {
         let client = Client::builder("https://petstore.example").api_key(KEY);
         let problem = problem(client.default_header(name, value).build());
-        assert!(problem.starts_with("the default header cannot be used: "), "{problem}");
+        assert!(
+            problem.starts_with("the default header cannot be used: "),
+            "{problem}"
+        );
     }
 }

@@ -40,10 +40,16 @@ async fn two_programs_with_half_the_quota_each_use_it_all_and_are_never_refused(
     for ends in [first, second] {
         for (window, ends) in ends.chunks(30).enumerate() {
             let begin = 60.0 * window as f64;
-            assert!(ends.iter().all(|end| (begin..begin + 59.0).contains(end)), "{ends:?}");
+            assert!(
+                ends.iter().all(|end| (begin..begin + 59.0).contains(end)),
+                "{ends:?}"
+            );
         }
     }
-    assert_eq!((one.rate_limits().throttled, two.rate_limits().throttled), (0, 0));
+    assert_eq!(
+        (one.rate_limits().throttled, two.rate_limits().throttled),
+        (0, 0)
+    );
 }
 
 /// A service that answers after a second, with room for a thousand a minute.
@@ -61,7 +67,9 @@ async fn in_each_second(client: &Client, count: usize) -> Vec<usize> {
     let ends = at_once(client, count).await;
     let second = |end: &f64| Duration::from_secs_f64(end + 0.5).as_secs();
     let rounded: Vec<_> = ends.iter().map(second).collect();
-    (1..=rounded[count - 1]).map(|at| rounded.iter().filter(|end| **end == at).count()).collect()
+    (1..=rounded[count - 1])
+        .map(|at| rounded.iter().filter(|end| **end == at).count())
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +88,15 @@ async fn a_call_passes_a_hundred_of_low_priority() {
     let client = builder(&server.base()).max_in_flight(1).build().unwrap();
     let waits = async |priority| {
         let options = RequestOptions::new().priority(priority);
-        client.pets().list().options(&options).await.unwrap().meta().waited().as_secs()
+        client
+            .pets()
+            .list()
+            .options(&options)
+            .await
+            .unwrap()
+            .meta()
+            .waited()
+            .as_secs()
     };
     let hundred = join_all((0..100).map(|_| waits(Priority::Low)));
     let normal = async {
@@ -91,5 +107,8 @@ async fn a_call_passes_a_hundred_of_low_priority() {
     assert_eq!(normal, 0, "the one in flight came first, for half a second");
     // In order of arrival, but for the one that passed them.
     let expected: Vec<_> = (0..=100).filter(|second| *second != 6).collect();
-    assert!(low.iter().zip(&expected).all(|(a, b)| a.abs_diff(*b) <= 1), "{low:?}");
+    assert!(
+        low.iter().zip(&expected).all(|(a, b)| a.abs_diff(*b) <= 1),
+        "{low:?}"
+    );
 }

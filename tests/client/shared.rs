@@ -47,13 +47,20 @@ fn another_name(folder: &Path, number: usize) -> PathBuf {
 fn process(base: &str, folder: &TempDir, number: usize) -> ClientBuilder {
     let patient = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
     let folder = another_name(folder.path(), number);
-    Client::builder(base).api_key(KEY).options(&patient).shared_limits(FileStore::new(folder))
+    Client::builder(base)
+        .api_key(KEY)
+        .options(&patient)
+        .shared_limits(FileStore::new(folder))
 }
 
 /// Returns the files with records.
 fn records(folder: &TempDir) -> Vec<PathBuf> {
-    let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-    files.filter(|path| path.extension().is_some_and(|it| it == "limits")).collect()
+    let files = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.extension().is_some_and(|it| it == "limits"))
+        .collect()
 }
 
 fn file(folder: &TempDir) -> PathBuf {
@@ -73,12 +80,19 @@ async fn two_keys_in_one_folder_and_one_key_in_two_folders_never_meet() {
     let call = async |key: &str, folder: &TempDir, number| {
         let folder = another_name(folder.path(), number);
         let builder = Client::builder(server.url()).api_key(key);
-        let client = builder.shared_limits(FileStore::new(folder)).build().unwrap();
+        let client = builder
+            .shared_limits(FileStore::new(folder))
+            .build()
+            .unwrap();
         let sent = client.pets().list().options(&hasty()).send().await;
         sent.map_or_else(|error| error.attempts(), |page| page.meta().attempts())
     };
     assert_eq!(call("one", &ours, 0).await, 1);
-    assert_eq!(call("one", &ours, 1).await, 0, "the quota is known to be used up");
+    assert_eq!(
+        call("one", &ours, 1).await,
+        0,
+        "the quota is known to be used up"
+    );
     assert_eq!(call("two", &ours, 1).await, 1);
     // The other user's process learns by a refusal, and tells ours nothing.
     assert_eq!(call("one", &theirs, 0).await, 1);
@@ -101,7 +115,11 @@ async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowe
         let results = join_all(calls).await;
         let (done, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
         // Half of the quota is reserved for the other process until near the end of the minute.
-        assert!((25..45).contains(&done.len()), "{max_wait}: {} done", done.len());
+        assert!(
+            (25..45).contains(&done.len()),
+            "{max_wait}: {} done",
+            done.len()
+        );
         for error in failed.into_iter().filter_map(Result::err) {
             assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
             assert_eq!(error.retry_at(), Some(at(START + 60)));
@@ -119,7 +137,10 @@ async fn a_refusal_that_one_process_received_holds_back_the_others() {
     let first = process(&server.base(), &folder, 0).build().unwrap();
     first.pets().list().max_attempts(1).await.unwrap_err();
     let second = process(&server.base(), &folder, 1).build().unwrap();
-    assert!(second.rate_limits().blocked.is_some(), "it looks before its first call");
+    assert!(
+        second.rate_limits().blocked.is_some(),
+        "it looks before its first call"
+    );
     second.pets().list().await.unwrap();
     assert!(start.elapsed() >= millis(29_990), "{:?}", start.elapsed());
 }
@@ -149,7 +170,10 @@ async fn a_damaged_file_is_replaced() {
 #[tokio::test(start_paused = true)]
 async fn a_process_that_is_slow_with_the_file_is_waited_for() {
     let (server, folder) = used_up().await;
-    for (number, path) in [file(&folder), folder.path().join("secret")].into_iter().enumerate() {
+    for (number, path) in [file(&folder), folder.path().join("secret")]
+        .into_iter()
+        .enumerate()
+    {
         let locked = fs::File::open(&path).unwrap();
         locked.lock().unwrap();
         tokio::spawn(async move {
@@ -157,9 +181,23 @@ async fn a_process_that_is_slow_with_the_file_is_waited_for() {
             drop(locked);
         });
         let newcomer = process(server.url(), &folder, number + 1).build().unwrap();
-        let error = newcomer.pets().list().options(&hasty()).send().await.unwrap_err();
-        assert_eq!(error.attempts(), 0, "it reads that the quota is used up: {error}");
-        assert_eq!(newcomer.rate_limits().shared.unwrap().problem, None, "{path:?}");
+        let error = newcomer
+            .pets()
+            .list()
+            .options(&hasty())
+            .send()
+            .await
+            .unwrap_err();
+        assert_eq!(
+            error.attempts(),
+            0,
+            "it reads that the quota is used up: {error}"
+        );
+        assert_eq!(
+            newcomer.rate_limits().shared.unwrap().problem,
+            None,
+            "{path:?}"
+        );
     }
 }
 
@@ -169,8 +207,18 @@ async fn a_process_that_cannot_get_the_lock_goes_by_what_the_file_says() {
     let locked = fs::File::open(file(&folder)).unwrap();
     locked.lock().unwrap();
     let newcomer = process(server.url(), &folder, 1).build().unwrap();
-    let error = newcomer.pets().list().options(&hasty()).send().await.unwrap_err();
-    assert_eq!(error.attempts(), 0, "it reads that the quota is used up: {error}");
+    let error = newcomer
+        .pets()
+        .list()
+        .options(&hasty())
+        .send()
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.attempts(),
+        0,
+        "it reads that the quota is used up: {error}"
+    );
     let problem = newcomer.rate_limits().shared.unwrap().problem.unwrap();
     assert!(problem.contains("holds the lock"), "{problem}");
 }
@@ -187,7 +235,13 @@ async fn a_record_that_is_lost_is_written_again_by_a_process_that_knows_it() {
     let waits = tokio::spawn(clients[0].pets().list().send());
     tokio::time::sleep(Duration::from_secs(3)).await;
     let third = process(server.url(), &folder, 2).build().unwrap();
-    let error = third.pets().list().options(&hasty()).send().await.unwrap_err();
+    let error = third
+        .pets()
+        .list()
+        .options(&hasty())
+        .send()
+        .await
+        .unwrap_err();
     assert!(error.is_rate_limited() && error.attempts() == 0, "{error}");
     assert_eq!(waits.await.unwrap().unwrap().meta().attempts(), 1);
 }
@@ -207,7 +261,10 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
     let contents = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
     assert!(!contents.contains(KEY));
     assert!(!path.to_str().unwrap().contains(KEY));
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -217,15 +274,25 @@ async fn few_files_stay_open_however_many_keys_there_are() {
     let store = Arc::new(FileStore::new(folder.path()));
     for number in 0..200 {
         let client = test_util::builder().api_key(format!("key-{number}").as_str());
-        let client =
-            client.transport(FakeService::new(|_| test_util::json(StatusCode::OK, &[0; 0])));
+        let client = client.transport(FakeService::new(|_| {
+            test_util::json(StatusCode::OK, &[0; 0])
+        }));
         let client = client.shared_limits(Arc::clone(&store)).build().unwrap();
         client.pets().list().await.unwrap();
     }
-    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(Result::ok);
+    let open = fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(Result::ok);
     let is_ours = |file: &PathBuf| file.starts_with(folder.path());
-    let open = open.filter_map(|entry| fs::read_link(entry.path()).ok()).filter(is_ours).count();
-    assert!((1..=128).contains(&open), "{open} of {} are open", records(&folder).len());
+    let open = open
+        .filter_map(|entry| fs::read_link(entry.path()).ok())
+        .filter(is_ours)
+        .count();
+    assert!(
+        (1..=128).contains(&open),
+        "{open} of {} are open",
+        records(&folder).len()
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -235,7 +302,13 @@ async fn without_the_folder_or_on_a_full_disk_calls_go_on_and_leave_room_for_oth
         let (server, folder) = (free().await, TempDir::new().unwrap());
         let mut client = process(server.url(), &folder, 1);
         if is_full {
-            process(server.url(), &folder, 0).build().unwrap().pets().list().await.unwrap();
+            process(server.url(), &folder, 0)
+                .build()
+                .unwrap()
+                .pets()
+                .list()
+                .await
+                .unwrap();
             let path = file(&folder);
             fs::remove_file(&path).unwrap();
             std::os::unix::fs::symlink("/dev/full", &path).unwrap();
@@ -245,7 +318,11 @@ async fn without_the_folder_or_on_a_full_disk_calls_go_on_and_leave_room_for_oth
         }
         let (client, start) = (client.build().unwrap(), Instant::now());
         let calls = join_all((0..60).map(|_| client.pets().list().send())).await;
-        assert!(calls.iter().all(|page| page.as_ref().unwrap().meta().attempts() == 1));
+        assert!(
+            calls
+                .iter()
+                .all(|page| page.as_ref().unwrap().meta().attempts() == 1)
+        );
         // Other clients may use the key, so the last requests of a minute are left to them.
         let took = start.elapsed().as_secs();
         assert!((59..70).contains(&took), "{took} s, full: {is_full}");
@@ -254,21 +331,39 @@ async fn without_the_folder_or_on_a_full_disk_calls_go_on_and_leave_room_for_oth
 
 #[tokio::test]
 #[ignore = "what the next test kills, as a process of its own"]
-#[expect(clippy::disallowed_methods, reason = "the test passes its input in a variable")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test passes its input in a variable"
+)]
 async fn a_process_with_a_request_in_flight() {
     let [Ok(base), Ok(folder)] = ["SHARED_BASE", "SHARED_FOLDER"].map(std::env::var) else {
         return;
     };
-    let client =
-        Client::builder(base).api_key(KEY).shared_limits(FileStore::new(folder)).build().unwrap();
-    let _lost = client.pets().list().attempt_timeout(secs(1)).max_attempts(1).await;
+    let client = Client::builder(base)
+        .api_key(KEY)
+        .shared_limits(FileStore::new(folder))
+        .build()
+        .unwrap();
+    let _lost = client
+        .pets()
+        .list()
+        .attempt_timeout(secs(1))
+        .max_attempts(1)
+        .await;
 }
 
 #[tokio::test]
 async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
-    let (server, folder) = (Wire::of(vec![Act::Stall(vec![]), no_pets()]), TempDir::new().unwrap());
+    let (server, folder) = (
+        Wire::of(vec![Act::Stall(vec![]), no_pets()]),
+        TempDir::new().unwrap(),
+    );
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "client::shared::a_process_with_a_request_in_flight", "--ignored"])
+        .args([
+            "--exact",
+            "client::shared::a_process_with_a_request_in_flight",
+            "--ignored",
+        ])
         .env("SHARED_BASE", server.base())
         .env("SHARED_FOLDER", folder.path())
         .stdout(Stdio::null())
@@ -284,7 +379,11 @@ async fn a_process_that_is_really_killed_holds_nobody_up_for_long() {
     // Its lease is over three seconds after it was sent.
     let page = client.pets().list().await.unwrap();
     assert_eq!((page.meta().attempts(), server.count()), (1, 2));
-    assert!(page.meta().waited() < secs(60), "{:?}", page.meta().waited());
+    assert!(
+        page.meta().waited() < secs(60),
+        "{:?}",
+        page.meta().waited()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,7 +401,9 @@ async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
     // Five at a time, since the minute's quota may be small: 256 rounds.
     assert!(start.elapsed() < secs(20), "{:?}", start.elapsed());
     // No timers pile up.
-    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let tasks = tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks();
     assert!(tasks < 80, "{tasks} tasks");
 }
 
@@ -315,7 +416,10 @@ async fn a_program_can_tell_others_at_once_and_hear_of_them() {
         clients[0].pets().list().await.unwrap();
         clients[0].synchronize_rate_limits().await;
         let limits = clients[1].synchronize_rate_limits().await;
-        assert_eq!(limits.windows.iter().map(|window| window.remaining).min(), Some(left));
+        assert_eq!(
+            limits.windows.iter().map(|window| window.remaining).min(),
+            Some(left)
+        );
     }
     assert!(start.elapsed() < millis(5), "{:?}", start.elapsed());
 }
@@ -343,12 +447,18 @@ impl LimitStore for SlowStore {
 #[tokio::test(start_paused = true)]
 async fn a_slow_store_costs_a_second_once_and_is_reported() {
     let (server, store) = (free().await, Arc::new(SlowStore(AtomicU32::new(0))));
-    let builder = Client::builder(server.url()).api_key(KEY).shared_limits(Arc::clone(&store));
+    let builder = Client::builder(server.url())
+        .api_key(KEY)
+        .shared_limits(Arc::clone(&store));
     let client = builder.build().unwrap();
     for (call, most) in [(1, 1_000), (2, 10), (3, 10)] {
         let start = Instant::now();
         client.pets().list().await.unwrap();
-        assert!(start.elapsed() <= millis(most), "{call}: {:?}", start.elapsed());
+        assert!(
+            start.elapsed() <= millis(most),
+            "{call}: {:?}",
+            start.elapsed()
+        );
     }
     let shared = client.rate_limits().shared.unwrap();
     assert_eq!(shared.problem.as_deref(), Some("it does not answer"));
@@ -369,7 +479,10 @@ struct Counting {
 
 impl LimitStore for Counting {
     async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
-        self.most.fetch_max(1 + self.now.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        self.most.fetch_max(
+            1 + self.now.fetch_add(1, Ordering::Relaxed),
+            Ordering::Relaxed,
+        );
         tokio::time::sleep(millis(20)).await;
         self.now.fetch_sub(1, Ordering::Relaxed);
         let mut record = self.record.lock().unwrap();
@@ -391,9 +504,18 @@ impl LimitStore for Counting {
 async fn members_that_started_at_other_times_wait_for_the_same_reset() {
     let server = free().await;
     let (record, start) = (Arc::default(), Instant::now());
-    let store = Counting { record, now: Arc::default(), most: Arc::default(), start, member: 0 };
+    let store = Counting {
+        record,
+        now: Arc::default(),
+        most: Arc::default(),
+        start,
+        member: 0,
+    };
     let client = |member| {
-        let store = Counting { member, ..store.clone() };
+        let store = Counting {
+            member,
+            ..store.clone()
+        };
         let patient = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
         let builder = Client::builder(server.url()).api_key(KEY).options(&patient);
         builder.shared_limits(store).build().unwrap()
@@ -401,7 +523,11 @@ async fn members_that_started_at_other_times_wait_for_the_same_reset() {
     let first = client(1);
     let calls = (0..60).map(|_| first.pets().list().send());
     assert!(join_all(calls).await.iter().all(Result::is_ok));
-    assert_eq!(store.most.load(Ordering::Relaxed), 1, "one update at a time");
+    assert_eq!(
+        store.most.load(Ordering::Relaxed),
+        1,
+        "one update at a time"
+    );
     first.synchronize_rate_limits().await;
     tokio::time::sleep_until(start + secs(30)).await;
     client(2).pets().list().await.unwrap();
@@ -447,13 +573,23 @@ async fn nothing_is_reserved_for_processes_that_have_ended() {
     for can_tell in [true, false] {
         let server = free().await;
         let (record, start) = (Arc::default(), Instant::now());
-        let store = ShortLived { record, number: 0, start, can_tell };
+        let store = ShortLived {
+            record,
+            number: 0,
+            start,
+            can_tell,
+        };
         for number in 0..100 {
             if number == 50 {
                 tokio::time::sleep(secs(60)).await;
             }
-            let store = ShortLived { number, ..store.clone() };
-            let builder = Client::builder(server.url()).api_key(KEY).shared_limits(store);
+            let store = ShortLived {
+                number,
+                ..store.clone()
+            };
+            let builder = Client::builder(server.url())
+                .api_key(KEY)
+                .shared_limits(store);
             let client = builder.build().unwrap();
             let page = client.pets().list().options(&hasty()).await;
             assert_eq!(page.unwrap().meta().attempts(), 1, "{number}");

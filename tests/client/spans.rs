@@ -9,7 +9,9 @@ use super::wire::Act;
 /// Returns the closing lines of the spans of calls.
 fn closed(logs: &Logs) -> Vec<String> {
     let text = logs.text();
-    let lines = text.lines().filter(|line| line.contains("petstore_client: close"));
+    let lines = text
+        .lines()
+        .filter(|line| line.contains("petstore_client: close"));
     lines.map(str::to_owned).collect()
 }
 
@@ -30,8 +32,16 @@ async fn a_call_is_a_span_with_the_field_names_of_opentelemetry() {
     ]);
     let logs = Logs::capture();
     client.pets().list().await.unwrap();
-    client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
-    client.request(Method::GET, "/x?secret=1").options(&once()).await.unwrap_err();
+    client
+        .pets()
+        .create(&NewPet::new("Rex", 7))
+        .await
+        .unwrap_err();
+    client
+        .request(Method::GET, "/x?secret=1")
+        .options(&once())
+        .await
+        .unwrap_err();
     client.pets().list().await.unwrap_err();
     let calls = closed(&logs);
     assert_fields(
@@ -49,19 +59,35 @@ async fn a_call_is_a_span_with_the_field_names_of_opentelemetry() {
             "petstore.wait_ms=2000",
         ],
     );
-    assert!(!calls[0].contains("error.type") && !calls[0].contains("ERROR"), "{}", calls[0]);
+    assert!(
+        !calls[0].contains("error.type") && !calls[0].contains("ERROR"),
+        "{}",
+        calls[0]
+    );
     assert_fields(
         &calls[1],
-        &[r#"operation="createPet""#, "error.type=Interrupted", "http.request.resend_count=0"],
+        &[
+            r#"operation="createPet""#,
+            "error.type=Interrupted",
+            "http.request.resend_count=0",
+        ],
     );
     assert!(!calls[1].contains("response.status_code"), "{}", calls[1]);
     assert_fields(
         &calls[2],
-        &[r#"operation="GET /x""#, "error.type=NotFound", "http.response.status_code=404"],
+        &[
+            r#"operation="GET /x""#,
+            "error.type=NotFound",
+            "http.response.status_code=404",
+        ],
     );
     assert_fields(
         &calls[3],
-        &[r#"otel.status_code="ERROR""#, "error.type=Decode", "http.response.status_code=200"],
+        &[
+            r#"otel.status_code="ERROR""#,
+            "error.type=Decode",
+            "http.response.status_code=200",
+        ],
     );
     assert!(!calls[2].contains("url.template") && !logs.text().contains("secret=1"));
 }
@@ -72,8 +98,21 @@ async fn a_lost_attempt_logs_its_error() {
     let logs = Logs::capture();
     client.pets().list().timeout(secs(9)).await.unwrap();
     let text = logs.text();
-    let lost = text.lines().find(|line| line.contains("attempt failed")).unwrap();
-    assert!(lost.contains("attempt=1") && lost.contains("no whole response came"), "{lost}");
-    assert!(lost.contains("error.sources=[") && lost.contains("connection closed"), "{lost}");
-    assert_eq!(text.matches("petstore_client: answered").count(), 1, "{text}");
+    let lost = text
+        .lines()
+        .find(|line| line.contains("attempt failed"))
+        .unwrap();
+    assert!(
+        lost.contains("attempt=1") && lost.contains("no whole response came"),
+        "{lost}"
+    );
+    assert!(
+        lost.contains("error.sources=[") && lost.contains("connection closed"),
+        "{lost}"
+    );
+    assert_eq!(
+        text.matches("petstore_client: answered").count(),
+        1,
+        "{text}"
+    );
 }

@@ -19,10 +19,18 @@ async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
 
 #[tokio::test]
 async fn a_fake_service_records_its_requests_without_the_key() {
-    let fake = Arc::new(FakeService::new(|_| Err(TransportError::interrupted("reset by peer"))));
-    let client = test_util::builder().transport(Arc::clone(&fake)).build().unwrap();
+    let fake = Arc::new(FakeService::new(|_| {
+        Err(TransportError::interrupted("reset by peer"))
+    }));
+    let client = test_util::builder()
+        .transport(Arc::clone(&fake))
+        .build()
+        .unwrap();
     let error = adopt(&client, "Rex").await.unwrap_err();
-    assert_eq!((error.kind(), error.may_have_been_processed()), (ErrorKind::Interrupted, true));
+    assert_eq!(
+        (error.kind(), error.may_have_been_processed()),
+        (ErrorKind::Interrupted, true)
+    );
     let requests = fake.requests();
     assert_eq!((requests.len(), requests[0].uri().path()), (1, "/v1/pets"));
     assert!(!requests[0].headers().contains_key("authorization"));
@@ -53,14 +61,26 @@ fn every_kind_of_error_can_be_made() {
     };
     let unsent = [Config, InvalidRequest, Credentials, Connect, Tls];
     let refused = [Unauthorized, NotFound, Gone, Rejected, RateLimited];
-    let unknown = [Server, Timeout, Interrupted, Decode, BodyTooLarge, Paging, Runtime];
+    let unknown = [
+        Server,
+        Timeout,
+        Interrupted,
+        Decode,
+        BodyTooLarge,
+        Paging,
+        Runtime,
+    ];
     for (kinds, may_have_been_processed) in
         [(&unsent[..], false), (&refused, false), (&unknown, true)]
     {
         for kind in kinds {
             let error = ErrorBuilder::new(*kind).attempts(3).build();
             assert_eq!((error.kind(), error.attempts()), (*kind, 3));
-            assert_eq!(error.may_have_been_processed(), may_have_been_processed, "{kind:?}");
+            assert_eq!(
+                error.may_have_been_processed(),
+                may_have_been_processed,
+                "{kind:?}"
+            );
             assert!(!error.to_string().is_empty());
         }
     }
@@ -114,9 +134,14 @@ async fn a_clock_that_is_moved_ends_a_wait_without_a_request() {
     server.clock().advance(secs(61));
     assert_eq!(client.rate_limits().blocked, None, "it is known at once");
     waiting.await.unwrap().unwrap();
-    assert_eq!((client.rate_limits().throttled, server.requests(..).len()), (0, 61));
+    assert_eq!(
+        (client.rate_limits().throttled, server.requests(..).len()),
+        (0, 61)
+    );
     let shared = petstore_client::rate_limit::FileStore::new(std::env::temp_dir());
-    let both = Client::builder(server.url()).api_key("test-key").shared_limits(shared);
+    let both = Client::builder(server.url())
+        .api_key("test-key")
+        .shared_limits(shared);
     let error = both.service_clock(|| at(START)).build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
 }

@@ -30,17 +30,31 @@ async fn an_attempt_ends_after_thirty_seconds_and_a_body_that_stalls_after_ten()
         (b"", 30),
         (b"HTTP/1.1 200 OK\r\nX-A:", 30),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", 10),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[", 10),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[",
+            10,
+        ),
     ];
     for (stall, seconds) in stalls {
         let server = stalling(stall);
         let (error, took) = list(&client(&server.base()), once()).await;
         assert_took(took, seconds);
         assert!(error.is_timeout() && !error.is_connect() && error.may_have_been_processed());
-        assert!(error.to_string().contains(&format!("after {seconds} s")), "{error}");
+        assert!(
+            error.to_string().contains(&format!("after {seconds} s")),
+            "{error}"
+        );
         let is_read = seconds == 10;
-        assert_eq!(error.timeout() == Some(TimeoutKind::Read), is_read, "{error}");
-        assert_eq!(error.to_string().contains("within `read_timeout`"), is_read, "{error}");
+        assert_eq!(
+            error.timeout() == Some(TimeoutKind::Read),
+            is_read,
+            "{error}"
+        );
+        assert_eq!(
+            error.to_string().contains("within `read_timeout`"),
+            is_read,
+            "{error}"
+        );
         let unlimited = once().read_timeout(secs(999));
         assert_took(list(&client(&server.base()), unlimited).await.1, 30);
     }
@@ -53,7 +67,10 @@ async fn a_call_ends_after_its_time_however_many_attempts_remain() {
     let (error, took) = list(&client(&server.base()), options).await;
     assert_took(took, 70);
     assert_eq!((error.attempts(), server.count()), (3, 3));
-    assert!(error.is_timeout() && error.to_string().contains("after 70 s"), "{error}");
+    assert!(
+        error.is_timeout() && error.to_string().contains("after 70 s"),
+        "{error}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,7 +80,11 @@ async fn does_not_wait_for_an_attempt_that_there_is_no_time_for() {
         builder(&server.base()).backoff(Backoff::new().initial(secs(1_000_000)).max(Duration::MAX));
     let (error, took) = list(&slow.build().unwrap(), RequestOptions::new()).await;
     let kind = error.kind();
-    assert_eq!(kind, ErrorKind::Server, "the last answer says more than a time-out: {error}");
+    assert_eq!(
+        kind,
+        ErrorKind::Server,
+        "the last answer says more than a time-out: {error}"
+    );
     assert!(took < secs(300));
 }
 
@@ -87,8 +108,16 @@ async fn a_call_without_time_sends_nothing() {
     let server = Wire::start(|_| no_pets());
     let none = RequestOptions::new().timeout(Duration::ZERO);
     let client = client(&server.base());
-    let error = client.pets().create(&NewPet::new("a", 1)).options(&none).await.unwrap_err();
-    assert!(error.is_timeout() && !error.may_have_been_processed(), "{error}");
+    let error = client
+        .pets()
+        .create(&NewPet::new("a", 1))
+        .options(&none)
+        .await
+        .unwrap_err();
+    assert!(
+        error.is_timeout() && !error.may_have_been_processed(),
+        "{error}"
+    );
     assert_eq!((error.attempts(), server.count()), (0, 0));
 }
 
@@ -100,9 +129,15 @@ async fn one_call_differs_and_the_others_stay_as_they_are() {
     let longer = RequestOptions::new().attempt_timeout(secs(9));
     let (error, took) = list(&client, longer).await;
     assert_took(took, 9);
-    assert_eq!(error.attempts(), 1, "what is not overridden stays the client's");
+    assert_eq!(
+        error.attempts(),
+        1,
+        "what is not overridden stays the client's"
+    );
     assert_took(list(&client, RequestOptions::new()).await.1, 5);
-    let raw = client.request(petstore_client::Method::GET, "/x").options(&longer);
+    let raw = client
+        .request(petstore_client::Method::GET, "/x")
+        .options(&longer);
     let start = Instant::now();
     raw.send().await.unwrap_err();
     assert_took(start.elapsed(), 9);

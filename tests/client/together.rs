@@ -16,7 +16,13 @@ use super::wire::{Act, Wire};
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
-    for (length, tasks) in [(1_150, 3), (1_150, 16), (2_500, 3), (2_500, 64), (7_000, 16)] {
+    for (length, tasks) in [
+        (1_150, 3),
+        (1_150, 16),
+        (2_500, 3),
+        (2_500, 64),
+        (7_000, 16),
+    ] {
         let name = format!("{}-{length}-{tasks}", key());
         let server = service::start_with(name.clone(), 60, millis(100)).await;
         let provider = provider_fn(move |_| {
@@ -26,11 +32,20 @@ async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
                 Ok(ApiKey::new(name))
             }
         });
-        let client = patient(server.url()).api_key_provider(provider).build().unwrap();
-        timeout(MINUTE, join_all((0..60).map(|_| get(&client)))).await.unwrap();
+        let client = patient(server.url())
+            .api_key_provider(provider)
+            .build()
+            .unwrap();
+        timeout(MINUTE, join_all((0..60).map(|_| get(&client))))
+            .await
+            .unwrap();
         let calls = join_all((0..tasks).map(|_| get(&client)));
         let done = timeout(MINUTE * 3, calls).await;
-        assert!(done.is_ok(), "{length} ms, {tasks} tasks: {:?}", client.rate_limits());
+        assert!(
+            done.is_ok(),
+            "{length} ms, {tasks} tasks: {:?}",
+            client.rate_limits()
+        );
         assert_eq!(refused(&server), 0);
     }
 }
@@ -51,7 +66,11 @@ async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_call
         sleep(millis(100)).await;
         let began = Instant::now();
         timeout(MINUTE, get(&free)).await.unwrap().unwrap();
-        assert!(began.elapsed() < secs(6), "by plan {by_plan}: {:?}", began.elapsed());
+        assert!(
+            began.elapsed() < secs(6),
+            "by plan {by_plan}: {:?}",
+            began.elapsed()
+        );
         free.pets().list().max_wait(Duration::ZERO).await.unwrap();
         held.into_iter().for_each(|call| call.abort());
     }
@@ -66,7 +85,11 @@ async fn of_many_refreshes_during_a_block_one_is_sent() {
             get(&client).await.unwrap();
         }
         let refreshes = join_all((0..calls).map(|_| client.refresh_rate_limits())).await;
-        assert!(refreshes.iter().all(|limits| limits.as_ref().unwrap_err().is_rate_limited()));
+        assert!(
+            refreshes
+                .iter()
+                .all(|limits| limits.as_ref().unwrap_err().is_rate_limited())
+        );
         let counts = (server.requests(..).len(), refused(&server));
         assert_eq!(counts, (6, 1), "{calls} refreshes");
         assert!(client.rate_limits().blocked.is_some());
@@ -90,11 +113,18 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
             if rejected.is_some() && refreshes.fetch_add(1, Ordering::Relaxed) == 0 {
                 std::future::pending::<()>().await;
             }
-            let issued = if refreshes.load(Ordering::Relaxed) > 1 { "new" } else { "old" };
+            let issued = if refreshes.load(Ordering::Relaxed) > 1 {
+                "new"
+            } else {
+                "old"
+            };
             Ok(ApiKey::new(format!("{name}-{issued}")))
         }
     });
-    let client = patient(&server.base()).api_key_provider(provider).build().unwrap();
+    let client = patient(&server.base())
+        .api_key_provider(provider)
+        .build()
+        .unwrap();
     get(&client).await.unwrap();
     let hanging = tokio::spawn(get(&client));
     sleep(millis(200)).await;

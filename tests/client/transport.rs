@@ -48,7 +48,12 @@ async fn gets_the_whole_request_and_the_limit_of_the_response() {
         answer(201, REX)
     });
     let client = client.build().unwrap();
-    let rex = client.pets().create(&NewPet::new("Rex", 7)).max_response_bytes(1_000).await.unwrap();
+    let rex = client
+        .pets()
+        .create(&NewPet::new("Rex", 7))
+        .max_response_bytes(1_000)
+        .await
+        .unwrap();
     assert_eq!((rex.id, rex.meta().status().as_u16()), (1, 201));
 }
 
@@ -56,25 +61,60 @@ async fn gets_the_whole_request_and_the_limit_of_the_response() {
 async fn its_errors_say_what_may_have_been_processed() {
     type Case = (fn() -> TransportError, ErrorKind, bool, u32);
     let cases: [Case; 4] = [
-        (|| TransportError::connect("refused"), ErrorKind::Connect, false, 4),
+        (
+            || TransportError::connect("refused"),
+            ErrorKind::Connect,
+            false,
+            4,
+        ),
         (|| TransportError::tls("expired"), ErrorKind::Tls, false, 1),
-        (|| TransportError::interrupted("reset by peer"), ErrorKind::Interrupted, true, 1),
-        (TransportError::body_too_large, ErrorKind::BodyTooLarge, true, 1),
+        (
+            || TransportError::interrupted("reset by peer"),
+            ErrorKind::Interrupted,
+            true,
+            1,
+        ),
+        (
+            TransportError::body_too_large,
+            ErrorKind::BodyTooLarge,
+            true,
+            1,
+        ),
     ];
     for (error, kind, may_have_been_processed, attempts) in cases {
         let client = client(move |_, _| Err(error())).build().unwrap();
-        let error = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
-        assert_eq!((error.kind(), error.attempts()), (kind, attempts), "{error}");
-        assert_eq!(error.may_have_been_processed(), may_have_been_processed, "{error}");
+        let error = client
+            .pets()
+            .create(&NewPet::new("Rex", 7))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.kind(), error.attempts()),
+            (kind, attempts),
+            "{error}"
+        );
+        assert_eq!(
+            error.may_have_been_processed(),
+            may_have_been_processed,
+            "{error}"
+        );
         if kind == ErrorKind::Connect {
             assert!(
-                error.to_string().contains("no connection to https://petstore.test"),
+                error
+                    .to_string()
+                    .contains("no connection to https://petstore.test"),
                 "{error}"
             );
-            assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "refused");
+            assert_eq!(
+                std::error::Error::source(&error).unwrap().to_string(),
+                "refused"
+            );
         }
         if kind == ErrorKind::BodyTooLarge {
-            assert!(error.to_string().contains("larger than 10485760 bytes"), "{error}");
+            assert!(
+                error.to_string().contains("larger than 10485760 bytes"),
+                "{error}"
+            );
         }
     }
 }
@@ -85,7 +125,18 @@ async fn a_lost_get_is_sent_again_and_a_large_response_is_refused() {
         1 => Err(TransportError::interrupted("reset by peer")),
         _ => answer(200, "[]"),
     });
-    assert_eq!(flaky.build().unwrap().pets().list().await.unwrap().meta().attempts(), 2);
+    assert_eq!(
+        flaky
+            .build()
+            .unwrap()
+            .pets()
+            .list()
+            .await
+            .unwrap()
+            .meta()
+            .attempts(),
+        2
+    );
     let large = client(|_, _| answer(200, "[                 ]")).max_response_bytes(5);
     let error = large.build().unwrap().pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BodyTooLarge, "{error}");
@@ -104,7 +155,11 @@ async fn a_time_limit_ends_it_and_its_request_may_have_been_sent() {
     let client = builder("https://petstore.test/v1").transport(Arc::new(Hanging));
     let client = client.attempt_timeout(secs(3)).build().unwrap();
     let start = Instant::now();
-    let error = client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err();
+    let error = client
+        .pets()
+        .create(&NewPet::new("Rex", 7))
+        .await
+        .unwrap_err();
     assert_eq!(start.elapsed().as_secs(), 3);
     assert_eq!(
         (error.timeout(), error.may_have_been_processed()),
@@ -116,14 +171,22 @@ async fn a_time_limit_ends_it_and_its_request_may_have_been_sent() {
 fn what_is_set_of_the_built_in_one_besides_is_refused() {
     type Set = fn(ClientBuilder) -> ClientBuilder;
     let settings: [(Set, &str); 5] = [
-        (|builder| builder.connect_timeout(secs(1)), "time limit for connecting"),
-        (|builder| builder.pool_idle_timeout(secs(1)), "idle time of connections"),
+        (
+            |builder| builder.connect_timeout(secs(1)),
+            "time limit for connecting",
+        ),
+        (
+            |builder| builder.pool_idle_timeout(secs(1)),
+            "idle time of connections",
+        ),
         (|builder| builder.proxy(Proxy::none()), "proxy"),
         (|builder| builder.tls(Tls::new()), "TLS setting"),
         (|builder| builder.root_certificates("x"), "TLS setting"),
     ];
     for (set, name) in settings {
-        let builder = Client::builder("https://petstore.test").api_key("key").transport(Hanging);
+        let builder = Client::builder("https://petstore.test")
+            .api_key("key")
+            .transport(Hanging);
         let error = set(builder).build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
         let expected = format!("the {name} cannot be used: it is for the built-in transport");

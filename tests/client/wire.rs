@@ -44,8 +44,14 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
-        lines.find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        let mut lines = self
+            .head
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once(": "));
+        lines
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
     }
 }
 
@@ -95,7 +101,11 @@ impl Wire {
                 tokio::spawn(serve(stream, Arc::clone(&log), Arc::clone(&script)));
             }
         });
-        Self { address, seen, task }
+        Self {
+            address,
+            seen,
+            task,
+        }
     }
 
     pub(crate) fn origin(&self) -> String {
@@ -135,7 +145,9 @@ pub(crate) fn listen() -> TcpListener {
     let host = u8::try_from(FIRST_HOST + used.len() / MAX_SERVERS).unwrap();
     loop {
         let socket = TcpSocket::new_v4().unwrap();
-        socket.bind(SocketAddr::from(([127, 0, 0, host], 0))).unwrap();
+        socket
+            .bind(SocketAddr::from(([127, 0, 0, host], 0)))
+            .unwrap();
         if used.insert(socket.local_addr().unwrap()) {
             return socket.listen(4_096).unwrap();
         }
@@ -210,8 +222,15 @@ async fn request(stream: &mut TcpStream, left: &mut Vec<u8>) -> Option<Seen> {
     let head = String::from_utf8_lossy(&left[..end]).into_owned();
     left.drain(..end);
     let line = head.lines().next().unwrap_or_default().to_owned();
-    let mut seen = Seen { line, head, body: Vec::new(), at: Instant::now() };
-    let length = seen.header("content-length").map_or(0, |value| value.parse().unwrap());
+    let mut seen = Seen {
+        line,
+        head,
+        body: Vec::new(),
+        at: Instant::now(),
+    };
+    let length = seen
+        .header("content-length")
+        .map_or(0, |value| value.parse().unwrap());
     while left.len() < length {
         if stream.read_buf(left).await.ok()? == 0 {
             return None;

@@ -46,13 +46,21 @@ impl Trouble {
 
     fn begin(self, server: &MockServer) -> FaultGuard {
         let faults = server.faults();
-        let limit = [Effect::status(429), Effect::RetryAfter(RetryAfter::Seconds(2))];
+        let limit = [
+            Effect::status(429),
+            Effect::RetryAfter(RetryAfter::Seconds(2)),
+        ];
         match self {
             Self::Outage => faults.on(Operation::ListPets).status(503),
-            Self::Limit => faults.on(Operation::ListPets).first(1).apply(Effect::All(limit.into())),
-            Self::UnknownOutcome => {
-                faults.on(Operation::CreatePet).first(1).processed(true).status(500)
-            }
+            Self::Limit => faults
+                .on(Operation::ListPets)
+                .first(1)
+                .apply(Effect::All(limit.into())),
+            Self::UnknownOutcome => faults
+                .on(Operation::CreatePet)
+                .first(1)
+                .processed(true)
+                .status(500),
         }
     }
 }
@@ -72,22 +80,53 @@ enum Run {
 const CLIENTS: [(&str, Run, [&[Rule]; 3]); 15] = [
     ("urllib3-backoff", Run::Python, [&[], &[], &[]]),
     ("urllib3-no-backoff", Run::Python, [&[BackOff], &[], &[]]),
-    ("requests-all-methods", Run::Python, [&[], &[], &[RepeatedPost]]),
+    (
+        "requests-all-methods",
+        Run::Python,
+        [&[], &[], &[RepeatedPost]],
+    ),
     ("httpx", Run::Python, [&[], &[], &[]]),
     ("httpx-retries", Run::Python, [&[], &[], &[]]),
-    ("tenacity", Run::Python, [&[BackOff], &[ToldToWait], &[RepeatedPost]]),
-    ("tenacity-fixed", Run::Python, [&[SteadyRetry], &[ToldToWait], &[RepeatedPost]]),
+    (
+        "tenacity",
+        Run::Python,
+        [&[BackOff], &[ToldToWait], &[RepeatedPost]],
+    ),
+    (
+        "tenacity-fixed",
+        Run::Python,
+        [&[SteadyRetry], &[ToldToWait], &[RepeatedPost]],
+    ),
     ("node-fetch", Run::Node, [&[], &[], &[]]),
     ("ky", Run::Node, [&[], &[], &[]]),
-    ("fetch-retry", Run::Node, [&[SteadyRetry], &[ToldToWait], &[RepeatedPost]]),
-    ("p-retry", Run::Node, [&[BackOff], &[ToldToWait], &[RepeatedPost]]),
-    ("curl-retry", Run::Curl(&["--retry", "3"]), [&[], &[], &[RepeatedPost]]),
+    (
+        "fetch-retry",
+        Run::Node,
+        [&[SteadyRetry], &[ToldToWait], &[RepeatedPost]],
+    ),
+    (
+        "p-retry",
+        Run::Node,
+        [&[BackOff], &[ToldToWait], &[RepeatedPost]],
+    ),
+    (
+        "curl-retry",
+        Run::Curl(&["--retry", "3"]),
+        [&[], &[], &[RepeatedPost]],
+    ),
     ("wget", Run::Wget, [&[], &[], &[]]),
-    ("reqwest-retry", Run::ReqwestRetry, [&[], &[ToldToWait], &[RepeatedPost]]),
+    (
+        "reqwest-retry",
+        Run::ReqwestRetry,
+        [&[], &[ToldToWait], &[RepeatedPost]],
+    ),
     ("petstore-client", Run::Ours, [&[], &[], &[]]),
 ];
 
-#[allow(clippy::disallowed_methods, reason = "the environment names the installed programs")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the environment names the installed programs"
+)]
 fn program(variable: &str, default: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| default.to_owned())
 }
@@ -107,12 +146,16 @@ async fn run(name: &str, how: Run, method: &'static str, server: &MockServer) {
         }
         Run::Node => {
             let mut command = Command::new("node");
-            command.arg(script("clients.mjs")).args([name, method, &url]);
+            command
+                .arg(script("clients.mjs"))
+                .args([name, method, &url]);
             command
         }
         Run::Curl(flags) => {
             let mut command = Command::new("curl");
-            command.args(["--silent", "--request", method, "--header", &authorization]).args(flags);
+            command
+                .args(["--silent", "--request", method, "--header", &authorization])
+                .args(flags);
             if has_body {
                 command.args(["--header", json, "--data", REX]);
             }
@@ -131,23 +174,40 @@ async fn run(name: &str, how: Run, method: &'static str, server: &MockServer) {
         Run::ReqwestRetry => return reqwest_retry(method, &url).await,
         Run::Ours => return ours(method, server).await,
     };
-    command.env("PETSTORE_API_KEY", KEY).stdin(Stdio::null()).kill_on_drop(true);
-    let output = command.output().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+    command
+        .env("PETSTORE_API_KEY", KEY)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = command
+        .output()
+        .await
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
     let said = String::from_utf8_lossy(&output.stderr);
     let is_script = matches!(how, Run::Python | Run::Node);
-    assert!(output.status.success() || !is_script, "{name} cannot be run: {said}");
+    assert!(
+        output.status.success() || !is_script,
+        "{name} cannot be run: {said}"
+    );
 }
 
 async fn reqwest_retry(method: &str, url: &str) {
     let bounds = (Duration::from_millis(100), Duration::from_secs(2));
     let policy = ExponentialBackoff::builder().retry_bounds(bounds.0, bounds.1);
-    let plain =
-        reqwest::Client::builder().no_proxy().user_agent("reqwest-retry/1").build().unwrap();
+    let plain = reqwest::Client::builder()
+        .no_proxy()
+        .user_agent("reqwest-retry/1")
+        .build()
+        .unwrap();
     let retries = RetryTransientMiddleware::new_with_policy(policy.build_with_max_retries(4));
     let client = ClientBuilder::new(plain).with(retries).build();
-    let request = client.request(method.parse().unwrap(), url).bearer_auth(KEY);
+    let request = client
+        .request(method.parse().unwrap(), url)
+        .bearer_auth(KEY);
     let json = request.header("content-type", "application/json");
-    let _ = json.body(if method == "POST" { REX } else { "" }).send().await;
+    let _ = json
+        .body(if method == "POST" { REX } else { "" })
+        .send()
+        .await;
 }
 
 async fn ours(method: &str, server: &MockServer) {
@@ -161,14 +221,23 @@ async fn ours(method: &str, server: &MockServer) {
 
 /// Runs a client against a server. Returns the rules that it broke, and the report.
 async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, String) {
-    let server = MockServer::builder().key(KEY, Plan::Pro).start().await.unwrap();
+    let server = MockServer::builder()
+        .key(KEY, Plan::Pro)
+        .start()
+        .await
+        .unwrap();
     let fault = trouble.begin(&server);
     run(name, how, trouble.method(), &server).await;
     assert!(fault.hits() > 0, "{name} sent nothing");
     fault.detach();
     let report = server.report();
-    let failing = report.findings().filter(|finding| finding.severity > Severity::Notice);
-    (failing.map(|finding| finding.rule).collect(), report.to_text())
+    let failing = report
+        .findings()
+        .filter(|finding| finding.severity > Severity::Notice);
+    (
+        failing.map(|finding| finding.rule).collect(),
+        report.to_text(),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]

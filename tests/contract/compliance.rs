@@ -28,8 +28,14 @@ async fn at_once<F: Future<Output = Result<(), Error>> + Send + 'static>(
     call: impl Fn(Client, i64) -> F,
     client: &Client,
 ) -> usize {
-    let calls: Vec<_> = (0..256).map(|it| tokio::spawn(call(client.clone(), it))).collect();
-    join_all(calls).await.iter().filter(|call| call.as_ref().unwrap().is_err()).count()
+    let calls: Vec<_> = (0..256)
+        .map(|it| tokio::spawn(call(client.clone(), it)))
+        .collect();
+    join_all(calls)
+        .await
+        .iter()
+        .filter(|call| call.as_ref().unwrap().is_err())
+        .count()
 }
 
 #[tokio::test(start_paused = true)]
@@ -39,26 +45,46 @@ async fn at_the_end_of_a_quota() {
         match number % 4 {
             0 => client.pets().list().await.map(drop),
             1 => client.store().orders().await.map(drop),
-            2 => client.pets().create(&NewPet::new("Rex", number)).await.map(drop),
+            2 => client
+                .pets()
+                .create(&NewPet::new("Rex", number))
+                .await
+                .map(drop),
             _ => client.pets().list().limit(5).send().await.map(drop),
         }
     };
     assert_eq!(at_once(call, &client).await, 0);
     let report = server.report();
     report.assert_compliant();
-    assert_eq!((report.findings().count(), report.requests()), (0, 256), "{report}");
+    assert_eq!(
+        (report.findings().count(), report.requests()),
+        (0, 256),
+        "{report}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn where_the_service_fails() {
     let (server, client) = service(Plan::Pro).await;
     let faults = server.faults();
-    let busy = faults.on(Operation::ListPets).chance(0.2).seed(7).status(503);
-    let lost = faults.on(Operation::CreatePet).chance(0.3).seed(8).status(502);
+    let busy = faults
+        .on(Operation::ListPets)
+        .chance(0.2)
+        .seed(7)
+        .status(503);
+    let lost = faults
+        .on(Operation::CreatePet)
+        .chance(0.3)
+        .seed(8)
+        .status(502);
     let call = |client: Client, number| async move {
         match number % 2 {
             0 => client.pets().list().await.map(drop),
-            _ => client.pets().create(&NewPet::new("Rex", number)).await.map(drop),
+            _ => client
+                .pets()
+                .create(&NewPet::new("Rex", number))
+                .await
+                .map(drop),
         }
     };
     let failed = at_once(call, &client).await;
@@ -72,7 +98,12 @@ async fn where_the_service_fails() {
 #[tokio::test(start_paused = true)]
 async fn one_call_after_another_where_the_service_fails() {
     let (server, client) = service(Plan::Pro).await;
-    let busy = server.faults().on(Operation::ListPets).chance(0.7).seed(9).status(500);
+    let busy = server
+        .faults()
+        .on(Operation::ListPets)
+        .chance(0.7)
+        .seed(9)
+        .status(500);
     for _ in 0..40 {
         // Some of them fail in the end. A program that calls again should wait too.
         let _ = client.pets().list().await;
@@ -85,7 +116,10 @@ async fn one_call_after_another_where_the_service_fails() {
 #[tokio::test(start_paused = true)]
 async fn with_a_wrong_key_and_with_the_deprecated_operation() {
     let (server, client) = service(Plan::Free).await;
-    let stranger = Client::builder(server.url()).api_key("wrong").build().unwrap();
+    let stranger = Client::builder(server.url())
+        .api_key("wrong")
+        .build()
+        .unwrap();
     assert!(stranger.pets().list().await.unwrap_err().is_unauthorized());
     #[allow(deprecated, reason = "the test covers it")]
     {
@@ -94,7 +128,9 @@ async fn with_a_wrong_key_and_with_the_deprecated_operation() {
     }
     let report = server.report();
     report.assert_compliant();
-    let found: Vec<_> =
-        report.of(Severity::Notice).map(|one| (one.rule, one.evidence[0].offences)).collect();
+    let found: Vec<_> = report
+        .of(Severity::Notice)
+        .map(|one| (one.rule, one.evidence[0].offences))
+        .collect();
     assert_eq!(found, [(Rule::Deprecated, 2)]);
 }

@@ -11,7 +11,10 @@ use crate::client::reason;
 
 /// A client that never waits.
 fn impatient(server: &MockServer) -> ClientBuilder {
-    Client::builder(server.url()).api_key("key").max_wait(Duration::ZERO).isolated_limits()
+    Client::builder(server.url())
+        .api_key("key")
+        .max_wait(Duration::ZERO)
+        .isolated_limits()
 }
 
 /// A client that ignores quotas, and never waits.
@@ -33,12 +36,21 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
     assert_eq!((error.attempts(), error.status()), (0, None));
     assert_eq!(
         (reason(&error), error.retry_at()),
-        (Some(BlockReason::Quota(Quota::Minute)), Some(at(START + 60)))
+        (
+            Some(BlockReason::Quota(Quota::Minute)),
+            Some(at(START + 60))
+        )
     );
     let limits = client.rate_limits();
-    assert_eq!((limits.throttled, limits.in_flight, limits.waiting), (0, 0, 0));
+    assert_eq!(
+        (limits.throttled, limits.in_flight, limits.waiting),
+        (0, 0, 0)
+    );
     assert_eq!(limits.blocked.unwrap().until, at(START + 60));
-    assert_eq!((limits.windows[0].limit, limits.windows[0].remaining), (60, 0));
+    assert_eq!(
+        (limits.windows[0].limit, limits.windows[0].remaining),
+        (60, 0)
+    );
 }
 
 #[tokio::test]
@@ -55,7 +67,10 @@ async fn without_the_rate_limiter_the_61st_request_is_refused_and_nothing_more_i
     );
     assert_eq!(
         (reason(&error), error.retry_at()),
-        (Some(BlockReason::Quota(Quota::Minute)), Some(at(START + 60)))
+        (
+            Some(BlockReason::Quota(Quota::Minute)),
+            Some(at(START + 60))
+        )
     );
     assert_eq!(error.headers().unwrap()["retry-after"], "60");
     assert_eq!(error.attempts(), 1);
@@ -79,7 +94,10 @@ async fn a_ban_differs_from_a_quota() {
     }
     let client = ungated(&server);
     let error = client.store().orders().await.unwrap_err();
-    assert_eq!((error.code(), reason(&error)), (Some("key_banned"), Some(BlockReason::Ban)));
+    assert_eq!(
+        (error.code(), reason(&error)),
+        (Some("key_banned"), Some(BlockReason::Ban))
+    );
     let known = client.rate_limits().blocked.map(|blocked| blocked.reason);
     assert_eq!(known, Some(BlockReason::Ban));
     assert_eq!(error.retry_at(), Some(at(START + 300)));

@@ -23,5 +23,9 @@ async fn watched(builder: Builder) -> Watched {
 }
 
 fn client(server: &MockServer) -> Client {
-    Client::builder(server.url()).api_key("key").isolated_limits().build().unwrap()
+    Client::builder(server.url())
+        .api_key("key")
+        .isolated_limits()
+        .build()
+        .unwrap()
 }

@@ -26,8 +26,15 @@ fn assert_error(error: &Error, status: u16, code: &str) {
     let body: serde_json::Value = error.json().unwrap();
     assert_eq!(body["status"], status);
     assert_eq!(error.headers().unwrap()["content-type"], "application/json");
-    for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
-        assert!(error.headers().unwrap().contains_key(name), "{name} on {error}");
+    for name in [
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+        "x-ratelimit-reset",
+    ] {
+        assert!(
+            error.headers().unwrap().contains_key(name),
+            "{name} on {error}"
+        );
     }
     assert!(!error.may_have_been_processed());
 }
@@ -43,7 +50,10 @@ async fn list_pets_returns_200_with_the_quota() {
     assert_eq!((page[1].category_id, page[1].status.clone()), (-1, None));
     assert_eq!(page.more(), More::No);
     let quota = page.meta().quota().unwrap();
-    assert_eq!((quota.limit, quota.remaining, quota.reset), (300, 299, at(START + 60)));
+    assert_eq!(
+        (quota.limit, quota.remaining, quota.reset),
+        (300, 299, at(START + 60))
+    );
     assert_eq!(page.meta().attempts(), 1);
 }
 
@@ -51,9 +61,21 @@ async fn list_pets_returns_200_with_the_quota() {
 async fn list_pets_filters_by_status() {
     let server = server().await;
     let client = client(&server);
-    let sold = client.pets().list().status(PetStatus::Sold).send().await.unwrap();
+    let sold = client
+        .pets()
+        .list()
+        .status(PetStatus::Sold)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(sold.iter().map(|pet| pet.id).collect::<Vec<_>>(), [1]);
-    let unknown = client.pets().list().status("adopted").send().await.unwrap_err();
+    let unknown = client
+        .pets()
+        .list()
+        .status("adopted")
+        .send()
+        .await
+        .unwrap_err();
     assert_error(&unknown, 400, "invalid_parameter");
     assert_eq!(unknown.kind(), ErrorKind::Rejected);
 }
@@ -67,21 +89,34 @@ async fn create_pet_returns_201_with_the_assigned_id() {
         new.status = status.clone();
         let pet = client.pets().create(&new).await.unwrap();
         assert_eq!(pet.meta().status(), 201);
-        assert_eq!((pet.id, &pet.name, pet.category_id), (id, &new.name, i64::MIN));
+        assert_eq!(
+            (pet.id, &pet.name, pet.category_id),
+            (id, &new.name, i64::MIN)
+        );
         assert_eq!(pet.into_inner().status, status);
     }
     let all = client.pets().list().await.unwrap();
-    assert_eq!(all.iter().map(|pet| pet.id).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(
+        all.iter().map(|pet| pet.id).collect::<Vec<_>>(),
+        [1, 2, 3, 4]
+    );
 }
 
 #[tokio::test]
 async fn create_pet_returns_400_for_an_invalid_pet() {
     let server = server().await;
     let client = client(&server);
-    for body in
-        [r#"{"name":"Rex"}"#, r#"{"categoryId":7}"#, "[]", "{", "", r#"{"name":1,"categoryId":7}"#]
-    {
-        let request = client.request(Method::POST, "/pets").body("application/json", body);
+    for body in [
+        r#"{"name":"Rex"}"#,
+        r#"{"categoryId":7}"#,
+        "[]",
+        "{",
+        "",
+        r#"{"name":1,"categoryId":7}"#,
+    ] {
+        let request = client
+            .request(Method::POST, "/pets")
+            .body("application/json", body);
         assert_error(&request.send().await.unwrap_err(), 400, "invalid_body");
     }
     let odd = NewPet::new("Rex", 7).with_status("adopted".into());
@@ -97,7 +132,10 @@ async fn get_pet_returns_200_or_404() {
     let server = server().await;
     let client = client(&server);
     let pet = client.pets().get(2).await.unwrap();
-    assert_eq!((pet.meta().status().as_u16(), pet.name.as_str()), (200, "Miez"));
+    assert_eq!(
+        (pet.meta().status().as_u16(), pet.name.as_str()),
+        (200, "Miez")
+    );
     for id in [0, 3, -1, i64::MAX, i64::MIN] {
         let error = client.pets().get(id).await.unwrap_err();
         assert_error(&error, 404, "pet_not_found");
@@ -116,15 +154,28 @@ async fn the_orders_are_whatever_json_the_service_has() {
 #[expect(deprecated, reason = "part of the contract until 2030")]
 async fn every_operation_returns_401_for_a_bad_key() {
     let server = server().await;
-    let client = Client::builder(server.url()).api_key("mistyped").build().unwrap();
+    let client = Client::builder(server.url())
+        .api_key("mistyped")
+        .build()
+        .unwrap();
     let errors = [
         client.pets().list().await.unwrap_err(),
-        client.pets().create(&NewPet::new("Rex", 7)).await.unwrap_err(),
+        client
+            .pets()
+            .create(&NewPet::new("Rex", 7))
+            .await
+            .unwrap_err(),
         client.pets().get(1).await.unwrap_err(),
         client.store().orders().await.unwrap_err(),
     ];
-    let named: Vec<_> = errors.iter().map(|error| error.operation().unwrap()).collect();
-    assert_eq!(named, ["listPets", "createPet", "getPet", "GET /store/orders"]);
+    let named: Vec<_> = errors
+        .iter()
+        .map(|error| error.operation().unwrap())
+        .collect();
+    assert_eq!(
+        named,
+        ["listPets", "createPet", "getPet", "GET /store/orders"]
+    );
     for error in errors {
         assert_error(&error, 401, "unauthorized");
         assert!(error.is_unauthorized());
@@ -138,10 +189,18 @@ async fn what_the_contract_does_not_show_is_reached_by_a_raw_request() {
     let client = client(&server);
     let head = client.request(Method::HEAD, "/pets").send().await.unwrap();
     assert_eq!((head.meta().status().as_u16(), head.len()), (200, 0));
-    let error = client.request(Method::PUT, "/pets/1").send().await.unwrap_err();
+    let error = client
+        .request(Method::PUT, "/pets/1")
+        .send()
+        .await
+        .unwrap_err();
     assert_error(&error, 405, "method_not_allowed");
     assert_eq!(error.headers().unwrap()["allow"], "GET, HEAD");
-    let error = client.request(Method::GET, "/animals").send().await.unwrap_err();
+    let error = client
+        .request(Method::GET, "/animals")
+        .send()
+        .await
+        .unwrap_err();
     assert_error(&error, 404, "route_not_found");
 }
 
@@ -159,7 +218,12 @@ async fn the_items_of_all_pages_come_once_each_and_in_order() {
     let all = client.pets().list().limit(7).items();
     let ids: Vec<i64> = all.map_ok(|pet| pet.id).try_collect().await.unwrap();
     assert_eq!(ids, (1..=45).collect::<Vec<_>>());
-    let sold = client.pets().list().limit(7).status(PetStatus::Sold).items();
+    let sold = client
+        .pets()
+        .list()
+        .limit(7)
+        .status(PetStatus::Sold)
+        .items();
     let ids: Vec<i64> = sold.map_ok(|pet| pet.id).try_collect().await.unwrap();
     assert_eq!(ids, (2..=45).step_by(2).collect::<Vec<_>>());
 }
@@ -192,8 +256,14 @@ async fn the_end_is_announced_as_data() {
     assert_eq!(end.sunset(), Some(at(REMOVAL)));
     assert_eq!(end.replacement(), Some("/v1/pets"));
     assert_eq!(end.days_left(at(START)), Some((REMOVAL - START) / 86_400));
-    assert_eq!(client.pets().list().await.unwrap().meta().deprecation(), None);
-    assert_eq!(client.store().orders().await.unwrap().meta().deprecation(), None);
+    assert_eq!(
+        client.pets().list().await.unwrap().meta().deprecation(),
+        None
+    );
+    assert_eq!(
+        client.store().orders().await.unwrap().meta().deprecation(),
+        None
+    );
 }
 
 #[tokio::test]
@@ -201,7 +271,9 @@ async fn the_end_is_announced_as_data() {
 async fn from_the_removal_date_on_it_is_gone() {
     let server = watched(frozen(Plan::Pro)).await;
     let client = client(&server);
-    server.clock().advance(Duration::from_secs(REMOVAL - START - 1));
+    server
+        .clock()
+        .advance(Duration::from_secs(REMOVAL - START - 1));
     client.pets().get(1).await.unwrap();
     server.clock().advance(Duration::from_secs(1));
     let error = client.pets().get(1).await.unwrap_err();

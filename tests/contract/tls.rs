@@ -18,10 +18,17 @@ fn client(server: &MockServer) -> ClientBuilder {
 async fn a_client_that_trusts_the_mock_is_served_over_both_protocols() {
     let server = start().await;
     let authority = server.ca_certificate().unwrap();
-    let built_in = client(&server).root_certificates(authority).build().unwrap();
+    let built_in = client(&server)
+        .root_certificates(authority)
+        .build()
+        .unwrap();
     assert_eq!(built_in.pets().list().await.unwrap().len(), 20);
     let roots = [reqwest::Certificate::from_pem(authority.as_bytes()).unwrap()];
-    let http = reqwest::Client::builder().http1_only().tls_certs_only(roots).build().unwrap();
+    let http = reqwest::Client::builder()
+        .http1_only()
+        .tls_certs_only(roots)
+        .build()
+        .unwrap();
     let own = client(&server).transport(transport_fn(move |request| send(http.clone(), request)));
     assert_eq!(own.build().unwrap().pets().list().await.unwrap().len(), 20);
 }
@@ -32,12 +39,18 @@ async fn send(
     request: http::Request<Bytes>,
 ) -> Result<http::Response<Bytes>, TransportError> {
     let request = reqwest::Request::try_from(request).map_err(TransportError::connect)?;
-    let response = http.execute(request).await.map_err(|error| match error.is_connect() {
-        true => TransportError::connect(error),
-        false => TransportError::interrupted(error),
-    })?;
+    let response = http
+        .execute(request)
+        .await
+        .map_err(|error| match error.is_connect() {
+            true => TransportError::connect(error),
+            false => TransportError::interrupted(error),
+        })?;
     let (status, headers) = (response.status(), response.headers().clone());
-    let body = response.bytes().await.map_err(TransportError::interrupted)?;
+    let body = response
+        .bytes()
+        .await
+        .map_err(TransportError::interrupted)?;
     let mut whole = http::Response::new(body);
     (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
     Ok(whole)
@@ -48,7 +61,10 @@ async fn only_the_authorities_that_are_named_are_trusted_where_that_is_asked() {
     let server = start().await;
     let only = || Tls::new().only_root_certificates(true);
     let trusts = client(&server).tls(only().root_certificates(server.ca_certificate().unwrap()));
-    assert_eq!(trusts.build().unwrap().pets().list().await.unwrap().len(), 20);
+    assert_eq!(
+        trusts.build().unwrap().pets().list().await.unwrap().len(),
+        20
+    );
     let none = client(&server).tls(only()).build().unwrap_err();
     assert!(none.to_string().contains("no certificate in PEM"), "{none}");
     let other = start().await;
@@ -60,32 +76,61 @@ async fn only_the_authorities_that_are_named_are_trusted_where_that_is_asked() {
 #[tokio::test]
 async fn a_client_that_does_not_trust_the_mock_says_why() {
     let server = start().await;
-    let error = client(&server).build().unwrap().pets().list().await.unwrap_err();
-    let text = sources(&error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    let error = client(&server)
+        .build()
+        .unwrap()
+        .pets()
+        .list()
+        .await
+        .unwrap_err();
+    let text = sources(&error)
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ");
     assert!(
         error.is_connect() && error.kind() == ErrorKind::Tls && text.contains("UnknownIssuer"),
         "{text}"
     );
-    assert_eq!((error.attempts(), server.requests(..).len()), (1, 0), "it would be no better");
+    assert_eq!(
+        (error.attempts(), server.requests(..).len()),
+        (1, 0),
+        "it would be no better"
+    );
 }
 
 #[tokio::test]
 async fn an_invalid_certificate_is_refused_when_the_client_is_built() {
     let server = start().await;
-    for text in ["", "-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n"] {
-        let error = client(&server).root_certificates(text).build().unwrap_err().to_string();
-        assert!(error.contains("root certificates") && !error.contains("builder"), "{error}");
+    for text in [
+        "",
+        "-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n",
+    ] {
+        let error = client(&server)
+            .root_certificates(text)
+            .build()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("root certificates") && !error.contains("builder"),
+            "{error}"
+        );
     }
     let nonsense = client(&server).tls(Tls::new().client_certificate("nonsense"));
     let error = nonsense.build().unwrap_err().to_string();
-    assert!(error.contains("client certificate") && !error.contains("builder"), "{error}");
+    assert!(
+        error.contains("client certificate") && !error.contains("builder"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn the_error_of_a_server_without_tls_says_so() {
     let server = MockServer::start().await;
     let url = server.url().replace("http:", "https:");
-    let client = Client::builder(url).api_key("business-key").build().unwrap();
+    let client = Client::builder(url)
+        .api_key("business-key")
+        .build()
+        .unwrap();
     let error = client.pets().list().await.unwrap_err();
     assert!(
         error.kind() == ErrorKind::Tls && error.to_string().contains("not a TLS server"),

@@ -29,7 +29,12 @@ pub(crate) fn check<S: Strategy>(
     S::Value: Debug,
 {
     let rng_seed = RngSeed::Fixed(seed);
-    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases,
+        rng_seed,
+        failure_persistence: None,
+        ..Config::default()
+    };
     match TestRunner::new(config).run(&strategy, test) {
         Ok(()) => {}
         Err(TestError::Fail(why, case)) => panic!("{why}\nin the smallest case found: {case:#?}"),
@@ -40,7 +45,12 @@ pub(crate) fn check<S: Strategy>(
 /// Runs a case on a runtime of its own, whose time passes only while nothing else can happen.
 pub(crate) fn block_on<T>(case: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_all().start_paused(true).build().unwrap().block_on(case)
+    runtime
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(case)
 }
 
 /// A request, and what it was answered.
@@ -74,7 +84,12 @@ impl Hostile {
             let act = reply.act(bytes.clone());
             #[expect(clippy::disallowed_methods, reason = "the machine's clock is meant")]
             let at = std::time::Instant::now();
-            log.push(Exchange { request: request.clone(), reply, bytes, at });
+            log.push(Exchange {
+                request: request.clone(),
+                reply,
+                bytes,
+                at,
+            });
             act
         });
         Self { wire, other, log }
@@ -83,8 +98,16 @@ impl Hostile {
     /// Checks what was sent: nothing to another origin, nothing while told to wait, no `POST` again
     /// unless it was refused.
     pub(crate) fn check(&self) -> Result<(), TestCaseError> {
-        let met = self.other.accept().map(|(_, from)| from).map_err(|error| error.kind());
-        prop_assert_eq!(met, Err(io::ErrorKind::WouldBlock), "somebody came to another origin");
+        let met = self
+            .other
+            .accept()
+            .map(|(_, from)| from)
+            .map_err(|error| error.kind());
+        prop_assert_eq!(
+            met,
+            Err(io::ErrorKind::WouldBlock),
+            "somebody came to another origin"
+        );
         let log = self.log.lock().unwrap();
         for (number, exchange) in log.iter().enumerate() {
             let at = exchange.request.at;
@@ -107,7 +130,9 @@ impl Hostile {
     /// Returns whether every response to requests with this body may be a refusal.
     pub(crate) fn may_be_refused(&self, body: &[u8]) -> bool {
         let log = self.log.lock().unwrap();
-        let mut same = log.iter().filter(|exchange| contains(&exchange.request.body, body));
+        let mut same = log
+            .iter()
+            .filter(|exchange| contains(&exchange.request.body, body));
         same.all(|exchange| {
             let mut lines = exchange.bytes.windows(10);
             lines.any(|line| line.starts_with(b"HTTP/1.") && line[8..] == *b" 4")

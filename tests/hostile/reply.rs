@@ -144,8 +144,18 @@ fn reply() -> impl Strategy<Value = Reply> {
             .prop_map(Framing::WrongChunk),
         1 => Just(Framing::Close),
     ];
-    let bytes =
-        select(&["\r\n", "\r\n\r\n", "\0", "\n", ":", " ", "HTTP/1.1 429 X\r\n\r\n", "\u{ff}"][..]);
+    let bytes = select(
+        &[
+            "\r\n",
+            "\r\n\r\n",
+            "\0",
+            "\n",
+            ":",
+            " ",
+            "HTTP/1.1 429 X\r\n\r\n",
+            "\u{ff}",
+        ][..],
+    );
     let damage = prop_oneof![
         (any::<Index>(), any::<u8>()).prop_map(|(at, by)| Damage::Flip(at, by)),
         (any::<Index>(), 1..40_usize).prop_map(|(at, length)| Damage::Remove(at, length)),
@@ -171,7 +181,10 @@ fn reply() -> impl Strategy<Value = Reply> {
     let field = prop_oneof![8 => (one_of(NAMES), one_of(VALUES)), 1 => select(LURES)];
     let fields = vec(field, 0..4);
     // Often nothing is wrong with the status and the body, so that the rest counts.
-    let status = prop_oneof![one_of("200 OK|201 Created|429 Wait|401 No"), one_of(STATUSES)];
+    let status = prop_oneof![
+        one_of("200 OK|201 Created|429 Wait|401 No"),
+        one_of(STATUSES)
+    ];
     let body = prop_oneof![select(&BODIES[..4]), select(BODIES)];
     let head = (interim, version, status, fields);
     (head, framing, body, damage, pace, end).prop_map(
@@ -207,7 +220,10 @@ impl Reply {
             && self.fields.iter().all(|(name, _)| {
                 *name == "Retry-After" || name.starts_with("X-RateLimit") || *name == "Link"
             });
-        let waits = self.fields.iter().filter(|(name, _)| *name == "Retry-After");
+        let waits = self
+            .fields
+            .iter()
+            .filter(|(name, _)| *name == "Retry-After");
         let waits =
             waits.filter_map(|(_, value)| value.parse().ok().filter(|wait| *wait < 100_000));
         waits.max().filter(|_| is_clear).map(Duration::from_secs)
@@ -215,17 +231,26 @@ impl Reply {
 
     pub(super) fn bytes(&self, other: &str) -> Vec<u8> {
         let text = |text: &str| -> Vec<u8> {
-            let escaped: String = KEY.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+            let escaped: String = KEY
+                .chars()
+                .map(|c| format!("\\u{:04x}", u32::from(c)))
+                .collect();
             let text = text.replace("{key}", KEY).replace("{escaped}", &escaped);
-            let text = text.replace("{other}", other).replace("{long}", &" x".repeat(10_000));
+            let text = text
+                .replace("{other}", other)
+                .replace("{long}", &" x".repeat(10_000));
             let text = text.replace("{deep}", &"[".repeat(10_000));
             // A character is a byte, so that there can be any.
-            text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect()
+            text.chars()
+                .map(|c| u8::try_from(u32::from(c)).unwrap())
+                .collect()
         };
         let body = text(self.body);
         let mut bytes = Vec::new();
         for interim in &self.interim {
-            bytes.extend(text(&format!("HTTP/1.1 {interim}\r\nLink: </x>; rel=next\r\n\r\n")));
+            bytes.extend(text(&format!(
+                "HTTP/1.1 {interim}\r\nLink: </x>; rel=next\r\n\r\n"
+            )));
         }
         bytes.extend(text(&format!("{} {}\r\n", self.version, self.status)));
         for (name, value) in &self.fields {
@@ -248,7 +273,9 @@ impl Reply {
             Some(size) => [size.as_bytes(), b"\r\n", &body, b"\r\n0\r\n\r\n"].concat(),
             None => body,
         });
-        self.damage.iter().for_each(|damage| damage.apply(&mut bytes));
+        self.damage
+            .iter()
+            .for_each(|damage| damage.apply(&mut bytes));
         bytes
     }
 
@@ -288,7 +315,10 @@ impl Damage {
             Self::Remove(at, length) => drop(bytes.drain(part(at, *length))),
             Self::Insert(at, more) => {
                 let at = at.index(bytes.len() + 1);
-                bytes.splice(at..at, more.chars().map(|c| u8::try_from(u32::from(c)).unwrap()));
+                bytes.splice(
+                    at..at,
+                    more.chars().map(|c| u8::try_from(u32::from(c)).unwrap()),
+                );
             }
             Self::Repeat(at, length, times) => {
                 let part = part(at, *length);

@@ -47,7 +47,12 @@ impl Redis {
             drop(listener);
             let folder = TempDir::new().unwrap();
             let child = launch(port, &folder, security);
-            let mut redis = Self { child, port, folder, security };
+            let mut redis = Self {
+                child,
+                port,
+                folder,
+                security,
+            };
             if redis.is_up().await {
                 return redis;
             }
@@ -81,7 +86,10 @@ impl Redis {
             Security::Password(password) => ("redis", format!(":{password}@")),
             Security::Tls => ("rediss", String::new()),
         };
-        format!("{scheme}://{password}127.0.0.1:{}/0?member={member}", self.port)
+        format!(
+            "{scheme}://{password}127.0.0.1:{}/0?member={member}",
+            self.port
+        )
     }
 
     fn signal(&self, signal: Signal) {
@@ -91,7 +99,9 @@ impl Redis {
     /// Runs a command by `redis-cli`, and returns what it prints.
     fn cli(&self, words: &[&str]) -> String {
         let mut command = Command::new("redis-cli");
-        command.args(["-p", &self.port.to_string(), "--no-auth-warning"]).args(words);
+        command
+            .args(["-p", &self.port.to_string(), "--no-auth-warning"])
+            .args(words);
         if let Security::Password(password) = self.security {
             command.env("REDISCLI_AUTH", password);
         }
@@ -112,13 +122,28 @@ fn launch(port: u16, folder: &TempDir, security: Security) -> Child {
             let names = ["127.0.0.1".to_owned()];
             let own = rcgen::generate_simple_self_signed(names).unwrap();
             std::fs::write(folder.path().join("cert.pem"), own.cert.pem()).unwrap();
-            std::fs::write(folder.path().join("key.pem"), own.signing_key.serialize_pem()).unwrap();
-            command.args(["--port", "0", "--tls-port", &port, "--tls-auth-clients", "no"]);
+            std::fs::write(
+                folder.path().join("key.pem"),
+                own.signing_key.serialize_pem(),
+            )
+            .unwrap();
+            command.args([
+                "--port",
+                "0",
+                "--tls-port",
+                &port,
+                "--tls-auth-clients",
+                "no",
+            ]);
             command.args(["--tls-cert-file", "cert.pem", "--tls-key-file", "key.pem"]);
             command.args(["--tls-ca-cert-file", "cert.pem"])
         }
     };
-    command.current_dir(folder.path()).stdout(Stdio::null()).spawn().unwrap()
+    command
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 impl Drop for Redis {
@@ -157,7 +182,11 @@ fn member_on(server: &MockServer, store: RedisStore) -> (Client, Problems) {
 async fn mock(per_minute: u32) -> MockServer {
     let minute = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
     let builder = MockServer::builder().key(KEY, Plan::enterprise(per_minute, 100_000));
-    builder.clock(Clock::scaled(minute, 1.0)).start().await.unwrap()
+    builder
+        .clock(Clock::scaled(minute, 1.0))
+        .start()
+        .await
+        .unwrap()
 }
 
 /// Sends requests until one would have to wait. Returns their number.
@@ -174,10 +203,16 @@ async fn greedy(client: &Client, tasks: usize) -> u64 {
 
 /// Members that each send as fast as allowed, on separate threads and runtimes.
 async fn together(count: u8, tasks: usize, per_minute: u32) {
-    let (redis, server) = (Redis::start(Security::Nothing).await, mock(per_minute).await);
+    let (redis, server) = (
+        Redis::start(Security::Nothing).await,
+        mock(per_minute).await,
+    );
     let start = std::sync::Barrier::new(count.into());
     let run = &|number| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let (client, problems) = member(&server, &redis.url(number));
             client.synchronize_rate_limits().await;
@@ -193,12 +228,19 @@ async fn together(count: u8, tasks: usize, per_minute: u32) {
     let results: Vec<_> = tokio::task::block_in_place(|| {
         std::thread::scope(|scope| {
             let threads: Vec<_> = (1..=count).map(|n| scope.spawn(move || run(n))).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         })
     });
     let done: Vec<u64> = results.iter().map(|(done, ..)| *done).collect();
     for (_, limits, problems) in &results {
-        assert_eq!((limits.throttled, problems.len()), (0, 0), "{problems:?} {done:?}");
+        assert_eq!(
+            (limits.throttled, problems.len()),
+            (0, 0),
+            "{problems:?} {done:?}"
+        );
     }
     let (sum, limit) = (done.iter().sum::<u64>(), u64::from(per_minute));
     assert!((limit * 95 / 100..=limit).contains(&sum), "{done:?}");
@@ -239,7 +281,11 @@ async fn a_server_that_does_not_answer_is_reported_once_and_used_again_when_it_d
         let began = Instant::now();
         client.pets().list().limit(1).await.unwrap();
         // The store holds no call up for longer than a second; the rest is the machine's.
-        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            began.elapsed()
+        );
     }
     assert_eq!(problems.lock().unwrap().len(), 1, "{problems:?}");
     assert!(client.rate_limits().shared.unwrap().problem.is_some());
@@ -267,12 +313,19 @@ async fn a_server_that_is_restarted_empty_costs_nothing_but_a_probe() {
 
 #[tokio::test]
 async fn a_password_is_used_and_a_wrong_one_is_reported_without_repeating_it() {
-    let (redis, server) = (Redis::start(Security::Password("open-sesame")).await, mock(100).await);
+    let (redis, server) = (
+        Redis::start(Security::Password("open-sesame")).await,
+        mock(100).await,
+    );
     let (client, problems) = member(&server, &redis.url(1));
     client.pets().list().limit(1).await.unwrap();
     let shared = client.synchronize_rate_limits().await.shared.unwrap();
     assert_eq!((shared.members, shared.problem), (1, None));
-    assert!(!shared.location.contains("open-sesame"), "{}", shared.location);
+    assert!(
+        !shared.location.contains("open-sesame"),
+        "{}",
+        shared.location
+    );
     assert!(problems.lock().unwrap().is_empty());
     let wrong = format!("redis://:a-wrong-word@127.0.0.1:{}/0?member=2", redis.port);
     let (client, problems) = member(&server, &wrong);
@@ -288,7 +341,11 @@ async fn tls_is_used_where_the_address_asks_for_it_and_the_certificate_is_checke
     let url = redis.url(1);
     let certificate = std::fs::read(redis.folder.path().join("cert.pem")).unwrap();
     let store = || RedisStore::new(&url).unwrap();
-    let problem = store().root_certificates("no certificate").err().unwrap().to_string();
+    let problem = store()
+        .root_certificates("no certificate")
+        .err()
+        .unwrap()
+        .to_string();
     assert!(problem.contains("no root certificate"), "{problem}");
     let store = store().root_certificates(certificate).unwrap();
     let (client, problems) = member_on(&server, store);

@@ -5,8 +5,15 @@ use super::{CRATES, read, root, rust_files};
 
 #[test]
 fn every_file_starts_with_a_description() {
-    let sources = CRATES.iter().flat_map(|name| rust_files(&format!("{name}/src")));
-    let others = ["tests", "examples", "petstore-cli/tests", "petstore-mock/tests"];
+    let sources = CRATES
+        .iter()
+        .flat_map(|name| rust_files(&format!("{name}/src")));
+    let others = [
+        "tests",
+        "examples",
+        "petstore-cli/tests",
+        "petstore-mock/tests",
+    ];
     for path in sources.chain(others.iter().flat_map(|folder| rust_files(folder))) {
         let text = read(&path);
         let opens = text.starts_with("//! ") || text.starts_with("#![doc = ");
@@ -21,13 +28,26 @@ fn every_test_file_has_a_mod_line() {
         let folder = path.parent().unwrap();
         let (parent, module) = match name {
             "main" => continue,
-            "mod" => (folder.parent().unwrap(), folder.file_name().unwrap().to_str().unwrap()),
+            "mod" => (
+                folder.parent().unwrap(),
+                folder.file_name().unwrap().to_str().unwrap(),
+            ),
             name => (folder, name),
         };
-        let top = if parent.join("main.rs").exists() { "main.rs" } else { "mod.rs" };
+        let top = if parent.join("main.rs").exists() {
+            "main.rs"
+        } else {
+            "mod.rs"
+        };
         let lines = read(parent.join(top));
-        let found = lines.lines().any(|line| line.trim_end() == format!("mod {module};"));
-        assert!(found, "{} has no `mod {module};` in {top}, so it is not run", path.display());
+        let found = lines
+            .lines()
+            .any(|line| line.trim_end() == format!("mod {module};"));
+        assert!(
+            found,
+            "{} has no `mod {module};` in {top}, so it is not run",
+            path.display()
+        );
     }
 }
 
@@ -56,7 +76,10 @@ fn the_top_level_has_only_agreed_names() {
     ];
     for entry in std::fs::read_dir(root()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(name.starts_with('.') || agreed.contains(&name.as_str()), "{name}");
+        assert!(
+            name.starts_with('.') || agreed.contains(&name.as_str()),
+            "{name}"
+        );
     }
 }
 

@@ -14,8 +14,13 @@ fn groups(lib: &str) -> HashMap<String, usize> {
     let mut groups = HashMap::new();
     let mut group = 0;
     for line in lib.lines() {
-        let line = line.trim_start_matches("pub ").trim_start_matches("pub(crate) ");
-        match line.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';')) {
+        let line = line
+            .trim_start_matches("pub ")
+            .trim_start_matches("pub(crate) ");
+        match line
+            .strip_prefix("mod ")
+            .and_then(|rest| rest.strip_suffix(';'))
+        {
             Some(module) => {
                 groups.insert(module.to_owned(), group);
             }
@@ -34,15 +39,24 @@ fn modules(name: &str) -> Modules {
         .collect();
     let mut modules = BTreeMap::new();
     for path in rust_files(&format!("{name}/src")) {
-        let inside = path.strip_prefix(format!("{name}/src")).unwrap().with_extension("");
-        let parts: Vec<_> = inside.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+        let inside = path
+            .strip_prefix(format!("{name}/src"))
+            .unwrap()
+            .with_extension("");
+        let parts: Vec<_> = inside
+            .iter()
+            .map(|part| part.to_str().unwrap().to_owned())
+            .collect();
         if parts.iter().any(|part| test_modules.contains(part)) {
             continue;
         }
         let module = parts.join("::");
         let module = module.strip_suffix("::mod").unwrap_or(&module).to_owned();
         let text = read(&path);
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let code = text
+            .split("#[cfg(test)]\nmod tests")
+            .next()
+            .unwrap_or_default();
         modules.insert(module, code.to_owned());
     }
     modules
@@ -54,20 +68,32 @@ fn test_modules(text: &str) -> Vec<String> {
     let pairs = lines.windows(2).filter(|pair| {
         pair[0].starts_with("#[cfg(test)]") || pair[0].starts_with("#[cfg(all(test")
     });
-    let name = |line: &str| line.strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned);
+    let name = |line: &str| {
+        line.strip_prefix("mod ")?
+            .strip_suffix(';')
+            .map(str::to_owned)
+    };
     pairs.filter_map(|pair| name(pair[1])).collect()
 }
 
 /// The paths that code names from `crate` or `super` on, braces written out.
 fn named(code: &str) -> Vec<String> {
-    let lines = code.lines().map(|line| line.split("//").next().unwrap_or(""));
+    let lines = code
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(""));
     let code = lines.collect::<Vec<_>>().join(" ");
     let mut found = Vec::new();
     let mut rest = code.as_str();
-    while let Some(start) = ["crate::", "super::"].iter().filter_map(|it| rest.find(it)).min() {
+    while let Some(start) = ["crate::", "super::"]
+        .iter()
+        .filter_map(|it| rest.find(it))
+        .min()
+    {
         let path = &rest[start..];
         let end = path_end(path);
-        found.extend(written_out(&path[..end].split_whitespace().collect::<String>()));
+        found.extend(written_out(
+            &path[..end].split_whitespace().collect::<String>(),
+        ));
         rest = &path[end..];
     }
     found
@@ -85,7 +111,9 @@ fn path_end(code: &str) -> usize {
 }
 
 fn written_out(path: &str) -> Vec<String> {
-    let Some((stem, list)) = path.split_once("::{") else { return vec![path.to_owned()] };
+    let Some((stem, list)) = path.split_once("::{") else {
+        return vec![path.to_owned()];
+    };
     let mut depth = 0;
     let mut parts = vec![String::new()];
     for c in list.strip_suffix('}').unwrap_or(list).chars() {
@@ -96,7 +124,9 @@ fn written_out(path: &str) -> Vec<String> {
         }
     }
     let parts = parts.iter().filter(|part| !part.is_empty());
-    parts.flat_map(|part| written_out(&format!("{stem}::{part}"))).collect()
+    parts
+        .flat_map(|part| written_out(&format!("{stem}::{part}")))
+        .collect()
 }
 
 /// The module that a path names in `module`: the longest one that exists.
@@ -112,14 +142,22 @@ fn target(modules: &Modules, module: &str, path: &str) -> Option<String> {
         parts.remove(0);
     }
     here.extend(parts);
-    let names = (1..=here.len()).rev().map(|length| here[..length].join("::"));
-    names.into_iter().find(|name| modules.contains_key(name)).filter(|name| name != module)
+    let names = (1..=here.len())
+        .rev()
+        .map(|length| here[..length].join("::"));
+    names
+        .into_iter()
+        .find(|name| modules.contains_key(name))
+        .filter(|name| name != module)
 }
 
 /// The modules that each module uses.
 fn uses(modules: &Modules) -> BTreeMap<&String, BTreeSet<String>> {
     let used = |(module, code): (&String, &String)| {
-        named(code).iter().filter_map(|path| target(modules, module, path)).collect()
+        named(code)
+            .iter()
+            .filter_map(|path| target(modules, module, path))
+            .collect()
     };
     modules.iter().map(|entry| (entry.0, used(entry))).collect()
 }
@@ -158,7 +196,10 @@ fn types_defined_twice(modules: &Modules) -> Vec<(String, Vec<String>)> {
     for (module, code) in modules {
         for line in code.lines().map(str::trim_start) {
             let scopes = ["pub(crate) ", "pub(super) ", "pub "];
-            let item = scopes.iter().find_map(|scope| line.strip_prefix(scope)).unwrap_or(line);
+            let item = scopes
+                .iter()
+                .find_map(|scope| line.strip_prefix(scope))
+                .unwrap_or(line);
             let mut kinds = ["struct ", "enum ", "trait "].iter();
             if let Some(rest) = kinds.find_map(|kind| item.strip_prefix(kind)) {
                 let name = rest.chars().take_while(|c| c.is_alphanumeric()).collect();
@@ -166,7 +207,10 @@ fn types_defined_twice(modules: &Modules) -> Vec<(String, Vec<String>)> {
             }
         }
     }
-    defined.into_iter().filter(|(_, modules)| modules.len() > 1).collect()
+    defined
+        .into_iter()
+        .filter(|(_, modules)| modules.len() > 1)
+        .collect()
 }
 
 #[test]
@@ -174,7 +218,11 @@ fn a_crate_has_few_layers_that_use_those_above_no_circle_and_no_name_twice() {
     for name in CRATES {
         let groups = groups(&read(format!("{name}/src/lib.rs")));
         let last = groups.values().max().unwrap() - groups.values().min().unwrap();
-        assert!(groups.len() > 3 && last <= 7, "{name} has {} groups of modules", last + 1);
+        assert!(
+            groups.len() > 3 && last <= 7,
+            "{name} has {} groups of modules",
+            last + 1
+        );
         let modules = modules(name);
         assert_eq!(offences(&modules, &groups), [""; 0], "{name}");
         assert_eq!(circle(&modules), [""; 0], "{name}");
@@ -188,7 +236,13 @@ fn reads_the_diagram_and_the_uses_as_meant() {
     assert_eq!((groups["a"], groups["b"], groups["c"]), (0, 0, 1));
     let code =
         "use crate::{a::{self, X}, b}; // crate::c\nlet x = (crate::c::y(), super::super::Z);";
-    let paths = ["crate::a::self", "crate::a::X", "crate::b", "crate::c::y", "super::super::Z"];
+    let paths = [
+        "crate::a::self",
+        "crate::a::X",
+        "crate::b",
+        "crate::c::y",
+        "super::super::Z",
+    ];
     assert_eq!(named(code), paths);
     let modules: Modules = [("a", "use crate::c;"), ("b", "crate::a::x()"), ("c", "")]
         .map(|(module, code)| (module.to_owned(), code.to_owned()))
@@ -200,7 +254,10 @@ fn reads_the_diagram_and_the_uses_as_meant() {
 fn a_circle_through_super_and_a_name_defined_twice_are_found() {
     let source = [
         ("a::b", "use super::c::X;\npub(crate) struct Y;"),
-        ("a::c", "use crate::{\n    z,\n    a::b::{self, Y},\n};\npub struct X;\nenum Y {}"),
+        (
+            "a::c",
+            "use crate::{\n    z,\n    a::b::{self, Y},\n};\npub struct X;\nenum Y {}",
+        ),
         ("a", "use crate::a::b;"),
         ("z", ""),
     ];
@@ -208,8 +265,17 @@ fn a_circle_through_super_and_a_name_defined_twice_are_found() {
     let modules: Modules = source.map(own).into();
     assert_eq!(circle(&modules), ["a::b", "a::c"]);
     let twice = types_defined_twice(&modules);
-    assert_eq!(twice, [("Y".to_owned(), vec!["a::b".to_owned(), "a::c".to_owned()])]);
+    assert_eq!(
+        twice,
+        [("Y".to_owned(), vec!["a::b".to_owned(), "a::c".to_owned()])]
+    );
     let mut straight = modules;
     straight.insert("a::c".to_owned(), "use crate::z;".to_owned());
-    assert_eq!((circle(&straight).len(), types_defined_twice(&straight).len()), (0, 0));
+    assert_eq!(
+        (
+            circle(&straight).len(),
+            types_defined_twice(&straight).len()
+        ),
+        (0, 0)
+    );
 }

@@ -31,7 +31,11 @@ fn blocks() -> Vec<Block> {
             if let Some(language) = line.strip_prefix("```") {
                 let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
                 let (language, text) = (language.to_owned(), block.join("\n"));
-                blocks.push(Block { file, language, text });
+                blocks.push(Block {
+                    file,
+                    language,
+                    text,
+                });
             }
         }
     }
@@ -39,14 +43,22 @@ fn blocks() -> Vec<Block> {
 }
 
 fn of(language: &str) -> Vec<Block> {
-    let found: Vec<_> = blocks().into_iter().filter(|block| block.language == language).collect();
+    let found: Vec<_> = blocks()
+        .into_iter()
+        .filter(|block| block.language == language)
+        .collect();
     assert!(!found.is_empty(), "no block of {language}");
     found
 }
 
 #[test]
 fn every_block_of_the_readmes_has_a_tested_kind() {
-    for Block { file, language, text } in blocks() {
+    for Block {
+        file,
+        language,
+        text,
+    } in blocks()
+    {
         let known = match language.as_str() {
             "sh" | "console" | "toml" | "yaml" => true,
             // A picture.
@@ -57,7 +69,10 @@ fn every_block_of_the_readmes_has_a_tested_kind() {
                 .contains("#![doc = include_str!(\"../README.md\")]"),
             _ => false,
         };
-        assert!(known, "{file}: no test knows what to do with\n```{language}\n{text}\n```");
+        assert!(
+            known,
+            "{file}: no test knows what to do with\n```{language}\n{text}\n```"
+        );
     }
 }
 
@@ -84,14 +99,19 @@ fn every_session_of_the_readmes_prints_what_it_shows() {
     use std::io::{BufRead as _, BufReader};
 
     let masked = |line: &str| {
-        line.split_once("127.0.0.1:").map_or(line.to_owned(), |(before, after)| {
-            let port = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-            format!("{before}127.0.0.1:PORT{}", &after[port..])
-        })
+        line.split_once("127.0.0.1:")
+            .map_or(line.to_owned(), |(before, after)| {
+                let port = after
+                    .find(|c: char| !c.is_ascii_digit())
+                    .unwrap_or(after.len());
+                format!("{before}127.0.0.1:PORT{}", &after[port..])
+            })
     };
     for Block { file, text, .. } in of("console") {
         let (typed, shown) = text.split_once('\n').unwrap_or((&text, ""));
-        let typed = typed.strip_prefix("$ ").unwrap_or_else(|| panic!("{file}: {typed}"));
+        let typed = typed
+            .strip_prefix("$ ")
+            .unwrap_or_else(|| panic!("{file}: {typed}"));
         let shell = Shell::open();
         if shown.is_empty() {
             shell.type_in(typed, &[]);
@@ -106,7 +126,11 @@ fn every_session_of_the_readmes_prints_what_it_shows() {
         serving.kill().unwrap();
         serving.wait().unwrap();
         let shown: Vec<_> = shown.lines().map(masked).collect();
-        assert_eq!(written.iter().map(|line| masked(line)).collect::<Vec<_>>(), shown, "{file}");
+        assert_eq!(
+            written.iter().map(|line| masked(line)).collect::<Vec<_>>(),
+            shown,
+            "{file}"
+        );
     }
 }
 
@@ -127,16 +151,24 @@ fn commands(pipeline: &str) -> Vec<String> {
     fn collect(node: &Yaml, is_command: bool, found: &mut Vec<String>) {
         match node {
             Yaml::String(line) if is_command => found.push(line.clone()),
-            Yaml::Array(items) => items.iter().for_each(|item| collect(item, is_command, found)),
+            Yaml::Array(items) => items
+                .iter()
+                .for_each(|item| collect(item, is_command, found)),
             Yaml::Hash(fields) => fields.iter().for_each(|(name, value)| {
-                collect(value, matches!(name.as_str(), Some("run" | "script")), found);
+                collect(
+                    value,
+                    matches!(name.as_str(), Some("run" | "script")),
+                    found,
+                );
             }),
             _ => {}
         }
     }
     let mut found = Vec::new();
     let documents = YamlLoader::load_from_str(pipeline).unwrap();
-    documents.iter().for_each(|document| collect(document, false, &mut found));
+    documents
+        .iter()
+        .for_each(|document| collect(document, false, &mut found));
     assert!(!found.is_empty(), "no command in\n{pipeline}");
     found
 }
@@ -148,9 +180,15 @@ fn every_pipeline_of_the_readmes_runs_and_leaves_its_report() {
         let shell = Shell::open();
         let summary = shell.home.path().join("summary");
         let lines = commands(&text).join("\n");
-        shell.type_in(&lines, &[("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())]);
+        shell.type_in(
+            &lines,
+            &[("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())],
+        );
         let (report, expected) = match text.contains("junit: compliance.xml") {
-            true => (shell.home.path().join("compliance.xml"), "compliance: default"),
+            true => (
+                shell.home.path().join("compliance.xml"),
+                "compliance: default",
+            ),
             false => (summary, "nothing found in 1 request"),
         };
         let report = std::fs::read_to_string(report).unwrap();
@@ -162,8 +200,14 @@ fn every_pipeline_of_the_readmes_runs_and_leaves_its_report() {
 fn the_workflows_run_scripts_that_are_there() {
     for name in ["ci", "nightly"] {
         let lines = commands(&read(format!(".github/workflows/{name}.yml")));
-        let scripts: Vec<_> = lines.iter().filter(|line| line.starts_with(".ci/")).collect();
-        assert!(scripts.len() == 1 && super::root().join(scripts[0]).is_file(), "{lines:?}");
+        let scripts: Vec<_> = lines
+            .iter()
+            .filter(|line| line.starts_with(".ci/"))
+            .collect();
+        assert!(
+            scripts.len() == 1 && super::root().join(scripts[0]).is_file(),
+            "{lines:?}"
+        );
     }
 }
 
@@ -174,7 +218,10 @@ fn every_rust_block_of_the_readme_is_part_of_an_example() {
     let examples = examples.map(|name| squeeze(&read(format!("examples/{name}.rs"))));
     for block in of("rust").iter().filter(|block| block.file == "README.md") {
         let block = squeeze(&block.text);
-        assert!(examples.iter().any(|text| text.contains(&block)), "in no example: {block}");
+        assert!(
+            examples.iter().any(|text| text.contains(&block)),
+            "in no example: {block}"
+        );
     }
 }
 
@@ -191,7 +238,9 @@ fn every_example_is_named_in_the_readme() {
 #[cfg(unix)]
 fn examples() -> Vec<String> {
     let folder = super::root().join("petstore-cli/src/help");
-    let texts = std::fs::read_dir(folder).unwrap().map(|entry| read(entry.unwrap().path()));
+    let texts = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| read(entry.unwrap().path()));
     let lines = texts.flat_map(|text| {
         let lists = text.split("Examples:\n").skip(1);
         let lines = lists.flat_map(|list| list.lines().take_while(|line| line.starts_with("  ")));

@@ -27,8 +27,15 @@ pub(super) struct Shell {
 /// The folder with the programs of this build, which are built if they are missing.
 fn programs() -> PathBuf {
     let folder = std::env::current_exe().unwrap();
-    let folder = folder.parent().and_then(|deps| deps.parent()).unwrap().to_owned();
-    if ["petstore", "petstore-mock", EXAMPLE].iter().any(|name| !folder.join(name).exists()) {
+    let folder = folder
+        .parent()
+        .and_then(|deps| deps.parent())
+        .unwrap()
+        .to_owned();
+    if ["petstore", "petstore-mock", EXAMPLE]
+        .iter()
+        .any(|name| !folder.join(name).exists())
+    {
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "--workspace", "--bins", "--examples"]);
         assert!(build.current_dir(root()).status().unwrap().success());
@@ -49,14 +56,24 @@ impl Shell {
         write("bin/cargo", TESTS);
         let runs = PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(home.path().join("bin/cargo"), runs).unwrap();
-        let server = MockServer::builder().key("k", Plan::Business).start_blocking().unwrap();
+        let server = MockServer::builder()
+            .key("k", Plan::Business)
+            .start_blocking()
+            .unwrap();
         Self { home, server }
     }
 
     /// Runs a script, and returns its standard output. Panics if it fails.
     pub(super) fn type_in(&self, script: &str, vars: &[(&str, &str)]) -> String {
-        let Output { status, stdout, stderr } = self.command(script, vars).output().unwrap();
-        let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.command(script, vars).output().unwrap();
+        let (stdout, stderr) = (
+            String::from_utf8_lossy(&stdout),
+            String::from_utf8_lossy(&stderr),
+        );
         assert!(status.success(), "{script}\n{status}\n{stdout}\n{stderr}");
         stdout.into_owned()
     }
@@ -67,14 +84,27 @@ impl Shell {
         let script = script
             .replace(ELSEWHERE, self.server.url())
             .replace("cargo run -- ", "petstore ")
-            .replace("cargo run --example ", &format!("{}/examples/", programs.display()));
+            .replace(
+                "cargo run --example ",
+                &format!("{}/examples/", programs.display()),
+            );
         let path = format!("{}/bin:{}", home.display(), programs.display());
         let mut shell = Command::new("sh");
-        shell.args(["-eu", "-c", &format!("PATH=\"$0:$PATH\"\n{script}")]).arg(path);
-        for name in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
+        shell
+            .args(["-eu", "-c", &format!("PATH=\"$0:$PATH\"\n{script}")])
+            .arg(path);
+        for name in [
+            "PETSTORE_BASE_URL",
+            "PETSTORE_API_KEY",
+            "XDG_CONFIG_HOME",
+            "XDG_STATE_HOME",
+        ] {
             shell.env_remove(name);
         }
-        shell.current_dir(home).env("HOME", home).envs(vars.iter().copied());
+        shell
+            .current_dir(home)
+            .env("HOME", home)
+            .envs(vars.iter().copied());
         // `auth login` reads the key from standard input.
         shell.stdin(std::fs::File::open(home.join("key.txt")).unwrap());
         shell.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -83,6 +113,9 @@ impl Shell {
 
     /// The variables that name the mock server and its key.
     pub(super) fn set_up(&self) -> [(&'static str, &str); 2] {
-        [("PETSTORE_BASE_URL", self.server.url()), ("PETSTORE_API_KEY", "k")]
+        [
+            ("PETSTORE_BASE_URL", self.server.url()),
+            ("PETSTORE_API_KEY", "k"),
+        ]
     }
 }

@@ -51,16 +51,26 @@ fn items(code: &str) -> Vec<String> {
             }
         }
         // What a tuple struct holds is private.
-        let shown = if item.starts_with("pub struct ") { item.split('(').next() } else { None };
-        items.push(shown.unwrap_or(&item).trim_end_matches(['{', ' ']).to_owned());
+        let shown = if item.starts_with("pub struct ") {
+            item.split('(').next()
+        } else {
+            None
+        };
+        items.push(
+            shown
+                .unwrap_or(&item)
+                .trim_end_matches(['{', ' '])
+                .to_owned(),
+        );
     }
     items
 }
 
 /// Returns the name that a `pub` type or trait gives itself.
 fn type_name(item: &str) -> Option<&str> {
-    let rest =
-        ["pub struct ", "pub enum ", "pub trait "].iter().find_map(|kind| item.strip_prefix(kind));
+    let rest = ["pub struct ", "pub enum ", "pub trait "]
+        .iter()
+        .find_map(|kind| item.strip_prefix(kind));
     rest?.split(|c: char| !c.is_alphanumeric()).next()
 }
 
@@ -69,10 +79,16 @@ fn the_public_surface_of_the_client_is_what_was_agreed() {
     let mut surface = String::new();
     let read_items = |path: PathBuf| {
         let text = read(&path);
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let code = text
+            .split("#[cfg(test)]\nmod tests")
+            .next()
+            .unwrap_or_default();
         (items(code), path)
     };
-    let files: Vec<_> = rust_files("petstore-client/src").into_iter().map(read_items).collect();
+    let files: Vec<_> = rust_files("petstore-client/src")
+        .into_iter()
+        .map(read_items)
+        .collect();
     let all = files.iter().flat_map(|(items, _)| items);
     let types: Vec<_> = all.filter_map(|item| type_name(item)).collect();
     for (items, path) in &files {
@@ -83,12 +99,18 @@ fn the_public_surface_of_the_client_is_what_was_agreed() {
         };
         let items: Vec<_> = items.iter().filter(is_shown).collect();
         if !items.is_empty() {
-            writeln!(surface, "{}", path.strip_prefix("petstore-client/src").unwrap().display())
-                .unwrap();
+            writeln!(
+                surface,
+                "{}",
+                path.strip_prefix("petstore-client/src").unwrap().display()
+            )
+            .unwrap();
         }
         for item in items {
             let is_signature = !item.starts_with("pub use ");
-            let foreign = FOREIGN.iter().find(|foreign| is_signature && item.contains(*foreign));
+            let foreign = FOREIGN
+                .iter()
+                .find(|foreign| is_signature && item.contains(*foreign));
             assert_eq!(foreign, None, "{}: {item}", path.display());
             writeln!(surface, "    {item}").unwrap();
         }

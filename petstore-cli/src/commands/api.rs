@@ -66,14 +66,20 @@ fn header(text: &str) -> Result<(String, String), Invalid> {
 }
 
 fn split(text: &str, at: char) -> Option<(String, String)> {
-    let (name, value) = text.split_once(at).filter(|(name, _)| !name.trim().is_empty())?;
+    let (name, value) = text
+        .split_once(at)
+        .filter(|(name, _)| !name.trim().is_empty())?;
     Some((name.to_owned(), value.to_owned()))
 }
 
 impl Api {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let output = context.output_or(OutputFormat::Json, ANY)?;
-        if self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+        if self
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+        {
             let problem = "`-H Authorization` would replace the API key";
             return Err(CliError::usage(problem).hint("leave it out; each request carries the key"));
         }
@@ -94,7 +100,11 @@ impl Api {
             let request = self.request(&client, method, body).build()?;
             return dry_run::show(context, output, &request);
         }
-        let purpose = if method.is_safe() { Purpose::Read } else { Purpose::Change };
+        let purpose = if method.is_safe() {
+            Purpose::Read
+        } else {
+            Purpose::Change
+        };
         let client = context.client(purpose).await?;
         let request = self.request(&client, method, body);
         if paginate {
@@ -108,7 +118,9 @@ impl Api {
                 {
                     let body = error.body().map(|body| String::from_utf8_lossy(body));
                     let body = body.as_deref().map(escape::lines).unwrap_or_default();
-                    context.ui.trace(&format!("{}{body}", head(status, headers)));
+                    context
+                        .ui
+                        .trace(&format!("{}{body}", head(status, headers)));
                 }
                 return Err(error.into());
             }
@@ -157,7 +169,11 @@ impl Api {
             };
             fields.insert(name.clone(), value);
         }
-        Ok(if fields.is_empty() { Body::None } else { Body::Fields(fields) })
+        Ok(if fields.is_empty() {
+            Body::None
+        } else {
+            Body::Fields(fields)
+        })
     }
 }
 
@@ -191,7 +207,9 @@ fn typed(text: &str) -> Value {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         "null" => Value::Null,
-        number => number.parse::<i64>().map_or_else(|_| text.into(), Value::from),
+        number => number
+            .parse::<i64>()
+            .map_or_else(|_| text.into(), Value::from),
     }
 }
 
@@ -226,7 +244,10 @@ mod tests {
 
     #[test]
     fn parses_numbers_booleans_null_and_text() {
-        assert_eq!([typed("7"), typed("-7"), typed("7.5")], [json!(7), json!(-7), json!("7.5")]);
+        assert_eq!(
+            [typed("7"), typed("-7"), typed("7.5")],
+            [json!(7), json!(-7), json!("7.5")]
+        );
         assert_eq!(
             [typed("true"), typed("null"), typed("Rex")],
             [json!(true), json!(null), json!("Rex")]

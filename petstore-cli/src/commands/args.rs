@@ -82,7 +82,10 @@ pub(crate) enum Auth {
 
 /// Returns the command tree with the texts of the help.
 pub(crate) fn tree() -> Command {
-    lay_out(Args::command().term_width(WIDTH).args_override_self(true), "petstore")
+    lay_out(
+        Args::command().term_width(WIDTH).args_override_self(true),
+        "petstore",
+    )
 }
 
 /// Reads the arguments.
@@ -96,14 +99,21 @@ pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
 fn lay_out(command: Command, path: &str) -> Command {
     let help = clap::Arg::new("help").short('h').long("help");
     let help = help.action(ArgAction::Help).help("print this help");
-    let command = command.disable_help_flag(true).disable_help_subcommand(true).arg(help);
+    let command = command
+        .disable_help_flag(true)
+        .disable_help_subcommand(true)
+        .arg(help);
     let mut usage = match command.has_subcommands() {
         true => format!("{path} <command> [options]"),
         false => format!("{path} [options]"),
     };
     for arg in command.get_positionals() {
         let name = arg.get_id().as_str().to_uppercase();
-        usage += &if arg.is_required_set() { format!(" {name}") } else { format!(" [{name}]") };
+        usage += &if arg.is_required_set() {
+            format!(" {name}")
+        } else {
+            format!(" [{name}]")
+        };
     }
     let text = help::text(path).map_or_else(
         || format!("Commands:\n{{subcommands}}\n\nExamples and options: {path} <command> --help\n"),
@@ -112,7 +122,11 @@ fn lay_out(command: Command, path: &str) -> Command {
     let text = format!("{{about-with-newline}}\nUsage: {{usage}}\n\n{text}");
     // The commands of the mock have a help of their own.
     let is_own = !path.starts_with("petstore mock ");
-    let command = if is_own { command.override_usage(usage).help_template(text) } else { command };
+    let command = if is_own {
+        command.override_usage(usage).help_template(text)
+    } else {
+        command
+    };
     command.mut_subcommands(|inner| {
         let path = format!("{path} {}", inner.get_name());
         lay_out(inner, &path)

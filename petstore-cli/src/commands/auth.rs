@@ -33,7 +33,9 @@ impl Login {
         // This checks that the key is valid in a header.
         let client = context.build_client(&base_url, key.clone())?;
         if !self.no_check {
-            check(&client).await.map_err(|error| not_stored(context, &error))?;
+            check(&client)
+                .await
+                .map_err(|error| not_stored(context, &error))?;
         }
         credentials::store(&path, &base_url, &key, &context.env)?;
         store_base_url(context, &base_url).await?;
@@ -43,7 +45,9 @@ impl Login {
             false => format!("accepted by the service; stored in {place}"),
         });
         if context.env.var("PETSTORE_API_KEY").is_some() {
-            context.ui.warning("PETSTORE_API_KEY is set and overrides the stored key", None);
+            context
+                .ui
+                .warning("PETSTORE_API_KEY is set and overrides the stored key", None);
         }
         Ok(())
     }
@@ -102,11 +106,13 @@ async fn ask_key(context: &mut Context) -> Result<String, CliError> {
         Some(prompt) => {
             // On another thread, so that Ctrl-C does not wait for input.
             let answer = tokio::task::spawn_blocking(move || prompt("API key (not shown): ")).await;
-            answer.map_err(CliError::internal)?.map_err(|problem| match problem.kind() {
-                // Ctrl-C reaches the prompt as a character, before its signal.
-                ErrorKind::Interrupted => Signal::Interrupt.into(),
-                _ => CliError::usage(format!("cannot read a key: {problem}")),
-            })?
+            answer
+                .map_err(CliError::internal)?
+                .map_err(|problem| match problem.kind() {
+                    // Ctrl-C reaches the prompt as a character, before its signal.
+                    ErrorKind::Interrupted => Signal::Interrupt.into(),
+                    _ => CliError::usage(format!("cannot read a key: {problem}")),
+                })?
         }
         None => {
             let bytes = context.read(Path::new("-"), "the key", MAX_BODY).await?;
@@ -121,8 +127,10 @@ async fn ask_key(context: &mut Context) -> Result<String, CliError> {
     Ok(key.to_owned())
 }
 
-const STATUS: Shape =
-    Shape { fields: &["profile", "baseUrl", "source", "accepted", "problem"], ..ANY };
+const STATUS: Shape = Shape {
+    fields: &["profile", "baseUrl", "source", "accepted", "problem"],
+    ..ANY
+};
 
 /// Shows which key is used, and whether the service accepts it.
 pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
@@ -171,7 +179,9 @@ pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
             "problem": problem,
         }))?;
     }
-    let Some(failure) = failure else { return Ok(()) };
+    let Some(failure) = failure else {
+        return Ok(());
+    };
     context.stdout.flush()?;
     if let Some(hint) = &failure.hint {
         context.ui.hint(hint);

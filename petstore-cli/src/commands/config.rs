@@ -49,16 +49,22 @@ pub(crate) enum Config {
     Path,
 }
 
-const SETTINGS: Shape =
-    Shape { noun: "settings", fields: &["setting", "value", "from"], dropped: &["from"] };
+const SETTINGS: Shape = Shape {
+    noun: "settings",
+    fields: &["setting", "value", "from"],
+    dropped: &["from"],
+};
 const PROFILES: Shape = Shape {
     noun: "profiles",
     fields: &["profile", "baseUrl", "key", "inUse"],
     dropped: &["inUse", "key"],
 };
 /// The form for people: a star marks the profile in use.
-const MARKED_PROFILES: Shape =
-    Shape { noun: "profiles", fields: &["", "profile", "baseUrl", "key"], dropped: &["key"] };
+const MARKED_PROFILES: Shape = Shape {
+    noun: "profiles",
+    fields: &["", "profile", "baseUrl", "key"],
+    dropped: &["key"],
+};
 
 impl Config {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
@@ -75,7 +81,10 @@ impl Config {
                 settings.require_profile()?;
                 match settings.shown(&setting) {
                     Some((value, _)) => context.output(ANY)?.document(&value),
-                    None => Err(CliError::new(Kind::NotFound, format!("{setting} is not set"))),
+                    None => Err(CliError::new(
+                        Kind::NotFound,
+                        format!("{setting} is not set"),
+                    )),
                 }
             }
             Self::Set { setting, value } => set(context, &setting, &value).await,
@@ -88,11 +97,15 @@ impl Config {
                 })
                 .await?;
                 if removed.is_none() {
-                    context.ui.note(&format!("profile {profile} has no {setting}"));
+                    context
+                        .ui
+                        .note(&format!("profile {profile} has no {setting}"));
                 }
                 Ok(())
             }
-            Self::Use { name: Profile(name) } => {
+            Self::Use {
+                name: Profile(name),
+            } => {
                 if name != "default" && !settings.config.profiles.contains_key(&name) {
                     return Err(settings.no_profile(&name));
                 }
@@ -115,7 +128,11 @@ fn list(context: &Context) -> Result<(), CliError> {
     let settings = &context.settings;
     let row = |setting: &str, value: Option<String>, from: String| json!({ "setting": setting, "value": value, "from": from });
     let profile_source = settings.source_name("profile", settings.profile_source);
-    let mut rows = vec![row("profile", Some(settings.profile.clone()), profile_source)];
+    let mut rows = vec![row(
+        "profile",
+        Some(settings.profile.clone()),
+        profile_source,
+    )];
     for setting in Values::NAMES {
         let (value, source) = settings.shown(setting).unzip();
         let source = source.unwrap_or(Source::Default);
@@ -148,7 +165,10 @@ async fn set(context: &Context, setting: &str, text: &str) -> Result<(), CliErro
     .await?;
     let variable = variable(setting);
     if context.env.var(&variable).is_some() {
-        context.ui.warning(&format!("{variable} is set and overrides the profile"), None);
+        context.ui.warning(
+            &format!("{variable} is set and overrides the profile"),
+            None,
+        );
     }
     Ok(())
 }

@@ -31,7 +31,10 @@ fn status() -> impl TypedValueParser<Value = PetStatus> {
 fn amount(text: &str) -> Result<i64, Invalid> {
     let is_all = text == "all";
     let hint = is_all.then(|| "`--all` lists all pets".to_owned());
-    text.parse().map_err(|error| Invalid { hint, ..Invalid::from(error) })
+    text.parse().map_err(|error| Invalid {
+        hint,
+        ..Invalid::from(error)
+    })
 }
 
 fn page_size(text: &str) -> Result<u32, Invalid> {
@@ -39,9 +42,9 @@ fn page_size(text: &str) -> Result<u32, Invalid> {
     let invalid = || Invalid::new(": a page has 1 to 100 pets");
     match u32::try_from(size) {
         Ok(size @ 1..=MAX_PAGE) => Ok(size),
-        Ok(size @ 1..) => {
-            Err(invalid().hint(format!("`--max {size}` lists {size} pets over several pages")))
-        }
+        Ok(size @ 1..) => Err(invalid().hint(format!(
+            "`--max {size}` lists {size} pets over several pages"
+        ))),
         _ => Err(invalid()),
     }
 }
@@ -53,8 +56,16 @@ fn max(text: &str) -> Result<usize, Invalid> {
 
 fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> ListPets {
     let list = client.pets().list();
-    let list = if let Some(limit) = limit { list.limit(limit) } else { list };
-    if let Some(status) = status { list.status(status) } else { list }
+    let list = if let Some(limit) = limit {
+        list.limit(limit)
+    } else {
+        list
+    };
+    if let Some(status) = status {
+        list.status(status)
+    } else {
+        list
+    }
 }
 
 /// List pets: the first page, unless --max or --all is given.
@@ -87,7 +98,10 @@ impl List {
         let client = context.client(Purpose::Read).await?;
         let max = self.max;
         let fewest = |max: usize| u32::try_from(max).unwrap_or(MAX_PAGE).min(MAX_PAGE);
-        let limit = self.limit.or(max.map(fewest)).or(self.all.then_some(MAX_PAGE));
+        let limit = self
+            .limit
+            .or(max.map(fewest))
+            .or(self.all.then_some(MAX_PAGE));
         let mut pages = select(&client, limit, self.status).pages();
         let (mut more, mut count, mut pages_offered) = (More::No, 0, false);
         while let Some(page) = pages.try_next().await? {
@@ -204,16 +218,25 @@ impl Create {
                     // The import names each mistake.
                     Input::read(name.clone(), bytes)?;
                 }
-                Err(CliError::new(Kind::Input, format!("{name} is not a JSON object"))
-                    .hint(r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#))
+                Err(
+                    CliError::new(Kind::Input, format!("{name} is not a JSON object")).hint(
+                        r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#,
+                    ),
+                )
             });
         }
         let (Some(name), Some(category)) = (self.name, self.category_id) else {
-            return Err(CliError::usage("`pets create` needs a name and --category-id")
-                .hint("`petstore pets create Rex --category-id 7`"));
+            return Err(
+                CliError::usage("`pets create` needs a name and --category-id")
+                    .hint("`petstore pets create Rex --category-id 7`"),
+            );
         };
         let pet = NewPet::new(name, category);
-        Ok(if let Some(status) = self.status { pet.with_status(status) } else { pet })
+        Ok(if let Some(status) = self.status {
+            pet.with_status(status)
+        } else {
+            pet
+        })
     }
 }
 
@@ -244,12 +267,18 @@ impl Export {
         if more == More::No || count > 1 || first.send().await?.more() == More::Yes {
             return Ok(());
         }
-        Err(CliError::new(Kind::Partial, "there may be more pets: the last page is full"))
+        Err(CliError::new(
+            Kind::Partial,
+            "there may be more pets: the last page is full",
+        ))
     }
 }
 
 pub(crate) async fn orders(context: &mut Context) -> Result<(), CliError> {
-    let output = context.output(Shape { noun: "orders", ..ANY })?;
+    let output = context.output(Shape {
+        noun: "orders",
+        ..ANY
+    })?;
     let client = context.client(Purpose::Read).await?;
     let orders = client.store().orders().await?;
     // A table of nothing shows nothing.

@@ -19,8 +19,11 @@ use crate::time;
 /// `Date` is truncated to seconds, and the response takes time.
 const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
 
-const CHECKS: Shape =
-    Shape { noun: "checks", fields: &["check", "result", "found", "hint"], ..ANY };
+const CHECKS: Shape = Shape {
+    noun: "checks",
+    fields: &["check", "result", "found", "hint"],
+    ..ANY
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,11 +49,21 @@ struct Check {
 
 impl Check {
     fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        Self { check, result: Outcome::Ok, found: found.into(), hint: None, kind: None }
+        Self {
+            check,
+            result: Outcome::Ok,
+            found: found.into(),
+            hint: None,
+            kind: None,
+        }
     }
 
     fn warning(check: &'static str, found: impl Into<String>, hint: &str) -> Self {
-        Self { result: Outcome::Warning, hint: Some(hint.to_owned()), ..Self::ok(check, found) }
+        Self {
+            result: Outcome::Warning,
+            hint: Some(hint.to_owned()),
+            ..Self::ok(check, found)
+        }
     }
 
     /// Creates a check from its result. A rate limit is not a failure.
@@ -59,11 +72,23 @@ impl Check {
             Ok(found) => Self::ok(check, found),
             Err(Ok(failure)) => {
                 let is_limit = matches!(failure.kind, Kind::RateLimited | Kind::Banned);
-                let result = if is_limit { Outcome::Warning } else { Outcome::Failed };
+                let result = if is_limit {
+                    Outcome::Warning
+                } else {
+                    Outcome::Failed
+                };
                 let kind = Some(failure.kind).filter(|_| !is_limit);
-                Self { result, hint: failure.hint, kind, ..Self::ok(check, failure.message) }
+                Self {
+                    result,
+                    hint: failure.hint,
+                    kind,
+                    ..Self::ok(check, failure.message)
+                }
             }
-            Err(Err(_)) => Self { result: Outcome::Skipped, ..Self::ok(check, "not checked") },
+            Err(Err(_)) => Self {
+                result: Outcome::Skipped,
+                ..Self::ok(check, "not checked")
+            },
         }
     }
 }
@@ -88,7 +113,9 @@ async fn checks(context: &mut Context) -> Vec<Check> {
     let mut checks = vec![config(context)];
     if !context.args.wants_mock() {
         let settings = &context.settings;
-        let url = settings.base_url().map(|url| format!("{url}{}", settings.source("base_url")));
+        let url = settings
+            .base_url()
+            .map(|url| format!("{url}{}", settings.source("base_url")));
         let key = credentials::require(settings, &context.env).map(|key| key.source);
         checks.push(Check::of("base URL", url, context));
         checks.push(Check::of("API key", key, context));
@@ -97,7 +124,10 @@ async fn checks(context: &mut Context) -> Vec<Check> {
         Ok(client) => service(context, &client, &mut checks).await,
         // A failed check above prevents the request.
         Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
-            checks.push(Check { result: Outcome::Skipped, ..Check::ok("service", "not checked") });
+            checks.push(Check {
+                result: Outcome::Skipped,
+                ..Check::ok("service", "not checked")
+            });
         }
         Err(error) => checks.push(Check::of("service", Err(error), context)),
     }
@@ -120,14 +150,19 @@ fn config(context: &mut Context) -> Check {
     };
     let shown = context.env.shown(&path);
     match path.exists() {
-        true => Check::ok(NAME, format!("{shown}, profile {}", context.settings.profile)),
+        true => Check::ok(
+            NAME,
+            format!("{shown}, profile {}", context.settings.profile),
+        ),
         false => Check::ok(NAME, format!("no file {shown}")),
     }
 }
 
 /// Requests one pet, and checks the response. A refusal also shows the clock and the limit.
 async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
-    let options = RequestOptions::new().max_wait(Duration::ZERO).max_attempts(1);
+    let options = RequestOptions::new()
+        .max_wait(Duration::ZERO)
+        .max_attempts(1);
     let started = tokio::time::Instant::now();
     let asked = client.pets().list().limit(1).options(&options).send().await;
     let elapsed = started.elapsed().as_millis();
@@ -135,15 +170,24 @@ async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
         Ok(page) => (page.meta().date(), page.meta().quota()),
         Err(error) => (error.date(), error.quota()),
     };
-    let found = asked
-        .map_err(CliError::from)
-        .map(|page| format!("{} in {elapsed} ms, key accepted", page.meta().status().as_u16()));
+    let found = asked.map_err(CliError::from).map(|page| {
+        format!(
+            "{} in {elapsed} ms, key accepted",
+            page.meta().status().as_u16()
+        )
+    });
     checks.push(Check::of("service", found, context));
     checks.extend(date.map(|date| clock(date, context.facts.clock.now())));
     let limits = client.rate_limits();
-    let known = limits.windows.iter().min_by_key(|window| window.remaining).copied();
+    let known = limits
+        .windows
+        .iter()
+        .min_by_key(|window| window.remaining)
+        .copied();
     if let Some(quota) = quota.or(known) {
-        let now = date.or(limits.service_time).unwrap_or_else(|| context.facts.clock.now());
+        let now = date
+            .or(limits.service_time)
+            .unwrap_or_else(|| context.facts.clock.now());
         let left = quota.reset.duration_since(now).unwrap_or_default();
         let resets = context.facts.clock.until(quota.reset, left);
         let found = format!("{}, resets {resets}", quota_left(&quota));
@@ -176,7 +220,11 @@ fn clock(service: SystemTime, own: SystemTime) -> Check {
     if apart <= MAX_CLOCK_ERROR {
         return Check::ok("clock", found);
     }
-    Check::warning("clock", found + "; times shown may be off", "set this machine's clock")
+    Check::warning(
+        "clock",
+        found + "; times shown may be off",
+        "set this machine's clock",
+    )
 }
 
 /// Writes the checks for people.
@@ -184,7 +232,14 @@ fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
     let screen = context.options.screen.clone();
     let marks = if screen.unicode { 1 } else { 4 };
     let mut pairs = Vec::new();
-    for Check { check, result, found, hint, .. } in checks {
+    for Check {
+        check,
+        result,
+        found,
+        hint,
+        ..
+    } in checks
+    {
         let (mark, style) = match result {
             Outcome::Ok => ("✓", GREEN),
             Outcome::Warning => ("!", YELLOW),
@@ -194,7 +249,9 @@ fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
         let mark = screen.paint(style, format!("{:<marks$}", screen.symbol(mark)));
         pairs.push((format!("{mark} {check}"), escape::line(found).into_owned()));
         let label = screen.paint(CYAN, "hint:");
-        let hint = hint.as_ref().map(|hint| format!("{label} {}", escape::line(hint)));
+        let hint = hint
+            .as_ref()
+            .map(|hint| format!("{label} {}", escape::line(hint)));
         pairs.extend(hint.map(|hint| (String::new(), hint)));
     }
     let mut text = screen.pairs(&pairs);

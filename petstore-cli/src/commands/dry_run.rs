@@ -17,9 +17,14 @@ const BASE_URL: &str = "$PETSTORE_BASE_URL";
 /// Returns a client that builds requests and needs no key.
 pub(crate) fn client(context: &Context) -> Result<Client, CliError> {
     let is_set = context.settings.shown("base_url").is_some() && !context.args.wants_mock();
-    let base_url =
-        if is_set { context.settings.base_url()?.to_string() } else { NOWHERE.to_owned() };
-    let builder = Client::builder(base_url).api_key("dry-run").user_agent(USER_AGENT);
+    let base_url = if is_set {
+        context.settings.base_url()?.to_string()
+    } else {
+        NOWHERE.to_owned()
+    };
+    let builder = Client::builder(base_url)
+        .api_key("dry-run")
+        .user_agent(USER_AGENT);
     Ok(builder.allow_insecure_http(true).build()?)
 }
 
@@ -32,15 +37,19 @@ pub(crate) fn show(
     let not_text = |what| CliError::new(Kind::Input, format!("{what} is not UTF-8"));
     let address = request.uri().to_string();
     let (url, quoted) = match address.strip_prefix(NOWHERE) {
-        Some(rest) => {
-            (format!("{BASE_URL}{rest}"), format!("\"{BASE_URL}\"{}", escape::shell(rest)))
-        }
+        Some(rest) => (
+            format!("{BASE_URL}{rest}"),
+            format!("\"{BASE_URL}\"{}", escape::shell(rest)),
+        ),
         None => (address.clone(), escape::shell(&address)),
     };
     let body = Some(request.body()).filter(|body| !body.is_empty());
     let body = body.map(|body| std::str::from_utf8(body)).transpose();
     let body = body.map_err(|_| not_text("the body"))?;
-    let mut headers = vec![("Authorization".to_owned(), "Bearer $PETSTORE_API_KEY".to_owned())];
+    let mut headers = vec![(
+        "Authorization".to_owned(),
+        "Bearer $PETSTORE_API_KEY".to_owned(),
+    )];
     for (name, value) in request.headers() {
         let value = value.to_str().map_err(|_| not_text("a header"))?;
         headers.push((title_case(name.as_str()), value.to_owned()));
@@ -53,13 +62,21 @@ pub(crate) fn show(
         other => format!("-X {other} "),
     };
     // `curl` would send several requests for `{1,2}` and `[1-3]`.
-    let globs = if quoted.contains(['{', '[']) { "--globoff " } else { "" };
+    let globs = if quoted.contains(['{', '[']) {
+        "--globoff "
+    } else {
+        ""
+    };
     let mut curl = format!("curl {globs}{option}{quoted}");
     for (name, value) in &headers {
         let header = format!("{name}: {value}");
         // In double quotes, the shell expands the variable.
         let is_key = name == "Authorization";
-        let word = if is_key { format!("\"{header}\"") } else { escape::shell(&header) };
+        let word = if is_key {
+            format!("\"{header}\"")
+        } else {
+            escape::shell(&header)
+        };
         curl += &format!(" \\\n  -H {word}");
     }
     if let Some(body) = body {
@@ -67,13 +84,20 @@ pub(crate) fn show(
     }
     context.ui.note("not sent");
     if context.options.format.is_none() && context.options.jq.is_none() {
-        let lines = headers.iter().map(|(name, value)| format!("{name}: {value}\n"));
+        let lines = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\n"));
         let body = body.map(|body| format!("\n{body}\n")).unwrap_or_default();
-        let text = format!("{method} {url}\n{}{body}\n{curl}\n", lines.collect::<String>());
+        let text = format!(
+            "{method} {url}\n{}{body}\n{curl}\n",
+            lines.collect::<String>()
+        );
         return context.print(&escape::lines(&text));
     }
-    let headers: Map<_, Value> =
-        headers.into_iter().map(|(name, value)| (name, value.into())).collect();
+    let headers: Map<_, Value> = headers
+        .into_iter()
+        .map(|(name, value)| (name, value.into()))
+        .collect();
     let mut shown = json!({ "method": method, "url": url, "headers": headers });
     if let Some(body) = body {
         shown["body"] = body.into();

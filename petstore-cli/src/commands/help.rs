@@ -35,12 +35,15 @@ const TOPICS: &str = include_str!("../help/topics.txt");
 
 /// Returns the names and the texts of a file.
 fn sections(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    file.split("=== ").filter_map(|section| section.split_once('\n'))
+    file.split("=== ")
+        .filter_map(|section| section.split_once('\n'))
 }
 
 /// Returns the help of a command after its usage.
 pub(crate) fn text(command: &str) -> Option<&'static str> {
-    sections(COMMANDS).find(|(name, _)| *name == command).map(|(_, text)| text)
+    sections(COMMANDS)
+        .find(|(name, _)| *name == command)
+        .map(|(_, text)| text)
 }
 
 /// Show the help of a command, or a topic.
@@ -60,7 +63,10 @@ impl Help {
         let mut command = &tree;
         for word in &self.words {
             let topics = sections(TOPICS).map(|(topic, _)| topic);
-            let names = command.get_subcommands().map(Command::get_name).chain(topics);
+            let names = command
+                .get_subcommands()
+                .map(Command::get_name)
+                .chain(topics);
             command = command.find_subcommand(word).ok_or_else(|| {
                 let full = full_name(&tree, &name);
                 let hint = full.map(|full| format!("did you mean `petstore help {full}`?"));
@@ -70,7 +76,10 @@ impl Help {
                 CliError::usage(format!("no help on `{name}`")).hint(hint)
             })?;
         }
-        let text = context.options.screen.styled(&command.clone().render_help());
+        let text = context
+            .options
+            .screen
+            .styled(&command.clone().render_help());
         context.print_help(&text)
     }
 }
@@ -109,10 +118,22 @@ pub(crate) fn complete(mut env: Env, tree: Command) -> Result<(), CliError> {
     let shells = Shells::builtins();
     let shell = env.var(COMPLETE).and_then(|name| shells.completer(name));
     // The line follows `--`.
-    let line: Vec<_> = env.args.iter().skip_while(|arg| *arg != "--").skip(1).cloned().collect();
+    let line: Vec<_> = env
+        .args
+        .iter()
+        .skip_while(|arg| *arg != "--")
+        .skip(1)
+        .cloned()
+        .collect();
     if let (Some(shell), false) = (shell, line.is_empty()) {
-        let types_option = line.last().is_some_and(|word| word.to_string_lossy().starts_with('-'));
-        let tree = if types_option { tree.mut_args(|arg| arg.hide(false)) } else { tree };
+        let types_option = line
+            .last()
+            .is_some_and(|word| word.to_string_lossy().starts_with('-'));
+        let tree = if types_option {
+            tree.mut_args(|arg| arg.hide(false))
+        } else {
+            tree
+        };
         let mut tree = with_values(tree, &env);
         let folder = Some(Path::new("."));
         shell.write_complete(&mut tree, line, folder, &mut env.stdout.writer)?;
@@ -128,19 +149,29 @@ fn with_values(tree: Command, env: &Env) -> Command {
     let profiles = one_of(profiles.into_keys().collect());
     let chosen = profiles.clone();
     let commands = tree.get_subcommands().map(Command::get_name);
-    let words = commands.chain(sections(TOPICS).map(|(topic, _)| topic)).map(str::to_owned);
+    let words = commands
+        .chain(sections(TOPICS).map(|(topic, _)| topic))
+        .map(str::to_owned);
     let words = one_of(words.collect());
     let fields = ArgValueCompleter::new(complete_fields);
     tree.mut_arg("profile", |arg| arg.add(profiles))
-        .mut_arg("output", |arg| arg.add(one_of(value_names::<OutputFormat>())))
+        .mut_arg("output", |arg| {
+            arg.add(one_of(value_names::<OutputFormat>()))
+        })
         .mut_arg("color", |arg| arg.add(one_of(value_names::<Color>())))
-        .mut_arg("error_format", |arg| arg.add(one_of(value_names::<ErrorFormat>())))
+        .mut_arg("error_format", |arg| {
+            arg.add(one_of(value_names::<ErrorFormat>()))
+        })
         .mut_arg("fields", |arg| arg.add(fields).value_delimiter(None))
         .mut_subcommand("config", |config| {
-            config.mut_subcommand("use", |choice| choice.mut_arg("name", |arg| arg.add(chosen)))
+            config.mut_subcommand("use", |choice| {
+                choice.mut_arg("name", |arg| arg.add(chosen))
+            })
         })
         .mut_subcommand("pets", |pets| {
-            pets.mut_subcommand("import", |import| import.mut_arg("file", |arg| arg.hide(false)))
+            pets.mut_subcommand("import", |import| {
+                import.mut_arg("file", |arg| arg.hide(false))
+            })
         })
         .mut_subcommand("help", |help| help.mut_arg("words", |arg| arg.add(words)))
 }
@@ -156,9 +187,12 @@ fn one_of(names: Vec<String>) -> ArgValueCompleter {
 /// Completes the last field of a list: `id,na` becomes `id,name`.
 fn complete_fields(word: &OsStr) -> Vec<CompletionCandidate> {
     let word = word.to_string_lossy();
-    let (before, last) = word.rfind(',').map_or(("", &*word), |comma| word.split_at(comma + 1));
+    let (before, last) = word
+        .rfind(',')
+        .map_or(("", &*word), |comma| word.split_at(comma + 1));
     let fits = PETS.fields.iter().filter(|field| field.starts_with(last));
-    fits.map(|field| CompletionCandidate::new(format!("{before}{field}"))).collect()
+    fits.map(|field| CompletionCandidate::new(format!("{before}{field}")))
+        .collect()
 }
 
 /// Write the manual pages.
@@ -176,10 +210,11 @@ impl Man {
             return Ok(write_page(&tree, "petstore", &mut context.stdout)?);
         };
         let made = std::fs::create_dir_all(&folder);
-        made.and_then(|()| write_pages(&tree, "petstore", &folder)).map_err(|problem| {
-            let action = format!("cannot write to {}", folder.display());
-            CliError::io(Kind::Internal, action, &problem)
-        })
+        made.and_then(|()| write_pages(&tree, "petstore", &folder))
+            .map_err(|problem| {
+                let action = format!("cannot write to {}", folder.display());
+                CliError::io(Kind::Internal, action, &problem)
+            })
     }
 }
 
@@ -187,7 +222,9 @@ impl Man {
 fn write_pages(command: &Command, path: &str, folder: &Path) -> io::Result<()> {
     let mut file = File::create(folder.join(format!("{}.1", path.replace(' ', "-"))))?;
     write_page(command, path, &mut file)?;
-    let mut inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    let mut inner = command
+        .get_subcommands()
+        .filter(|inner| !inner.is_hide_set());
     inner.try_for_each(|inner| write_pages(inner, &format!("{path} {}", inner.get_name()), folder))
 }
 
@@ -201,7 +238,9 @@ fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<
     if command.get_long_about().is_some() {
         page.render_description_section(out)?;
     }
-    let (examples, rest) = text(path).and_then(|text| text.split_once("\n\n")).unwrap_or_default();
+    let (examples, rest) = text(path)
+        .and_then(|text| text.split_once("\n\n"))
+        .unwrap_or_default();
     // Without options, the rest is a list of commands.
     let (before, after) = rest.split_once("{all-args}").unwrap_or_default();
     let notes = [before, after.trim_start_matches('\n')].concat();
@@ -239,21 +278,33 @@ mod tests {
     use crate::settings::{Values, flag, variable};
 
     fn topic(name: &str) -> &'static str {
-        sections(TOPICS).find(|(topic, _)| *topic == name).unwrap().1
+        sections(TOPICS)
+            .find(|(topic, _)| *topic == name)
+            .unwrap()
+            .1
     }
 
     #[test]
     fn every_setting_is_named_where_all_are_listed() {
         for name in Values::NAMES {
-            assert!(topic("environment").contains(&format!("\n  {} ", variable(name))), "{name}");
+            assert!(
+                topic("environment").contains(&format!("\n  {} ", variable(name))),
+                "{name}"
+            );
             assert!(topic("options").contains(&flag(name)), "{name}");
         }
     }
 
     #[test]
     fn every_text_fits_a_terminal() {
-        for (name, text) in sections(COMMANDS).chain(sections(TOPICS)).chain([("start", START)]) {
-            assert!(text.lines().all(|line| line.chars().count() <= 80), "{name}");
+        for (name, text) in sections(COMMANDS)
+            .chain(sections(TOPICS))
+            .chain([("start", START)])
+        {
+            assert!(
+                text.lines().all(|line| line.chars().count() <= 80),
+                "{name}"
+            );
             assert!(text.ends_with('\n') && text.lines().count() <= 45, "{name}");
         }
     }
@@ -272,10 +323,16 @@ mod tests {
             Kind::NotFound,
         ];
         for kind in codes {
-            assert!(topic("exit-codes").contains(&format!("{:>3}  ", kind.code())), "{kind:?}");
+            assert!(
+                topic("exit-codes").contains(&format!("{:>3}  ", kind.code())),
+                "{kind:?}"
+            );
         }
         for kind in [Kind::Interrupted, Kind::Terminated] {
-            assert!(topic("exit-codes").contains(&kind.code().to_string()), "{kind:?}");
+            assert!(
+                topic("exit-codes").contains(&kind.code().to_string()),
+                "{kind:?}"
+            );
         }
     }
 }

@@ -65,12 +65,21 @@ impl Limits {
         }
         let is_known = !limits.windows.is_empty() || limits.blocked.is_some();
         if self.refresh && throttled.is_none() && !is_known {
-            return Err(CliError::new(Kind::Service, "the service does not show its rate limits"));
+            return Err(CliError::new(
+                Kind::Service,
+                "the service does not show its rate limits",
+            ));
         }
-        let now = limits.service_time.unwrap_or_else(|| context.facts.clock.now());
+        let now = limits
+            .service_time
+            .unwrap_or_else(|| context.facts.clock.now());
         let is_table = context.options.is_table();
         if !is_table {
-            let rows: Vec<_> = limits.windows.iter().map(|window| row(window, now)).collect();
+            let rows: Vec<_> = limits
+                .windows
+                .iter()
+                .map(|window| row(window, now))
+                .collect();
             output.document(&rows)?;
         } else if is_known {
             let text = layout(&limits, now, context);
@@ -87,7 +96,9 @@ impl Limits {
         }
         if !is_known {
             let hint = "`petstore limits --refresh` sends a request";
-            context.ui.note_with_hint("no response yet with this key", Some(hint));
+            context
+                .ui
+                .note_with_hint("no response yet with this key", Some(hint));
         }
         Ok(())
     }
@@ -107,13 +118,25 @@ fn row(window: &QuotaWindow, now: SystemTime) -> Value {
 /// Formats the limits for people.
 fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
     let screen = &context.options.screen;
-    let clock = Clock { zone: Some(context.env.time_zone()), ..context.facts.clock.clone() };
+    let clock = Clock {
+        zone: Some(context.env.time_zone()),
+        ..context.facts.clock.clone()
+    };
     let is_narrow = screen.width.is_some_and(|width| width < MIN_WIDE);
     let mut rows = Vec::new();
-    for (quota, name) in [(Quota::Minute, "minute"), (Quota::Day, "day"), (Quota::Unknown, "other")]
-    {
+    for (quota, name) in [
+        (Quota::Minute, "minute"),
+        (Quota::Day, "day"),
+        (Quota::Unknown, "other"),
+    ] {
         let window = limits.windows.iter().find(|window| window.quota == quota);
-        let Some(QuotaWindow { limit, remaining, reset, .. }) = window.copied() else {
+        let Some(QuotaWindow {
+            limit,
+            remaining,
+            reset,
+            ..
+        }) = window.copied()
+        else {
             if quota != Quota::Unknown {
                 let (none, bar) = (Cell::none(), Cell::new(""));
                 let reset = Cell::new("not reported yet");
@@ -125,7 +148,11 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
         let amount = Cell::new(count(remaining));
         rows.push(vec![
             Cell::new(name),
-            if remaining == 0 { amount.styled(YELLOW) } else { amount },
+            if remaining == 0 {
+                amount.styled(YELLOW)
+            } else {
+                amount
+            },
             Cell::new(count(limit)),
             Cell::new(screen.bar(remaining, limit)),
             Cell::new(if is_narrow {
@@ -144,12 +171,18 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
     ];
     let table = Table { head, rows }.render(screen);
     let waits = waits(limits, &clock).map(|waits| format!("Requests {waits}."));
-    let shared = limits.shared.as_ref().filter(|shared| shared.members > 1).map(|shared| {
-        let (in_flight, waiting) = (limits.in_flight, limits.waiting);
-        let members = shared.members;
-        format!("Shared by {members} processes: {in_flight} in flight, {waiting} waiting.")
-    });
-    let age = limits.age.map(|age| format!("From a response {} ago.", time::duration(age)));
+    let shared = limits
+        .shared
+        .as_ref()
+        .filter(|shared| shared.members > 1)
+        .map(|shared| {
+            let (in_flight, waiting) = (limits.in_flight, limits.waiting);
+            let members = shared.members;
+            format!("Shared by {members} processes: {in_flight} in flight, {waiting} waiting.")
+        });
+    let age = limits
+        .age
+        .map(|age| format!("From a response {} ago.", time::duration(age)));
     let notes: Vec<_> = [waits, shared, age].into_iter().flatten().collect();
     match notes.is_empty() {
         true => table,
@@ -161,5 +194,8 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
 fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
     let blocked = limits.blocked.as_ref()?;
     let until = clock.until(blocked.until, blocked.remaining);
-    Some(format!("wait for the {}, {until}", limit_name(blocked.reason)))
+    Some(format!(
+        "wait for the {}, {until}",
+        limit_name(blocked.reason)
+    ))
 }

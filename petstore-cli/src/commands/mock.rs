@@ -18,7 +18,10 @@ pub(crate) struct Mock {
 
 impl Mock {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let admin_token = context.env.var("PETSTORE_MOCK_ADMIN_TOKEN").map(str::to_owned);
+        let admin_token = context
+            .env
+            .var("PETSTORE_MOCK_ADMIN_TOKEN")
+            .map(str::to_owned);
         let trusted = context.env.vars.get("SSL_CERT_FILE").map(Into::into);
         // The mock handles the process's signals. The process ends if nobody receives them here too.
         let none: Signals = Box::pin(futures_util::stream::pending());
@@ -28,7 +31,12 @@ impl Mock {
             pending::<u8>().await
         };
         let mut err = context.ui.clone();
-        let io = Io { out: &mut context.stdout, err: &mut err, admin_token, trusted };
+        let io = Io {
+            out: &mut context.stdout,
+            err: &mut err,
+            admin_token,
+            trusted,
+        };
         let code = tokio::select! {
             code = self.args.run(io) => code,
             code = discard => code,

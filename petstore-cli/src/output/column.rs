@@ -15,16 +15,21 @@ const MIN_WIDTH: usize = 12;
 /// Returns a field of a record. A name that contains dots takes precedence over a path.
 pub(super) fn field<'v>(record: &'v Value, path: &str) -> Option<&'v Value> {
     record.get(path).or_else(|| {
-        path.split('.').try_fold(record, |inside, name| match inside {
-            Value::Array(list) => list.get(name.parse::<usize>().ok()?),
-            other => other.get(name),
-        })
+        path.split('.')
+            .try_fold(record, |inside, name| match inside {
+                Value::Array(list) => list.get(name.parse::<usize>().ok()?),
+                other => other.get(name),
+            })
     })
 }
 
 /// Adds all fields of the records to the columns.
 pub(super) fn add_found(columns: &mut Vec<String>, records: &[Value]) {
-    for name in records.iter().filter_map(Value::as_object).flat_map(Map::keys) {
+    for name in records
+        .iter()
+        .filter_map(Value::as_object)
+        .flat_map(Map::keys)
+    {
         if !columns.contains(name) {
             columns.push(name.clone());
         }
@@ -38,9 +43,15 @@ pub(super) fn project(record: &Value, columns: &[String]) -> Value {
     }
     let mut projected = Value::Object(Map::new());
     for column in columns {
-        let Some(value) = field(record, column) else { continue };
+        let Some(value) = field(record, column) else {
+            continue;
+        };
         let is_name = record.get(column).is_some();
-        let names = if is_name { vec![column.as_str()] } else { column.split('.').collect() };
+        let names = if is_name {
+            vec![column.as_str()]
+        } else {
+            column.split('.').collect()
+        };
         let mut place = &mut projected;
         for name in names {
             if place.is_null() {
@@ -57,7 +68,10 @@ pub(super) fn project(record: &Value, columns: &[String]) -> Value {
 /// cells, and any other value than an object is one cell.
 pub(super) fn cells<'v>(record: &'v Value, columns: &[String]) -> Vec<Cow<'v, str>> {
     match record {
-        Value::Object(_) => columns.iter().map(|column| cell(field(record, column))).collect(),
+        Value::Object(_) => columns
+            .iter()
+            .map(|column| cell(field(record, column)))
+            .collect(),
         Value::Array(list) => list.iter().map(|value| cell(Some(value))).collect(),
         single => vec![cell(Some(single))],
     }
@@ -96,14 +110,25 @@ pub(super) fn table(columns: &[String], rows: &[Value], shape: Shape) -> Table {
             Some(order) => head.dropped(order + 1),
             None if column == "name" => head.shrinks(MIN_WIDTH),
             None if is_known || at == 0 => head,
-            None => head.shrinks(MIN_WIDTH).dropped(shape.dropped.len() + 1 + at),
+            None => head
+                .shrinks(MIN_WIDTH)
+                .dropped(shape.dropped.len() + 1 + at),
         }
     });
     let row = |row: &Value| match row {
-        Value::Object(_) => columns.iter().map(|name| styled(name, field(row, name))).collect(),
-        other => cells(other, columns).iter().map(|text| Cell::new(escape::line(text))).collect(),
+        Value::Object(_) => columns
+            .iter()
+            .map(|name| styled(name, field(row, name)))
+            .collect(),
+        other => cells(other, columns)
+            .iter()
+            .map(|text| Cell::new(escape::line(text)))
+            .collect(),
     };
-    Table { head: head.collect(), rows: rows.iter().map(row).collect() }
+    Table {
+        head: head.collect(),
+        rows: rows.iter().map(row).collect(),
+    }
 }
 
 /// Turns `categoryId` into `CATEGORY ID`.
@@ -121,7 +146,10 @@ fn title(name: &str) -> String {
 /// Formats one record as names and values.
 pub(super) fn pairs(columns: &[String], record: &Value, screen: &Screen) -> String {
     let value = |name: &String| styled(name, field(record, name)).paint(screen);
-    let pairs: Vec<_> = columns.iter().map(|name| (escape::line(name), value(name))).collect();
+    let pairs: Vec<_> = columns
+        .iter()
+        .map(|name| (escape::line(name), value(name)))
+        .collect();
     screen.pairs(&pairs)
 }
 

@@ -42,16 +42,21 @@ pub(super) fn json(
         None => Ok(()),
     };
     let entries: Vec<(Option<&str>, &Value)> = match value {
-        Value::Object(fields) => {
-            fields.iter().map(|(name, inner)| (Some(&**name), inner)).collect()
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, inner)| (Some(&**name), inner))
+            .collect(),
         Value::Array(items) => items.iter().map(|inner| (None, inner)).collect(),
         _ => Vec::new(),
     };
     if entries.is_empty() {
         return out.write_all(screen.paint(style(value), to_text(value)).as_bytes());
     }
-    let (open, close) = if value.is_object() { ("{", "}") } else { ("[", "]") };
+    let (open, close) = if value.is_object() {
+        ("{", "}")
+    } else {
+        ("[", "]")
+    };
     let deeper = depth.map(|depth| depth + 1);
     for (at, (name, inner)) in entries.into_iter().enumerate() {
         out.write_all(if at == 0 { open } else { "," }.as_bytes())?;
@@ -90,12 +95,20 @@ pub(super) fn raw(values: &[Value], screen: &Screen, out: &mut dyn Write) -> io:
 
 /// Returns text unchanged for a file, and escaped for a terminal.
 fn on<'t>(screen: &Screen, text: &'t str) -> Cow<'t, str> {
-    if screen.is_terminal { escape::lines(text) } else { Cow::Borrowed(text) }
+    if screen.is_terminal {
+        escape::lines(text)
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Writes the identifier of a record.
 pub(super) fn id(record: &Value, out: &mut dyn Write) -> Result<(), CliError> {
-    let id = if record.is_object() { record.get("id") } else { Some(record) };
+    let id = if record.is_object() {
+        record.get("id")
+    } else {
+        Some(record)
+    };
     if id.is_none() {
         return Err(CliError::new(Kind::Usage, "the result has no field `id`")
             .hint("choose another format with `-o`"));
@@ -125,7 +138,12 @@ mod tests {
     use super::*;
 
     fn written(document: &Value, depth: Option<usize>) -> String {
-        let screen = Screen { is_terminal: false, width: None, color: false, unicode: true };
+        let screen = Screen {
+            is_terminal: false,
+            width: None,
+            color: false,
+            unicode: true,
+        };
         let mut text = Vec::new();
         json(document, depth, &screen, &mut text).unwrap();
         String::from_utf8(text).unwrap()
@@ -137,8 +155,14 @@ mod tests {
         let document = serde_json::json!({ "name": name, "n": [1, 2.5, null, {}, []] });
         for depth in [None, Some(0)] {
             let text = written(&document, depth);
-            assert!(!text.contains(|c| escape::is_harmful(c) && c != '\n'), "{text}");
-            assert!(text.contains(r#"\u009b\u007f\u202e\u200b\udb40\udc41\"\\\n é"#), "{text}");
+            assert!(
+                !text.contains(|c| escape::is_harmful(c) && c != '\n'),
+                "{text}"
+            );
+            assert!(
+                text.contains(r#"\u009b\u007f\u202e\u200b\udb40\udc41\"\\\n é"#),
+                "{text}"
+            );
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document);
         }
     }

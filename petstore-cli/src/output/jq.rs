@@ -28,15 +28,24 @@ impl Jq {
     pub(super) fn parse(code: &str, variables: &[(String, String)]) -> Result<Self, CliError> {
         let code = if code.trim().is_empty() { "." } else { code };
         compile(code)?;
-        let pairs = variables.iter().map(|(name, value)| (name.clone(), value.clone().into()));
-        Ok(Self { code: code.to_owned(), variables: pairs.collect() })
+        let pairs = variables
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone().into()));
+        Ok(Self {
+            code: code.to_owned(),
+            variables: pairs.collect(),
+        })
     }
 
     /// Returns all outputs of the expression for a value.
     pub(super) fn run(&self, input: &Value) -> Result<Vec<Value>, CliError> {
         let failed = |problem: String| {
             let short: String = problem.chars().take(MAX_MESSAGE).collect();
-            let rest = if short.len() < problem.len() { "…" } else { "" };
+            let rest = if short.len() < problem.len() {
+                "…"
+            } else {
+                ""
+            };
             CliError::new(Kind::Usage, format!("`--jq`: {short}{rest}"))
                 .hint("`-o json` without `--jq` shows the data")
         };
@@ -72,13 +81,16 @@ fn without_points(value: Value) -> Value {
     match value {
         Value::Number(number) => {
             let text = number.to_string();
-            let whole = text.strip_suffix(".0").and_then(|whole| whole.parse::<i64>().ok());
+            let whole = text
+                .strip_suffix(".0")
+                .and_then(|whole| whole.parse::<i64>().ok());
             whole.map_or(Value::Number(number), Value::from)
         }
         Value::Array(values) => values.into_iter().map(without_points).collect(),
-        Value::Object(fields) => {
-            fields.into_iter().map(|(name, value)| (name, without_points(value))).collect()
-        }
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, without_points(value)))
+            .collect(),
         other => other,
     }
 }
@@ -91,21 +103,34 @@ fn read(value: &Value) -> Result<Val, CliError> {
 
 fn compile(code: &str) -> Result<Filter, CliError> {
     let prelude = load::parse(PRELUDE, |parser| parser.defs()).unwrap_or_default();
-    let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let defs = jaq_core::defs()
+        .chain(jaq_std::defs())
+        .chain(jaq_json::defs());
     let defs = defs.chain(prelude);
     let arena = Arena::default();
     let modules = Loader::new(defs).load(&arena, File { code, path: () });
     let modules = modules.map_err(|errors| misread(code, errors.into_iter().map(|(_, e)| e)))?;
-    let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let funs = jaq_core::funs()
+        .chain(jaq_std::funs())
+        .chain(jaq_json::funs());
     // Without access to the process's variables, which contain the key, and to standard error.
     let funs = funs.filter(|(name, ..)| !matches!(*name, "env" | "stderr_empty"));
-    let silent = ("stderr_empty", [].into(), Native::<Lut>::new(|_| Box::new(std::iter::empty())));
+    let silent = (
+        "stderr_empty",
+        [].into(),
+        Native::<Lut>::new(|_| Box::new(std::iter::empty())),
+    );
     let compiler = Compiler::default().with_funs(funs.chain([silent]));
-    compiler.with_global_vars(["$ENV"]).compile(modules).map_err(|errors| {
-        let mut undefined = errors.into_iter().flat_map(|(_, errors)| errors);
-        let (what, kind) = undefined.next().map_or(("", "name"), |(at, kind)| (at, kind.as_str()));
-        misplaced(code, what, &format!("there is no {kind} `{what}`"))
-    })
+    compiler
+        .with_global_vars(["$ENV"])
+        .compile(modules)
+        .map_err(|errors| {
+            let mut undefined = errors.into_iter().flat_map(|(_, errors)| errors);
+            let (what, kind) = undefined
+                .next()
+                .map_or(("", "name"), |(at, kind)| (at, kind.as_str()));
+            misplaced(code, what, &format!("there is no {kind} `{what}`"))
+        })
 }
 
 fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>) -> CliError {
@@ -114,14 +139,16 @@ fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>
             lex::Expect::Delim(open) => (*open, format!("`{open}` is never closed")),
             other => (*at, format!("expected {}", other.as_str())),
         }),
-        load::Error::Parse(errors) => {
-            errors.first().map(|(expected, at)| (*at, format!("expected {}", expected.as_str())))
-        }
-        load::Error::Io(errors) => {
-            errors.first().map(|(at, _)| (*at, "modules are not supported".to_owned()))
-        }
+        load::Error::Parse(errors) => errors
+            .first()
+            .map(|(expected, at)| (*at, format!("expected {}", expected.as_str()))),
+        load::Error::Io(errors) => errors
+            .first()
+            .map(|(at, _)| (*at, "modules are not supported".to_owned())),
     });
-    let (at, problem) = found.next().unwrap_or((code, "expected an expression".to_owned()));
+    let (at, problem) = found
+        .next()
+        .unwrap_or((code, "expected an expression".to_owned()));
     misplaced(code, at, &problem).hint("put the expression in single quotes")
 }
 
@@ -130,5 +157,8 @@ fn misplaced(code: &str, part: &str, problem: &str) -> CliError {
     let offset = (part.as_ptr() as usize).checked_sub(code.as_ptr() as usize);
     let before = offset.and_then(|offset| code.get(..offset)).unwrap_or("");
     let position = before.chars().count() + 1;
-    CliError::new(Kind::Usage, format!("`--jq`: {problem}, at character {position}"))
+    CliError::new(
+        Kind::Usage,
+        format!("`--jq`: {problem}, at character {position}"),
+    )
 }

@@ -93,7 +93,11 @@ pub(crate) struct Shape {
 }
 
 /// A result of any shape.
-pub(crate) const ANY: Shape = Shape { noun: "the results", fields: &[], dropped: &[] };
+pub(crate) const ANY: Shape = Shape {
+    noun: "the results",
+    fields: &[],
+    dropped: &[],
+};
 
 /// A result in progress.
 pub(crate) struct Output {
@@ -168,7 +172,8 @@ impl Output {
         match self.format {
             OutputFormat::Table => self.write_table(&held)?,
             OutputFormat::Json => {
-                self.out.write_all(if self.is_empty { b"[]\n" } else { b"\n]\n" })?;
+                self.out
+                    .write_all(if self.is_empty { b"[]\n" } else { b"\n]\n" })?;
             }
             OutputFormat::Csv if self.is_empty => self.csv_header()?,
             _ => {}
@@ -214,20 +219,27 @@ impl Output {
     /// requested format.
     fn filter(mut self, jq: &Jq, input: Value) -> Result<(), CliError> {
         let input = match input {
-            Value::Array(rows) => rows.iter().map(|row| self.projected(row).into_owned()).collect(),
+            Value::Array(rows) => rows
+                .iter()
+                .map(|row| self.projected(row).into_owned())
+                .collect(),
             single => self.projected(&single).into_owned(),
         };
         let values = jq.run(&input)?;
         let Some(format) = self.options.format else {
             return Ok(format::raw(&values, &self.options.screen, &mut self.out)?);
         };
-        let options = OutputOptions { fields: None, jq: None, ..self.options };
+        let options = OutputOptions {
+            fields: None,
+            jq: None,
+            ..self.options
+        };
         let result = || Output::new(self.out.clone(), &options, ANY);
         match values.as_slice() {
             [value] => result()?.document(value),
-            values if format == OutputFormat::Json => {
-                values.iter().try_for_each(|value| result()?.document(value))
-            }
+            values if format == OutputFormat::Json => values
+                .iter()
+                .try_for_each(|value| result()?.document(value)),
             values => result()?.document(&values),
         }
     }
@@ -330,7 +342,12 @@ mod tests {
 
     #[test]
     fn a_long_table_is_written_in_parts_of_one_layout_and_no_cell_is_cut() {
-        let screen = Screen { is_terminal: true, width: Some(30), color: false, unicode: true };
+        let screen = Screen {
+            is_terminal: true,
+            width: Some(30),
+            color: false,
+            unicode: true,
+        };
         let options = OutputOptions {
             format: Some(OutputFormat::Table),
             fields: None,
@@ -342,12 +359,17 @@ mod tests {
         let text = || String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
         let mut output = Output::new(Stdout::new(Box::new(sink.clone())), &options, ANY).unwrap();
         let row = |id: usize| json!({ "id": id, "kind": "dog" });
-        output.rows(&(0..MAX_HELD_ROWS).map(row).collect::<Vec<_>>()).unwrap();
+        output
+            .rows(&(0..MAX_HELD_ROWS).map(row).collect::<Vec<_>>())
+            .unwrap();
         let first = text();
         assert!(first.starts_with("ID   KIND\n0    dog\n"), "{first}");
         output.rows(&[row(7), row(1_234_567)]).unwrap();
         assert_eq!(text(), first, "held until the end, or the next thousand");
         output.finish().unwrap();
-        assert_eq!(text().strip_prefix(&first), Some("7    dog\n1234567  dog\n"));
+        assert_eq!(
+            text().strip_prefix(&first),
+            Some("7    dog\n1234567  dog\n")
+        );
     }
 }

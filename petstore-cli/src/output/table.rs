@@ -22,22 +22,34 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), ..Self::default() }
+        Self {
+            title: title.into(),
+            ..Self::default()
+        }
     }
 
     /// Aligns the column to the right.
     pub(crate) fn amount(self) -> Self {
-        Self { is_amount: true, ..self }
+        Self {
+            is_amount: true,
+            ..self
+        }
     }
 
     /// Allows truncating cells to a width.
     pub(crate) fn shrinks(self, least: usize) -> Self {
-        Self { least: Some(least), ..self }
+        Self {
+            least: Some(least),
+            ..self
+        }
     }
 
     /// Allows hiding the column. Higher numbers go first.
     pub(crate) fn dropped(self, order: usize) -> Self {
-        Self { dropped: order, ..self }
+        Self {
+            dropped: order,
+            ..self
+        }
     }
 }
 
@@ -51,12 +63,18 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: Some(text.into()), ..Self::default() }
+        Self {
+            text: Some(text.into()),
+            ..Self::default()
+        }
     }
 
     /// A cell without a value.
     pub(crate) fn none() -> Self {
-        Self { style: DIM, ..Self::default() }
+        Self {
+            style: DIM,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn styled(self, style: Style) -> Self {
@@ -101,9 +119,17 @@ impl Table {
         let columns = &*layout.get_or_insert_with(|| self.fit(screen));
         let mut out = String::new();
         if is_first && !self.head.is_empty() {
-            let titles = self.head.iter().map(|head| Cell::new(&*head.title)).collect::<Vec<_>>();
+            let titles = self
+                .head
+                .iter()
+                .map(|head| Cell::new(&*head.title))
+                .collect::<Vec<_>>();
             let hidden = self.hidden(columns);
-            let mark = if hidden > 0 { format!("  +{hidden}") } else { String::new() };
+            let mark = if hidden > 0 {
+                format!("  +{hidden}")
+            } else {
+                String::new()
+            };
             out += &screen.paint(BOLD, line(&titles, columns, screen) + &mark);
             out.push('\n');
         }
@@ -123,24 +149,47 @@ impl Table {
 
     /// Finds the columns and widths that fit.
     fn fit(&self, screen: &Screen) -> Layout {
-        let count = self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0);
+        let count = self
+            .rows
+            .iter()
+            .map(Vec::len)
+            .chain([self.head.len()])
+            .max()
+            .unwrap_or(0);
         let column = |at: usize| {
             // Arrays have no header.
-            let cut = Head { least: Some(12), ..Head::default() };
+            let cut = Head {
+                least: Some(12),
+                ..Head::default()
+            };
             let head = self.head.get(at).cloned().unwrap_or(cut);
             let cells = self.rows.iter().filter_map(|row| row.get(at));
             let widths = cells.map(|cell| cell.text(screen).width());
-            Column { at, width: widths.max().unwrap_or(0).max(head.title.width()), head }
+            Column {
+                at,
+                width: widths.max().unwrap_or(0).max(head.title.width()),
+                head,
+            }
         };
         let mut columns: Vec<_> = (0..count).map(column).collect();
-        let Some(room) = screen.width else { return columns };
+        let Some(room) = screen.width else {
+            return columns;
+        };
         loop {
             // The mark follows the last title, which may be narrower than its cells.
             let gap = columns.last().filter(|last| last.head.least.is_none());
             let gap = gap.map_or(0, |last| last.width - last.head.title.width());
-            let mark = if self.hidden(&columns) > 0 { 4_usize.saturating_sub(gap) } else { 0 };
+            let mark = if self.hidden(&columns) > 0 {
+                4_usize.saturating_sub(gap)
+            } else {
+                0
+            };
             let mut cut = columns.clone();
-            let first = columns.iter().map(|column| column.head.dropped).max().unwrap_or(0);
+            let first = columns
+                .iter()
+                .map(|column| column.head.dropped)
+                .max()
+                .unwrap_or(0);
             if shrink(&mut cut, room.saturating_sub(mark)) || first == 0 {
                 return cut;
             }
@@ -164,8 +213,16 @@ fn line(cells: &[Cell], columns: &[Column], screen: &Screen) -> String {
         };
         indent += width + GAP;
         let space = " ".repeat(width.saturating_sub(text.width()));
-        let text = if text.is_empty() { text } else { screen.paint(cell.style, text) };
-        line += &if head.is_amount { space + &text } else { text + &space };
+        let text = if text.is_empty() {
+            text
+        } else {
+            screen.paint(cell.style, text)
+        };
+        line += &if head.is_amount {
+            space + &text
+        } else {
+            text + &space
+        };
         line += &" ".repeat(GAP);
     }
     line.trim_end().to_owned()
@@ -177,14 +234,20 @@ fn shrink(columns: &mut [Column], room: usize) -> bool {
         let may_be_cut = columns
             .iter_mut()
             .filter(|column| column.head.least.is_some_and(|least| column.width > least));
-        let Some(widest) = may_be_cut.max_by_key(|column| column.width) else { return false };
+        let Some(widest) = may_be_cut.max_by_key(|column| column.width) else {
+            return false;
+        };
         widest.width -= 1;
     }
     true
 }
 
 fn total(columns: &[Column]) -> usize {
-    columns.iter().map(|column| column.width + GAP).sum::<usize>().saturating_sub(GAP)
+    columns
+        .iter()
+        .map(|column| column.width + GAP)
+        .sum::<usize>()
+        .saturating_sub(GAP)
 }
 
 #[cfg(test)]
@@ -199,28 +262,60 @@ mod tests {
             Head::new("STATUS").dropped(1),
         ];
         let row = ["100001", "Bramble the Third of Thornhill", "1", "available"].map(Cell::new);
-        let table = Table { head, rows: vec![row.to_vec()] };
-        let screen = Screen { is_terminal: true, width: Some(width), color: false, unicode: true };
+        let table = Table {
+            head,
+            rows: vec![row.to_vec()],
+        };
+        let screen = Screen {
+            is_terminal: true,
+            width: Some(width),
+            color: false,
+            unicode: true,
+        };
         table.render(&screen)
     }
 
     #[test]
     fn cells_take_a_shorter_form_before_whole_columns_go() {
         assert!(rendered(80).contains("of Thornhill  1            available"));
-        assert!(rendered(50).contains("Bramble the Third…  1 "), "{}", rendered(50));
+        assert!(
+            rendered(50).contains("Bramble the Third…  1 "),
+            "{}",
+            rendered(50)
+        );
         let narrow = "ID      NAME              STATUS  +1\n100001  Bramble the Thi…  available\n";
         assert_eq!(rendered(40).lines().count(), narrow.lines().count());
-        assert!(rendered(40).starts_with("ID      NAME "), "{}", rendered(40));
-        assert!(rendered(40).lines().all(|line| line.width() <= 40), "{}", rendered(40));
+        assert!(
+            rendered(40).starts_with("ID      NAME "),
+            "{}",
+            rendered(40)
+        );
+        assert!(
+            rendered(40).lines().all(|line| line.width() <= 40),
+            "{}",
+            rendered(40)
+        );
         assert!(rendered(24).starts_with("ID      NAME") && rendered(24).contains("+2"));
     }
 
     #[test]
     fn a_narrow_table_wraps_its_last_column_and_counts_hidden_columns_that_have_a_title() {
-        let head = vec![Head::new("LEFT"), Head::new("").dropped(1), Head::new("RESETS")];
+        let head = vec![
+            Head::new("LEFT"),
+            Head::new("").dropped(1),
+            Head::new("RESETS"),
+        ];
         let row = ["57", "████████████████████", "https://petstore.example/v1"].map(Cell::new);
-        let table = Table { head, rows: vec![row.to_vec()] };
-        let screen = Screen { is_terminal: true, width: Some(26), color: false, unicode: true };
+        let table = Table {
+            head,
+            rows: vec![row.to_vec()],
+        };
+        let screen = Screen {
+            is_terminal: true,
+            width: Some(26),
+            color: false,
+            unicode: true,
+        };
         let narrow = "LEFT  RESETS\n57    https://\n      petstore.example/v1\n";
         assert_eq!(table.render(&screen), narrow);
     }

@@ -42,19 +42,25 @@ pub(crate) struct ConfigFile {
 impl ConfigFile {
     /// Returns the path of the file, which may not exist.
     pub(crate) fn path(dirs: &Dirs) -> Option<PathBuf> {
-        dirs.config.as_ref().map(|folder| folder.join("config.toml"))
+        dirs.config
+            .as_ref()
+            .map(|folder| folder.join("config.toml"))
     }
 
     /// Reads the file, if there is one.
     pub(crate) fn load(env: &Env) -> Result<Self, CliError> {
-        let Some(path) = Self::path(&env.dirs) else { return Ok(Self::default()) };
+        let Some(path) = Self::path(&env.dirs) else {
+            return Ok(Self::default());
+        };
         let text = files::read(&path, Kind::Config, env)?;
         Self::parse(&env.shown(&path), text.as_deref().unwrap_or_default())
     }
 
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, CliError> {
         read(text).map_err(|(span, invalid)| {
-            let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let before = span
+                .and_then(|span| text.get(..span.start))
+                .unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             invalid.of(Kind::Config, format!("{name} line {line}:"))
         })
@@ -83,7 +89,10 @@ pub(crate) fn no_folder() -> CliError {
 /// Sets a value. Keeps the comments of the previous one.
 pub(crate) fn put(table: &mut dyn TableLike, name: &str, text: &str) {
     // A file may be called `007`: only what reads back as it was written is a number.
-    let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
+    let number = text
+        .parse::<i64>()
+        .ok()
+        .filter(|number| number.to_string() == text);
     let mut value = match text.parse::<bool>() {
         Ok(truth) => Value::from(truth),
         Err(_) => number.map_or_else(|| text.into(), Value::from),
@@ -106,7 +115,10 @@ pub(crate) fn profile_table<'d>(
     unnamed.set_implicit(true);
     let profiles = document.entry("profiles").or_insert(unnamed.into());
     let profiles = profiles.as_table_like_mut()?;
-    profiles.entry(name).or_insert(Item::Table(Table::new())).as_table_like_mut()
+    profiles
+        .entry(name)
+        .or_insert(Item::Table(Table::new()))
+        .as_table_like_mut()
 }
 
 /// A problem and its position in the text.
@@ -114,7 +126,10 @@ type Diagnostic = (Option<Range<usize>>, Invalid);
 
 fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
     let document = Document::parse(text).map_err(|problem| {
-        (problem.span(), Invalid::new(problem.message().trim_end().replace('\n', ", ")))
+        (
+            problem.span(),
+            Invalid::new(problem.message().trim_end().replace('\n', ", ")),
+        )
     })?;
     let mut config = ConfigFile::default();
     for (key, item) in entries("the file", document.as_item(), &["profile", "profiles"])? {
@@ -143,11 +158,20 @@ fn entries<'i>(
     item: &'i Item,
     known: &[&str],
 ) -> Result<Vec<(&'i Key, &'i Item)>, Diagnostic> {
-    let not_a_table = || (item.span(), Invalid::new(format!("`{name}` is not a table")));
+    let not_a_table = || {
+        (
+            item.span(),
+            Invalid::new(format!("`{name}` is not a table")),
+        )
+    };
     let table = item.as_table_like().ok_or_else(not_a_table)?;
-    let entries: Vec<_> =
-        table.iter().filter_map(|(name, item)| Some((table.key(name)?, item))).collect();
-    let unknown = entries.iter().find(|(key, _)| !known.is_empty() && !known.contains(&key.get()));
+    let entries: Vec<_> = table
+        .iter()
+        .filter_map(|(name, item)| Some((table.key(name)?, item)))
+        .collect();
+    let unknown = entries
+        .iter()
+        .find(|(key, _)| !known.is_empty() && !known.contains(&key.get()));
     match unknown {
         Some((key, _)) => {
             let hint = match did_you_mean(key.get(), known.iter().copied()) {
@@ -157,7 +181,10 @@ fn entries<'i>(
                 Some(meant) => meant,
                 None => format!("the settings are {}", known.join(", ")),
             };
-            Err((key.span(), Invalid::new(format!("no setting `{}`", key.get())).hint(hint)))
+            Err((
+                key.span(),
+                Invalid::new(format!("no setting `{}`", key.get())).hint(hint),
+            ))
         }
         None => Ok(entries),
     }

@@ -31,7 +31,11 @@ pub(crate) fn find(settings: &Settings, env: &Env) -> Result<Option<Credential>,
     if let Some(key) = unicode(KEY, env)? {
         let fix = format!("set {KEY} to a valid key");
         let key = without_end(key).to_owned();
-        return Ok(Some(Credential { key, source: KEY.to_owned(), fix }));
+        return Ok(Some(Credential {
+            key,
+            source: KEY.to_owned(),
+            fix,
+        }));
     }
     if let Some(path) = unicode(KEY_FILE, env)?.map(Path::new) {
         let source = env.shown(path);
@@ -58,8 +62,10 @@ pub(crate) fn require(settings: &Settings, env: &Env) -> Result<Credential, CliE
     }
     let service = settings.base_url()?.origin().ascii_serialization();
     let (source, option) = (settings.source("base_url"), settings.profile_option());
-    Err(CliError::new(Kind::Key, format!("no API key for {service}{source}"))
-        .hint(format!("`petstore auth login{option}`")))
+    Err(
+        CliError::new(Kind::Key, format!("no API key for {service}{source}"))
+            .hint(format!("`petstore auth login{option}`")),
+    )
 }
 
 /// Returns the path of a profile's key.
@@ -82,12 +88,19 @@ pub(crate) fn store(path: &Path, base_url: &Url, key: &str, env: &Env) -> Result
 
 /// Returns the key that `auth login` stored for the profile, if it belongs to this service.
 fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError> {
-    let Ok(path) = path(&env.dirs, &settings.profile) else { return Ok(None) };
-    let Some(text) = read_private(&path, env)? else { return Ok(None) };
+    let Ok(path) = path(&env.dirs, &settings.profile) else {
+        return Ok(None);
+    };
+    let Some(text) = read_private(&path, env)? else {
+        return Ok(None);
+    };
     let (option, source) = (settings.profile_option(), env.shown(&path));
     let fields = text.parse::<DocumentMut>().ok().and_then(|document| {
         let field = |name: &str| document.get(name)?.as_str().map(str::to_owned);
-        Some((Url::parse(&field("base_url")?).ok()?.origin(), field("key")?))
+        Some((
+            Url::parse(&field("base_url")?).ok()?.origin(),
+            field("key")?,
+        ))
     });
     // The message omits the content, which may be the key.
     let (origin, key) = fields.ok_or_else(|| {
@@ -98,8 +111,9 @@ fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError
     if origin != base_url.origin() {
         let [home, other] = [origin, base_url.origin()].map(|origin| origin.ascii_serialization());
         let problem = format!("the key was stored for {home}, not for {other}");
-        return Err(CliError::new(Kind::Key, problem)
-            .hint(format!("`petstore auth login{option} --base-url {base_url}`")));
+        return Err(CliError::new(Kind::Key, problem).hint(format!(
+            "`petstore auth login{option} --base-url {base_url}`"
+        )));
     }
     let fix = format!("`petstore auth login{option}` stores another key");
     Ok(Some(Credential { key, source, fix }))
@@ -107,11 +121,15 @@ fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError
 
 /// Reads a private file; `None` if it does not exist. Fails if others can read it.
 fn read_private(path: &Path, env: &Env) -> Result<Option<String>, CliError> {
-    let Some(text) = files::read(path, Kind::Key, env)? else { return Ok(None) };
+    let Some(text) = files::read(path, Kind::Key, env)? else {
+        return Ok(None);
+    };
     let shown = env.shown(path);
     let mode = files::open_to_others(path)
         .map_err(|problem| CliError::io(Kind::Key, format!("cannot read {shown}"), &problem))?;
-    let Some(mode) = mode else { return Ok(Some(text)) };
+    let Some(mode) = mode else {
+        return Ok(Some(text));
+    };
     let quoted = match shown.strip_prefix("~/") {
         Some(below) => format!("~/{}", escape::shell(below)),
         None => escape::shell(&shown),

@@ -147,13 +147,20 @@ impl<T: ValueEnum> FromStr for Choice<T> {
 
 impl<T: ValueEnum> fmt::Display for Choice<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.to_possible_value().as_ref().map_or("", PossibleValue::get_name))
+        f.write_str(
+            self.0
+                .to_possible_value()
+                .as_ref()
+                .map_or("", PossibleValue::get_name),
+        )
     }
 }
 
 /// Returns the names of all values.
 pub(crate) fn value_names<T: ValueEnum>() -> Vec<String> {
-    let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let values = T::value_variants()
+        .iter()
+        .filter_map(ValueEnum::to_possible_value);
     values.map(|value| value.get_name().to_owned()).collect()
 }
 
@@ -187,8 +194,12 @@ impl<const MIN: u64> fmt::Display for Seconds<MIN> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size(pub(crate) usize);
 
-const SIZE_UNITS: [(&str, u64); 4] =
-    [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+const SIZE_UNITS: [(&str, u64); 4] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
 
 impl FromStr for Size {
     type Err = Invalid;
@@ -209,7 +220,9 @@ impl fmt::Display for Size {
 
 /// Parses a number with an optional unit.
 fn read_units(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let in_unit = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
+    let in_unit = units
+        .iter()
+        .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
     let (number, size) = in_unit.unwrap_or((text, 1));
     number.parse::<u64>().ok()?.checked_mul(size)
 }
@@ -218,7 +231,9 @@ fn read_units(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 fn with_unit(number: u64, units: &[(&str, u64)]) -> String {
     let fits = |size: u64| size == 1 || number > 0 && number.is_multiple_of(size);
     let unit = units.iter().find(|(_, size)| fits(*size));
-    unit.map_or_else(String::new, |(unit, size)| format!("{}{unit}", number / size))
+    unit.map_or_else(String::new, |(unit, size)| {
+        format!("{}{unit}", number / size)
+    })
 }
 
 /// The store of shared rate limits.

@@ -23,7 +23,12 @@ pub(crate) enum Source {
 }
 
 /// The sources of a setting, in order of precedence.
-const LAYERS: [Source; 4] = [Source::Flag, Source::Variable, Source::Profile, Source::Default];
+const LAYERS: [Source; 4] = [
+    Source::Flag,
+    Source::Variable,
+    Source::Profile,
+    Source::Default,
+];
 
 /// The settings in force.
 #[derive(Debug)]
@@ -48,16 +53,30 @@ impl Settings {
             Some(Profile(name)) => (name.clone(), Source::Flag),
             None => ("default".to_owned(), Source::Default),
         };
-        let layers = [flags.clone(), Values::default(), Values::default(), Values::defaults()];
+        let layers = [
+            flags.clone(),
+            Values::default(),
+            Values::default(),
+            Values::defaults(),
+        ];
         let config = ConfigFile::default();
-        let mut settings = Self { profile, profile_source, config, problem: None, layers };
+        let mut settings = Self {
+            profile,
+            profile_source,
+            config,
+            problem: None,
+            layers,
+        };
         settings.problem = settings.read(env, reads_file).err();
         settings
     }
 
     fn read(&mut self, env: &Env, reads_file: bool) -> Result<(), CliError> {
         // All of them, so that an invalid one is reported in the format that another one sets.
-        let set: Vec<_> = Values::NAMES.iter().map(|name| self.set_variable(name, env)).collect();
+        let set: Vec<_> = Values::NAMES
+            .iter()
+            .map(|name| self.set_variable(name, env))
+            .collect();
         set.into_iter().collect::<Result<(), _>>()?;
         if reads_file {
             self.config = ConfigFile::load(env)?;
@@ -76,13 +95,20 @@ impl Settings {
             }
             _ => {}
         }
-        self.layers[2] = self.config.profiles.get(&self.profile).cloned().unwrap_or_default();
+        self.layers[2] = self
+            .config
+            .profiles
+            .get(&self.profile)
+            .cloned()
+            .unwrap_or_default();
         Ok(())
     }
 
     fn set_variable(&mut self, name: &str, env: &Env) -> Result<(), CliError> {
         let variable = variable(name);
-        let Some(text) = unicode(&variable, env)? else { return Ok(()) };
+        let Some(text) = unicode(&variable, env)? else {
+            return Ok(());
+        };
         let set = self.layers[1].set(name, text);
         set.map_err(|invalid| invalid.of(Kind::Config, format!("{variable} `{text}`")))
     }
@@ -146,7 +172,9 @@ impl Settings {
             let hint = format!("`petstore auth login{option} --base-url https://HOST/v1` sets one");
             return Err(CliError::new(Kind::Config, "no base URL").hint(hint));
         };
-        let Some(url) = web_url(&text) else { return Err(self.no_url(&text, source)) };
+        let Some(url) = web_url(&text) else {
+            return Err(self.no_url(&text, source));
+        };
         let allows_http = self.get(|values| &values.allow_insecure_http) == Some(true);
         if url.scheme() == "http" && !is_local(&url) && !allows_http {
             let origin = url.origin().ascii_serialization();
@@ -160,7 +188,11 @@ impl Settings {
     /// Returns the error for a base URL that is none, and names a similar one, if there is one.
     fn no_url(&self, text: &str, source: Source) -> CliError {
         let (scheme, address) = text.split_once("://").unwrap_or(("", text));
-        let lacks = if scheme.starts_with("http") { "is not a URL" } else { "has no https://" };
+        let lacks = if scheme.starts_with("http") {
+            "is not a URL"
+        } else {
+            "has no https://"
+        };
         let problem = format!("base URL `{text}` {lacks}{}", self.source("base_url"));
         let setting = match source {
             Source::Profile => format!("base_url of profile {}", self.profile),
@@ -201,7 +233,9 @@ impl Settings {
 }
 
 fn web_url(text: &str) -> Option<Url> {
-    Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+    Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"))
 }
 
 /// Returns whether a URL names this machine.

@@ -11,7 +11,11 @@ use super::support::{KEY, PETSTORE, Signal, petstore, signal};
 
 fn shell(script: &str) -> Output {
     let mut command = Command::new("sh");
-    command.args(["-c", script]).env("PETSTORE", PETSTORE).output().unwrap()
+    command
+        .args(["-c", script])
+        .env("PETSTORE", PETSTORE)
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -33,7 +37,10 @@ fn a_closed_reader_is_not_an_error() {
 fn a_full_disk_is_an_error() {
     let output = shell(r#""$PETSTORE" --mock pets list > /dev/full"#);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("error: cannot write the result: no space left"), "{stderr}");
+    assert!(
+        stderr.contains("error: cannot write the result: no space left"),
+        "{stderr}"
+    );
     assert_eq!(output.status.code(), Some(1));
 }
 
@@ -48,8 +55,19 @@ fn a_proxy_that_refuses_is_what_to_check() {
             let _ = stream.write_all(b"HTTP/1.1 407 Expired\r\ncontent-length: 0\r\n\r\n");
         }
     });
-    let line = ["--base-url", "https://petstore.example/v1", "pets", "list", "--retries", "0"];
-    let output = petstore().env("https_proxy", proxy).args(line).output().unwrap();
+    let line = [
+        "--base-url",
+        "https://petstore.example/v1",
+        "pets",
+        "list",
+        "--retries",
+        "0",
+    ];
+    let output = petstore()
+        .env("https_proxy", proxy)
+        .args(line)
+        .output()
+        .unwrap();
     let expected = "error: cannot connect to petstore.example, or to its proxy\n\
         hint: check the proxy in https_proxy, or correct the base URL\n";
     assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
@@ -71,7 +89,10 @@ fn ctrl_c_stops_a_call_in_flight() {
     connection.read_exact(&mut [0; 3]).unwrap();
     signal(&child, Signal::INT);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted\n");
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "error: interrupted\n"
+    );
     assert_eq!(output.status.code(), Some(130));
 }
 
@@ -80,8 +101,21 @@ fn signals_stop_a_command_whose_reader_does_not_read() {
     // More than the size of a pipe that nobody reads.
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut command = petstore();
-        command.args(["--mock", "pets", "list", "--all", "-o", "json", "--jq", "range(200000)"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command.args([
+            "--mock",
+            "pets",
+            "list",
+            "--all",
+            "-o",
+            "json",
+            "--jq",
+            "range(200000)",
+        ]);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_exact(&mut [0; 1]).unwrap();
         signal(&child, sent);
@@ -93,22 +127,42 @@ fn signals_stop_a_command_whose_reader_does_not_read() {
 fn a_signal_stops_an_import_in_order_and_says_how_to_continue() {
     // Otherwise the quota could reset in the meantime.
     let noon = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_800_014_400));
-    let builder = MockServer::builder().key(KEY, Plan::enterprise(5, 100)).clock(noon);
-    let (server, folder) = (builder.start_blocking().unwrap(), tempfile::tempdir().unwrap());
+    let builder = MockServer::builder()
+        .key(KEY, Plan::enterprise(5, 100))
+        .clock(noon);
+    let (server, folder) = (
+        builder.start_blocking().unwrap(),
+        tempfile::tempdir().unwrap(),
+    );
     let rows: String = (0..9).map(|row| format!("pet {row},{row}\n")).collect();
-    std::fs::write(folder.path().join("pets.csv"), format!("name,categoryId\n{rows}")).unwrap();
+    std::fs::write(
+        folder.path().join("pets.csv"),
+        format!("name,categoryId\n{rows}"),
+    )
+    .unwrap();
     let mut import = petstore();
-    import.args(["pets", "import", "pets.csv", "-o", "table"]).current_dir(folder.path());
-    import.env("PETSTORE_BASE_URL", server.url()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    import
+        .args(["pets", "import", "pets.csv", "-o", "table"])
+        .current_dir(folder.path());
+    import
+        .env("PETSTORE_BASE_URL", server.url())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = import.spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
     // It waits for the next minute.
-    assert!(said.by_ref().any(|line| line.unwrap().contains("minute quota used up; continues in")));
+    assert!(
+        said.by_ref()
+            .any(|line| line.unwrap().contains("minute quota used up; continues in"))
+    );
     signal(&child, Signal::TERM);
     let stderr: String = said.map(|line| line.unwrap() + "\n").collect();
     let output = child.wait_with_output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(stdout.contains("created          5      5\n"), "{stdout}{stderr}");
+    assert!(
+        stdout.contains("created          5      5\n"),
+        "{stdout}{stderr}"
+    );
     let end = "error: terminated after 5 of 9 rows\nhint: `petstore pets import pets.csv -o table` continues\n";
     assert!(stderr.ends_with(end), "{stderr}");
     assert_eq!(output.status.code(), Some(143));
@@ -116,7 +170,10 @@ fn a_signal_stops_an_import_in_order_and_says_how_to_continue() {
 
 #[test]
 fn ctrl_c_stops_a_command_that_reads_its_input() {
-    for command in [["pets", "create", "--file", "-"], ["api", "/pets", "--input", "-"]] {
+    for command in [
+        ["pets", "create", "--file", "-"],
+        ["api", "/pets", "--input", "-"],
+    ] {
         let mut child = petstore()
             .arg("--mock")
             .args(command)
@@ -165,7 +222,11 @@ fn settings_that_are_changed_at_the_same_time_are_all_kept() {
     let set = |profile: &str| {
         let mut command = Command::new(PETSTORE);
         command.args(["config", "set", "retries", "1", "--profile", profile]);
-        command.env_clear().env("HOME", home.path()).spawn().unwrap()
+        command
+            .env_clear()
+            .env("HOME", home.path())
+            .spawn()
+            .unwrap()
     };
     let profiles: Vec<_> = (0..16).map(|number| format!("p{number}")).collect();
     let children: Vec<_> = profiles.iter().map(|profile| set(profile)).collect();

@@ -13,9 +13,16 @@ const ROWS: usize = 120;
 /// Starts or continues the import.
 fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
     let mut command = petstore();
-    command.env("PETSTORE_BASE_URL", server.url()).args(["pets", "import"]).arg(file);
+    command
+        .env("PETSTORE_BASE_URL", server.url())
+        .args(["pets", "import"])
+        .arg(file);
     command.args(["--concurrency", "4"]).args(more);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 /// How often each name was sent. A request whose sender was killed may have ended before its body was
@@ -27,7 +34,9 @@ fn sent(server: &MockServer) -> BTreeMap<String, usize> {
             continue;
         }
         let pet: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
-        *names.entry(pet["name"].as_str().unwrap().to_owned()).or_default() += 1;
+        *names
+            .entry(pet["name"].as_str().unwrap().to_owned())
+            .or_default() += 1;
     }
     names
 }
@@ -61,11 +70,19 @@ async fn killed_and_resumed(seed: usize, kills: usize) {
     assert!(before.values().all(|times| *times == 1), "{before:?}");
 
     // Only rows in flight at a kill are missing: at most four each time.
-    assert!(before.len() >= ROWS - 4 * kills, "{} of {ROWS}", before.len());
+    assert!(
+        before.len() >= ROWS - 4 * kills,
+        "{} of {ROWS}",
+        before.len()
+    );
     // The import finds out which rows were created, and sends only the others.
     let checked = import(&server, &file, &["--unknown", "check", "--timeout", "1"]);
     assert_eq!(checked.wait_with_output().unwrap().status.code(), Some(0));
-    assert_eq!(server.pets().len(), ROWS, "no pet is missing, and none exists twice");
+    assert_eq!(
+        server.pets().len(),
+        ROWS,
+        "no pet is missing, and none exists twice"
+    );
     let again = import(&server, &file, &[]).wait().unwrap();
     assert_eq!((again.code(), server.pets().len()), (Some(0), ROWS));
 }

@@ -18,8 +18,13 @@ const NOBODY: u32 = 65_534;
 
 fn petstore(server: &MockServer, home: &Path, line: &str) -> Command {
     let mut command = support::petstore();
-    command.env("PETSTORE_BASE_URL", server.url()).env("XDG_STATE_HOME", home);
-    command.args(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .env("PETSTORE_BASE_URL", server.url())
+        .env("XDG_STATE_HOME", home);
+    command
+        .args(line.split(' '))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -32,11 +37,20 @@ fn run(server: &MockServer, home: &Path, line: &str) -> Option<i32> {
 }
 
 async fn mock(plan: Plan) -> MockServer {
-    MockServer::builder().key(KEY, plan).seed(Seed::none()).start().await.unwrap()
+    MockServer::builder()
+        .key(KEY, plan)
+        .seed(Seed::none())
+        .start()
+        .await
+        .unwrap()
 }
 
 fn statuses(server: &MockServer, status: u16) -> usize {
-    server.requests(..).iter().filter(|request| request.status == Some(status)).count()
+    server
+        .requests(..)
+        .iter()
+        .filter(|request| request.status == Some(status))
+        .count()
 }
 
 /// Several imports at once, each with more rows than the minute allows.
@@ -84,7 +98,9 @@ async fn sixty_four_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
 async fn runs_one_after_the_other_use_a_quota_up_to_the_last_request() {
     // A minute begins.
     let clock = Clock::scaled(UNIX_EPOCH + Duration::from_secs(1_800_000_000), 1.0);
-    let server = MockServer::builder().key(KEY, Plan::enterprise(20, 1_000)).clock(clock);
+    let server = MockServer::builder()
+        .key(KEY, Plan::enterprise(20, 1_000))
+        .clock(clock);
     let (server, home) = (server.start().await.unwrap(), tempfile::tempdir().unwrap());
     let done = (0..20).filter(|_| run(&server, home.path(), "pets list --max-wait 0") == Some(0));
     assert_eq!(done.count(), 20);
@@ -95,7 +111,11 @@ async fn runs_one_after_the_other_use_a_quota_up_to_the_last_request() {
 /// Ends or stops a process while its first request, which asks for all, is in flight.
 async fn disturbed(signal: Signal) {
     let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
-    let slow = server.faults().on(Operation::ListPets).nth(1).delay(Duration::from_secs(600));
+    let slow = server
+        .faults()
+        .on(Operation::ListPets)
+        .nth(1)
+        .delay(Duration::from_secs(600));
     let mut probing = start(&server, home.path(), "pets list");
     while server.requests(Operation::ListPets).is_empty() && slow.hits() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -128,11 +148,21 @@ fn run_unprivileged(mut command: Command, home: &Path) -> Output {
     if rustix::process::geteuid().is_root() {
         let program = home.join("program");
         // Another process copies it: a file that this one wrote may be open in a child of another test.
-        let copied = Command::new("cp").arg(command.get_program()).arg(&program).status().unwrap();
+        let copied = Command::new("cp")
+            .arg(command.get_program())
+            .arg(&program)
+            .status()
+            .unwrap();
         assert!(copied.success());
         let mut copy = Command::new(program);
-        copy.args(command.get_args()).env_clear().stdin(Stdio::null());
-        copy.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        copy.args(command.get_args())
+            .env_clear()
+            .stdin(Stdio::null());
+        copy.envs(
+            command
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
         command = copy;
         command.uid(NOBODY).gid(NOBODY);
         chown(home, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -164,13 +194,16 @@ impl Unusable {
                 std::fs::write(folder, "")
             }
             Self::ReadOnly => {
-                let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+                let files = std::fs::read_dir(folder)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path());
                 files.for_each(|file| set_mode(&file, 0o400).unwrap());
                 set_mode(folder, 0o500)
             }
             Self::RecordOfAnotherUser => {
-                let mut files =
-                    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+                let mut files = std::fs::read_dir(folder)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path());
                 let record = files.find(|path| path.extension().is_some_and(|it| it == "limits"));
                 hide(&record.unwrap())
             }
@@ -191,7 +224,11 @@ async fn an_unusable_store_is_reported_once_and_the_command_continues() {
         let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
         let run = |line| run_unprivileged(petstore(&server, home.path(), line), home.path());
         let usable = run("pets list");
-        assert_eq!((usable.status.code(), usable.stderr.len()), (Some(0), 0), "{usable:?}");
+        assert_eq!(
+            (usable.status.code(), usable.stderr.len()),
+            (Some(0), 0),
+            "{usable:?}"
+        );
         let folder = home.path().join("petstore/limits");
         unusable.make(&folder);
         let output = run("pets list");
@@ -199,7 +236,10 @@ async fn an_unusable_store_is_reported_once_and_the_command_continues() {
         assert_eq!(output.status.code(), Some(0), "{unusable:?}: {said}");
         let warnings = said.matches("warning: rate limits are not shared").count();
         assert_eq!(warnings, 1, "{unusable:?}: {said}");
-        assert!(run("pets list --limits-store off").stderr.is_empty(), "{unusable:?}");
+        assert!(
+            run("pets list --limits-store off").stderr.is_empty(),
+            "{unusable:?}"
+        );
         assert_eq!(server.requests(..).len(), 3);
         let _ = set_permissions(&folder, Permissions::from_mode(0o700));
     }
@@ -207,7 +247,10 @@ async fn an_unusable_store_is_reported_once_and_the_command_continues() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_known_can_be_forgotten() {
-    let (server, home) = (mock(Plan::enterprise(1, 1_000)).await, tempfile::tempdir().unwrap());
+    let (server, home) = (
+        mock(Plan::enterprise(1, 1_000)).await,
+        tempfile::tempdir().unwrap(),
+    );
     assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(0));
     assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
     for forget in ["limits --forget", "limits --forget --all"] {

@@ -11,7 +11,10 @@ pub(crate) const KEY: &str = "sentinel-key";
 /// A command with a key, and nothing to read.
 pub(crate) fn petstore() -> Command {
     let mut command = Command::new(PETSTORE);
-    command.env_clear().env("PETSTORE_API_KEY", KEY).stdin(Stdio::null());
+    command
+        .env_clear()
+        .env("PETSTORE_API_KEY", KEY)
+        .stdin(Stdio::null());
     command
 }
 
@@ -21,5 +24,7 @@ pub(crate) fn signal(child: &Child, signal: Signal) {
 
 /// Returns rows with different names, as NDJSON.
 pub(crate) fn rows(count: usize) -> String {
-    (0..count).map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n")).collect()
+    (0..count)
+        .map(|row| format!("{{\"name\":\"pet {row}\",\"categoryId\":{row}}}\n"))
+        .collect()
 }

@@ -11,7 +11,11 @@ use super::support::{KEY, PETSTORE, petstore, rows};
 
 /// A mock whose minute begins with the first request.
 fn serve(plan: Plan) -> MockServer {
-    MockServer::builder().key(KEY, plan).window(Window::Sliding).start_blocking().unwrap()
+    MockServer::builder()
+        .key(KEY, plan)
+        .window(Window::Sliding)
+        .start_blocking()
+        .unwrap()
 }
 
 /// A command in a shell at a terminal; the shell tells how it ended, and of the terminal.
@@ -21,7 +25,10 @@ fn typed(line: &str, home: &Path, url: &str) -> PtySession {
         "trap : INT; before=$(stty -g); \"$0\" {line}; echo \"exit $?\"; \
          [ \"$before\" = \"$(stty -g)\" ] && echo as it was"
     );
-    shell.args(["-c", &script, PETSTORE]).env_clear().env("HOME", home);
+    shell
+        .args(["-c", &script, PETSTORE])
+        .env_clear()
+        .env("HOME", home);
     shell.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
     shell.env("PETSTORE_BASE_URL", url).current_dir(home);
     // Long enough that only a hang exceeds it.
@@ -60,16 +67,30 @@ fn a_signal_at_the_question_leaves_the_terminal_as_it_was() {
     terminal.exp_string("pid ").unwrap();
     let process = terminal.exp_string(".").unwrap();
     terminal.exp_string("API key (not shown): ").unwrap();
-    assert!(Command::new("kill").args(["-INT", &process]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &process])
+            .status()
+            .unwrap()
+            .success()
+    );
     let shown = terminal.exp_eof().unwrap();
-    assert!(shown.contains("exit 130") && shown.contains("as it was"), "{shown}");
+    assert!(
+        shown.contains("exit 130") && shown.contains("as it was"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn counts_down_while_it_waits_and_stops_at_ctrl_c() {
-    let (server, home) = (serve(Plan::enterprise(1, 100)), tempfile::tempdir().unwrap());
+    let (server, home) = (
+        serve(Plan::enterprise(1, 100)),
+        tempfile::tempdir().unwrap(),
+    );
     let mut orders = petstore();
-    orders.args(["store", "orders"]).env("PETSTORE_BASE_URL", server.url());
+    orders
+        .args(["store", "orders"])
+        .env("PETSTORE_BASE_URL", server.url());
     assert!(orders.status().unwrap().success());
     let line = format!("--version; PETSTORE_API_KEY={KEY} \"$0\" pets list");
     let mut terminal = typed(&line, home.path(), server.url());
@@ -97,7 +118,10 @@ fn a_slow_input_is_visible_and_stops_at_ctrl_c() {
         terminal.exp_string("reading standard input, ").unwrap();
         terminal.send_control('c').unwrap();
         let shown = terminal.exp_eof().unwrap();
-        assert!(shown.contains("\r\u{1b}[K\u{1b}[1m\u{1b}[31merror:"), "{shown}");
+        assert!(
+            shown.contains("\r\u{1b}[K\u{1b}[1m\u{1b}[31merror:"),
+            "{shown}"
+        );
         assert!(shown.contains("exit 130"), "{shown}");
     }
 }
@@ -116,7 +140,10 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// A server whose clock stands, a home with twelve pets to import, and the command for that.
 fn import(plan: Plan) -> (MockServer, tempfile::TempDir, String) {
     let clock = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_767_225_600));
-    let server = MockServer::builder().key(KEY, plan).seed(Seed::none()).clock(clock);
+    let server = MockServer::builder()
+        .key(KEY, plan)
+        .seed(Seed::none())
+        .clock(clock);
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("pets.ndjson"), rows(12)).unwrap();
     let line = format!(
@@ -135,25 +162,50 @@ fn wait_for_hits(fault: &FaultGuard, hits: u64) {
 #[test]
 fn ctrl_c_lets_an_import_finish_its_rows_in_flight_and_says_how_to_continue() {
     let (server, home, line) = import(Plan::Free);
-    let first = server.faults().on(Operation::CreatePet).first(1).delay(SECOND);
-    let slow = server.faults().on(Operation::CreatePet).after(1).delay(HOUR);
+    let first = server
+        .faults()
+        .on(Operation::CreatePet)
+        .first(1)
+        .delay(SECOND);
+    let slow = server
+        .faults()
+        .on(Operation::CreatePet)
+        .after(1)
+        .delay(HOUR);
     let mut terminal = typed(&line, home.path(), server.url());
-    terminal.exp_string("....................  0 of 12  0%  starting").unwrap();
+    terminal
+        .exp_string("....................  0 of 12  0%  starting")
+        .unwrap();
     wait_for_hits(&first, 1);
     server.clock().advance(SECOND);
     wait_for_hits(&slow, 3);
     terminal.send_control('c').unwrap();
-    terminal.exp_string("3 rows in flight, at most 1 h; Ctrl-C again stops at once").unwrap();
+    terminal
+        .exp_string("3 rows in flight, at most 1 h; Ctrl-C again stops at once")
+        .unwrap();
     server.clock().advance(HOUR);
     let shown = terminal.exp_eof().unwrap();
-    assert!(shown.contains("interrupted") && shown.contains("exit 130"), "{shown}");
+    assert!(
+        shown.contains("interrupted") && shown.contains("exit 130"),
+        "{shown}"
+    );
     assert!(shown.contains("unknown          0      0"), "{shown}");
-    assert!(shown.find("THIS RUN") < shown.find("interrupted after"), "{shown}");
+    assert!(
+        shown.find("THIS RUN") < shown.find("interrupted after"),
+        "{shown}"
+    );
     assert_eq!(server.requests(Operation::CreatePet).len(), 4);
     drop(slow);
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let resume = shown.split_once("`petstore ").unwrap().1.split_once("` continues");
-    let resume = format!("--version; PETSTORE_API_KEY={KEY} \"$0\" {}", resume.unwrap().0);
+    let resume = shown
+        .split_once("`petstore ")
+        .unwrap()
+        .1
+        .split_once("` continues");
+    let resume = format!(
+        "--version; PETSTORE_API_KEY={KEY} \"$0\" {}",
+        resume.unwrap().0
+    );
     let shown = typed(&resume, home.path(), server.url()).exp_eof().unwrap();
     assert!(shown.contains("exit 0"), "{shown}");
     assert_eq!(server.requests(Operation::CreatePet).len(), 12);
@@ -162,7 +214,11 @@ fn ctrl_c_lets_an_import_finish_its_rows_in_flight_and_says_how_to_continue() {
 #[test]
 fn a_second_ctrl_c_stops_an_import_at_once() {
     let (server, home, line) = import(Plan::Free);
-    let slow = server.faults().on(Operation::CreatePet).after(1).delay(HOUR);
+    let slow = server
+        .faults()
+        .on(Operation::CreatePet)
+        .after(1)
+        .delay(HOUR);
     let mut terminal = typed(&line, home.path(), server.url());
     wait_for_hits(&slow, 3);
     terminal.send_control('c').unwrap();
@@ -176,13 +232,23 @@ fn a_second_ctrl_c_stops_an_import_at_once() {
 #[test]
 fn an_import_whose_terminal_is_closed_finishes_its_rows_in_flight() {
     let (server, home, line) = import(Plan::Free);
-    let slow = server.faults().on(Operation::CreatePet).after(1).delay(HOUR);
+    let slow = server
+        .faults()
+        .on(Operation::CreatePet)
+        .after(1)
+        .delay(HOUR);
     let line = line.replace("\"$0\"", "sh -c 'echo \"pid $$.\"; exec \"$0\"") + "' \"$0\"";
     let mut terminal = typed(&line, home.path(), server.url());
     terminal.exp_string("pid ").unwrap();
     let process = terminal.exp_string(".").unwrap();
     wait_for_hits(&slow, 3);
-    assert!(Command::new("kill").args(["-HUP", &process]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-HUP", &process])
+            .status()
+            .unwrap()
+            .success()
+    );
     terminal.exp_string("3 rows in flight").unwrap();
     server.clock().advance(HOUR);
     let shown = terminal.exp_eof().unwrap();
@@ -195,7 +261,9 @@ fn the_bar_of_an_import_shows_the_quota_and_waiting_rows_are_not_in_flight() {
     let (server, home, line) = import(Plan::enterprise(5, 100));
     let mut terminal = typed(&line, home.path(), server.url());
     // Five now, five in a minute, two a minute later.
-    terminal.exp_regex(r"########\.{12}  5 of 12  41%  minute quota: [0-9a-z ]+ \(").unwrap();
+    terminal
+        .exp_regex(r"########\.{12}  5 of 12  41%  minute quota: [0-9a-z ]+ \(")
+        .unwrap();
     terminal.send_control('c').unwrap();
     let shown = terminal.exp_eof().unwrap();
     assert!(shown.contains("exit 130"), "{shown}");
@@ -215,6 +283,9 @@ fn ctrl_c_reaches_the_command_of_a_mock_once() {
     terminal.exp_string("it runs").unwrap();
     terminal.send_control('c').unwrap();
     let shown = terminal.exp_eof().unwrap();
-    assert!(shown.contains("times x.") && shown.contains("compliance: "), "{shown}");
+    assert!(
+        shown.contains("times x.") && shown.contains("compliance: "),
+        "{shown}"
+    );
     assert!(shown.contains("exit 0"), "the command ended well: {shown}");
 }

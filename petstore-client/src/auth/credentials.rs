@@ -26,7 +26,10 @@ pub(crate) struct Credential {
 impl Credential {
     /// Checks a key from a provider.
     fn provided(key: ApiKey) -> Result<Self, Error> {
-        Ok(Self { authorization: key.authorization()?, key: Some(key) })
+        Ok(Self {
+            authorization: key.authorization()?,
+            key: Some(key),
+        })
     }
 
     /// Returns whether the key comes from a provider.
@@ -78,7 +81,10 @@ impl Credentials {
     /// Returns the credential for the next request.
     pub(crate) async fn get(&self) -> Result<Credential, Error> {
         match self {
-            Self::Fixed(header) => Ok(Credential { authorization: header.clone(), key: None }),
+            Self::Fixed(header) => Ok(Credential {
+                authorization: header.clone(),
+                key: None,
+            }),
             Self::Provided(keys) => keys.get().await,
         }
     }
@@ -109,7 +115,11 @@ impl ProvidedKeys {
     }
 
     fn is_rejected(&self, key: &ApiKey) -> bool {
-        self.rejected.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(key)
+        self.rejected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            == Some(key)
     }
 
     async fn replace(&self, rejected: &ApiKey, sent: Instant) -> Result<Option<Credential>, Error> {
@@ -125,12 +135,20 @@ impl ProvidedKeys {
         *self.rejected.lock().unwrap_or_else(PoisonError::into_inner) = Some(rejected.clone());
         let result = self.ask(rejected).await;
         let (rejected, ended) = (rejected.clone(), clock::now());
-        *last = Some(Refresh { rejected, ended, result: result.clone() });
+        *last = Some(Refresh {
+            rejected,
+            ended,
+            result: result.clone(),
+        });
         result
     }
 
     async fn ask(&self, rejected: &ApiKey) -> Result<Option<Credential>, Error> {
-        let key = self.provider.dyn_api_key(Some(rejected)).await.map_err(failed)?;
+        let key = self
+            .provider
+            .dyn_api_key(Some(rejected))
+            .await
+            .map_err(failed)?;
         if key == *rejected {
             return Ok(None);
         }

@@ -75,7 +75,10 @@ mod tests {
 
     #[test]
     fn refuses_a_key_with_a_line_break_without_repeating_it() {
-        let problem = ApiKey::new("abc\n").authorization().unwrap_err().to_string();
+        let problem = ApiKey::new("abc\n")
+            .authorization()
+            .unwrap_err()
+            .to_string();
         assert!(problem.contains("character 4"), "{problem}");
         assert!(!problem.contains("abc"), "{problem}");
     }

@@ -129,7 +129,12 @@ pub struct CachingProvider<P> {
 impl<P: ApiKeyProvider> CachingProvider<P> {
     /// Caches each key of `provider` for `ttl`.
     pub fn new(provider: P, ttl: Duration) -> Self {
-        Self { provider, ttl, cached: Mutex::default(), is_invalid: AtomicBool::new(false) }
+        Self {
+            provider,
+            ttl,
+            cached: Mutex::default(),
+            is_invalid: AtomicBool::new(false),
+        }
     }
 
     /// Drops the cached key. The next request asks the provider.
@@ -158,7 +163,9 @@ impl<P: ApiKeyProvider> ApiKeyProvider for CachingProvider<P> {
 
 impl<P> fmt::Debug for CachingProvider<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CachingProvider").field("ttl", &self.ttl).finish_non_exhaustive()
+        f.debug_struct("CachingProvider")
+            .field("ttl", &self.ttl)
+            .finish_non_exhaustive()
     }
 }
 

@@ -86,11 +86,17 @@ impl Error {
     }
 
     pub(crate) fn config(setting: &str, problem: impl fmt::Display) -> Self {
-        Self::new(ErrorKind::Config, format!("the {setting} cannot be used: {problem}"))
+        Self::new(
+            ErrorKind::Config,
+            format!("the {setting} cannot be used: {problem}"),
+        )
     }
 
     pub(crate) fn invalid(problem: impl fmt::Display) -> Self {
-        Self::new(ErrorKind::InvalidRequest, format!("the request was not sent: {problem}"))
+        Self::new(
+            ErrorKind::InvalidRequest,
+            format!("the request was not sent: {problem}"),
+        )
     }
 
     pub(crate) fn paging(problem: impl fmt::Display) -> Self {
@@ -100,7 +106,11 @@ impl Error {
 
     /// `sent` says whether the request may have reached the service.
     pub(crate) fn timed_out(limit: TimeoutKind, after: Duration, sent: bool) -> Self {
-        let message = format!("timed out after {} s: {}", after.as_secs_f64(), limit.advice());
+        let message = format!(
+            "timed out after {} s: {}",
+            after.as_secs_f64(),
+            limit.advice()
+        );
         let mut error = Self::new(ErrorKind::Timeout, message);
         error.0.timeout = Some(limit);
         error.0.sent = sent;
@@ -128,9 +138,17 @@ impl Error {
         problem: serde_json::Error,
     ) -> Self {
         let (path, problem, source) = explain_decode::<T>(body, problem);
-        let message = format!("the response {} could not be read: {problem}", status.as_u16());
+        let message = format!(
+            "the response {} could not be read: {problem}",
+            status.as_u16()
+        );
         let body = body.slice(..body.len().min(MAX_ERROR_BODY));
-        let response = ErrorResponse { status, headers, body, ..ErrorResponse::default() };
+        let response = ErrorResponse {
+            status,
+            headers,
+            body,
+            ..ErrorResponse::default()
+        };
         let mut error = Self::new(ErrorKind::Decode, message).with_response(response);
         error.0.decode_path = Some(path);
         error.with_source(source)
@@ -172,7 +190,11 @@ impl Error {
     /// Returns whether the request of the last attempt may have reached the service.
     pub(crate) fn was_sent(&self) -> bool {
         use ErrorKind::{Config, Connect, Credentials, InvalidRequest, Tls};
-        self.0.sent && !matches!(self.0.kind, Config | InvalidRequest | Credentials | Connect | Tls)
+        self.0.sent
+            && !matches!(
+                self.0.kind,
+                Config | InvalidRequest | Credentials | Connect | Tls
+            )
     }
 
     pub(crate) fn response(&self) -> Option<&ErrorResponse> {
@@ -224,7 +246,13 @@ impl Error {
     /// Fails with [`ErrorKind::Decode`] if there is no response, or if its body is not JSON of this
     /// type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        let Some(ErrorResponse { status, headers, body, .. }) = self.response() else {
+        let Some(ErrorResponse {
+            status,
+            headers,
+            body,
+            ..
+        }) = self.response()
+        else {
             return Err(Self::new(ErrorKind::Decode, "there is no response to read"));
         };
         serde_json::from_slice(body)
@@ -268,7 +296,10 @@ impl Error {
     pub fn retry_at(&self) -> Option<SystemTime> {
         match self.blocked() {
             Some(blocked) => Some(blocked.until),
-            None => self.date().unwrap_or_else(clock::wall).checked_add(self.retry_after()?),
+            None => self
+                .date()
+                .unwrap_or_else(clock::wall)
+                .checked_add(self.retry_after()?),
         }
     }
 
@@ -329,7 +360,10 @@ impl Error {
     /// Returns whether the key is missing or invalid (401), or the key provider failed.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Unauthorized | ErrorKind::Credentials)
+        matches!(
+            self.kind(),
+            ErrorKind::Unauthorized | ErrorKind::Credentials
+        )
     }
 
     /// Returns whether the resource or the path does not exist (404).
@@ -378,8 +412,13 @@ impl Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = f.debug_struct("Error");
-        fields.field("kind", &self.0.kind).field("message", &self.to_string());
-        fields.field("attempts", &self.attempts()).field("source", &self.0.source).finish()
+        fields
+            .field("kind", &self.0.kind)
+            .field("message", &self.to_string());
+        fields
+            .field("attempts", &self.attempts())
+            .field("source", &self.0.source)
+            .finish()
     }
 }
 

@@ -95,9 +95,17 @@ impl fmt::Display for ErrorResponse {
 
 impl fmt::Debug for ErrorResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { status, code, message, .. } = self;
+        let Self {
+            status,
+            code,
+            message,
+            ..
+        } = self;
         let mut shown = f.debug_struct("ErrorResponse");
-        shown.field("status", status).field("code", code).field("message", message);
+        shown
+            .field("status", status)
+            .field("code", code)
+            .field("message", message);
         shown.finish_non_exhaustive()
     }
 }
@@ -121,7 +129,10 @@ pub(super) fn explain_decode<T: DeserializeOwned>(
     } else if cause.is_data() {
         format!("at `{path}`: {said}")
     } else {
-        format!("its body is not JSON ({said}): `{}`; check the base URL", excerpt(body, 60))
+        format!(
+            "its body is not JSON ({said}): `{}`; check the base URL",
+            excerpt(body, 60)
+        )
     };
     (path, problem, said)
 }
@@ -129,5 +140,8 @@ pub(super) fn explain_decode<T: DeserializeOwned>(
 /// Returns the escaped start of a body.
 fn excerpt(body: &[u8], max: usize) -> String {
     // A character has at most four bytes, so the rest is not needed.
-    printable(&String::from_utf8_lossy(&body[..body.len().min(max * 4)]), max)
+    printable(
+        &String::from_utf8_lossy(&body[..body.len().min(max * 4)]),
+        max,
+    )
 }

@@ -62,8 +62,9 @@ impl BaseUrl {
     /// slash, optionally with a query.
     pub(crate) fn relative(&self, path: &str) -> Result<Url, String> {
         let wrong = |problem: &str| Err(format!("the path {problem}"));
-        let (path, query) =
-            path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        let (path, query) = path
+            .split_once('?')
+            .map_or((path, None), |(path, query)| (path, Some(query)));
         if path.contains("://") || path.starts_with("//") {
             return wrong("is a whole URL; give it relative to the base URL, such as `/pets`");
         }

@@ -19,7 +19,11 @@ pub(crate) fn lines<'h>(
 /// Parses a number that consists of decimal digits only, without sign, fraction or exponent.
 pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     let only_digits = text.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(text).ok().filter(|_| only_digits)?.parse().ok()
+    std::str::from_utf8(text)
+        .ok()
+        .filter(|_| only_digits)?
+        .parse()
+        .ok()
 }
 
 /// Returns the numbers among the values of a field.
@@ -58,16 +62,22 @@ const FIRST_EPOCH_MILLIS: u64 = 100_000_000_000;
 /// servers send it. `now` is the service's time. `Retry-After-Ms` (milliseconds) takes precedence.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let millis = numbers(headers, &RETRY_AFTER_MS).max();
-    millis
-        .map(Duration::from_millis)
-        .or_else(|| lines(headers, &header::RETRY_AFTER).filter_map(|line| wait(line, now)).max())
+    millis.map(Duration::from_millis).or_else(|| {
+        lines(headers, &header::RETRY_AFTER)
+            .filter_map(|line| wait(line, now))
+            .max()
+    })
 }
 
 fn wait(text: &str, now: SystemTime) -> Option<Duration> {
     if let Some(at) = http_date(text) {
         return Some(until(at, now));
     }
-    match text.split(',').filter_map(|number| digits(number.trim().as_bytes())).max()? {
+    match text
+        .split(',')
+        .filter_map(|number| digits(number.trim().as_bytes()))
+        .max()?
+    {
         seconds @ ..FIRST_EPOCH => Some(Duration::from_secs(seconds)),
         at => Some(until(instant(at, now)?, now)),
     }
@@ -119,7 +129,9 @@ fn link_target<'h>(link: &'h str, relation: &str) -> Option<&'h str> {
         None => relations?,
     };
     let mut relations = relations.split_ascii_whitespace();
-    relations.any(|one| one.eq_ignore_ascii_case(relation)).then_some(target.trim())
+    relations
+        .any(|one| one.eq_ignore_ascii_case(relation))
+        .then_some(target.trim())
 }
 
 /// Splits text at a separator, but not inside `"…"` and `<…>`.
@@ -144,8 +156,18 @@ mod tests {
     #[test]
     fn takes_only_plain_digits_for_a_number() {
         assert_eq!(digits(b"0060"), Some(60));
-        for odd in ["", "-1", "+1", "1.0", "1e3", "inf", "NaN", "0x1", "٣", "18446744073709551616"]
-        {
+        for odd in [
+            "",
+            "-1",
+            "+1",
+            "1.0",
+            "1e3",
+            "inf",
+            "NaN",
+            "0x1",
+            "٣",
+            "18446744073709551616",
+        ] {
             assert_eq!(digits(odd.as_bytes()), None, "{odd}");
         }
     }
@@ -198,7 +220,10 @@ mod tests {
     #[test]
     fn milliseconds_are_read_where_they_are_sent() {
         let both = map(&[("retry-after", "2"), ("retry-after-ms", "1250")]);
-        assert_eq!(retry_after(&both, at(NOW)), Some(Duration::from_millis(1250)));
+        assert_eq!(
+            retry_after(&both, at(NOW)),
+            Some(Duration::from_millis(1250))
+        );
         let odd = map(&[("retry-after", "2"), ("retry-after-ms", "soon")]);
         assert_eq!(retry_after(&odd, at(NOW)), Some(Duration::from_secs(2)));
     }
@@ -210,7 +235,15 @@ mod tests {
 
     #[test]
     fn a_retry_after_that_cannot_be_right_is_absent() {
-        for odd in ["", "-1", "1.5", "soon", "inf", "18446744073709551616", "9e9"] {
+        for odd in [
+            "",
+            "-1",
+            "1.5",
+            "soon",
+            "inf",
+            "18446744073709551616",
+            "9e9",
+        ] {
             assert_eq!(waits(odd), None, "{odd}");
         }
     }
@@ -219,7 +252,10 @@ mod tests {
     fn a_wait_of_years_is_not_shortened() {
         assert_eq!(waits("63072000"), Some(63_072_000));
         assert_eq!(waits("999999999"), Some(999_999_999));
-        assert_eq!(waits("Fri, 01 Jan 2100 00:00:00 GMT"), Some(4_102_444_800 - NOW));
+        assert_eq!(
+            waits("Fri, 01 Jan 2100 00:00:00 GMT"),
+            Some(4_102_444_800 - NOW)
+        );
     }
 
     #[test]
@@ -238,7 +274,10 @@ mod tests {
 
     #[test]
     fn finds_the_relation_among_several_links_and_lines() {
-        let lines = [r#"</a>; rel="prev", </b>; rel="next""#, r#"</c>; rel=last, </d>; rel=next"#];
+        let lines = [
+            r#"</a>; rel="prev", </b>; rel="next""#,
+            r#"</c>; rel=last, </d>; rel=next"#,
+        ];
         assert_eq!(next_targets(&lines), ["/b", "/d"]);
     }
 
@@ -252,7 +291,10 @@ mod tests {
 
     #[test]
     fn reads_a_list_of_relations_in_any_case() {
-        assert_eq!(next_targets(&[r#"</a>; REL="start Next	https://example.com/x""#]), ["/a"]);
+        assert_eq!(
+            next_targets(&[r#"</a>; REL="start Next	https://example.com/x""#]),
+            ["/a"]
+        );
         assert_eq!(next_targets(&[r#"</a>; rel="nextish""#]), [""; 0]);
     }
 
@@ -263,17 +305,29 @@ mod tests {
 
     #[test]
     fn passes_over_a_link_with_another_context() {
-        assert_eq!(next_targets(&[r##"</a>; anchor="#x"; rel="next", </b>; rel="next""##]), ["/b"]);
+        assert_eq!(
+            next_targets(&[r##"</a>; anchor="#x"; rel="next", </b>; rel="next""##]),
+            ["/b"]
+        );
     }
 
     #[test]
     fn takes_space_and_parameters_without_value() {
-        assert_eq!(next_targets(&[r#", ,<> ; crossorigin ; rel = "next" , "#]), [""]);
+        assert_eq!(
+            next_targets(&[r#", ,<> ; crossorigin ; rel = "next" , "#]),
+            [""]
+        );
     }
 
     #[test]
     fn what_is_malformed_ends_its_line_only() {
-        for odd in ["/a; rel=next", "</a; rel=next", r#"</a>; rel="next"#, "</a> rel=next", "<"] {
+        for odd in [
+            "/a; rel=next",
+            "</a; rel=next",
+            r#"</a>; rel="next"#,
+            "</a> rel=next",
+            "<",
+        ] {
             assert_eq!(next_targets(&[odd, "</b>; rel=next"]), ["/b"], "{odd}");
         }
     }

@@ -53,7 +53,11 @@ pub struct Call<T> {
 impl<T: DeserializeOwned> Call<T> {
     /// Creates a call that decodes its response from JSON.
     pub(super) fn new(client: Client, request: Result<Request, Error>) -> Self {
-        Self { client, request, decode: Response::decoded }
+        Self {
+            client,
+            request,
+            decode: Response::decoded,
+        }
     }
 }
 
@@ -123,7 +127,10 @@ type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T> CallFuture<T> {
     pub(crate) fn new(client: Client, request: Result<Request, Error>, decode: Decode<T>) -> Self {
-        Self { call: Box::pin(run_in_span(client, request)), decode }
+        Self {
+            call: Box::pin(run_in_span(client, request)),
+            decode,
+        }
     }
 }
 
@@ -178,17 +185,26 @@ async fn run_in_span(client: Client, request: Result<Request, Error>) -> (RawRes
 /// Checks the request before anything is sent.
 fn check(client: &Client, request: &Request) -> Result<(), Error> {
     if client.options.max_attempts == Some(0) {
-        return Err(Error::invalid("the number of attempts cannot be used: it must be at least 1"));
+        return Err(Error::invalid(
+            "the number of attempts cannot be used: it must be at least 1",
+        ));
     }
     // The last check before the key is sent: the request must go to the base URL's origin.
     if !same_origin(&request.url, client.base_url()) {
-        return Err(Error::invalid("it leads to another origin than the base URL's"));
+        return Err(Error::invalid(
+            "it leads to another origin than the base URL's",
+        ));
     }
-    Handle::try_current().map(drop).map_err(|_| cannot_run("there is no Tokio runtime"))
+    Handle::try_current()
+        .map(drop)
+        .map_err(|_| cannot_run("there is no Tokio runtime"))
 }
 
 fn cannot_run(problem: &str) -> Error {
-    Error::new(ErrorKind::Runtime, format!("the call cannot run: {problem}"))
+    Error::new(
+        ErrorKind::Runtime,
+        format!("the call cannot run: {problem}"),
+    )
 }
 
 /// The task that runs a call. Without it, a started call that is no longer polled would keep its
@@ -219,7 +235,15 @@ impl CallTask {
         }
         let work = Arc::new(Mutex::new(Some(work.instrument(span))));
         let handle = tokio::spawn(Running(Arc::clone(&work)));
-        Ok(Self { handle, work, may_have_acted, operation, idempotent, timeout, deadline })
+        Ok(Self {
+            handle,
+            work,
+            may_have_acted,
+            operation,
+            idempotent,
+            timeout,
+            deadline,
+        })
     }
 
     /// Waits for the task to end.
@@ -233,9 +257,14 @@ impl CallTask {
             Err(_) => Error::timed_out(TimeoutKind::Call, self.timeout, true),
         };
         let may_have_acted = self.may_have_acted.load(Ordering::Acquire);
-        let stats =
-            CallStats { may_have_acted, idempotent: self.idempotent, ..CallStats::default() };
-        Err(error.with_operation(self.operation.clone()).with_stats(stats))
+        let stats = CallStats {
+            may_have_acted,
+            idempotent: self.idempotent,
+            ..CallStats::default()
+        };
+        Err(error
+            .with_operation(self.operation.clone())
+            .with_stats(stats))
     }
 }
 
@@ -256,7 +285,9 @@ impl Future for Running {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The task has been dropped, and will be aborted soon.
-        let Some(work) = slot.as_mut() else { return Poll::Pending };
+        let Some(work) = slot.as_mut() else {
+            return Poll::Pending;
+        };
         let result = ready!(Pin::new(work).poll(context));
         *slot = None;
         Poll::Ready(result)

@@ -25,7 +25,11 @@ impl ListPets {
     pub(super) fn list(client: Client) -> Self {
         let mut request = Request::new("listPets", Method::GET, client.core.base.at("/pets"));
         request.template = Some("/pets");
-        Self { client, request: Ok(request), decode: page }
+        Self {
+            client,
+            request: Ok(request),
+            decode: page,
+        }
     }
 
     /// Sets the maximum size of a page, from 1 to 100 pets. The service's default is 20.
@@ -103,12 +107,22 @@ impl ListPets {
 
 /// Sets a parameter of a query, in place of an earlier one.
 fn set_parameter(url: &mut Url, name: &str, value: &str) {
-    let known: Vec<_> = url.query_pairs().into_owned().filter(|(known, _)| known != name).collect();
-    url.query_pairs_mut().clear().extend_pairs(known).append_pair(name, value);
+    let known: Vec<_> = url
+        .query_pairs()
+        .into_owned()
+        .filter(|(known, _)| known != name)
+        .collect();
+    url.query_pairs_mut()
+        .clear()
+        .extend_pairs(known)
+        .append_pair(name, value);
 }
 
 fn page(response: Response<Bytes>) -> Result<Response<Page<Pet>>, Error> {
     let (pets, meta) = response.decoded::<Vec<Pet>>()?.into_parts();
     let limit = usize::try_from(meta.page_size.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
-    Ok(Response::new(Page::new(pets, limit, meta.next_page()), meta))
+    Ok(Response::new(
+        Page::new(pets, limit, meta.next_page()),
+        meta,
+    ))
 }

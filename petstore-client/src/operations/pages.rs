@@ -62,7 +62,9 @@ impl<P: 'static> Walk<P> {
             }
             None => self.empty += 1,
             Some(content) if !self.seen.insert(content) => {
-                return Err(failed("the service sends the same page again under another URL"));
+                return Err(failed(
+                    "the service sends the same page again under another URL",
+                ));
             }
             Some(_) => self.empty = 0,
         }
@@ -80,9 +82,22 @@ impl<P: 'static> Walk<P> {
 
 impl<P: 'static> Pages<P> {
     pub(super) fn new(first: Call<P>, digest: Digest<P>) -> Self {
-        let Call { client, request, decode } = first;
-        let walk = Walk { client, next: request, decode, digest, seen: HashSet::new(), empty: 0 };
-        Self { step: Some(Box::pin(walk.step())) }
+        let Call {
+            client,
+            request,
+            decode,
+        } = first;
+        let walk = Walk {
+            client,
+            next: request,
+            decode,
+            digest,
+            seen: HashSet::new(),
+            empty: 0,
+        };
+        Self {
+            step: Some(Box::pin(walk.step())),
+        }
     }
 
     /// Returns the next page, or `None` after the last one.
@@ -92,7 +107,9 @@ impl<P: 'static> Pages<P> {
     /// Fails if a call fails, and with [`ErrorKind::Paging`](crate::ErrorKind::Paging) if a link
     /// leaves the origin or pages repeat.
     pub async fn try_next(&mut self) -> Result<Option<Response<P>>, Error> {
-        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await.transpose()
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context))
+            .await
+            .transpose()
     }
 }
 
@@ -100,7 +117,9 @@ impl<P: 'static> Stream for Pages<P> {
     type Item = Result<Response<P>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(step) = &mut self.step else { return Poll::Ready(None) };
+        let Some(step) = &mut self.step else {
+            return Poll::Ready(None);
+        };
         let result = ready!(step.as_mut().poll(context));
         self.step = None;
         Poll::Ready(Some(result.map(|(page, walk)| {
@@ -113,7 +132,10 @@ impl<P: 'static> Stream for Pages<P> {
 impl<T: Unpin + 'static> Pages<Page<T>> {
     /// Turns the stream of pages into a stream of items.
     pub fn items(self) -> Items<T> {
-        Items { pages: self, page: Vec::new().into_iter() }
+        Items {
+            pages: self,
+            page: Vec::new().into_iter(),
+        }
     }
 }
 
@@ -132,7 +154,9 @@ impl<T: Unpin + 'static> Items<T> {
     ///
     /// The same as [`Pages::try_next`].
     pub async fn try_next(&mut self) -> Result<Option<T>, Error> {
-        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await.transpose()
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context))
+            .await
+            .transpose()
     }
 }
 

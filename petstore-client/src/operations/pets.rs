@@ -15,7 +15,10 @@ use crate::rate_limit::RateLimits;
 use crate::request::Request;
 
 /// The removal of `getPet`: 5 December 2030 (specification, section 4.3).
-const GET_PET_REMOVAL: Removal = Removal { sunset: 1_922_659_200, replacement: "/pets" };
+const GET_PET_REMOVAL: Removal = Removal {
+    sunset: 1_922_659_200,
+    replacement: "/pets",
+};
 
 /// The operations on pets, from [`Client::pets`].
 #[derive(Debug, Clone)]
@@ -46,7 +49,12 @@ impl Client {
     ///
     /// Fails if the call fails. After a 429, [`rate_limits`](Self::rate_limits) contains its block.
     pub async fn refresh_rate_limits(&self) -> Result<RateLimits, Error> {
-        let list = self.pets().list().limit(1).max_attempts(1).max_wait(Duration::ZERO);
+        let list = self
+            .pets()
+            .list()
+            .limit(1)
+            .max_attempts(1)
+            .max_wait(Duration::ZERO);
         let forced = list.try_map(|request| {
             request.forced = true;
             Ok(())

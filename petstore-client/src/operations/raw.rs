@@ -40,7 +40,11 @@ impl Client {
             Ok(url) => Ok(Request::new(operation, method, url)),
             Err(problem) => Err(Error::invalid(problem).with_operation(operation)),
         };
-        Call { client: self.clone(), request, decode: Ok }
+        Call {
+            client: self.clone(),
+            request,
+            decode: Ok,
+        }
     }
 
     /// Sends a request, such as one from [`RawRequest::build`]. It needs an absolute URL on the
@@ -53,15 +57,24 @@ impl Client {
         let (head, body) = request.into_parts();
         let operation = operation(&head.method, head.uri.path());
         let request = match Url::parse(&head.uri.to_string()) {
-            Ok(url) => Ok(Request { body, ..Request::new(operation, head.method, url) }),
+            Ok(url) => Ok(Request {
+                body,
+                ..Request::new(operation, head.method, url)
+            }),
             Err(_) => {
                 let problem = "its URL must be absolute, on the base URL's origin";
                 Err(Error::invalid(problem).with_operation(operation))
             }
         };
-        let raw = Call { client: self.clone(), request, decode: Ok };
+        let raw = Call {
+            client: self.clone(),
+            request,
+            decode: Ok,
+        };
         let headers = head.headers.iter();
-        headers.fold(raw, |raw, (name, value)| raw.header(name, value.clone())).send()
+        headers
+            .fold(raw, |raw, (name, value)| raw.header(name, value.clone()))
+            .send()
     }
 }
 
@@ -79,7 +92,10 @@ impl Call<Bytes> {
         self.try_map(|request| {
             for (name, value) in pairs {
                 let value = value.to_string();
-                request.url.query_pairs_mut().append_pair(name.as_ref(), &value);
+                request
+                    .url
+                    .query_pairs_mut()
+                    .append_pair(name.as_ref(), &value);
             }
             Ok(())
         })

@@ -19,7 +19,10 @@ fn secs(seconds: u64) -> Duration {
 }
 
 fn plan(plan: Plan) -> Policy {
-    Policy { plan: Some(plan), ..Policy::default() }
+    Policy {
+        plan: Some(plan),
+        ..Policy::default()
+    }
 }
 
 /// Returns how many requests may be sent at once, and how many the quotas leave.
@@ -29,13 +32,21 @@ fn allowed(member: &Member, now: LocalTime) -> (u64, u64) {
 }
 
 fn limits(member: &Member) -> Vec<u64> {
-    member.ledger.windows.iter().map(|window| window.limit).collect()
+    member
+        .ledger
+        .windows
+        .iter()
+        .map(|window| window.limit)
+        .collect()
 }
 
 #[test]
 fn a_429_blocks_for_as_long_as_it_says_and_names_the_quota_that_is_used_up_then() {
     use BlockReason::Unknown;
-    let (minute, day) = (BlockReason::Quota(Quota::Minute), BlockReason::Quota(Quota::Day));
+    let (minute, day) = (
+        BlockReason::Quota(Quota::Minute),
+        BlockReason::Quota(Quota::Day),
+    );
     for (figure, wait, expected) in [
         (None, None, (60, Unknown)),
         (None, Some(0), (1, Unknown)),
@@ -49,7 +60,9 @@ fn a_429_blocks_for_as_long_as_it_says_and_names_the_quota_that_is_used_up_then(
         let mut member = new();
         let first = send(&mut member, 0);
         respond(&mut member, first, 0, 429, figure, wait);
-        let Decision::WaitUntil(block) = decide(&member, 0) else { panic!("{figure:?}") };
+        let Decision::WaitUntil(block) = decide(&member, 0) else {
+            panic!("{figure:?}")
+        };
         assert_eq!(
             (block.until, block.reason),
             (at(expected.0), expected.1),
@@ -71,8 +84,19 @@ fn the_extra_wait_doubles_up_to_a_quarter_of_an_hour_until_a_request_succeeds() 
     }
     assert_eq!(extra, [0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]);
     let probe = send(&mut member, now);
-    respond(&mut member, probe, now, 429, figure(1, 0, now + 20), Some(20));
-    assert_eq!(until(&member, now), Some(now + 20), "the reset is known to be late enough");
+    respond(
+        &mut member,
+        probe,
+        now,
+        429,
+        figure(1, 0, now + 20),
+        Some(20),
+    );
+    assert_eq!(
+        until(&member, now),
+        Some(now + 20),
+        "the reset is known to be late enough"
+    );
     let probe = send(&mut member, now + 20);
     answer(&mut member, probe, now + 20, None);
     let next = send(&mut member, now + 21);
@@ -114,7 +138,11 @@ fn what_is_left_is_plenty_above_half_of_the_limit_and_two_thousand() {
     ] {
         let mut ledger = with_window(limit, remaining).ledger;
         ledger.own_share = Some(share);
-        assert_eq!(ledger.contested_share().is_some(), is_contested, "{remaining} of {limit}");
+        assert_eq!(
+            ledger.contested_share().is_some(),
+            is_contested,
+            "{remaining} of {limit}"
+        );
     }
 }
 
@@ -134,7 +162,10 @@ fn beside_other_clients_a_figure_is_old_after_two_round_trips_or_a_tenth_of_a_se
 
 #[test]
 fn of_two_quotas_that_are_used_up_the_later_reset_is_waited_for() {
-    let off = Policy { rate_limiting: false, ..Policy::default() };
+    let off = Policy {
+        rate_limiting: false,
+        ..Policy::default()
+    };
     let mut member = new();
     for (now, figure) in [(0, figure(1_000, 0, 12 * HOUR)), (1, figure(5, 0, 30))] {
         let request = send_with(&mut member, now, &off);
@@ -147,8 +178,14 @@ fn of_two_quotas_that_are_used_up_the_later_reset_is_waited_for() {
 fn a_share_that_was_agreed_on_leaves_nothing_to_other_clients_besides() {
     let mut member = with_window(1_000, 3);
     (member.ledger.own_share, member.ledger.seen_at) = (Some(0.25), Some(at(1)));
-    let agreed = Policy { share: 0.5, ..Policy::default() };
-    assert_eq!(member.decide(at(1), &agreed), Decision::Send { probe: false });
+    let agreed = Policy {
+        share: 0.5,
+        ..Policy::default()
+    };
+    assert_eq!(
+        member.decide(at(1), &agreed),
+        Decision::Send { probe: false }
+    );
     assert!(matches!(decide(&member, 1), Decision::WaitUntil(_)));
 }
 
@@ -159,7 +196,12 @@ fn a_figure_that_does_not_fall_is_believed() {
         let request = send(&mut member, now);
         answer(&mut member, request, now, figure(60, 59, 60));
     }
-    assert_eq!(member.ledger.left_in(&member.ledger.windows[0], &Policy::default()), 59);
+    assert_eq!(
+        member
+            .ledger
+            .left_in(&member.ledger.windows[0], &Policy::default()),
+        59
+    );
 }
 
 #[test]
@@ -168,7 +210,11 @@ fn what_was_left_of_a_window_that_is_over_may_be_sent_before_the_next_is_seen() 
     member.ledger.latency = secs(5);
     assert_eq!(allowed(&member, at(60)), (3 * 1_999 * 5 / 60, 1_999));
     member.ledger.latency = Duration::from_millis(100);
-    assert_eq!(allowed(&member, at(59)), (3 * 1_999 / 10, 1_999), "a second before the reset");
+    assert_eq!(
+        allowed(&member, at(59)),
+        (3 * 1_999 / 10, 1_999),
+        "a second before the reset"
+    );
 }
 
 #[test]
@@ -226,7 +272,10 @@ fn a_refused_request_uses_nothing_of_a_plan_and_a_settled_one_does() {
     let asking = send(&mut member, 3);
     answer(&mut member, asking, 3, None);
     let three = plan(Plan::custom().per_minute(3));
-    assert!(matches!(member.decide(at(4), &three), Decision::WaitUntil(_)));
+    assert!(matches!(
+        member.decide(at(4), &three),
+        Decision::WaitUntil(_)
+    ));
 }
 
 #[test]
@@ -243,11 +292,17 @@ fn lost_requests_that_are_settled_were_not_sent_by_other_clients() {
 
 #[test]
 fn a_probe_keeps_others_back_until_its_lease_is_over() {
-    let off = Policy { rate_limiting: false, ..Policy::default() };
+    let off = Policy {
+        rate_limiting: false,
+        ..Policy::default()
+    };
     let mut member = new();
     assert_eq!(member.decide(at(0), &off), Decision::Send { probe: false });
     let _probe = send(&mut member, 0);
-    assert_eq!(decide(&member, 29), Decision::WaitForResponse(WaitReason::Probe));
+    assert_eq!(
+        decide(&member, 29),
+        Decision::WaitForResponse(WaitReason::Probe)
+    );
     assert_eq!(decide(&member, 30), Decision::Send { probe: true });
 }
 
@@ -267,7 +322,10 @@ fn a_response_after_its_lease_tells_nothing_of_latency_and_settles_nothing() {
     let slow = send(&mut member, 1);
     member.expire(at(31));
     answer(&mut member, slow, 40, figure(100, 98, 60));
-    assert_eq!((member.unresolved(), member.ledger.latency), (1, Duration::ZERO));
+    assert_eq!(
+        (member.unresolved(), member.ledger.latency),
+        (1, Duration::ZERO)
+    );
 }
 
 #[test]
@@ -278,7 +336,9 @@ fn a_reservation_is_given_back_where_a_429_comes_before_it_is_used() {
     assert!(!member.start(unused, at(1), secs(30)));
     assert_eq!(member.ledger.reserved(), 0);
     member.ledger.record_ban();
-    let Decision::WaitUntil(block) = decide(&member, 1) else { panic!() };
+    let Decision::WaitUntil(block) = decide(&member, 1) else {
+        panic!()
+    };
     assert_eq!(block.reason, BlockReason::Ban);
 }
 
@@ -321,7 +381,12 @@ fn the_four_windows_that_leave_the_least_are_kept() {
     }
     // Those that are not described are counted down.
     assert_eq!(limits(&member), [20, 30, 40, 50]);
-    let left: Vec<_> = member.ledger.windows.iter().map(|window| window.remaining).collect();
+    let left: Vec<_> = member
+        .ledger
+        .windows
+        .iter()
+        .map(|window| window.remaining)
+        .collect();
     assert_eq!(left, [5, 5, 5, 5]);
 }
 
@@ -329,9 +394,10 @@ fn the_four_windows_that_leave_the_least_are_kept() {
 fn members_take_their_turn_when_a_window_opens() {
     let mut member = with_window(100, 99);
     member.ledger.slot(MemberId(1)).got = 7;
-    for (now, figure, expected) in
-        [(1, figure(100, 98, 60), (7, 0)), (61, figure(100, 99, 120), (0, 7))]
-    {
+    for (now, figure, expected) in [
+        (1, figure(100, 98, 60), (7, 0)),
+        (61, figure(100, 99, 120), (0, 7)),
+    ] {
         let request = send(&mut member, now);
         answer(&mut member, request, now, figure);
         let slot = member.ledger.slot(MemberId(1));
@@ -362,7 +428,10 @@ fn figures_are_of_one_window_also_beside_a_day_that_is_known() {
         &mut member,
         day,
         1,
-        Some(Figure { limit: 1_000, ..figure(1, 500, 12 * HOUR).unwrap() }),
+        Some(Figure {
+            limit: 1_000,
+            ..figure(1, 500, 12 * HOUR).unwrap()
+        }),
     );
     let next = send(&mut member, 2);
     answer(&mut member, next, 2, figure(60, 57, 60));
@@ -371,9 +440,12 @@ fn figures_are_of_one_window_also_beside_a_day_that_is_known() {
 
 #[test]
 fn a_5xx_that_describes_no_quota_may_be_a_proxys_and_its_request_counts_as_lost() {
-    for (status, figure, lost) in
-        [(499, None, 0), (500, None, 1), (502, None, 1), (500, figure(100, 99, 60), 0)]
-    {
+    for (status, figure, lost) in [
+        (499, None, 0),
+        (500, None, 1),
+        (502, None, 1),
+        (500, figure(100, 99, 60), 0),
+    ] {
         let mut member = new();
         let first = send(&mut member, 0);
         respond(&mut member, first, 0, status, figure, None);

@@ -55,7 +55,11 @@ pub(crate) struct ServiceClock {
 impl ServiceClock {
     pub(crate) fn guess(now: LocalTime, wall: ServiceTime) -> Self {
         let ahead = wall.0.saturating_sub(now.0);
-        Self { least: ahead, most: ahead, source: Source::Wall }
+        Self {
+            least: ahead,
+            most: ahead,
+            source: Source::Wall,
+        }
     }
 
     /// Records the `Date` of a response.
@@ -74,7 +78,11 @@ impl ServiceClock {
             }
         }
         // The first date, or the service's clock was changed.
-        *self = Self { least, most, source: Source::Date };
+        *self = Self {
+            least,
+            most,
+            source: Source::Date,
+        };
     }
 
     /// Records the reset of a response without `Date`, and the wait if it is a 429.
@@ -101,7 +109,11 @@ impl ServiceClock {
     }
 
     fn restart(&mut self, ahead: i64, source: Source) {
-        *self = Self { least: ahead, most: ahead, source };
+        *self = Self {
+            least: ahead,
+            most: ahead,
+            source,
+        };
     }
 
     /// Returns the earliest possible time of the service's clock.
@@ -136,7 +148,10 @@ impl ServiceTime {
 
 impl From<SystemTime> for ServiceTime {
     fn from(at: SystemTime) -> Self {
-        Self(micros(at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO)))
+        Self(micros(
+            at.duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap_or(Duration::ZERO),
+        ))
     }
 }
 
@@ -201,7 +216,11 @@ mod tests {
         let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(0));
         for step in 0..20 {
             let now = LocalTime(step * 100_000);
-            let ahead = if step % 2 == 0 { 100 * SECOND } else { 104 * SECOND };
+            let ahead = if step % 2 == 0 {
+                100 * SECOND
+            } else {
+                104 * SECOND
+            };
             let date = ServiceTime((now.0 + ahead) / SECOND * SECOND);
             clock.observe_date(now, now, date);
             assert!(clock.least <= 100 * SECOND, "{step}: {clock:?}");
@@ -240,15 +259,20 @@ mod tests {
             assert_eq!(left(ahead), ahead, "the wall clock may be right");
         }
         // A wall clock that was right once is believed.
-        for (resets, expected) in
-            [(&[HOUR + SECOND, 2 * HOUR][..], HOUR), (&[2 * HOUR, 2 * HOUR, 3 * HOUR], MINUTE)]
-        {
+        for (resets, expected) in [
+            (&[HOUR + SECOND, 2 * HOUR][..], HOUR),
+            (&[2 * HOUR, 2 * HOUR, 3 * HOUR], MINUTE),
+        ] {
             let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));
             let observe = |reset: &i64| {
                 clock.observe_reset(LocalTime(0), ServiceTime(*reset), None);
                 clock.local(ServiceTime(*reset)).0
             };
-            assert_eq!(resets.iter().map(observe).last(), Some(expected), "{resets:?}");
+            assert_eq!(
+                resets.iter().map(observe).last(),
+                Some(expected),
+                "{resets:?}"
+            );
         }
     }
 
@@ -262,8 +286,15 @@ mod tests {
         clock.observe_reset(LocalTime(SECOND), ServiceTime(HOUR), Some(Duration::ZERO));
         assert_eq!(clock.local(ServiceTime(HOUR)), LocalTime(31 * SECOND));
         let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));
-        let (reset, longer) = (ServiceTime(HOUR + 30 * SECOND), Some(Duration::from_secs(3_600)));
+        let (reset, longer) = (
+            ServiceTime(HOUR + 30 * SECOND),
+            Some(Duration::from_secs(3_600)),
+        );
         clock.observe_reset(LocalTime(0), reset, longer);
-        assert_eq!(clock.local(reset), LocalTime(30 * SECOND), "the wait is for another quota");
+        assert_eq!(
+            clock.local(reset),
+            LocalTime(30 * SECOND),
+            "the wait is for another quota"
+        );
     }
 }

@@ -44,7 +44,12 @@ pub(crate) struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { max_in_flight: None, share: 1.0, plan: None, rate_limiting: true }
+        Self {
+            max_in_flight: None,
+            share: 1.0,
+            plan: None,
+            rate_limiting: true,
+        }
     }
 }
 
@@ -87,7 +92,9 @@ impl Ledger {
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, now: LocalTime, policy: &Policy) -> Decision {
         match self.allowance(now, policy) {
-            Ok(allowance) => Decision::Send { probe: allowance.probe },
+            Ok(allowance) => Decision::Send {
+                probe: allowance.probe,
+            },
             Err(wait) => wait,
         }
     }
@@ -98,7 +105,11 @@ impl Ledger {
             return Err(Decision::WaitUntil(block));
         }
         if !policy.rate_limiting {
-            return Ok(Allowance { probe: false, requests: u64::MAX, left: u64::MAX });
+            return Ok(Allowance {
+                probe: false,
+                requests: u64::MAX,
+                left: u64::MAX,
+            });
         }
         let capacity = self.capacity(now, policy);
         if let Some(block) = capacity.blocked {
@@ -114,12 +125,22 @@ impl Ledger {
         if left == 0 {
             return Err(Decision::WaitForResponse(WaitReason::Reserved));
         }
-        let requests = self.in_flight_cap(&capacity, now, policy).saturating_sub(self.reserved());
+        let requests = self
+            .in_flight_cap(&capacity, now, policy)
+            .saturating_sub(self.reserved());
         if requests == 0 {
             return Err(Decision::WaitForResponse(WaitReason::Concurrency));
         }
-        let requests = if capacity.must_probe { 1 } else { requests.min(left) };
-        Ok(Allowance { probe: capacity.must_probe, requests, left })
+        let requests = if capacity.must_probe {
+            1
+        } else {
+            requests.min(left)
+        };
+        Ok(Allowance {
+            probe: capacity.must_probe,
+            requests,
+            left,
+        })
     }
 
     /// Returns whether a response will soon settle the lost requests: that of a request in flight, or of
@@ -134,7 +155,11 @@ impl Ledger {
     pub(super) fn guard(&self, now: ServiceTime) -> Duration {
         let beside_others =
             self.is_alone || self.other_clients_until.is_some_and(|until| now < until);
-        if beside_others { self.guard.max(GUARD_STEP) } else { self.guard }
+        if beside_others {
+            self.guard.max(GUARD_STEP)
+        } else {
+            self.guard
+        }
     }
 
     pub(super) fn has_passed(&self, window: &Window, now: ServiceTime) -> bool {
@@ -161,7 +186,8 @@ impl Ledger {
     /// Returns the own share, if other clients could use up the rest between two figures.
     pub(super) fn contested_share(&self) -> Option<f64> {
         let is_scarce = |window: &Window| window.remaining <= PLENTY.max(window.limit / 2);
-        self.shared_use().filter(|_| self.windows.iter().any(is_scarce))
+        self.shared_use()
+            .filter(|_| self.windows.iter().any(is_scarce))
     }
 
     fn capacity(&self, now: LocalTime, policy: &Policy) -> Capacity {
@@ -203,9 +229,15 @@ impl Ledger {
     fn add_plan(&self, capacity: &mut Capacity, service_now: ServiceTime, policy: &Policy) {
         let Some(plan) = policy.plan else { return };
         capacity.minute_known |= plan.per_minute.is_some();
-        for quota in self.usage.left(plan, service_now, |limit| policy.part_of(limit)) {
+        for quota in self
+            .usage
+            .left(plan, service_now, |limit| policy.part_of(limit))
+        {
             let lost = self.lost.since(self.clock.local(quota.opened).moved(-LATE));
-            let left = quota.left.saturating_sub(lost).saturating_sub(self.reserved());
+            let left = quota
+                .left
+                .saturating_sub(lost)
+                .saturating_sub(self.reserved());
             let spent = quota.left == 0 || (self.reserved() == 0 && left == 0);
             if spent {
                 capacity.block(Block {
@@ -237,7 +269,8 @@ impl Ledger {
             cap = if is_old {
                 1
             } else {
-                cap.min(part(capacity.left, share.max(ASSUMED_SHARE) / 2.0)).max(1)
+                cap.min(part(capacity.left, share.max(ASSUMED_SHARE) / 2.0))
+                    .max(1)
             };
         }
         cap
@@ -247,15 +280,24 @@ impl Ledger {
     fn cap_by_risk(&self, capacity: &Capacity) -> u64 {
         let left = capacity.left.saturating_add(self.reserved());
         let to_reset = capacity.to_reset.max(Duration::from_secs(1));
-        let needed = part(left.saturating_mul(3), self.latency.div_duration_f64(to_reset));
-        (left / 8).max(needed).clamp(MIN_IN_FLIGHT_CAP, MAX_IN_FLIGHT_CAP)
+        let needed = part(
+            left.saturating_mul(3),
+            self.latency.div_duration_f64(to_reset),
+        );
+        (left / 8)
+            .max(needed)
+            .clamp(MIN_IN_FLIGHT_CAP, MAX_IN_FLIGHT_CAP)
     }
 }
 
 impl Policy {
     /// Returns the client's part of a limit, at least one request.
     pub(super) fn part_of(&self, limit: u64) -> u64 {
-        if self.share >= 1.0 { limit } else { part(limit, self.share).max(1) }
+        if self.share >= 1.0 {
+            limit
+        } else {
+            part(limit, self.share).max(1)
+        }
     }
 }
 
@@ -305,7 +347,10 @@ mod tests {
     fn a_part_of_a_limit_is_rounded_down_to_one_at_least_and_all_of_it_is_exact() {
         let exact = (1 << 53) + 1;
         for (share, limit, part) in [(1.0, exact, exact), (0.5, 5, 2), (0.5, 1, 1)] {
-            let policy = Policy { share, ..Policy::default() };
+            let policy = Policy {
+                share,
+                ..Policy::default()
+            };
             assert_eq!(policy.part_of(limit), part, "{share} of {limit}");
         }
     }

@@ -85,7 +85,10 @@ struct OpenFiles {
 impl FileStore {
     /// Creates a store in a folder. It opens nothing before the first update.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), keys: Mutex::default() }
+        Self {
+            folder: folder.into(),
+            keys: Mutex::default(),
+        }
     }
 
     fn files(&self, key: &RecordKey) -> io::Result<Arc<KeyFiles>> {
@@ -101,7 +104,11 @@ impl FileStore {
         }
         let path = self.path(key)?;
         let open = Mutex::new(OpenFiles::open(&path)?);
-        let files = Arc::new(KeyFiles { path, open, alive: Mutex::default() });
+        let files = Arc::new(KeyFiles {
+            path,
+            open,
+            alive: Mutex::default(),
+        });
         keys.insert(key.clone(), (Arc::clone(&files), now));
         Ok(files)
     }
@@ -110,8 +117,10 @@ impl FileStore {
     /// key against the name.
     fn path(&self, key: &RecordKey) -> io::Result<PathBuf> {
         create_folder(&self.folder)?;
-        let digest =
-            Sha256::new().chain_update(secret(&self.folder)?).chain_update(key.as_str()).finalize();
+        let digest = Sha256::new()
+            .chain_update(secret(&self.folder)?)
+            .chain_update(key.as_str())
+            .finalize();
         Ok(self.folder.join(format!("{}.limits", hex(&digest[..16]))))
     }
 }
@@ -144,7 +153,9 @@ impl LimitStore for FileStore {
         if let Ok(files) = self.files(key) {
             lock(&files.open).show(&mut change, now());
         }
-        Err(StoreError::new("another process holds the lock of its file"))
+        Err(StoreError::new(
+            "another process holds the lock of its file",
+        ))
     }
 
     async fn forget(&self, key: Option<&RecordKey>) -> Result<(), StoreError> {
@@ -161,7 +172,10 @@ impl LimitStore for FileStore {
         };
         for entry in entries {
             let path = entry.map_err(StoreError::new)?.path();
-            if path.extension().is_some_and(|extension| extension == "limits") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "limits")
+            {
                 removed(&path)?;
             }
         }
@@ -173,7 +187,9 @@ impl LimitStore for FileStore {
     }
 
     fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
-        let files = lock(&self.keys).get(key).map(|(files, _)| Arc::clone(files))?;
+        let files = lock(&self.keys)
+            .get(key)
+            .map(|(files, _)| Arc::clone(files))?;
         let now = clock::now();
         let mut alive = lock(&files.alive);
         match alive.get(&member) {
@@ -201,7 +217,13 @@ impl OpenFiles {
             // A full disk is detected here, before anything can be lost.
             write_page(&record, &[0; PAGE])?;
         }
-        Ok(Self { record, own: None, looked_at: clock::now(), slow: 0, slow_until: None })
+        Ok(Self {
+            record,
+            own: None,
+            looked_at: clock::now(),
+            slow: 0,
+            slow_until: None,
+        })
     }
 
     /// Updates the record. Fails with `WouldBlock` where another process holds its lock.
@@ -215,7 +237,11 @@ impl OpenFiles {
         let updated = self.update_locked(path, change, now);
         self.record.unlock()?;
         updated?;
-        self.slow = if began.elapsed() > MAX_UPDATE_TIME { self.slow + 1 } else { 0 };
+        self.slow = if began.elapsed() > MAX_UPDATE_TIME {
+            self.slow + 1
+        } else {
+            0
+        };
         if self.slow > 1 {
             self.slow_until = Some(clock::now() + SLOW_PAUSE);
         }
@@ -372,12 +398,17 @@ fn now() -> StoreTime {
         crc32fast::hash(&id).into()
     });
     let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    StoreTime::new(*BOOT, clock::on_runtime(Duration::try_from(since).unwrap_or_default()))
+    StoreTime::new(
+        *BOOT,
+        clock::on_runtime(Duration::try_from(since).unwrap_or_default()),
+    )
 }
 
 /// Returns the wall clock's time, because other clocks differ between processes.
 #[cfg(not(target_os = "linux"))]
 fn now() -> StoreTime {
-    let since = clock::wall().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since = clock::wall()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     StoreTime::new(0, clock::on_runtime(since))
 }

@@ -27,7 +27,9 @@ async fn update(store: &FileStore, member: u64, new: &[u8]) -> Result<Vec<u8>, S
         before = current.unwrap_or_default().to_vec();
         new.to_vec()
     };
-    store.update(&key(), Change::new(MemberId(member), &mut apply)).await?;
+    store
+        .update(&key(), Change::new(MemberId(member), &mut apply))
+        .await?;
     Ok(before)
 }
 
@@ -40,8 +42,13 @@ fn is_alive(store: &FileStore, member: u64) -> Option<bool> {
 }
 
 fn record_in(folder: &Path) -> PathBuf {
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    paths.into_iter().find(|path| path.extension().is_some_and(|it| it == "limits")).unwrap()
+    let paths = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    paths
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|it| it == "limits"))
+        .unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,7 +69,10 @@ async fn a_record_fills_a_page_and_a_damaged_one_is_none() {
         assert_eq!(update(&store, 1, b"two").await.unwrap(), b"", "{damaged}");
     }
     fs::write(&path, &page[..PAGE / 2]).unwrap();
-    assert_eq!(update(&FileStore::new(&folder), 2, b"two").await.unwrap(), b"");
+    assert_eq!(
+        update(&FileStore::new(&folder), 2, b"two").await.unwrap(),
+        b""
+    );
     assert_eq!(fs::metadata(&path).unwrap().len(), PAGE as u64);
     #[cfg(unix)]
     {
@@ -82,7 +92,11 @@ async fn a_secret_of_another_length_is_replaced_and_one_that_is_being_written_is
     secret.unlock().unwrap();
     update(&store, 1, b"one").await.unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 64);
-    assert!(!problem(&FileStore::new(path)).await.contains("holds the lock"));
+    assert!(
+        !problem(&FileStore::new(path))
+            .await
+            .contains("holds the lock")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,7 +111,10 @@ async fn a_lock_is_waited_for_and_a_record_is_read_without_it() {
         seen = current.unwrap_or_default().to_vec();
         b"unlocked".to_vec()
     };
-    store.update(&key(), Change::new(MemberId(1), &mut apply)).await.unwrap_err();
+    store
+        .update(&key(), Change::new(MemberId(1), &mut apply))
+        .await
+        .unwrap_err();
     assert_eq!(seen, b"one");
     let unlocked = async {
         sleep(Duration::from_millis(300)).await;
@@ -111,13 +128,20 @@ async fn a_lock_is_waited_for_and_a_record_is_read_without_it() {
 async fn the_files_of_the_key_that_was_not_used_for_longest_are_closed() {
     let folder = tempfile::tempdir().unwrap();
     let store = FileStore::new(folder.path());
-    let keys: Vec<_> = (0..65).map(|number| RecordKey(number.to_string())).collect();
+    let keys: Vec<_> = (0..65)
+        .map(|number| RecordKey(number.to_string()))
+        .collect();
     for key in keys[..64].iter().chain([&keys[0], &keys[64]]) {
         let mut apply = |_: Option<&[u8]>, _: StoreTime| Vec::new();
-        store.update(key, Change::new(MemberId(1), &mut apply)).await.unwrap();
+        store
+            .update(key, Change::new(MemberId(1), &mut apply))
+            .await
+            .unwrap();
         advance(Duration::from_millis(1)).await;
     }
-    let closed = keys.iter().filter(|key| store.is_alive(key, MemberId(1)).is_none());
+    let closed = keys
+        .iter()
+        .filter(|key| store.is_alive(key, MemberId(1)).is_none());
     assert_eq!(closed.collect::<Vec<_>>(), [&keys[1]]);
 }
 
@@ -129,14 +153,21 @@ async fn a_member_is_alive_while_its_store_is_open_and_that_is_checked_at_interv
     update(&one, 1, b"one").await.unwrap();
     assert_eq!(update(&two, 2, b"two").await.unwrap(), b"one");
     update(&two, 3, b"two").await.unwrap();
-    assert_eq!([2, 3, 4].map(|member| is_alive(&one, member)), [false, true, false].map(Some));
+    assert_eq!(
+        [2, 3, 4].map(|member| is_alive(&one, member)),
+        [false, true, false].map(Some)
+    );
     drop(two);
     assert_eq!(is_alive(&one, 3), Some(true), "as it was");
     advance(CHECKED_AGAIN).await;
     assert_eq!(is_alive(&one, 3), Some(false));
     let start = Instant::now();
     update(&one, 1, b"one").await.unwrap();
-    assert_eq!(start.elapsed(), Duration::ZERO, "it does not wait for its own file");
+    assert_eq!(
+        start.elapsed(),
+        Duration::ZERO,
+        "it does not wait for its own file"
+    );
     assert_eq!(is_alive(&FileStore::new(folder.path()), 1), None);
 }
 
@@ -158,7 +189,10 @@ async fn files_that_were_deleted_are_made_again() {
     assert_eq!(update(&store, 1, b"one").await.unwrap(), b"");
 }
 
-#[expect(clippy::disallowed_methods, reason = "the test is about a store that blocks")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test is about a store that blocks"
+)]
 #[tokio::test]
 async fn a_file_system_that_is_slow_twice_in_a_row_is_left_alone_for_a_while() {
     let folder = tempfile::tempdir().unwrap();
@@ -168,7 +202,10 @@ async fn a_file_system_that_is_slow_twice_in_a_row_is_left_alone_for_a_while() {
             std::thread::sleep(Duration::from_millis(200));
             Vec::new()
         };
-        store.update(&key(), Change::new(MemberId(1), &mut apply)).await.unwrap();
+        store
+            .update(&key(), Change::new(MemberId(1), &mut apply))
+            .await
+            .unwrap();
     }
     tokio::time::pause();
     for _ in 0..3 {
@@ -189,7 +226,10 @@ async fn to_forget_removes_the_records_alone() {
     store.forget(Some(&key())).await.unwrap();
     update(&store, 1, b"one").await.unwrap();
     store.forget(None).await.unwrap();
-    let mut left: Vec<_> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
+    let mut left: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .collect();
     left.sort();
     assert_eq!(left.len(), 2, "the member's file and the secret: {left:?}");
     assert_eq!(left[1], folder.join("secret"));

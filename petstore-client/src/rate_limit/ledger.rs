@@ -86,7 +86,10 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(now: LocalTime, wall: ServiceTime) -> Self {
-        Self { clock: ServiceClock::guess(now, wall), ..Self::default() }
+        Self {
+            clock: ServiceClock::guess(now, wall),
+            ..Self::default()
+        }
     }
 
     /// Returns whether members can have written it: a store may hold anything.
@@ -107,7 +110,13 @@ impl Ledger {
         outcome: &Outcome,
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
-        let Outcome { sent, ended: now, probe, requests, head } = *outcome;
+        let Outcome {
+            sent,
+            ended: now,
+            probe,
+            requests,
+            head,
+        } = *outcome;
         let slot = self.slot(member);
         slot.reserved = slot.reserved.saturating_sub(requests.into());
         if probe {
@@ -119,8 +128,14 @@ impl Ledger {
         };
         let expected = self.clock.earliest(now);
         match head {
-            ResponseHead { date: Some(date), .. } => self.clock.observe_date(sent, now, date),
-            ResponseHead { figure: Some(figure), retry_after, .. } => {
+            ResponseHead {
+                date: Some(date), ..
+            } => self.clock.observe_date(sent, now, date),
+            ResponseHead {
+                figure: Some(figure),
+                retry_after,
+                ..
+            } => {
                 self.clock.observe_reset(now, figure.reset, retry_after);
             }
             _ => {}
@@ -138,15 +153,20 @@ impl Ledger {
             return None;
         }
         self.settle(sent);
-        let counted = if head.status == 429 { 0 } else { requests.max(1) };
+        let counted = if head.status == 429 {
+            0
+        } else {
+            requests.max(1)
+        };
         let earliest = self.clock.earliest(now);
         self.usage.count(counted, earliest);
         if head.status == 401 {
             return None;
         }
-        let figure = head
-            .figure
-            .map(|figure| Figure { reset: figure.reset.min(earliest.plus(MAX_BLOCK)), ..figure });
+        let figure = head.figure.map(|figure| Figure {
+            reset: figure.reset.min(earliest.plus(MAX_BLOCK)),
+            ..figure
+        });
         if probe && figure.is_some_and(|figure| self.opened_late(&figure, earliest.max(expected))) {
             self.guard = (self.guard + GUARD_STEP).min(MAX_GUARD);
         }
@@ -155,13 +175,18 @@ impl Ledger {
         self.seen_at = self.seen_at.max(current.map(|_| now));
         self.described |= current.is_some() || figure.is_none();
         // 429s of requests that were in flight together count once.
-        let is_later = self.throttled_at.is_none_or(|at| sent > at || probe && sent == at);
+        let is_later = self
+            .throttled_at
+            .is_none_or(|at| sent > at || probe && sent == at);
         if head.status == 429 {
             self.throttled_in_a_row += u32::from(is_later);
             self.throttled_at = Some(now);
             return Some(self.block(current, now, &head, jitter));
         }
-        self.shows_minute |= self.windows.iter().any(|window| window.quota == Quota::Minute);
+        self.shows_minute |= self
+            .windows
+            .iter()
+            .any(|window| window.quota == Quota::Minute);
         // A forced request that succeeds ends the block.
         if is_later && (probe || self.blocked_at(now).is_none()) {
             self.blocked = None;
@@ -172,11 +197,15 @@ impl Ledger {
 
     /// Returns a member's slot, and adds one for a new member.
     pub(super) fn slot(&mut self, id: MemberId) -> &mut Slot {
-        let place = self.slots.iter().position(|slot| slot.id == id).unwrap_or_else(|| {
-            let turn = self.slots.iter().map(|slot| slot.turn).max().unwrap_or(0);
-            self.slots.push(Slot::new(id, turn));
-            self.slots.len() - 1
-        });
+        let place = self
+            .slots
+            .iter()
+            .position(|slot| slot.id == id)
+            .unwrap_or_else(|| {
+                let turn = self.slots.iter().map(|slot| slot.turn).max().unwrap_or(0);
+                self.slots.push(Slot::new(id, turn));
+                self.slots.len() - 1
+            });
         &mut self.slots[place]
     }
 
@@ -223,15 +252,23 @@ impl Ledger {
 
     /// Returns when nothing known here matters any more, if all windows end as announced.
     pub(crate) fn idle_from(&self) -> LocalTime {
-        let resets = self.windows.iter().map(|window| self.clock.local(window.reset));
-        resets.chain(self.blocked.map(|block| block.until)).max().unwrap_or(LocalTime(0))
+        let resets = self
+            .windows
+            .iter()
+            .map(|window| self.clock.local(window.reset));
+        resets
+            .chain(self.blocked.map(|block| block.until))
+            .max()
+            .unwrap_or(LocalTime(0))
     }
 
     /// Counts the lost requests that the response to a request sent at `sent` settles.
     fn settle(&mut self, sent: LocalTime) {
         for (count, at) in self.lost.settle(sent) {
             // The figure may include them: they are not the requests of other clients.
-            self.windows.iter_mut().for_each(|window| window.count_own(count));
+            self.windows
+                .iter_mut()
+                .for_each(|window| window.count_own(count));
             self.usage.count(count, self.clock.earliest(at));
         }
     }
@@ -331,7 +368,10 @@ impl Ledger {
             self.unforeseen = self.unforeseen.max(Some(block.until));
             self.shows_minute = false;
         }
-        self.blocked = self.blocked.filter(|known| known.until > block.until).or(Some(block));
+        self.blocked = self
+            .blocked
+            .filter(|known| known.until > block.until)
+            .or(Some(block));
         block
     }
 }

@@ -118,7 +118,10 @@ impl Limiter {
     pub(crate) fn new(shared: Option<SharedRecord>) -> Arc<Self> {
         let (id, wall) = (MemberId::random(), clock::wall().into());
         let member = Member::new(id, LocalTime(0), wall, shared.is_some());
-        let state = State { member, ..State::default() };
+        let state = State {
+            member,
+            ..State::default()
+        };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             start: clock::now(),
@@ -136,7 +139,10 @@ impl Limiter {
     pub(crate) fn on_test_clock(clock: super::TestClock) -> Arc<Self> {
         let limiter = Self::new(None);
         let mut limiter = Arc::into_inner(limiter).expect("nobody else has it yet");
-        let state = limiter.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = limiter
+            .state
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
         let wall = clock.wall().into();
         state.member = Member::new(MemberId::random(), LocalTime(0), wall, false);
         limiter.test_clock = Some(clock);
@@ -151,7 +157,9 @@ impl Limiter {
         request: Acquire,
         mut report: impl FnMut(Wait),
     ) -> Result<Permit<'_>, Blocked> {
-        let number = request.place.unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed));
+        let number = request
+            .place
+            .unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed));
         let place = Place(request.priority, number);
         if let Some(permit) = self.try_acquire(request, place) {
             return Ok(permit);
@@ -162,7 +170,10 @@ impl Limiter {
             let changed = self.changed.notified();
             let (wait, is_first, wake) = self.look(&line)?;
             #[cfg(feature = "test-util")]
-            let wake = self.test_clock.as_ref().map_or(wake, |clock| clock.look(wake));
+            let wake = self
+                .test_clock
+                .as_ref()
+                .map_or(wake, |clock| clock.look(wake));
             let is_reported = |wait: &Wait| match wait.blocked {
                 Some(_) => is_first || is_first_look,
                 // Most responses come soon.
@@ -201,7 +212,11 @@ impl Limiter {
         }
         let (now, state) = self.lock();
         let (member, service_now) = (&state.member, state.member.service_time(now));
-        let open = member.ledger.windows.iter().filter(|window| window.reset > service_now);
+        let open = member
+            .ledger
+            .windows
+            .iter()
+            .filter(|window| window.reset > service_now);
         let windows = open.map(|window| QuotaWindow {
             quota: window.quota,
             limit: window.limit,
@@ -269,7 +284,12 @@ impl Limiter {
 
     fn join(&self, request: Acquire, place: Place) -> InLine<'_> {
         let grant = self.lock().1.queue.join(&request.policy, place);
-        InLine { limiter: self, request, place, grant }
+        InLine {
+            limiter: self,
+            request,
+            place,
+            grant,
+        }
     }
 
     /// Grants what may be sent. Returns what a waiting call waits for, whether it is the first, and when
@@ -292,7 +312,10 @@ impl Limiter {
                 if wake > request.latest {
                     return Err(blocked);
                 }
-                wait = Some(Wait { reason: WaitReason::Blocked, blocked: Some(blocked) });
+                wait = Some(Wait {
+                    reason: WaitReason::Blocked,
+                    blocked: Some(blocked),
+                });
             }
             Decision::WaitForResponse(reason) if waits => {
                 if reason == WaitReason::Members {
@@ -303,7 +326,10 @@ impl Limiter {
                         _ => wake = request.latest.clamp(instant + ANSWER_INTERVAL, wake),
                     }
                 }
-                wait = Some(Wait { reason, blocked: None });
+                wait = Some(Wait {
+                    reason,
+                    blocked: None,
+                });
             }
             _ => {}
         }
@@ -333,7 +359,12 @@ impl Limiter {
     }
 
     fn grant(&self, state: &mut State, now: LocalTime) {
-        let State { member, queue, announced, .. } = state;
+        let State {
+            member,
+            queue,
+            announced,
+            ..
+        } = state;
         if let Some(Decision::WaitUntil(block)) = queue.grant(member, now)
             && *announced != Some(block)
         {
@@ -347,7 +378,12 @@ impl Limiter {
     }
 
     fn permit(&self, reservation: Reservation, place: Place, has_waited: bool) -> Permit<'_> {
-        Permit { limiter: self, reservation: Some(reservation), place: place.1, has_waited }
+        Permit {
+            limiter: self,
+            reservation: Some(reservation),
+            place: place.1,
+            has_waited,
+        }
     }
 
     pub(super) fn lock(&self) -> (LocalTime, StateGuard<'_>) {
@@ -375,8 +411,16 @@ impl Limiter {
 }
 
 fn blocked(block: &Block, now: LocalTime) -> Blocked {
-    let Block { until, named, reason } = *block;
-    Blocked { reason, until: named.system(), remaining: until.since(now) }
+    let Block {
+        until,
+        named,
+        reason,
+    } = *block;
+    Blocked {
+        reason,
+        until: named.system(),
+        remaining: until.since(now),
+    }
 }
 
 impl Permit<'_> {
@@ -401,7 +445,8 @@ impl Permit<'_> {
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if let Some(reservation) = self.reservation.take() {
-            self.limiter.change(|member, now| member.record_lost(reservation, now));
+            self.limiter
+                .change(|member, now| member.record_lost(reservation, now));
         }
     }
 }

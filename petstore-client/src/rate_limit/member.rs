@@ -107,11 +107,16 @@ impl Member {
         if !policy.rate_limiting {
             return Decision::Send { probe: false };
         }
-        if policy.max_in_flight.is_some_and(|most| self.requests.count() >= most.into()) {
+        if policy
+            .max_in_flight
+            .is_some_and(|most| self.requests.count() >= most.into())
+        {
             return Decision::WaitForResponse(WaitReason::Concurrency);
         }
         if self.held > 0 && self.lease_is_valid(now) {
-            return Decision::Send { probe: self.holds_probe };
+            return Decision::Send {
+                probe: self.holds_probe,
+            };
         }
         match self.ledger.decide(now, policy) {
             Decision::Send { .. } => Decision::WaitForResponse(WaitReason::Members),
@@ -125,10 +130,20 @@ impl Member {
             return None;
         }
         let service_now = self.service_time(now);
-        let open = self.ledger.windows.iter().filter(|window| window.reset > service_now);
-        let minute = open.filter(|window| window.quota == Quota::Minute).max_by_key(|w| w.reset);
+        let open = self
+            .ledger
+            .windows
+            .iter()
+            .filter(|window| window.reset > service_now);
+        let minute = open
+            .filter(|window| window.quota == Quota::Minute)
+            .max_by_key(|w| w.reset);
         let block = minute.map_or(
-            Block { until: self.retry_at, named: service_now, reason: BlockReason::Unknown },
+            Block {
+                until: self.retry_at,
+                named: service_now,
+                reason: BlockReason::Unknown,
+            },
             |window| Block {
                 until: self.ledger.clock.local(window.reset),
                 named: window.reset,
@@ -197,10 +212,21 @@ impl Member {
     ) -> Option<Block> {
         let lease = self.requests.end(reservation);
         let requests = u32::from(lease.is_some());
-        let sent = lease.and_then(|lease| lease.sent).unwrap_or(now.moved(-micros(MAX_LEASE)));
+        let sent = lease
+            .and_then(|lease| lease.sent)
+            .unwrap_or(now.moved(-micros(MAX_LEASE)));
         self.throttled += u64::from(head.status == 429);
         let probe = reservation.probe;
-        self.record(Outcome { sent, ended: now, probe, requests, head: Some(*head) }, jitter)
+        self.record(
+            Outcome {
+                sent,
+                ended: now,
+                probe,
+                requests,
+                head: Some(*head),
+            },
+            jitter,
+        )
     }
 
     /// Ends leases that are over: requests that were sent count as lost.
@@ -247,7 +273,11 @@ impl Member {
         let block = self.ledger.record(self.id, &outcome, jitter);
         if self.state != Sharing::Off {
             self.is_urgent |= block.is_some() || outcome.probe;
-            match self.outcomes.last_mut().filter(|last| last.is_like(&outcome)) {
+            match self
+                .outcomes
+                .last_mut()
+                .filter(|last| last.is_like(&outcome))
+            {
                 Some(last) => last.merge(&outcome),
                 None => self.outcomes.push(outcome),
             }
@@ -260,7 +290,13 @@ impl Member {
         match sent {
             Some(sent) => {
                 let sent = sent.min(now);
-                let outcome = Outcome { sent, ended: now, probe, requests: 1, head: None };
+                let outcome = Outcome {
+                    sent,
+                    ended: now,
+                    probe,
+                    requests: 1,
+                    head: None,
+                };
                 self.record(outcome, |_| Duration::ZERO);
             }
             None => self.give_back(probe),
@@ -289,7 +325,11 @@ impl Member {
         if !self.shares_record()
             && let Some(lease) = self.requests.probe()
         {
-            self.ledger.probe = Some(Probe { member: self.id, granted: now, until: lease.end });
+            self.ledger.probe = Some(Probe {
+                member: self.id,
+                granted: now,
+                until: lease.end,
+            });
         }
     }
 
@@ -346,7 +386,10 @@ impl Member {
             .then(|| self.updated_at.plus(FREED_INTERVAL));
         let retry_at = freed.map_or(self.retry_at, |freed| freed.min(self.retry_at));
         let asked = (waiting > 0 && self.held == 0).then_some(retry_at);
-        told.into_iter().chain(asked).min().map(|at| at.max(self.updated_at.plus(self.pause)))
+        told.into_iter()
+            .chain(asked)
+            .min()
+            .map(|at| at.max(self.updated_at.plus(self.pause)))
     }
 
     /// Returns the report for an update.
@@ -356,7 +399,10 @@ impl Member {
         let since = now.since(self.updated_at).max(MIN_UPDATE_INTERVAL);
         let prefetch =
             whole(f64::from(self.used) / since.as_secs_f64() * PREFETCH_TIME.as_secs_f64());
-        let kept = match (self.shares_record() && self.lease_is_valid(now), self.holds_probe) {
+        let kept = match (
+            self.shares_record() && self.lease_is_valid(now),
+            self.holds_probe,
+        ) {
             (true, false) => self.held.min(prefetch),
             (true, true) => self.held,
             (false, _) => 0,
@@ -394,7 +440,10 @@ impl Member {
         let report = self.report(now, waiting, jitter);
         let slot = self.ledger.slot(self.id);
         let has_used = slot.got + slot.previous > 0;
-        Report { leaves: has_used && report.reserved == 0 && report.want == 0, ..report }
+        Report {
+            leaves: has_used && report.reserved == 0 && report.want == 0,
+            ..report
+        }
     }
 
     /// Takes over the record after an update that was applied.
@@ -460,7 +509,11 @@ impl Report {
     /// Returns the report in the time of a store whose clock is `by` microseconds ahead.
     pub(crate) fn moved(&self, by: i64) -> Self {
         Self {
-            outcomes: self.outcomes.iter().map(|outcome| outcome.moved(by)).collect(),
+            outcomes: self
+                .outcomes
+                .iter()
+                .map(|outcome| outcome.moved(by))
+                .collect(),
             blocked: self.blocked.map(|block| block.moved(by)),
             probe_until: self.probe_until.map(|until| until.moved(by)),
             ..*self

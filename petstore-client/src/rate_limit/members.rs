@@ -27,9 +27,14 @@ impl Shared {
         let mut record = Ledger::new(at(0), service(0));
         let figure = figure(1_000, remaining, 60).unwrap();
         let opened = (at(0), service(0));
-        record.windows.push(Window::open(figure, (1_000, 1), None, opened));
+        record
+            .windows
+            .push(Window::open(figure, (1_000, 1), None, opened));
         (record.described, record.seen_at) = (true, Some(at(0)));
-        Self { member: Member::new(ME, at(0), service(0), true), record }
+        Self {
+            member: Member::new(ME, at(0), service(0), true),
+            record,
+        }
     }
 
     /// Updates the record at a time, for calls that wait, in so many milliseconds.
@@ -37,7 +42,8 @@ impl Shared {
         let report = self.member.report(now, waiting, 0.0);
         let granted = self.record.update(ME, &report, &Policy::default(), now);
         let now = now.moved(took * 1_000);
-        self.member.updated(now, self.record.clone(), report.given_back, granted);
+        self.member
+            .updated(now, self.record.clone(), report.given_back, granted);
         report
     }
 
@@ -53,7 +59,12 @@ impl Shared {
             .collect();
         for request in requests.into_iter().take(answered) {
             let figure = figure(1_000, 900, 60);
-            let head = ResponseHead { status: 200, date: None, figure, retry_after: None };
+            let head = ResponseHead {
+                status: 200,
+                date: None,
+                figure,
+                retry_after: None,
+            };
             self.member.record_response(request, now, &head, |max| max);
         }
     }
@@ -64,14 +75,20 @@ impl Shared {
 
     /// Returns in how many milliseconds after ten seconds the next update is due.
     fn due(&self, waiting: u64) -> Option<i64> {
-        self.member.update_at(waiting).map(|due| (due.0 - at(10).0) / 1_000)
+        self.member
+            .update_at(waiting)
+            .map(|due| (due.0 - at(10).0) / 1_000)
     }
 }
 
 #[test]
 fn the_sooner_others_need_to_know_the_sooner_a_member_updates_the_record() {
     let none = Shared::new(900);
-    assert_eq!((none.due(0), none.due(1)), (None, Some(-10_000)), "nothing is known yet");
+    assert_eq!(
+        (none.due(0), none.due(1)),
+        (None, Some(-10_000)),
+        "nothing is known yet"
+    );
     assert_eq!(none.member.clone().report(at(0), 1, 0.0).prefetch, 0);
     assert!(Member::new(ME, at(0), service(0), false).copy().is_none());
     // Those that wait at the update, that are sent, that are answered; that wait then.
@@ -90,7 +107,11 @@ fn the_sooner_others_need_to_know_the_sooner_a_member_updates_the_record() {
         let mut shared = Shared::new(900);
         shared.update(at(10), waiting, 0);
         shared.send(at(10), sent, answered);
-        assert_eq!(shared.due(then), expected, "{waiting} {sent} {answered} {then}");
+        assert_eq!(
+            shared.due(then),
+            expected,
+            "{waiting} {sent} {answered} {then}"
+        );
     }
     let mut beside_others = Shared::new(900);
     (beside_others.record.own_share, beside_others.record.seen_at) = (Some(0.5), Some(at(10)));
@@ -113,7 +134,12 @@ fn a_member_that_got_too_little_asks_soon_where_the_rest_is_not_kept_for_others(
         shared.send(at(10), granted, 0);
         assert!(!matches!(shared.decide(at(10)), Decision::Send { .. }));
         assert_eq!(shared.due(1), Some(asks), "{remaining}");
-        let kept = |now| shared.member.blocked_by_members(now).map(|block| block.until);
+        let kept = |now| {
+            shared
+                .member
+                .blocked_by_members(now)
+                .map(|block| block.until)
+        };
         let until = (others > 0).then_some(at(60));
         assert_eq!((kept(LocalTime(10_999_999)), kept(at(11))), (until, None));
         answered.send(at(10), granted, 1);
@@ -140,7 +166,11 @@ fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_t
         assert_eq!(may_send, later < 4_500, "{sent} {later}");
         let report = shared.update(now, waiting, 0);
         let found = (report.reserved, report.given_back, report.prefetch);
-        assert_eq!(found, (reserved, given_back, ahead), "{sent} {later} {waiting}");
+        assert_eq!(
+            found,
+            (reserved, given_back, ahead),
+            "{sent} {later} {waiting}"
+        );
         if waiting == 0 {
             let next = shared.member.report(now, 0, 0.0);
             assert_eq!(next.given_back, reserved, "what was told is not told again");
@@ -167,15 +197,29 @@ fn what_a_probe_brings_is_told_at_once() {
     shared.update(at(10), 1, 0);
     assert_eq!(shared.decide(at(10)), Decision::Send { probe: true });
     assert_eq!(shared.due(0), Some(1_500));
-    assert_eq!(shared.update(at(10), 1, 0).probe_until, Some(at(15)), "it is kept");
-    assert_eq!(shared.member.clone().report(at(15), 0, 0.0).probe_until, None, "it has lapsed");
+    assert_eq!(
+        shared.update(at(10), 1, 0).probe_until,
+        Some(at(15)),
+        "it is kept"
+    );
+    assert_eq!(
+        shared.member.clone().report(at(15), 0, 0.0).probe_until,
+        None,
+        "it has lapsed"
+    );
     let unsent = shared.member.reserve(at(10), true);
-    assert_eq!(shared.decide(at(10)), Decision::WaitForResponse(WaitReason::Probe));
+    assert_eq!(
+        shared.decide(at(10)),
+        Decision::WaitForResponse(WaitReason::Probe)
+    );
     let mut released = shared.member.clone();
     released.release(unsent);
     assert_eq!(released.update_at(0), Some(at(10)));
     assert_eq!(released.report(at(10), 0, 0.0).given_back, 1);
-    assert_eq!(shared.member.clone().report(at(15), 0, 0.0).probe_until, Some(at(11)));
+    assert_eq!(
+        shared.member.clone().report(at(15), 0, 0.0).probe_until,
+        Some(at(11))
+    );
     assert!(shared.member.start(unsent, at(10), Duration::from_secs(30)));
     let mut cut_off = shared.member.clone();
     cut_off.update_failed(at(10), None);
@@ -198,7 +242,10 @@ fn a_member_without_the_store_counts_what_others_have_in_flight_as_lost() {
     };
     shared.member.update_failed(at(10), None);
     assert_eq!(limits(&shared.member), (1, 5, true));
-    assert_eq!(shared.member.left_in(&shared.record.windows[0]), 900 - 1 - 5);
+    assert_eq!(
+        shared.member.left_in(&shared.record.windows[0]),
+        900 - 1 - 5
+    );
     assert_eq!((shared.due(0), shared.due(1)), (Some(1_000), Some(1_000)));
     let mut answered = Shared::new(900);
     answered.update(at(10), 1, 0);
@@ -241,13 +288,28 @@ fn a_member_sends_what_it_holds_within_its_own_settings() {
     shared.member.release(request);
     shared.send(at(10), 1, 0);
     for (max_in_flight, rate_limiting, expected) in [
-        (Some(1), true, Decision::WaitForResponse(WaitReason::Concurrency)),
+        (
+            Some(1),
+            true,
+            Decision::WaitForResponse(WaitReason::Concurrency),
+        ),
         (Some(2), true, Decision::Send { probe: false }),
         (None, false, Decision::Send { probe: false }),
     ] {
-        let policy = Policy { max_in_flight, rate_limiting, ..Policy::default() };
-        assert_eq!(shared.member.decide(at(10), &policy), expected, "{policy:?}");
+        let policy = Policy {
+            max_in_flight,
+            rate_limiting,
+            ..Policy::default()
+        };
+        assert_eq!(
+            shared.member.decide(at(10), &policy),
+            expected,
+            "{policy:?}"
+        );
     }
     shared.send(at(10), 1, 0);
-    assert_eq!(shared.decide(at(10)), Decision::WaitForResponse(WaitReason::Members));
+    assert_eq!(
+        shared.decide(at(10)),
+        Decision::WaitForResponse(WaitReason::Members)
+    );
 }

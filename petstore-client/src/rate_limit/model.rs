@@ -30,7 +30,11 @@ struct Service {
 
 impl Service {
     fn answer(&self) -> HeaderMap {
-        let left = self.left.fetch_sub(1, Ordering::SeqCst).checked_sub(1).expect("enough quota");
+        let left = self
+            .left
+            .fetch_sub(1, Ordering::SeqCst)
+            .checked_sub(1)
+            .expect("enough quota");
         let mut headers = HeaderMap::new();
         for (name, value) in [("limit", 100), ("remaining", left), ("reset", 3_000)] {
             let name = format!("x-ratelimit-{name}");
@@ -42,14 +46,24 @@ impl Service {
 
 /// The request of a call. A retry has a place before all others.
 fn request(kind: Kind) -> Acquire {
-    let policy = Policy { max_in_flight: Some(1), ..Policy::default() };
+    let policy = Policy {
+        max_in_flight: Some(1),
+        ..Policy::default()
+    };
     let latest = clock::now() + Duration::from_secs(3_600);
     let (place, priority) = match kind {
         Kind::New => (None, Priority::Normal),
         Kind::Low => (None, Priority::Low),
         Kind::Retry => (Some(0), Priority::Normal),
     };
-    Acquire { place, priority, policy, latest, forced: false, lease: LEASE }
+    Acquire {
+        place,
+        priority,
+        policy,
+        latest,
+        forced: false,
+        lease: LEASE,
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -72,7 +86,9 @@ enum GivenUp {
 }
 
 async fn call(limiter: &Limiter, service: &Service, kind: Kind, given_up: GivenUp) {
-    let Some(permit) = permit(limiter, kind, given_up).await else { return };
+    let Some(permit) = permit(limiter, kind, given_up).await else {
+        return;
+    };
     if matches!(given_up, GivenUp::Permitted) {
         return permit.not_sent();
     }
@@ -95,17 +111,25 @@ async fn permit(limiter: &Limiter, kind: Kind, given_up: GivenUp) -> Option<Perm
         if matches!(given_up, GivenUp::Waiting(_)) {
             context.waker().wake_by_ref();
         }
-        acquire.as_mut().poll(context).map(|permit| Some(permit.unwrap()))
+        acquire
+            .as_mut()
+            .poll(context)
+            .map(|permit| Some(permit.unwrap()))
     })
     .await
 }
 
 fn run(calls: &[(Kind, GivenUp)]) {
     // Timers need a runtime. This one never runs.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
     let _entered = runtime.enter();
     let limiter = Limiter::new(None);
-    let service = Arc::new(Service { left: AtomicU64::new(100) });
+    let service = Arc::new(Service {
+        left: AtomicU64::new(100),
+    });
     let tasks: Vec<_> = calls
         .iter()
         .map(|&(kind, given_up)| {

@@ -25,7 +25,10 @@ pub(crate) struct Block {
 impl Block {
     /// Returns the block on a clock that is `by` microseconds ahead.
     pub(super) fn moved(self, by: i64) -> Self {
-        Self { until: self.until.moved(by), ..self }
+        Self {
+            until: self.until.moved(by),
+            ..self
+        }
     }
 }
 
@@ -63,11 +66,18 @@ impl ResponseHead {
         Self {
             status: status.as_u16(),
             date: date.map(ServiceTime::from),
-            figure: window.map(|QuotaWindow { limit, remaining, reset, .. }| Figure {
-                limit,
-                remaining,
-                reset: reset.into(),
-            }),
+            figure: window.map(
+                |QuotaWindow {
+                     limit,
+                     remaining,
+                     reset,
+                     ..
+                 }| Figure {
+                    limit,
+                    remaining,
+                    reset: reset.into(),
+                },
+            ),
             retry_after: headers::retry_after(headers, service_now),
         }
     }
@@ -75,13 +85,19 @@ impl ResponseHead {
 
 impl Outcome {
     pub(super) fn moved(&self, by: i64) -> Self {
-        Self { sent: self.sent.moved(by), ended: self.ended.moved(by), ..*self }
+        Self {
+            sent: self.sent.moved(by),
+            ended: self.ended.moved(by),
+            ..*self
+        }
     }
 
     /// Returns whether two outcomes differ only in what is left of the same window.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let plain = |outcome: &Self| {
-            let head = outcome.head.filter(|head| head.status < 300 && !outcome.probe)?;
+            let head = outcome
+                .head
+                .filter(|head| head.status < 300 && !outcome.probe)?;
             head.figure.map(|figure| (figure.limit, figure.reset))
         };
         plain(self).is_some() && plain(self) == plain(other)
@@ -90,7 +106,11 @@ impl Outcome {
     pub(super) fn merge(&mut self, other: &Self) {
         let requests = self.requests + other.requests;
         let figure = |outcome: &Self| outcome.head.and_then(|head| head.figure);
-        let remaining = figure(self).iter().chain(&figure(other)).map(|f| f.remaining).min();
+        let remaining = figure(self)
+            .iter()
+            .chain(&figure(other))
+            .map(|f| f.remaining)
+            .min();
         if other.sent >= self.sent {
             *self = *other;
         }
@@ -108,13 +128,28 @@ mod tests {
     use super::*;
 
     fn figure(limit: u64, remaining: u64, reset: i64) -> Option<Figure> {
-        Some(Figure { limit, remaining, reset: ServiceTime(reset) })
+        Some(Figure {
+            limit,
+            remaining,
+            reset: ServiceTime(reset),
+        })
     }
 
     fn outcome(sent: i64, status: u16, figure: Option<Figure>) -> Outcome {
-        let head = ResponseHead { status, date: None, figure, retry_after: None };
+        let head = ResponseHead {
+            status,
+            date: None,
+            figure,
+            retry_after: None,
+        };
         let sent = LocalTime(sent);
-        Outcome { sent, ended: sent, probe: false, requests: 2, head: Some(head) }
+        Outcome {
+            sent,
+            ended: sent,
+            probe: false,
+            requests: 2,
+            head: Some(head),
+        }
     }
 
     #[test]

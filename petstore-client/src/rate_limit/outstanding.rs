@@ -54,7 +54,12 @@ impl Requests {
         let end = now.plus(UNUSED_LEASE);
         self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
         let id = self.last_id;
-        let key = self.leases.insert(Lease { id, end, sent: None, probe });
+        let key = self.leases.insert(Lease {
+            id,
+            end,
+            sent: None,
+            probe,
+        });
         Reservation { key, id, probe }
     }
 
@@ -66,7 +71,9 @@ impl Requests {
         now: LocalTime,
         lease: Duration,
     ) -> bool {
-        let Some(found) = self.find(reservation) else { return false };
+        let Some(found) = self.find(reservation) else {
+            return false;
+        };
         (found.sent, found.end) = (Some(now), now.plus(lease.min(MAX_LEASE)));
         true
     }
@@ -98,7 +105,10 @@ impl Requests {
 
     /// Returns the lease of the probe, if there is one.
     pub(super) fn probe(&self) -> Option<&Lease> {
-        self.leases.iter().map(|(_, lease)| lease).find(|lease| lease.probe)
+        self.leases
+            .iter()
+            .map(|(_, lease)| lease)
+            .find(|lease| lease.probe)
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -110,7 +120,11 @@ impl Requests {
     }
 
     pub(super) fn last_end(&self) -> LocalTime {
-        self.leases.iter().map(|(_, lease)| lease.end).max().unwrap_or_default()
+        self.leases
+            .iter()
+            .map(|(_, lease)| lease.end)
+            .max()
+            .unwrap_or_default()
     }
 
     /// Moves all times to a clock that is `by` microseconds ahead.
@@ -152,7 +166,11 @@ impl LostRequests {
                 lost.sent = lost.sent.max(sent);
                 lost.settled_from = lost.settled_from.max(settled_from);
             }
-            None => self.0.push(LostGroup { count, sent, settled_from }),
+            None => self.0.push(LostGroup {
+                count,
+                sent,
+                settled_from,
+            }),
         }
     }
 
@@ -173,7 +191,11 @@ impl LostRequests {
 
     /// Returns the number of requests that were sent after an instant.
     pub(super) fn since(&self, at: LocalTime) -> u64 {
-        self.0.iter().filter(|lost| lost.sent >= at).map(|lost| u64::from(lost.count)).sum()
+        self.0
+            .iter()
+            .filter(|lost| lost.sent >= at)
+            .map(|lost| u64::from(lost.count))
+            .sum()
     }
 
     /// Returns whether a request may still be on its way.
@@ -193,9 +215,15 @@ mod tests {
     #[test]
     fn a_reservation_lapses_after_a_second_and_a_request_after_ten_minutes() {
         let mut requests = Requests::default();
-        let (unused, sent) = (requests.reserve(at(0), false), requests.reserve(at(0), true));
+        let (unused, sent) = (
+            requests.reserve(at(0), false),
+            requests.reserve(at(0), true),
+        );
         assert!(requests.start(sent, at(500), Duration::from_secs(3_600)));
-        assert_eq!((requests.first_end(), requests.last_end()), (Some(at(1_000)), at(600_500)));
+        assert_eq!(
+            (requests.first_end(), requests.last_end()),
+            (Some(at(1_000)), at(600_500))
+        );
         requests.shift(SECOND);
         assert!(requests.expire(at(1_999)).is_empty());
         assert_eq!(requests.expire(at(2_000)).len(), 1);

@@ -62,12 +62,19 @@ impl PlanUsage {
             (&self.minute, plan.per_minute, MINUTE, Quota::Minute),
             (&self.day, plan.per_day, DAY, Quota::Day),
         ];
-        quotas.into_iter().filter_map(move |(usage, limit, length, quota)| {
-            let limit = share(limit?);
-            let left = limit.saturating_sub(usage.used_in(now, length));
-            let opened = ServiceTime(now.0.div_euclid(length).saturating_mul(length));
-            Some(PlanLeft { quota, left, opened, reset: opened.moved(length) })
-        })
+        quotas
+            .into_iter()
+            .filter_map(move |(usage, limit, length, quota)| {
+                let limit = share(limit?);
+                let left = limit.saturating_sub(usage.used_in(now, length));
+                let opened = ServiceTime(now.0.div_euclid(length).saturating_mul(length));
+                Some(PlanLeft {
+                    quota,
+                    left,
+                    opened,
+                    reset: opened.moved(length),
+                })
+            })
     }
 }
 
@@ -78,8 +85,16 @@ impl Usage {
             return;
         }
         if window > self.window {
-            let carried = if window == self.window + 1 { self.late } else { 0 };
-            *self = Self { window, used: carried, late: 0 };
+            let carried = if window == self.window + 1 {
+                self.late
+            } else {
+                0
+            };
+            *self = Self {
+                window,
+                used: carried,
+                late: 0,
+            };
         }
         self.used += requests;
         if now.0.saturating_add(SECOND).div_euclid(length) > window {
@@ -105,7 +120,10 @@ mod tests {
     }
 
     fn left(usage: &PlanUsage, plan: Plan, now: ServiceTime) -> Vec<(u64, ServiceTime)> {
-        usage.left(plan, now, |limit| limit).map(|left| (left.left, left.reset)).collect()
+        usage
+            .left(plan, now, |limit| limit)
+            .map(|left| (left.left, left.reset))
+            .collect()
     }
 
     #[test]

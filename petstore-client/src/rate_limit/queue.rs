@@ -38,7 +38,10 @@ impl Queue {
     /// Returns whether a place is in line, and whether it is the first.
     pub(super) fn find(&self, policy: &Policy, place: Place) -> (bool, bool) {
         match self.0.iter().find(|(held, _)| held == policy) {
-            Some((_, line)) => (line.contains_key(&place), line.range(..place).next().is_none()),
+            Some((_, line)) => (
+                line.contains_key(&place),
+                line.range(..place).next().is_none(),
+            ),
             None => (false, true),
         }
     }
@@ -56,11 +59,15 @@ impl Queue {
         loop {
             self.0.retain(|(_, line)| !line.is_empty());
             let may_go =
-                self.0.iter_mut().filter_map(|(policy, line)| match member.decide(now, policy) {
-                    Decision::Send { probe } => Some((line.first_entry()?, probe)),
-                    _ => None,
-                });
-            let Some((first, probe)) = may_go.min_by_key(|(first, _)| *first.key()) else { break };
+                self.0
+                    .iter_mut()
+                    .filter_map(|(policy, line)| match member.decide(now, policy) {
+                        Decision::Send { probe } => Some((line.first_entry()?, probe)),
+                        _ => None,
+                    });
+            let Some((first, probe)) = may_go.min_by_key(|(first, _)| *first.key()) else {
+                break;
+            };
             let reservation = member.reserve(now, probe);
             if first.remove().send(reservation).is_err() {
                 member.release(reservation);

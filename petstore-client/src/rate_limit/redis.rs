@@ -120,7 +120,10 @@ impl RedisStore {
         if CertificateDer::pem_slice_iter(pem).next().is_none() {
             return Err(StoreError::new("no root certificate in PEM was given"));
         }
-        let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem.to_vec()) };
+        let certificates = TlsCertificates {
+            client_tls: None,
+            root_cert: Some(pem.to_vec()),
+        };
         let info = self.client.get_connection_info().clone();
         self.client = Client::build_with_tls(info, certificates).map_err(StoreError::new)?;
         Ok(self)
@@ -135,7 +138,10 @@ impl RedisStore {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECTION_TIMEOUT))
             .set_response_timeout(Some(RESPONSE_TIMEOUT));
-        let new = self.client.get_multiplexed_async_connection_with_config(&config).await;
+        let new = self
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await;
         let new = new.map_err(StoreError::new)?;
         *connection = Some(new.clone());
         Ok(new)
@@ -218,11 +224,18 @@ impl LimitStore for RedisStore {
         if let Some(key) = key {
             return self.query(redis::cmd("DEL").arg(self.name(key))).await;
         }
-        let pattern = format!("{}limits:*", self.prefix.replace(['*', '?', '[', '\\'], "?"));
+        let pattern = format!(
+            "{}limits:*",
+            self.prefix.replace(['*', '?', '[', '\\'], "?")
+        );
         let mut cursor = 0_u64;
         loop {
             let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1_000);
+            scan.arg(cursor)
+                .arg("MATCH")
+                .arg(&pattern)
+                .arg("COUNT")
+                .arg(1_000);
             let (next, names) = self.query::<(u64, Vec<String>)>(&scan).await?;
             if !names.is_empty() {
                 self.query::<()>(redis::cmd("DEL").arg(names)).await?;
@@ -241,15 +254,23 @@ impl LimitStore for RedisStore {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisStore").field("location", &self.location).finish_non_exhaustive()
+        f.debug_struct("RedisStore")
+            .field("location", &self.location)
+            .finish_non_exhaustive()
     }
 }
 
 /// Returns a URL without credentials, for messages.
 fn without_credentials(url: &str) -> String {
-    let Ok(mut url) = Url::parse(url) else { return "Redis".to_owned() };
+    let Ok(mut url) = Url::parse(url) else {
+        return "Redis".to_owned();
+    };
     let cleared = url.set_username("").and_then(|()| url.set_password(None));
-    if cleared.is_ok() { url.to_string() } else { format!("{}:…", url.scheme()) }
+    if cleared.is_ok() {
+        url.to_string()
+    } else {
+        format!("{}:…", url.scheme())
+    }
 }
 
 /// Makes sure that rustls has a crypto provider, without which it panics: the installed one, or

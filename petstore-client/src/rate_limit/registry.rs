@@ -59,7 +59,13 @@ impl ClientLimiters {
     /// Isolates the limiters from other clients. They use a test's clock, if given.
     #[cfg(feature = "test-util")]
     pub(crate) fn isolated(self, test_clock: Option<super::TestClock>) -> Self {
-        Self { isolated: Some(Registry { test_clock, ..Registry::new() }), ..self }
+        Self {
+            isolated: Some(Registry {
+                test_clock,
+                ..Registry::new()
+            }),
+            ..self
+        }
     }
 
     fn registry(&self) -> &Registry {
@@ -78,7 +84,9 @@ impl ClientLimiters {
         {
             return Arc::clone(limiter);
         }
-        let limiter = self.registry().limiter(&self.base, self.store.as_ref(), authorization);
+        let limiter = self
+            .registry()
+            .limiter(&self.base, self.store.as_ref(), authorization);
         *last = Some((authorization.clone(), Arc::clone(&limiter)));
         limiter
     }
@@ -142,8 +150,13 @@ impl Limiters {
         let now = clock::now();
         self.by_digest
             .retain(|_, limiter| Arc::strong_count(limiter) > 1 || limiter.idle_from() > now);
-        let unused = self.by_digest.iter().filter(|(_, limiter)| Arc::strong_count(limiter) == 1);
-        let mut unused: Vec<_> = unused.map(|(key, limiter)| (limiter.idle_from(), *key)).collect();
+        let unused = self
+            .by_digest
+            .iter()
+            .filter(|(_, limiter)| Arc::strong_count(limiter) == 1);
+        let mut unused: Vec<_> = unused
+            .map(|(key, limiter)| (limiter.idle_from(), *key))
+            .collect();
         if let Some(excess) = unused.len().checked_sub(MAX_KEPT * 3 / 4) {
             unused.sort_unstable();
             for (_, digest) in unused.drain(..excess) {
@@ -161,9 +174,18 @@ fn record_key(origin: &str, authorization: &HeaderValue) -> RecordKey {
     use sha2::{Digest as _, Sha256};
 
     let begin = || Sha256::new().chain_update(authorization.as_bytes());
-    let first = begin().chain_update(b"\npetstore limits\n").chain_update(origin).finalize();
+    let first = begin()
+        .chain_update(b"\npetstore limits\n")
+        .chain_update(origin)
+        .finalize();
     let digest = (0..1_000).fold(first, |digest, _| begin().chain_update(digest).finalize());
-    RecordKey(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    RecordKey(
+        digest
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+    )
 }
 
 /// Without the feature, no client has a store.
@@ -188,7 +210,10 @@ mod tests {
         let base = Url::parse("https://petstore.example/v1").unwrap();
         let limiter = registry.limiter(&base, None, &HeaderValue::from_str(key).unwrap());
         let limiters = registry.limiters.lock().unwrap();
-        assert!(limiters.by_digest.len() <= limiters.sweep_at, "each new limiter sweeps");
+        assert!(
+            limiters.by_digest.len() <= limiters.sweep_at,
+            "each new limiter sweeps"
+        );
         limiter
     }
 
@@ -196,7 +221,9 @@ mod tests {
         let permit = limiter.acquire(acquire(), |_| ()).await.unwrap();
         let mut headers = HeaderMap::new();
         headers.insert("retry-after", seconds.into());
-        permit.observe(StatusCode::TOO_MANY_REQUESTS, &headers).unwrap();
+        permit
+            .observe(StatusCode::TOO_MANY_REQUESTS, &headers)
+            .unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -206,12 +233,22 @@ mod tests {
         for other in 0..100 {
             get(&registry, &format!("Bearer other {other}"));
         }
-        assert_eq!(get(&registry, "Bearer one").snapshot(&acquire().policy).throttled, 1);
+        assert_eq!(
+            get(&registry, "Bearer one")
+                .snapshot(&acquire().policy)
+                .throttled,
+            1
+        );
         tokio::time::advance(Duration::from_secs(31)).await;
         for other in 100..200 {
             get(&registry, &format!("Bearer other {other}"));
         }
-        assert_eq!(get(&registry, "Bearer one").snapshot(&acquire().policy).throttled, 0);
+        assert_eq!(
+            get(&registry, "Bearer one")
+                .snapshot(&acquire().policy)
+                .throttled,
+            0
+        );
         assert!(registry.limiters.lock().unwrap().by_digest.len() <= 32);
     }
 
@@ -224,11 +261,22 @@ mod tests {
             block(&get(&registry, &format!("Bearer {key}")), 100 + key).await;
         }
         let count = registry.limiters.lock().unwrap().by_digest.len();
-        assert!((MAX_KEPT * 3 / 4..=MAX_KEPT + 2).contains(&count), "{count}");
+        assert!(
+            (MAX_KEPT * 3 / 4..=MAX_KEPT + 2).contains(&count),
+            "{count}"
+        );
         let throttled = |key| get(&registry, &format!("Bearer {key}")).snapshot(&acquire().policy);
         assert!((4_300..5_000).all(|key| throttled(key).throttled == 1));
-        assert_eq!(get(&registry, "Bearer long").snapshot(&acquire().policy).throttled, 1);
-        assert!(Arc::ptr_eq(&held, &get(&registry, "Bearer held")), "a client holds it");
+        assert_eq!(
+            get(&registry, "Bearer long")
+                .snapshot(&acquire().policy)
+                .throttled,
+            1
+        );
+        assert!(
+            Arc::ptr_eq(&held, &get(&registry, "Bearer held")),
+            "a client holds it"
+        );
     }
 
     #[test]
@@ -245,7 +293,10 @@ mod tests {
     #[cfg(feature = "shared-limits")]
     #[test]
     fn programs_of_all_versions_call_a_record_the_same() {
-        let key = record_key("https://petstore.example", &HeaderValue::from_static("Bearer one"));
+        let key = record_key(
+            "https://petstore.example",
+            &HeaderValue::from_static("Bearer one"),
+        );
         assert_eq!(key.as_str(), "af23697551975d2525d1877625970e9f");
     }
 
@@ -257,7 +308,11 @@ mod tests {
         let (first, second) = (limiters.get(&one), limiters.get(&two));
         assert!(!Arc::ptr_eq(&first, &second));
         assert!(Arc::ptr_eq(&first, &limiters.get(&one)));
-        assert!(limiters.last().is_some_and(|last| Arc::ptr_eq(&last, &first)));
+        assert!(
+            limiters
+                .last()
+                .is_some_and(|last| Arc::ptr_eq(&last, &first))
+        );
     }
 
     /// A store that fails.
@@ -286,7 +341,9 @@ mod tests {
         let store: Arc<dyn AnyStore> = Arc::new(Arc::new(Failing));
         let key = RecordKey(String::new());
         let mut apply = |_: Option<&[u8]>, _| Vec::new();
-        let updated = store.update(&key, Change::new(MemberId(1), &mut apply)).await;
+        let updated = store
+            .update(&key, Change::new(MemberId(1), &mut apply))
+            .await;
         let errors = [updated, store.forget(None).await].map(|result| result.unwrap_err());
         assert_eq!(errors.map(|error| error.to_string()), ["update", "forget"]);
         assert_eq!(store.location(), "nowhere");

@@ -34,7 +34,9 @@ pub(super) fn decide(member: &Member, now: i64) -> Decision {
 
 pub(super) fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reservation {
     let decision = member.decide(at(now), policy);
-    let Decision::Send { probe } = decision else { panic!("{now}: {decision:?}") };
+    let Decision::Send { probe } = decision else {
+        panic!("{now}: {decision:?}")
+    };
     let request = member.reserve(at(now), probe);
     assert!(member.start(request, at(now), LEASE));
     request
@@ -53,7 +55,12 @@ pub(super) fn respond(
     wait: Option<u64>,
 ) {
     let retry_after = wait.map(Duration::from_secs);
-    let head = ResponseHead { status, date: Some(service(now)), figure, retry_after };
+    let head = ResponseHead {
+        status,
+        date: Some(service(now)),
+        figure,
+        retry_after,
+    };
     member.record_response(request, at(now), &head, |max| max);
 }
 
@@ -66,7 +73,11 @@ pub(super) fn throttle(member: &mut Member, request: Reservation, now: i64, wait
 }
 
 pub(super) fn figure(limit: u64, remaining: u64, reset: i64) -> Option<Figure> {
-    Some(Figure { limit, remaining, reset: service(reset) })
+    Some(Figure {
+        limit,
+        remaining,
+        reset: service(reset),
+    })
 }
 
 /// Returns the second until which requests are blocked.
@@ -84,7 +95,12 @@ fn a_quota_that_is_not_described_any_more_is_forgotten_after_its_reset() {
     answer(&mut member, first, 0, figure(5, 0, 10));
     let probe = send(&mut member, 12);
     answer(&mut member, probe, 12, figure(300, 299, 60));
-    let limits: Vec<_> = member.ledger.windows.iter().map(|window| window.limit).collect();
+    let limits: Vec<_> = member
+        .ledger
+        .windows
+        .iter()
+        .map(|window| window.limit)
+        .collect();
     assert_eq!(limits, [300]);
 }
 
@@ -185,8 +201,14 @@ fn requests_in_flight_are_no_block_where_they_may_use_up_a_window_or_a_plan() {
     let first = send(&mut member, 0);
     answer(&mut member, first, 0, figure(3, 2, 30));
     let _both = (send(&mut member, 1), send(&mut member, 1));
-    assert_eq!(decide(&member, 1), Decision::WaitForResponse(WaitReason::Reserved));
-    let plan = Policy { plan: Some(Plan::custom().per_minute(2)), ..Policy::default() };
+    assert_eq!(
+        decide(&member, 1),
+        Decision::WaitForResponse(WaitReason::Reserved)
+    );
+    let plan = Policy {
+        plan: Some(Plan::custom().per_minute(2)),
+        ..Policy::default()
+    };
     let mut member = new();
     let first = send_with(&mut member, 0, &plan);
     answer(&mut member, first, 0, None);
@@ -197,20 +219,34 @@ fn requests_in_flight_are_no_block_where_they_may_use_up_a_window_or_a_plan() {
 
 #[test]
 fn a_plan_that_is_used_up_blocks_until_the_next_minute_and_counts_lost_requests() {
-    let plan = Policy { plan: Some(Plan::custom().per_minute(2)), ..Policy::default() };
+    let plan = Policy {
+        plan: Some(Plan::custom().per_minute(2)),
+        ..Policy::default()
+    };
     let mut member = new();
     let first = send_with(&mut member, 0, &plan);
     answer(&mut member, first, 0, None);
     let lost = send_with(&mut member, 1, &plan);
     member.record_lost(lost, at(1));
-    let Decision::WaitUntil(block) = member.decide(at(1), &plan) else { panic!() };
-    assert_eq!((block.until, block.reason), (at(60), BlockReason::Quota(Quota::Minute)));
-    assert!(matches!(member.decide(at(60), &plan), Decision::Send { .. }));
+    let Decision::WaitUntil(block) = member.decide(at(1), &plan) else {
+        panic!()
+    };
+    assert_eq!(
+        (block.until, block.reason),
+        (at(60), BlockReason::Quota(Quota::Minute))
+    );
+    assert!(matches!(
+        member.decide(at(60), &plan),
+        Decision::Send { .. }
+    ));
 }
 
 #[test]
 fn without_rate_limiting_a_429_is_still_obeyed() {
-    let off = Policy { rate_limiting: false, ..Policy::default() };
+    let off = Policy {
+        rate_limiting: false,
+        ..Policy::default()
+    };
     let mut member = new();
     let first = send(&mut member, 0);
     answer(&mut member, first, 0, figure(5, 0, 30));
@@ -242,7 +278,10 @@ fn a_request_is_lost_only_once() {
 fn an_unused_reservation_lapses_and_is_not_lost() {
     let mut member = new();
     let unused = member.reserve(at(0), true);
-    assert_eq!(decide(&member, 0), Decision::WaitForResponse(WaitReason::Probe));
+    assert_eq!(
+        decide(&member, 0),
+        Decision::WaitForResponse(WaitReason::Probe)
+    );
     member.expire(at(2));
     assert_eq!(decide(&member, 2), Decision::Send { probe: true });
     assert!(!member.start(unused, at(2), LEASE));
@@ -262,7 +301,10 @@ fn a_lost_request_is_settled_by_one_that_cannot_have_been_overtaken() {
     let later = send(&mut member, 2);
     answer(&mut member, later, 2, figure(100, 96, 60));
     assert_eq!(member.unresolved(), 0);
-    assert_eq!(member.ledger.own_share, None, "what is missing is not the doing of other clients");
+    assert_eq!(
+        member.ledger.own_share, None,
+        "what is missing is not the doing of other clients"
+    );
 }
 
 #[test]
@@ -272,7 +314,10 @@ fn a_401_does_not_change_the_limits() {
     respond(&mut member, first, 0, 401, figure(60, 60, 30), None);
     assert!(member.ledger.windows.is_empty());
     let _probe = send(&mut member, 0);
-    assert_eq!(decide(&member, 0), Decision::WaitForResponse(WaitReason::Probe));
+    assert_eq!(
+        decide(&member, 0),
+        Decision::WaitForResponse(WaitReason::Probe)
+    );
 }
 
 #[test]
@@ -299,7 +344,10 @@ fn one_request_asks_after_the_reset_of_a_window_that_was_used_up() {
     let first = send(&mut member, 0);
     answer(&mut member, first, 0, figure(1, 0, 10));
     let _probe = send(&mut member, 10);
-    assert_eq!(decide(&member, 10), Decision::WaitForResponse(WaitReason::Probe));
+    assert_eq!(
+        decide(&member, 10),
+        Decision::WaitForResponse(WaitReason::Probe)
+    );
 }
 
 #[test]
@@ -311,7 +359,10 @@ fn a_request_that_asks_for_one_quota_keeps_within_the_other() {
     answer(&mut member, second, 1, figure(2, 1, 40_000));
     // The next minute has begun, but the day has room only for this request.
     let _last = send(&mut member, 9);
-    assert_eq!(decide(&member, 11), Decision::WaitForResponse(WaitReason::Reserved));
+    assert_eq!(
+        decide(&member, 11),
+        Decision::WaitForResponse(WaitReason::Reserved)
+    );
 }
 
 #[test]
@@ -331,7 +382,12 @@ fn a_window_that_opens_late_by_the_clock_of_another_backend_is_waited_for_longer
     let mut member = new();
     let dated = |member: &mut Member, request, now, ahead, status, figure, wait: Option<u64>| {
         let (date, retry_after) = (Some(service(now + ahead)), wait.map(Duration::from_secs));
-        let head = ResponseHead { status, date, figure, retry_after };
+        let head = ResponseHead {
+            status,
+            date,
+            figure,
+            retry_after,
+        };
         member.record_response(request, at(now), &head, |max| max);
     };
     let first = send(&mut member, 0);
@@ -376,7 +432,10 @@ fn five_may_be_in_flight_while_the_minutes_quota_is_not_known_and_no_plan_is_nam
     let first = send(&mut member, 0);
     answer(&mut member, first, 0, figure(100_000, 99_999, 12 * HOUR));
     assert_eq!(fill(&mut member.clone(), 1), 5);
-    let plan = Policy { plan: Some(Plan::BUSINESS), ..Policy::default() };
+    let plan = Policy {
+        plan: Some(Plan::BUSINESS),
+        ..Policy::default()
+    };
     let decision = (0..6).map(|_| send_with(&mut member, 1, &plan)).count();
     assert_eq!(decision, 6);
 }
@@ -399,7 +458,14 @@ fn a_minutes_quota_that_was_shown_is_known_while_the_day_is_shown_until_a_429() 
 fn after_an_unforeseen_429_little_is_in_flight_for_two_minutes() {
     let mut member = with_window(1_000, 999);
     let refused = send(&mut member, 1);
-    respond(&mut member, refused, 1, 429, figure(1_000, 998, 60), Some(1));
+    respond(
+        &mut member,
+        refused,
+        1,
+        429,
+        figure(1_000, 998, 60),
+        Some(1),
+    );
     let probe = send(&mut member, 2);
     answer(&mut member, probe, 2, figure(1_000, 997, 60));
     assert_eq!(fill(&mut member.clone(), 3), 2);
@@ -420,7 +486,11 @@ fn beside_other_clients_less_is_in_flight_only_where_little_is_left() {
     };
     assert_eq!(fill(&mut shared(1_000_000, 900_000), 1), 4_096);
     assert!(fill(&mut shared(1_000, 40), 1) <= 5);
-    assert_eq!(fill(&mut shared(1_000, 3), 1), 0, "the last ones are left to the others");
+    assert_eq!(
+        fill(&mut shared(1_000, 3), 1),
+        0,
+        "the last ones are left to the others"
+    );
     let mut idle = shared(1_000, 900);
     idle.ledger.seen_at = Some(at(0));
     assert_eq!(fill(&mut idle, 1), 1, "others may have used all since");
@@ -432,7 +502,11 @@ fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
     let other = MemberId(2);
     member.ledger.slot(other).reserved = 5;
     let (granted, until) = (at(1), at(9));
-    member.ledger.probe = Some(Probe { member: other, granted, until });
+    member.ledger.probe = Some(Probe {
+        member: other,
+        granted,
+        until,
+    });
     member.ledger.expire_members(at(1), |_| true);
     assert_eq!((member.ledger.reserved(), member.unresolved()), (5, 0));
     member.ledger.expire_members(at(1), |id| id != other);
@@ -451,7 +525,12 @@ fn a_window_that_the_service_set_its_clock_back_in_ends_when_it_was_to_end() {
     let probe = send(&mut member, 62);
     let back = figure(2, 1, 120 - 2 * HOUR);
     let date = Some(service(62 - 2 * HOUR));
-    let head = ResponseHead { status: 200, date, figure: back, retry_after: None };
+    let head = ResponseHead {
+        status: 200,
+        date,
+        figure: back,
+        retry_after: None,
+    };
     member.record_response(probe, at(62), &head, |max| max);
     assert!(matches!(decide(&member, 63), Decision::Send { .. }));
 }
@@ -465,7 +544,12 @@ fn a_block_ends_when_it_was_to_end_where_the_services_clock_is_set() {
         let (one, late) = (send(&mut member, 1), send(&mut member, 1));
         throttle(&mut member, one, 1, 30);
         let date = Some(service(2 + by));
-        let head = ResponseHead { status: 200, date, figure: None, retry_after: None };
+        let head = ResponseHead {
+            status: 200,
+            date,
+            figure: None,
+            retry_after: None,
+        };
         member.record_response(late, at(2), &head, |max| max);
         assert_eq!(until(&member, 2), Some(31), "{by}");
     }

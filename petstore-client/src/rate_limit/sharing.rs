@@ -118,7 +118,11 @@ impl Ledger {
         if granted.probe {
             // The call still waits when the probe's response opens the window.
             let until = now.plus(PROBE_LEASE);
-            self.probe = Some(Probe { member: me, granted: now, until });
+            self.probe = Some(Probe {
+                member: me,
+                granted: now,
+                until,
+            });
         } else {
             slot.want = slot.want.saturating_sub(granted.requests);
         }
@@ -126,13 +130,24 @@ impl Ledger {
     }
 
     fn grant(&self, me: MemberId, report: &Report, policy: &Policy, now: LocalTime) -> Granted {
-        let nothing = |retry_at| Granted { retry_at, ..Granted::default() };
+        let nothing = |retry_at| Granted {
+            retry_at,
+            ..Granted::default()
+        };
         let later = |by: Duration| now.plus(by + MAX_SPREAD.mul_f64(report.jitter));
         let response_due = (self.latency * 6 / 5).max(Duration::from_millis(100));
-        let Allowance { probe, requests: most, left } = match self.allowance(now, policy) {
+        let Allowance {
+            probe,
+            requests: most,
+            left,
+        } = match self.allowance(now, policy) {
             Ok(allowance) => allowance,
             Err(Decision::WaitUntil(block)) => {
-                let jitter = if self.slots.len() > 1 { report.jitter } else { 0.0 };
+                let jitter = if self.slots.len() > 1 {
+                    report.jitter
+                } else {
+                    0.0
+                };
                 let opens = block.until.plus(MAX_SPREAD.mul_f64(jitter));
                 // Another member may learn that the block ends sooner.
                 let look = (block.until.since(now) / 16).clamp(MAX_ASK_INTERVAL, MAX_LOOK_INTERVAL);
@@ -142,7 +157,9 @@ impl Ledger {
                 // The response is expected after one latency, and reported at once. The longer it
                 // takes, the longer the interval.
                 let granted = self.probe.map_or(now, |probe| probe.granted);
-                let interval = (self.latency / 4).max(now.since(granted) / 4).max(MIN_ASK_INTERVAL);
+                let interval = (self.latency / 4)
+                    .max(now.since(granted) / 4)
+                    .max(MIN_ASK_INTERVAL);
                 let next = now.plus(interval).max(granted.plus(self.latency * 6 / 5));
                 return nothing(next.min(now.plus(MAX_ASK_INTERVAL)));
             }
@@ -150,7 +167,11 @@ impl Ledger {
                 return nothing(later(response_due).min(now.plus(MAX_ASK_INTERVAL)));
             }
             Err(_) => {
-                let interval = if self.is_behind(me) { MAX_ASK_INTERVAL } else { ASK_INTERVAL };
+                let interval = if self.is_behind(me) {
+                    MAX_ASK_INTERVAL
+                } else {
+                    ASK_INTERVAL
+                };
                 return nothing(later(interval).min(now.plus(MAX_ASK_INTERVAL)));
             }
         };
@@ -159,9 +180,10 @@ impl Ledger {
         }
         let (part, mut in_flight) = match probe {
             true => (1, 1),
-            false => {
-                (self.fair_share(me, report, left, now), self.fair_share(me, report, most, now))
-            }
+            false => (
+                self.fair_share(me, report, left, now),
+                self.fair_share(me, report, most, now),
+            ),
         };
         // One request may always be in flight, and more while far more is left: they are not reserved for
         // members that do not wait.
@@ -191,8 +213,14 @@ impl Ledger {
 
     /// Returns whether a member waits whose turn is before this one's.
     fn is_behind(&self, me: MemberId) -> bool {
-        let own = self.slots.iter().find(|slot| slot.id == me).map(|slot| (slot.turn, slot.id));
-        self.slots.iter().any(|slot| slot.want > 0 && Some((slot.turn, slot.id)) < own)
+        let own = self
+            .slots
+            .iter()
+            .find(|slot| slot.id == me)
+            .map(|slot| (slot.turn, slot.id));
+        self.slots
+            .iter()
+            .any(|slot| slot.want > 0 && Some((slot.turn, slot.id)) < own)
     }
 
     /// Returns a member's part of what is free. In a minute's window, a part is reserved for members
@@ -214,7 +242,9 @@ impl Ledger {
             None => (0, 0.0),
         };
         let rest = ((rest - UNRESERVED_PART) / (1.0 - UNRESERVED_PART)).max(0.0);
-        self.level(me, free, self.demand_of(report, free), |slot| slot.demand(share, rest))
+        self.level(me, free, self.demand_of(report, free), |slot| {
+            slot.demand(share, rest)
+        })
     }
 
     /// Returns how many requests a member wants of those that are free.
@@ -239,13 +269,20 @@ impl Ledger {
         let to_level =
             |level: u64, slot: &Slot, demand: u64| level.saturating_sub(slot.got).min(demand);
         let filled = |level| {
-            demands.iter().map(|(slot, demand)| to_level(level, slot, *demand)).sum::<u64>()
+            demands
+                .iter()
+                .map(|(slot, demand)| to_level(level, slot, *demand))
+                .sum::<u64>()
         };
         let most = demands.iter().map(|(slot, demand)| slot.got + demand).max();
         let (mut low, mut high) = (0, most.unwrap_or(0));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if filled(middle) <= free { low = middle } else { high = middle - 1 }
+            if filled(middle) <= free {
+                low = middle
+            } else {
+                high = middle - 1
+            }
         }
         // The remainder goes to members one each, in their turn.
         let is_above = |slot: &Slot, demand: u64| slot.got <= low && slot.got + demand > low;

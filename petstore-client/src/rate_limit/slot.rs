@@ -51,11 +51,23 @@ impl Slot {
     /// Creates the slot of a new member, whose turn comes after the given one.
     pub(super) fn new(id: MemberId, turn: u64) -> Self {
         // Its demand is not known yet.
-        Self { id, turn, until: LocalTime(i64::MAX), hungry: true, ..Self::default() }
+        Self {
+            id,
+            turn,
+            until: LocalTime(i64::MAX),
+            hungry: true,
+            ..Self::default()
+        }
     }
 
     pub(super) fn is_plausible(&self) -> bool {
-        let counts = [self.reserved, self.want, self.got, self.previous, self.turn / TURN_UNIT];
+        let counts = [
+            self.reserved,
+            self.want,
+            self.got,
+            self.previous,
+            self.turn / TURN_UNIT,
+        ];
         counts.iter().all(|count| *count < MAX_COUNT)
     }
 
@@ -96,12 +108,21 @@ mod tests {
     use super::*;
 
     fn slot(want: u64, hungry: bool, previous: u64, got: u64) -> Slot {
-        Slot { want, hungry, previous, got, ..Slot::default() }
+        Slot {
+            want,
+            hungry,
+            previous,
+            got,
+            ..Slot::default()
+        }
     }
 
     #[test]
     fn a_turn_ages_and_a_slot_that_nobody_needs_is_dropped() {
-        let mut used = Slot { turn: 8, ..slot(1, false, 0, 5) };
+        let mut used = Slot {
+            turn: 8,
+            ..slot(1, false, 0, 5)
+        };
         assert!(used.turn());
         assert_eq!((used.previous, used.hungry, used.got), (5, true, 0));
         assert_eq!(used.turn, 8 / 4 * 3 + 5 * TURN_UNIT);

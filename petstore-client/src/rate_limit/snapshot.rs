@@ -32,7 +32,11 @@ pub enum Quota {
 impl Quota {
     /// Returns the quota for the time to its reset, because the service does not name it.
     pub(super) fn by_reset(left: Duration) -> Self {
-        if left <= MAX_MINUTE { Self::Minute } else { Self::Day }
+        if left <= MAX_MINUTE {
+            Self::Minute
+        } else {
+            Self::Day
+        }
     }
 }
 
@@ -71,9 +75,16 @@ impl QuotaWindow {
     pub(crate) fn read_at(headers: &HeaderMap, now: SystemTime) -> Option<Self> {
         let limit = numbers(headers, &LIMIT).min()?;
         let remaining = numbers(headers, &REMAINING).min()?.min(limit);
-        let reset = numbers(headers, &RESET).filter_map(|number| instant(number, now)).max()?;
+        let reset = numbers(headers, &RESET)
+            .filter_map(|number| instant(number, now))
+            .max()?;
         let quota = Quota::by_reset(reset.duration_since(now).unwrap_or_default());
-        Some(Self { quota, limit, remaining, reset })
+        Some(Self {
+            quota,
+            limit,
+            remaining,
+            reset,
+        })
     }
 }
 
@@ -101,7 +112,10 @@ impl Plan {
 
     /// Creates a plan without quotas.
     pub const fn custom() -> Self {
-        Self { per_minute: None, per_day: None }
+        Self {
+            per_minute: None,
+            per_day: None,
+        }
     }
 
     /// Sets the requests per minute, at least 1.
@@ -156,7 +170,11 @@ impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.remaining.as_secs() + u64::from(self.remaining.subsec_nanos() > 0);
         let until = clock::http_date(self.until);
-        write!(f, "{} blocks requests until {until} (another {seconds} s)", self.reason)
+        write!(
+            f,
+            "{} blocks requests until {until} (another {seconds} s)",
+            self.reason
+        )
     }
 }
 
@@ -254,7 +272,10 @@ mod tests {
             headers.insert(name, value.into());
         }
         let window = QuotaWindow::read(&headers).unwrap();
-        assert_eq!((window.quota, window.limit, window.remaining), (Quota::Minute, 60, 59));
+        assert_eq!(
+            (window.quota, window.limit, window.remaining),
+            (Quota::Minute, 60, 59)
+        );
         for (reset, quota) in [(90, Quota::Minute), (91, Quota::Day), (40_000, Quota::Day)] {
             headers.insert("x-ratelimit-reset", reset.into());
             headers.insert("date", "Fri, 15 Jan 2027 08:00:00 GMT".parse().unwrap());
@@ -278,14 +299,20 @@ mod tests {
     fn reads_a_reset_in_seconds_milliseconds_or_from_now() {
         for form in ["1800000060", "1800000060000", "60"] {
             let quota = quota("60", "59", form).unwrap();
-            assert_eq!((quota.limit, quota.remaining, quota.reset), (60, 59, at(NOW + 60)));
+            assert_eq!(
+                (quota.limit, quota.remaining, quota.reset),
+                (60, 59, at(NOW + 60))
+            );
         }
     }
 
     #[test]
     fn takes_the_most_restrictive_of_several_values() {
         let quota = quota("60, 50", "7, 9", "1800000010, 1800000060").unwrap();
-        assert_eq!((quota.limit, quota.remaining, quota.reset), (50, 7, at(NOW + 60)));
+        assert_eq!(
+            (quota.limit, quota.remaining, quota.reset),
+            (50, 7, at(NOW + 60))
+        );
     }
 
     #[test]
@@ -313,6 +340,9 @@ mod tests {
         let expected = "the minute's quota blocks requests until Fri, 15 Jan 2027 08:00:00 GMT \
                         (another 30 s)";
         assert_eq!(blocked.to_string(), expected);
-        assert_eq!(WaitReason::Members.to_string(), "other processes that share the key");
+        assert_eq!(
+            WaitReason::Members.to_string(),
+            "other processes that share the key"
+        );
     }
 }

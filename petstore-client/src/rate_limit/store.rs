@@ -161,7 +161,9 @@ impl<'c> Change<'c> {
 
 impl fmt::Debug for Change<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Change").field("member", &self.member).finish_non_exhaustive()
+        f.debug_struct("Change")
+            .field("member", &self.member)
+            .finish_non_exhaustive()
     }
 }
 
@@ -177,7 +179,10 @@ impl StoreTime {
     /// compared. From a record of another epoch, the client keeps only the block.
     #[must_use]
     pub fn new(epoch: u64, since: Duration) -> Self {
-        Self { epoch, since: LocalTime(micros(since)) }
+        Self {
+            epoch,
+            since: LocalTime(micros(since)),
+        }
     }
 }
 
@@ -205,7 +210,12 @@ struct Record<L> {
 
 /// Encodes a record of at most 4 KiB.
 fn encode(ledger: &Ledger, now: StoreTime, wall: ServiceTime) -> Vec<u8> {
-    let record = Record { epoch: now.epoch, at: now.since, wall, ledger };
+    let record = Record {
+        epoch: now.epoch,
+        at: now.since,
+        wall,
+        ledger,
+    };
     // Serialization cannot fail, and an empty record counts as missing.
     postcard::to_extend(&record, vec![FORMAT]).unwrap_or_default()
 }
@@ -215,7 +225,12 @@ fn encode(ledger: &Ledger, now: StoreTime, wall: ServiceTime) -> Vec<u8> {
 /// clock determines its rest.
 fn decode(record: &[u8], now: StoreTime, wall_now: ServiceTime) -> Option<Ledger> {
     let record = record.strip_prefix(&[FORMAT])?;
-    let Record::<Ledger> { epoch, at, wall, ledger } = postcard::from_bytes(record).ok()?;
+    let Record::<Ledger> {
+        epoch,
+        at,
+        wall,
+        ledger,
+    } = postcard::from_bytes(record).ok()?;
     if !ledger.is_plausible() {
         return None;
     }
@@ -240,7 +255,9 @@ pub(crate) fn update_record(
     copy: impl FnOnce() -> Option<Ledger>,
 ) -> Result<(Vec<u8>, Ledger, Granted), &'static str> {
     let known = current.and_then(|current| decode(current, at, wall));
-    let mut ledger = known.or_else(copy).unwrap_or_else(|| Ledger::new(now, wall));
+    let mut ledger = known
+        .or_else(copy)
+        .unwrap_or_else(|| Ledger::new(now, wall));
     ledger.expire_members(now, |other| other == me || is_alive(other));
     if !ledger.admits(me, now) {
         return Err("it has the maximum number of members");
@@ -312,14 +329,21 @@ mod tests {
     const HOUR: i64 = 3_600 * SECOND;
 
     fn at(epoch: u64, hours: i64) -> StoreTime {
-        StoreTime { epoch, since: LocalTime(hours * HOUR) }
+        StoreTime {
+            epoch,
+            since: LocalTime(hours * HOUR),
+        }
     }
 
     /// A record of the tenth hour, by both clocks, with a block of three more hours.
     fn record() -> Vec<u8> {
         let mut ledger = Ledger::new(LocalTime(0), ServiceTime(0));
         let (until, named) = (LocalTime(13 * HOUR), ServiceTime(13 * HOUR));
-        ledger.blocked = Some(Block { until, named, reason: BlockReason::Ban });
+        ledger.blocked = Some(Block {
+            until,
+            named,
+            reason: BlockReason::Ban,
+        });
         ledger.slot(MemberId(1)).reserved = 5;
         encode(&ledger, at(1, 10), ServiceTime(10 * HOUR))
     }
@@ -327,7 +351,9 @@ mod tests {
     /// Returns for how many hours the record still blocks.
     fn blocked(now: StoreTime, wall: i64) -> Option<i64> {
         let ledger = decode(&record(), now, ServiceTime(wall * HOUR)).unwrap();
-        ledger.blocked.map(|block| (block.until.0 - now.since.0) / HOUR)
+        ledger
+            .blocked
+            .map(|block| (block.until.0 - now.since.0) / HOUR)
     }
 
     #[test]
@@ -344,7 +370,12 @@ mod tests {
         assert_eq!(blocked(at(2, 0), 1), Some(3));
         let ledger = decode(&record(), at(2, 0), ServiceTime(11 * HOUR)).unwrap();
         assert_eq!(ledger.reserved(), 0);
-        assert_eq!(decode(&record(), at(1, 11), ServiceTime(0)).unwrap().reserved(), 5);
+        assert_eq!(
+            decode(&record(), at(1, 11), ServiceTime(0))
+                .unwrap()
+                .reserved(),
+            5
+        );
     }
 
     #[test]
@@ -357,7 +388,10 @@ mod tests {
         let record = record();
         let now = at(1, 11);
         for length in 0..record.len() {
-            assert!(decode(&record[..length], now, ServiceTime(0)).is_none(), "{length}");
+            assert!(
+                decode(&record[..length], now, ServiceTime(0)).is_none(),
+                "{length}"
+            );
         }
         let other = [&[FORMAT + 1], &record[1..]].concat();
         assert!(decode(&other, now, ServiceTime(0)).is_none());
@@ -376,17 +410,34 @@ mod tests {
                 || None,
             )
             .unwrap();
-            assert_eq!((ledger.reserved(), ledger.lost.count()), (reserved, lost), "{is_dead}");
-            assert_eq!(ledger.members(LocalTime(11 * HOUR)), 2 - usize::from(is_dead));
+            assert_eq!(
+                (ledger.reserved(), ledger.lost.count()),
+                (reserved, lost),
+                "{is_dead}"
+            );
+            assert_eq!(
+                ledger.members(LocalTime(11 * HOUR)),
+                2 - usize::from(is_dead)
+            );
         }
     }
 
     /// Updates a record as a member that leaves, with a copy to restore it from.
     fn leave(current: Option<&[u8]>, copy: Ledger) -> Result<(Vec<u8>, Ledger), &'static str> {
-        let report = Report { leaves: true, ..Report::default() };
+        let report = Report {
+            leaves: true,
+            ..Report::default()
+        };
         let now = (at(1, 11), LocalTime(11 * HOUR), ServiceTime(11 * HOUR));
         let (me, policy) = (MemberId(2), Policy::default());
-        let updated = update_record(current, now, (me, &report), &policy, |_| true, || Some(copy))?;
+        let updated = update_record(
+            current,
+            now,
+            (me, &report),
+            &policy,
+            |_| true,
+            || Some(copy),
+        )?;
         Ok((updated.0, updated.1))
     }
 
@@ -394,8 +445,13 @@ mod tests {
     fn a_member_that_leaves_removes_itself_alone() {
         let (written, known) =
             leave(Some(&record()), Ledger::new(LocalTime(0), ServiceTime(0))).unwrap();
-        let members =
-            |ledger: &Ledger| ledger.slots.iter().map(|slot| slot.id.0).collect::<Vec<_>>();
+        let members = |ledger: &Ledger| {
+            ledger
+                .slots
+                .iter()
+                .map(|slot| slot.id.0)
+                .collect::<Vec<_>>()
+        };
         let written = decode(&written, at(1, 11), ServiceTime(11 * HOUR)).unwrap();
         assert_eq!((members(&written), members(&known)), (vec![1], vec![1, 2]));
     }

@@ -21,7 +21,10 @@ pub(crate) struct TestClock {
 
 impl TestClock {
     pub(crate) fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        Self { start: now(), now: Arc::new(now) }
+        Self {
+            start: now(),
+            now: Arc::new(now),
+        }
     }
 
     pub(super) fn wall(&self) -> SystemTime {
@@ -29,7 +32,9 @@ impl TestClock {
     }
 
     pub(super) fn local(&self) -> LocalTime {
-        LocalTime(micros(self.wall().duration_since(self.start).unwrap_or_default()))
+        LocalTime(micros(
+            self.wall().duration_since(self.start).unwrap_or_default(),
+        ))
     }
 
     /// Converts a local time to an instant of the runtime, assuming that the clock is not moved.
@@ -45,6 +50,8 @@ impl TestClock {
 
 impl fmt::Debug for TestClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TestClock").field("start", &self.start).finish_non_exhaustive()
+        f.debug_struct("TestClock")
+            .field("start", &self.start)
+            .finish_non_exhaustive()
     }
 }

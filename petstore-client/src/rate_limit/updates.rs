@@ -77,7 +77,11 @@ impl Limiter {
                 drop(state);
                 self.start_update();
             }
-            Some(at) if state.planned.is_none_or(|planned| at < planned || planned < now) => {
+            Some(at)
+                if state
+                    .planned
+                    .is_none_or(|planned| at < planned || planned < now) =>
+            {
                 let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current())
                 else {
                     return;
@@ -124,7 +128,9 @@ impl Limiter {
     /// Returns whether no other update is in progress.
     fn begin_update(&self) -> bool {
         let (now, mut state) = self.lock();
-        let is_free = state.updating.is_none_or(|since| now >= since.plus(STALE_UPDATE));
+        let is_free = state
+            .updating
+            .is_none_or(|since| now >= since.plus(STALE_UPDATE));
         if is_free {
             state.updating = Some(now);
         }
@@ -135,7 +141,10 @@ impl Limiter {
         let Some(shared) = &self.shared else { return };
         let (report, me, policy, _updating) = {
             let (now, mut state) = self.lock();
-            let updating = state.updating.map(|since| Updating { limiter: self, since });
+            let updating = state.updating.map(|since| Updating {
+                limiter: self,
+                since,
+            });
             let waiting = state.queue.waiting() as u64;
             let report = report(&mut state.member, now, waiting, random_part());
             (report, state.member.id, state.policy, updating)
@@ -146,7 +155,11 @@ impl Limiter {
             let mut now = self.now();
             let shift = at.since.0.saturating_sub(now.0);
             // Rounding errors do not move the ends of windows.
-            let shift = if shift.unsigned_abs() > MAX_ROUNDING { shift } else { 0 };
+            let shift = if shift.unsigned_abs() > MAX_ROUNDING {
+                shift
+            } else {
+                0
+            };
             now = now.moved(shift);
             match update_record(
                 current,
@@ -183,9 +196,13 @@ impl Limiter {
         };
         match result {
             Ok((ledger, _, granted)) if problem.is_none() => {
-                state.member.updated(now, ledger, report.given_back, granted);
+                state
+                    .member
+                    .updated(now, ledger, report.given_back, granted);
             }
-            result => state.member.update_failed(now, result.ok().map(|(ledger, ..)| ledger)),
+            result => state
+                .member
+                .update_failed(now, result.ok().map(|(ledger, ..)| ledger)),
         }
         let store = shared.store.location();
         match (&state.problem, &problem) {

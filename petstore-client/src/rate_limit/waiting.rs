@@ -17,11 +17,21 @@ const LEASE: Duration = Duration::from_secs(30);
 pub(super) fn acquire() -> Acquire {
     let latest = clock::now() + Duration::from_secs(3_600);
     let (priority, policy) = (Priority::Normal, Policy::default());
-    Acquire { place: None, priority, policy, latest, forced: false, lease: LEASE }
+    Acquire {
+        place: None,
+        priority,
+        policy,
+        latest,
+        forced: false,
+        lease: LEASE,
+    }
 }
 
 fn low() -> Acquire {
-    Acquire { priority: Priority::Low, ..acquire() }
+    Acquire {
+        priority: Priority::Low,
+        ..acquire()
+    }
 }
 
 fn ignore(_: Wait) {}
@@ -38,8 +48,11 @@ fn answer(permit: Permit<'_>, status: u16, lines: &[(&'static str, &str)]) {
 async fn used_up() -> Arc<Limiter> {
     let limiter = Limiter::new(None);
     let permit = limiter.acquire(acquire(), ignore).await.unwrap();
-    let quota =
-        [("x-ratelimit-limit", "1"), ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "10")];
+    let quota = [
+        ("x-ratelimit-limit", "1"),
+        ("x-ratelimit-remaining", "0"),
+        ("x-ratelimit-reset", "10"),
+    ];
     answer(permit, 200, &quota);
     limiter
 }
@@ -60,7 +73,10 @@ async fn the_first_in_line_sets_its_timer_anew_where_another_went_first() {
     let permit = limiter.acquire(acquire(), ignore).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     answer(permit, 429, &[("retry-after", "30")]);
-    let waited = timeout(Duration::from_secs(600), waiting).await.unwrap().unwrap();
+    let waited = timeout(Duration::from_secs(600), waiting)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(waited >= Duration::from_secs(41), "{waited:?}");
     assert!(waited < Duration::from_secs(42), "{waited:?}");
 }
@@ -94,9 +110,15 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
     let limiter = used_up().await;
     let start = clock::now();
     let patient = limiter.acquire(acquire(), ignore);
-    let short = || Acquire { latest: clock::now() + Duration::from_secs(60), ..acquire() };
+    let short = || Acquire {
+        latest: clock::now() + Duration::from_secs(60),
+        ..acquire()
+    };
     // A call with an unlimited wait is before them.
-    let calm = Acquire { latest: start + Duration::from_secs(100_000), ..acquire() };
+    let calm = Acquire {
+        latest: start + Duration::from_secs(100_000),
+        ..acquire()
+    };
     let calm = limiter.acquire(calm, ignore);
     let hasty: Vec<_> = (0..400).map(|_| limiter.acquire(short(), ignore)).collect();
     let asking = async {
@@ -125,8 +147,14 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_request_that_may_have_used_the_plan_up_is_waited_out() {
     let limiter = Limiter::new(None);
-    let plan = Policy { plan: Some(Plan::custom().per_minute(2)), ..Policy::default() };
-    let request = || Acquire { policy: plan, ..acquire() };
+    let plan = Policy {
+        plan: Some(Plan::custom().per_minute(2)),
+        ..Policy::default()
+    };
+    let request = || Acquire {
+        policy: plan,
+        ..acquire()
+    };
     answer(limiter.acquire(request(), ignore).await.unwrap(), 200, &[]);
     let lost = limiter.acquire(request(), ignore).await.unwrap();
     drop(lost);
@@ -156,8 +184,14 @@ async fn one_that_comes_as_the_window_opens_does_not_pass_those_who_wait() {
 #[tokio::test(start_paused = true)]
 async fn all_that_may_be_sent_go_when_the_window_opens() {
     let limiter = Limiter::new(None);
-    let plan = Policy { plan: Some(Plan::custom().per_minute(2)), ..Policy::default() };
-    let request = move || Acquire { policy: plan, ..acquire() };
+    let plan = Policy {
+        plan: Some(Plan::custom().per_minute(2)),
+        ..Policy::default()
+    };
+    let request = move || Acquire {
+        policy: plan,
+        ..acquire()
+    };
     for _ in 0..2 {
         answer(limiter.acquire(request(), ignore).await.unwrap(), 200, &[]);
     }
@@ -167,9 +201,17 @@ async fn all_that_may_be_sent_go_when_the_window_opens() {
             drop(limiter.acquire(request(), ignore).await.unwrap());
         })
     });
-    let both = timeout(Duration::from_secs(600), futures_util::future::join_all(both)).await;
+    let both = timeout(
+        Duration::from_secs(600),
+        futures_util::future::join_all(both),
+    )
+    .await;
     assert!(both.is_ok(), "both go when the minute is over");
-    assert_eq!(limiter.lock().1.policy, plan, "updates of a shared record go by it");
+    assert_eq!(
+        limiter.lock().1.policy,
+        plan,
+        "updates of a shared record go by it"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -209,7 +251,10 @@ async fn a_waiter_that_is_not_run_loses_its_grant_after_a_second() {
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_is_not_run_counts_as_lost_when_its_lease_is_over() {
     let limiter = Limiter::new(None);
-    let short = Acquire { lease: Duration::from_millis(5_500), ..acquire() };
+    let short = Acquire {
+        lease: Duration::from_millis(5_500),
+        ..acquire()
+    };
     let probe = limiter.acquire(short, ignore).await.unwrap();
     let began = clock::now();
     let next = limiter.acquire(acquire(), ignore).await.unwrap();
@@ -218,7 +263,11 @@ async fn a_probe_that_is_not_run_counts_as_lost_when_its_lease_is_over() {
     assert_eq!((limits.in_flight, limits.unresolved), (1, 1));
     drop(probe);
     next.not_sent();
-    assert_eq!(limiter.snapshot(&Policy::default()).unresolved, 1, "it is lost only once");
+    assert_eq!(
+        limiter.snapshot(&Policy::default()).unresolved,
+        1,
+        "it is lost only once"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,7 +277,10 @@ async fn a_wait_for_a_response_is_reported_after_a_second_and_a_block_at_once() 
     let reports = std::sync::Mutex::new(Vec::new());
     let began = clock::now();
     let report = |wait: Wait| {
-        reports.lock().unwrap().push((wait.reason, wait.blocked.is_some(), began.elapsed()));
+        reports
+            .lock()
+            .unwrap()
+            .push((wait.reason, wait.blocked.is_some(), began.elapsed()));
     };
     let waiting = limiter.acquire(acquire(), report);
     let probing = async {
@@ -247,18 +299,41 @@ async fn a_wait_for_a_response_is_reported_after_a_second_and_a_block_at_once() 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_a_person_asks_for_is_sent_whatever_is_known() {
     let limiter = used_up().await;
-    answer(limiter.acquire(acquire(), ignore).await.unwrap(), 429, &[("retry-after", "3000")]);
+    answer(
+        limiter.acquire(acquire(), ignore).await.unwrap(),
+        429,
+        &[("retry-after", "3000")],
+    );
     let began = clock::now();
-    let forced = limiter.acquire(Acquire { forced: true, ..acquire() }, ignore).await.unwrap();
+    let forced = limiter
+        .acquire(
+            Acquire {
+                forced: true,
+                ..acquire()
+            },
+            ignore,
+        )
+        .await
+        .unwrap();
     assert_eq!(clock::now(), began);
     answer(forced, 200, &[]);
-    assert_eq!(limiter.snapshot(&Policy::default()).blocked, None, "the service has let it in");
+    assert_eq!(
+        limiter.snapshot(&Policy::default()).blocked,
+        None,
+        "the service has let it in"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_retry_goes_before_those_who_came_later() {
     let limiter = used_up().await;
-    let retry = limiter.acquire(Acquire { place: Some(0), ..acquire() }, ignore);
+    let retry = limiter.acquire(
+        Acquire {
+            place: Some(0),
+            ..acquire()
+        },
+        ignore,
+    );
     let order = std::cell::RefCell::new(Vec::new());
     let newcomer = async {
         answer(limiter.acquire(acquire(), ignore).await.unwrap(), 200, &[]);
@@ -298,7 +373,11 @@ async fn cost_of_a_permit() {
         ("x-ratelimit-remaining", "999999"),
         ("x-ratelimit-reset", "60"),
     ];
-    answer(limiter.acquire(acquire(), ignore).await.unwrap(), 200, &million);
+    answer(
+        limiter.acquire(acquire(), ignore).await.unwrap(),
+        200,
+        &million,
+    );
     for in_flight in [0, 1, 64, 1_024] {
         let mut permits = Vec::new();
         for _ in 0..in_flight {

@@ -82,9 +82,18 @@ impl Window {
         let used = figure.limit - figure.remaining;
         // In a sliding window, own earlier requests may still count.
         let slides = figure.reset.since(self.anchor) < MIN_FIXED_WINDOW;
-        let others_before = if slides { 0 } else { used.saturating_sub(explained) };
+        let others_before = if slides {
+            0
+        } else {
+            used.saturating_sub(explained)
+        };
         let opened = Self::open(figure, (outstanding, answered), share, (at, now));
-        Self { quota: self.quota, others_before, prior: share, ..opened }
+        Self {
+            quota: self.quota,
+            others_before,
+            prior: share,
+            ..opened
+        }
     }
 
     pub(super) fn is_plausible(&self) -> bool {
@@ -137,7 +146,10 @@ impl Window {
 
     /// Returns the own share of the requests in this window, if enough are known. Outstanding requests
     /// count as own.
-    #[expect(clippy::cast_precision_loss, reason = "a ratio of requests in one window")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a ratio of requests in one window"
+    )]
     pub(super) fn own_share(&self, outstanding: u64) -> Option<f64> {
         let used = self.opened_with.saturating_sub(self.remaining);
         let used = used.saturating_sub(self.own + outstanding);
@@ -158,38 +170,70 @@ mod tests {
 
     #[test]
     fn figures_between_extremes_overflow_nothing() {
-        let figure =
-            |remaining| Figure { limit: u64::MAX, remaining, reset: ServiceTime(60 * SECOND) };
+        let figure = |remaining| Figure {
+            limit: u64::MAX,
+            remaining,
+            reset: ServiceTime(60 * SECOND),
+        };
         let share = |window: &Window| window.own_share(0).is_none_or(|s| (0.0..=1.0).contains(&s));
-        let mut window =
-            Window::open(figure(u64::MAX), (0, 1), None, (LocalTime(0), ServiceTime(0)));
+        let mut window = Window::open(
+            figure(u64::MAX),
+            (0, 1),
+            None,
+            (LocalTime(0), ServiceTime(0)),
+        );
         window.lower(&figure(0));
         assert!(share(&window));
-        let later = Figure { reset: ServiceTime(120 * SECOND), ..figure(0) };
+        let later = Figure {
+            reset: ServiceTime(120 * SECOND),
+            ..figure(0)
+        };
         let mut window = window.reopen(later, (0, 1), None, (LocalTime(0), ServiceTime(0)));
-        window.lower(&Figure { remaining: u64::MAX, ..later });
+        window.lower(&Figure {
+            remaining: u64::MAX,
+            ..later
+        });
         assert!(share(&window));
     }
 
-    const HUNDRED: Figure = Figure { limit: 100, remaining: 100, reset: ServiceTime(60 * SECOND) };
+    const HUNDRED: Figure = Figure {
+        limit: 100,
+        remaining: 100,
+        reset: ServiceTime(60 * SECOND),
+    };
 
     /// Opens a window of 100 requests in which so many are used.
     fn open(used: u64, (outstanding, answered): (u64, u32), share: Option<f64>) -> Window {
-        let figure = Figure { remaining: 100 - used, ..HUNDRED };
-        Window::open(figure, (outstanding, answered), share, (LocalTime(0), ServiceTime(0)))
+        let figure = Figure {
+            remaining: 100 - used,
+            ..HUNDRED
+        };
+        Window::open(
+            figure,
+            (outstanding, answered),
+            share,
+            (LocalTime(0), ServiceTime(0)),
+        )
     }
 
     /// Opens the window that follows one, with a reset that is so much later.
     fn reopen(used: u64, answered: u32, share: Option<f64>, later: i64) -> Window {
         let reset = ServiceTime(HUNDRED.reset.0 + later);
-        let figure = Figure { remaining: 100 - used, reset, ..HUNDRED };
+        let figure = Figure {
+            remaining: 100 - used,
+            reset,
+            ..HUNDRED
+        };
         open(0, (0, 1), None).reopen(figure, (2, answered), share, (LocalTime(0), ServiceTime(0)))
     }
 
     #[test]
     fn what_the_figures_miss_was_used_by_other_clients() {
         let mut alone = open(1, (0, 1), None);
-        alone.lower(&Figure { remaining: 93, ..HUNDRED });
+        alone.lower(&Figure {
+            remaining: 93,
+            ..HUNDRED
+        });
         alone.count_own(6);
         assert_eq!(alone.own_share(0), None, "seven requests tell too little");
         assert_eq!(alone.left_of_share(20, 2), 20 - (7 + 2));
@@ -200,9 +244,18 @@ mod tests {
             (open(3, (2, 1), None), None),
             (open(10, (0, 1), None), Some((1.0 + 2.0) / (1.0 + 8.0))),
             (open(3, (0, 3), Some(0.5)), Some((3.0 + 4.0) / (3.0 + 8.0))),
-            (reopen(10, 3, Some(0.5), fixed), Some((3.0 + 4.0) / (8.0 + 8.0))),
-            (reopen(10, 1, Some(0.5), fixed), Some((1.0 + 4.0) / (8.0 + 8.0))),
-            (reopen(10, 1, Some(0.5), fixed - 1), Some((1.0 + 4.0) / (1.0 + 8.0))),
+            (
+                reopen(10, 3, Some(0.5), fixed),
+                Some((3.0 + 4.0) / (8.0 + 8.0)),
+            ),
+            (
+                reopen(10, 1, Some(0.5), fixed),
+                Some((1.0 + 4.0) / (8.0 + 8.0)),
+            ),
+            (
+                reopen(10, 1, Some(0.5), fixed - 1),
+                Some((1.0 + 4.0) / (1.0 + 8.0)),
+            ),
         ];
         for (window, share) in cases {
             assert_eq!(window.own_share(0), share, "{window:?}");
@@ -212,7 +265,10 @@ mod tests {
     #[test]
     fn resets_two_seconds_apart_are_of_one_window_and_the_later_one_counts() {
         let mut window = open(1, (0, 1), None);
-        let figure = |by| Figure { reset: ServiceTime(60 * SECOND + by), ..HUNDRED };
+        let figure = |by| Figure {
+            reset: ServiceTime(60 * SECOND + by),
+            ..HUNDRED
+        };
         for (by, expected) in [
             (2 * SECOND, Ordering::Equal),
             (2 * SECOND + 1, Ordering::Greater),
@@ -223,9 +279,16 @@ mod tests {
         }
         window.lower(&figure(SECOND));
         window.lower(&figure(-SECOND));
-        assert_eq!((window.reset, window.remaining), (ServiceTime(61 * SECOND), 99));
+        assert_eq!(
+            (window.reset, window.remaining),
+            (ServiceTime(61 * SECOND), 99)
+        );
         for (seconds, left) in [(0, 1.0), (31, 0.5), (61, 0.0)] {
-            assert_eq!(window.part_left(ServiceTime(seconds * SECOND)), left, "{seconds}");
+            assert_eq!(
+                window.part_left(ServiceTime(seconds * SECOND)),
+                left,
+                "{seconds}"
+            );
         }
     }
 }

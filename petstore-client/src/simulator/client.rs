@@ -56,7 +56,15 @@ impl SimulatedClient {
         (id, shared): (u64, bool),
     ) -> Self {
         let member = Member::new(MemberId(id), LocalTime(0), ServiceTime(wall), shared);
-        Self { contender, member, policy, ahead: 0, on_the_way: 0, pause: i64::MIN, told: i64::MIN }
+        Self {
+            contender,
+            member,
+            policy,
+            ahead: 0,
+            on_the_way: 0,
+            pause: i64::MIN,
+            told: i64::MIN,
+        }
     }
 
     pub(super) fn local(&self, now: i64) -> LocalTime {
@@ -80,7 +88,11 @@ impl SimulatedClient {
                     self.on_the_way += 1;
                     return Turn::Send(None);
                 }
-                if left == 0 { Turn::At(now + wait) } else { Turn::Busy }
+                if left == 0 {
+                    Turn::At(now + wait)
+                } else {
+                    Turn::Busy
+                }
             }
             _ if self.pause > now => Turn::At(self.pause),
             _ => Turn::Send(None),
@@ -98,8 +110,14 @@ impl SimulatedClient {
         };
         let request = self.member.reserve(later, probe);
         assert!(self.member.start(request, later, LEASE));
-        let head = ResponseHead { status: 200, date: None, figure: None, retry_after: None };
-        self.member.record_response(request, later, &head, |_| Duration::ZERO);
+        let head = ResponseHead {
+            status: 200,
+            date: None,
+            figure: None,
+            retry_after: None,
+        };
+        self.member
+            .record_response(request, later, &head, |_| Duration::ZERO);
         self.member.in_flight() + self.member.unresolved()
     }
 
@@ -122,9 +140,10 @@ impl SimulatedClient {
             Contender::Limiter => {
                 let now = self.local(now);
                 let head = head(reply, self.member.service_time(now));
-                self.member.record_response(reservation.unwrap(), now, &head, |max| {
-                    max.mul_f64(rng.below(1_000_000) as f64 / 1e6)
-                });
+                self.member
+                    .record_response(reservation.unwrap(), now, &head, |max| {
+                        max.mul_f64(rng.below(1_000_000) as f64 / 1e6)
+                    });
                 0
             }
             Contender::Oracle => 0,
@@ -152,13 +171,22 @@ fn head(reply: &Reply, believed: ServiceTime) -> ResponseHead {
         QuotaWindow::read_at(&headers, service)
             .map(|rate| (rate.limit, rate.remaining, ServiceTime::from(rate.reset)))
     };
-    let told = reply.rate.map(|(limit, left, reset)| (limit, left, ServiceTime(reset * SECOND)));
+    let told = reply
+        .rate
+        .map(|(limit, left, reset)| (limit, left, ServiceTime(reset * SECOND)));
     let figure = reply.garbage.map_or(told, garbage);
-    let figure = figure.map(|(limit, remaining, reset)| Figure { limit, remaining, reset });
+    let figure = figure.map(|(limit, remaining, reset)| Figure {
+        limit,
+        remaining,
+        reset,
+    });
     let wait = reply.wait.and_then(|(wait, seconds)| {
         let text = match wait {
             Wait::Seconds | Wait::Any => return Some(Duration::from_secs(seconds as u64)),
-            Wait::Epoch => (service.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+            Wait::Epoch => (service
+                .duration_since(std::time::UNIX_EPOCH)
+                .unwrap()
+                .as_secs()
                 + seconds as u64)
                 .to_string(),
             Wait::Text(text) => text.to_owned(),
@@ -168,5 +196,10 @@ fn head(reply: &Reply, believed: ServiceTime) -> ResponseHead {
         headers.append(http::header::RETRY_AFTER, text.parse().unwrap());
         retry_after(&headers, service)
     });
-    ResponseHead { status: reply.status, date, figure, retry_after: wait }
+    ResponseHead {
+        status: reply.status,
+        date,
+        figure,
+        retry_after: wait,
+    }
 }

@@ -13,7 +13,13 @@ const RATES: [u64; 3] = [60, 300, 1_000];
 const TASKS: [usize; 3] = [1, 16, 256];
 
 fn finish(contender: Contender, rate: u64, tasks: usize, seed: u64) -> Outcome {
-    run(&Setup::new(contender, Model::new(rate), tasks, rate * 290 / 60, seed))
+    run(&Setup::new(
+        contender,
+        Model::new(rate),
+        tasks,
+        rate * 290 / 60,
+        seed,
+    ))
 }
 
 #[test]
@@ -23,7 +29,11 @@ fn a_sole_user_is_never_refused_and_loses_no_speed() {
             let (mut limiter, mut oracle) = (0, 0);
             for seed in 0..6 {
                 let outcome = finish(Contender::Limiter, rate, tasks, seed);
-                assert_eq!((outcome.refusals, outcome.undone), (0, 0), "{rate} {tasks} {seed}");
+                assert_eq!(
+                    (outcome.refusals, outcome.undone),
+                    (0, 0),
+                    "{rate} {tasks} {seed}"
+                );
                 limiter += outcome.finished;
                 oracle += finish(Contender::Oracle, rate, tasks, seed).finished;
             }
@@ -38,7 +48,10 @@ fn a_sole_user_of_a_sliding_window_is_not_taken_for_several() {
     for (rate, tasks) in [(60, 1), (300, 1), (300, 16), (1_000, 16)] {
         let (mut limiter, mut oracle) = (0, 0);
         for seed in 0..3 {
-            let model = Model { sliding: true, ..Model::new(rate) };
+            let model = Model {
+                sliding: true,
+                ..Model::new(rate)
+            };
             let mut setup = Setup::new(Contender::Limiter, model, tasks, rate * 290 / 60, seed);
             let outcome = run(&setup);
             assert_eq!(outcome.refusals, 0, "{rate} {tasks} {seed}");
@@ -69,7 +82,10 @@ fn four_apart_on(rate: u64, tasks: usize, seeds: Range<u64>) -> [(f64, f64); 2] 
     let count = seeds.clone().count() as f64;
     let runs = seeds.map(|seed| four_apart(rate, tasks, seed));
     let (sum, worst) = runs.fold(((0.0, 0.0), (0.0, 1.0)), |(sum, worst), run| {
-        ((sum.0 + run.0, sum.1 + run.1), (f64::max(worst.0, run.0), f64::min(worst.1, run.1)))
+        (
+            (sum.0 + run.0, sum.1 + run.1),
+            (f64::max(worst.0, run.0), f64::min(worst.1, run.1)),
+        )
     });
     [(sum.0 / count, sum.1 / count), worst]
 }
@@ -79,7 +95,10 @@ fn four_that_do_not_talk_are_hardly_refused_and_use_all() {
     for rate in [300, 1_000] {
         for tasks in [4, 16, 64] {
             let [(refused, used), _] = four_apart_on(rate, tasks, 0..6);
-            assert!(refused <= 1.0 && used >= 0.99, "{rate} {tasks}: {refused} {used}");
+            assert!(
+                refused <= 1.0 && used >= 0.99,
+                "{rate} {tasks}: {refused} {used}"
+            );
         }
     }
 }
@@ -94,7 +113,10 @@ fn four_that_do_not_talk_on_fresh_seeds() {
             let (most, least) = worst;
             println!("{rate:5} {tasks:5} {refused:27.3} {most:6.1} {used:17.4} {least:.4}");
             // Of so few requests as 60, one that is under way in each process is much.
-            assert!(rate == 60 || refused <= 1.0 && used >= 0.99, "{rate} {tasks}");
+            assert!(
+                rate == 60 || refused <= 1.0 && used >= 0.99,
+                "{rate} {tasks}"
+            );
         }
     }
 }
@@ -106,8 +128,13 @@ fn a_sole_user_on_fresh_seeds() {
     for rate in RATES {
         for tasks in TASKS {
             let speeds = (20_000..20_040).map(|seed| {
-                let mut setup =
-                    Setup::new(Contender::Limiter, Model::new(rate), tasks, rate * 290 / 60, seed);
+                let mut setup = Setup::new(
+                    Contender::Limiter,
+                    Model::new(rate),
+                    tasks,
+                    rate * 290 / 60,
+                    seed,
+                );
                 // Who knows nothing cannot use the last round trip of a window.
                 setup.start -= setup.start.rem_euclid(MINUTE) / (50 * SECOND) * 10 * SECOND;
                 let limiter = run(&setup);
@@ -126,7 +153,11 @@ fn a_sole_user_on_fresh_seeds() {
 
 #[test]
 fn a_cold_key_costs_exactly_one_round_trip() {
-    let trip = Trip { there: 40_000, back: 60_000, end: End::Answered };
+    let trip = Trip {
+        there: 40_000,
+        back: 60_000,
+        end: End::Answered,
+    };
     let mut setup = Setup::new(Contender::Limiter, Model::new(60), 256, 60, 1);
     setup.start = NOON;
     setup.network = Network::List(vec![trip]);

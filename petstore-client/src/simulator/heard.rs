@@ -17,7 +17,13 @@ pub(super) struct Heard {
 
 impl Heard {
     pub(super) fn new(day: u64) -> Self {
-        Self { day, resets: HashMap::new(), in_a_row: 0, unheard: 0, most_in_a_row: 0 }
+        Self {
+            day,
+            resets: HashMap::new(),
+            in_a_row: 0,
+            unheard: 0,
+            most_in_a_row: 0,
+        }
     }
 
     pub(super) fn nothing(&mut self) {
@@ -40,13 +46,19 @@ impl Heard {
     /// Returns whether anything was known of the quota that a refusal is about, when the request
     /// was sent.
     pub(super) fn foretold(&self, sent: i64, refusal: &Reply) -> bool {
-        let quota = refusal.rate.map(|(limit, _, reset)| self.known(limit, reset));
+        let quota = refusal
+            .rate
+            .map(|(limit, _, reset)| self.known(limit, reset));
         quota.flatten().is_some_and(|since| since <= sent)
     }
 
     /// Returns since when a window is known.
     fn known(&self, limit: u64, reset: i64) -> Option<i64> {
-        let length = if limit == self.day { DAY / SECOND } else { MINUTE / SECOND };
+        let length = if limit == self.day {
+            DAY / SECOND
+        } else {
+            MINUTE / SECOND
+        };
         let (last, since) = self.resets.get(&limit)?;
         (*last > reset - length).then_some(*since)
     }

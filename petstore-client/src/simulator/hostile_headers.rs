@@ -52,7 +52,11 @@ fn answer() -> impl Strategy<Value = (u16, HeaderMap)> {
     let status = select(vec![200_u16, 201, 401, 404, 429, 500, 503]);
     let values = vec(vec(option::of(value()), 2), 5);
     (status, values).prop_map(|(status, values)| {
-        let names = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
+        let names = [
+            "x-ratelimit-limit",
+            "x-ratelimit-remaining",
+            "x-ratelimit-reset",
+        ];
         let names = names.map(header::HeaderName::from_static);
         let names = names.into_iter().chain([header::RETRY_AFTER, header::DATE]);
         let mut headers = HeaderMap::new();
@@ -86,7 +90,11 @@ async fn all_waits_end_in_time(
         };
         let acquired = tokio::time::timeout(2 * MAX_WAIT, limiter.acquire(request, |_| ())).await;
         let waited = start.elapsed();
-        prop_assert!(waited <= MAX_WAIT + Duration::from_millis(1), "{:?}", waited);
+        prop_assert!(
+            waited <= MAX_WAIT + Duration::from_millis(1),
+            "{:?}",
+            waited
+        );
         match acquired.expect("that is less than the time-out") {
             Ok(permit) => {
                 permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
@@ -106,7 +114,10 @@ async fn all_waits_end_in_time(
 fn no_headers_make_a_call_wait_longer_than_it_may() {
     let plan = option::of(Just(Plan::FREE));
     check((vec(answer(), 1..20), plan), (150, 5), |(answers, plan)| {
-        let policy = Policy { plan, ..Policy::default() };
+        let policy = Policy {
+            plan,
+            ..Policy::default()
+        };
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build().unwrap();
         runtime.block_on(all_waits_end_in_time(answers, policy))
@@ -115,15 +126,19 @@ fn no_headers_make_a_call_wait_longer_than_it_may() {
 
 #[test]
 fn what_is_read_from_any_headers_is_within_bounds() {
-    check((answer(), 0..4_000_000_000_u64), (2_000, 6), |((_, headers), now)| {
-        let now = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(now);
-        if let Some(rate) = QuotaWindow::read_at(&headers, now) {
-            prop_assert!(rate.remaining <= rate.limit);
-            let since = rate.reset.duration_since(std::time::SystemTime::UNIX_EPOCH);
-            prop_assert!(since.unwrap().as_secs() < 253_370_764_800);
-        }
-        let wait = retry_after(&headers, now);
-        prop_assert!(wait.is_none_or(|wait| wait.as_secs() < 253_402_300_800));
-        Ok(())
-    });
+    check(
+        (answer(), 0..4_000_000_000_u64),
+        (2_000, 6),
+        |((_, headers), now)| {
+            let now = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(now);
+            if let Some(rate) = QuotaWindow::read_at(&headers, now) {
+                prop_assert!(rate.remaining <= rate.limit);
+                let since = rate.reset.duration_since(std::time::SystemTime::UNIX_EPOCH);
+                prop_assert!(since.unwrap().as_secs() < 253_370_764_800);
+            }
+            let wait = retry_after(&headers, now);
+            prop_assert!(wait.is_none_or(|wait| wait.as_secs() < 253_402_300_800));
+            Ok(())
+        },
+    );
 }

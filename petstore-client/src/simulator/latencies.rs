@@ -12,7 +12,12 @@ const WINDOWS: i64 = 12;
 
 fn busy(contender: Contender, model: Model, tasks: usize, way: i64, seed: u64) -> Outcome {
     let mut setup = Setup::new(contender, model, tasks, 1 << 40, seed);
-    setup.network = Network::Chance { way: (way, way / 10), lost: 0, cancelled: 0, dropped: 0 };
+    setup.network = Network::Chance {
+        way: (way, way / 10),
+        lost: 0,
+        cancelled: 0,
+        dropped: 0,
+    };
     setup.start = NOON;
     setup.horizon = WINDOWS * MINUTE - 1;
     run(&setup)
@@ -28,7 +33,10 @@ fn the_quota_is_used_and_nothing_refused_at_any_latency() {
                 let oracle = busy(Contender::Oracle, Model::new(rate), tasks, way, 1);
                 assert_eq!(limiter.refusals, 0, "{rate} {round_trip} ms {tasks}");
                 let used = limiter.let_in as f64 / oracle.let_in as f64;
-                assert!(used >= 0.99, "{rate} a minute, {round_trip} ms, {tasks} tasks: {used:.4}");
+                assert!(
+                    used >= 0.99,
+                    "{rate} a minute, {round_trip} ms, {tasks} tasks: {used:.4}"
+                );
             }
         }
     }
@@ -38,12 +46,23 @@ fn the_quota_is_used_and_nothing_refused_at_any_latency() {
 fn a_minute_that_is_hidden_or_shown_by_refusals_alone_bans_nobody_and_most_of_it_is_used() {
     let mut hidden = Model::new(60);
     (hidden.shows, hidden.day) = (Shows::Day, 100_000);
-    let on_refusal = Model { bare: 1_000, ..Model::new(60) };
+    let on_refusal = Model {
+        bare: 1_000,
+        ..Model::new(60)
+    };
     // With 65, one probe and four rounds of 16 use the minute up: the next round is refused as a whole.
-    for (service, rate) in [(&hidden, 60), (&hidden, 65), (&on_refusal, 60), (&on_refusal, 65)] {
+    for (service, rate) in [
+        (&hidden, 60),
+        (&hidden, 65),
+        (&on_refusal, 60),
+        (&on_refusal, 65),
+    ] {
         for tasks in [1, 16, 64, 256] {
             for seed in 0..4 {
-                let model = Model { minute: rate, ..service.clone() };
+                let model = Model {
+                    minute: rate,
+                    ..service.clone()
+                };
                 let case = format!("{:?}, {rate} a minute, {tasks} tasks, {seed}", model.shows);
                 let out = busy(Contender::Limiter, model, tasks, 50_000, seed);
                 let used = out.let_in as f64 / (rate as i64 * WINDOWS) as f64;
@@ -64,9 +83,16 @@ fn without_dates_a_clock_that_is_off_bans_nobody_and_costs_a_window_at_most() {
             (setup.start, setup.wall) = (NOON, seconds * 1_000_000);
             let out = run(&setup);
             assert_eq!((out.bans, out.undone), (0, 0), "{seconds} {tasks}");
-            assert!(out.refusals <= 5, "{seconds} {tasks}: {} refused", out.refusals);
+            assert!(
+                out.refusals <= 5,
+                "{seconds} {tasks}: {} refused",
+                out.refusals
+            );
             let windows = out.finished as f64 / MINUTE as f64;
-            assert!(windows <= 6.0, "{seconds} {tasks}: {windows:.2} windows for 300 requests");
+            assert!(
+                windows <= 6.0,
+                "{seconds} {tasks}: {windows:.2} windows for 300 requests"
+            );
         }
     }
 }

@@ -7,8 +7,19 @@ use super::setup::{Outcome, Setup};
 use super::world::run;
 
 fn giving_up(rate: u64, tasks: usize, cancelled: u32, seed: u64) -> Outcome {
-    let mut setup = Setup::new(Contender::Limiter, Model::new(rate), tasks, rate * 29 / 6, seed);
-    setup.network = Network::Chance { way: (35_000, 25_000), lost: 0, cancelled, dropped: 0 };
+    let mut setup = Setup::new(
+        Contender::Limiter,
+        Model::new(rate),
+        tasks,
+        rate * 29 / 6,
+        seed,
+    );
+    setup.network = Network::Chance {
+        way: (35_000, 25_000),
+        lost: 0,
+        cancelled,
+        dropped: 0,
+    };
     run(&setup)
 }
 
@@ -18,7 +29,11 @@ fn giving_up_four_in_ten_requests_costs_neither_a_refusal_nor_much_time() {
         let (mut with, mut without) = (0, 0);
         for seed in 100..120 {
             let outcome = giving_up(rate, tasks, 400, seed);
-            assert_eq!((outcome.refusals, outcome.undone), (0, 0), "{rate} {tasks} {seed}");
+            assert_eq!(
+                (outcome.refusals, outcome.undone),
+                (0, 0),
+                "{rate} {tasks} {seed}"
+            );
             with += outcome.finished;
             without += giving_up(rate, tasks, 0, seed).finished;
         }

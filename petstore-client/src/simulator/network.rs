@@ -28,20 +28,34 @@ pub(super) enum Network {
     /// The shortest way, and how much longer it may be, each way; one in fifty takes much longer
     /// and is overtaken. Of a thousand requests: lost on the way there, or back; cancelled while
     /// under way; dropped before they were sent.
-    Chance { way: (i64, i64), lost: u32, cancelled: u32, dropped: u32 },
+    Chance {
+        way: (i64, i64),
+        lost: u32,
+        cancelled: u32,
+        dropped: u32,
+    },
     /// Each request takes the next of these; after the last the first.
     List(Vec<Trip>),
 }
 
 impl Network {
     /// A network that loses nothing: about 95 ms there and back.
-    pub(super) const FAIR: Self =
-        Self::Chance { way: (35_000, 25_000), lost: 0, cancelled: 0, dropped: 0 };
+    pub(super) const FAIR: Self = Self::Chance {
+        way: (35_000, 25_000),
+        lost: 0,
+        cancelled: 0,
+        dropped: 0,
+    };
 
     pub(super) fn trip(&self, number: usize, rng: &mut Rng) -> Trip {
         match self {
             Self::List(trips) => trips[number % trips.len()],
-            Self::Chance { way, lost, cancelled, dropped } => {
+            Self::Chance {
+                way,
+                lost,
+                cancelled,
+                dropped,
+            } => {
                 let [there, back] = [0; 2].map(|_| chance_way(*way, rng));
                 let end = if rng.in_thousand(*dropped) {
                     End::Dropped

@@ -36,7 +36,11 @@ fn burst() -> impl Strategy<Value = (Vec<Said>, Vec<Said>)> {
     let refusals = vec(proptest::option::weighted(0.2, 1..100_u64), 1..30);
     (refusals, 0..30_usize, 31..60_u64).prop_flat_map(|(waits, next_window, left)| {
         let said = waits.into_iter().enumerate().map(move |(request, wait)| {
-            let counted = if request < next_window { request } else { request - next_window };
+            let counted = if request < next_window {
+                request
+            } else {
+                request - next_window
+            };
             let window = i64::from(request >= next_window);
             Said {
                 request,
@@ -53,12 +57,19 @@ fn burst() -> impl Strategy<Value = (Vec<Said>, Vec<Said>)> {
 
 /// Records responses to requests that were in flight together; returns all that can be seen after.
 fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
-    let policy = Policy { max_in_flight: Some(100), ..Policy::default() };
+    let policy = Policy {
+        max_in_flight: Some(100),
+        ..Policy::default()
+    };
     let mut member = Member::new(MemberId::random(), LocalTime(0), ServiceTime(NOON), false);
     let head = |status, remaining, reset, wait: Option<u64>| ResponseHead {
         status,
         date: Some(ServiceTime(NOON + MINUTE - SECOND)),
-        figure: Some(Figure { limit: 60, remaining, reset: ServiceTime(reset) }),
+        figure: Some(Figure {
+            limit: 60,
+            remaining,
+            reset: ServiceTime(reset),
+        }),
         retry_after: wait.map(Duration::from_secs),
     };
     // In the last second of the first window.
@@ -79,8 +90,18 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
         let head = head(said.status, said.remaining, said.reset, said.wait);
         member.record_response(requests[said.request], now, &head, no_jitter);
     }
-    let windows = member.ledger.windows.iter().map(|w| (w.limit, w.remaining, w.reset)).collect();
-    (windows, member.decide(now, &policy), member.in_flight(), member.throttled)
+    let windows = member
+        .ledger
+        .windows
+        .iter()
+        .map(|w| (w.limit, w.remaining, w.reset))
+        .collect();
+    (
+        windows,
+        member.decide(now, &policy),
+        member.in_flight(),
+        member.throttled,
+    )
 }
 
 // Not so where responses describe two quotas in turn: each then counts against the other as well,
@@ -127,10 +148,16 @@ fn calls() -> impl Strategy<Value = Vec<(bool, GivesUp)>> {
 
 /// Lets all through, one at a time; returns in which order they went and how many were woken.
 fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
     let _entered = runtime.enter();
     let limiter = Limiter::new(None);
-    let policy = Policy { max_in_flight: Some(1), ..Policy::default() };
+    let policy = Policy {
+        max_in_flight: Some(1),
+        ..Policy::default()
+    };
     let acquire = |priority| {
         let latest = clock::now() + Duration::from_secs(3_600);
         let request = Acquire {
@@ -152,7 +179,11 @@ fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
         .iter()
         .enumerate()
         .map(|(number, (low, _))| {
-            let priority = if *low { Priority::Low } else { Priority::Normal };
+            let priority = if *low {
+                Priority::Low
+            } else {
+                Priority::Normal
+            };
             let mut call = Box::pin(acquire(priority));
             assert!(poll(&mut call, &bells[number]).is_pending());
             Some(call)
@@ -193,11 +224,21 @@ fn calls_go_in_the_order_in_which_they_came_those_of_low_priority_last() {
         let (order, woken) = stand_in_line(&calls);
         let stay = |background| {
             let calls = calls.iter().enumerate();
-            calls.filter(move |(_, call)| **call == (background, GivesUp::Never)).map(|(n, _)| n)
+            calls
+                .filter(move |(_, call)| **call == (background, GivesUp::Never))
+                .map(|(n, _)| n)
         };
         prop_assert_eq!(order, stay(false).chain(stay(true)).collect::<Vec<_>>());
-        let granted = calls.iter().filter(|(_, gives_up)| *gives_up != GivesUp::Waiting).count();
-        prop_assert!(woken <= granted as u64 + 1, "{} woken for {} grants", woken, granted);
+        let granted = calls
+            .iter()
+            .filter(|(_, gives_up)| *gives_up != GivesUp::Waiting)
+            .count();
+        prop_assert!(
+            woken <= granted as u64 + 1,
+            "{} woken for {} grants",
+            woken,
+            granted
+        );
         Ok(())
     });
 }

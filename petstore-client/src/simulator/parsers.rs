@@ -29,7 +29,10 @@ fn at(seconds: u64) -> SystemTime {
 
 fn map(name: &HeaderName, values: &[String]) -> HeaderMap {
     let mut map = HeaderMap::new();
-    for value in values.iter().filter_map(|value| HeaderValue::from_str(value).ok()) {
+    for value in values
+        .iter()
+        .filter_map(|value| HeaderValue::from_str(value).ok())
+    {
         map.append(name.clone(), value);
     }
     map
@@ -37,7 +40,17 @@ fn map(name: &HeaderName, values: &[String]) -> HeaderMap {
 
 /// A number as it should be, at a bound, or as it should not be.
 fn number() -> impl Strategy<Value = String> {
-    let odd = ["", "-1", "+1", "1.0", "1e3", "NaN", "0x1", "18446744073709551616", "007"];
+    let odd = [
+        "",
+        "-1",
+        "+1",
+        "1.0",
+        "1e3",
+        "NaN",
+        "0x1",
+        "18446744073709551616",
+        "007",
+    ];
     prop_oneof![
         3 => (0..5_000_u64).prop_map(|number| number.to_string()),
         2 => any::<u64>().prop_map(|number| number.to_string()),
@@ -51,15 +64,21 @@ fn naive(text: &str) -> Option<u64> {
     for c in text.trim().chars() {
         number = number.checked_mul(10)? + u128::from(c.is_ascii().then(|| c.to_digit(10))??);
     }
-    u64::try_from(number).ok().filter(|_| !text.trim().is_empty())
+    u64::try_from(number)
+        .ok()
+        .filter(|_| !text.trim().is_empty())
 }
 
 #[test]
 fn a_number_is_digits_and_nothing_else() {
-    check(prop_oneof![number(), any::<String>()], (CASES, 31), |text| {
-        prop_assert_eq!(digits(text.trim().as_bytes()), naive(&text));
-        Ok(())
-    });
+    check(
+        prop_oneof![number(), any::<String>()],
+        (CASES, 31),
+        |text| {
+            prop_assert_eq!(digits(text.trim().as_bytes()), naive(&text));
+            Ok(())
+        },
+    );
 }
 
 #[test]
@@ -71,7 +90,10 @@ fn a_date_is_read_in_every_form_and_what_is_read_can_be_written() {
         let [day, date, month, year, time, _] =
             fixed.split(' ').collect::<Vec<_>>().try_into().unwrap();
         let date = date.trim_start_matches('0');
-        let asctime = format!("{} {month} {date:>2} {time} {year}", day.trim_end_matches(','));
+        let asctime = format!(
+            "{} {month} {date:>2} {time} {year}",
+            day.trim_end_matches(',')
+        );
         prop_assert_eq!(http_date(&asctime), Some(at(seconds)), "{}", asctime);
         if let Some(read) = http_date(&text) {
             prop_assert_eq!(http_date(&httpdate::fmt_http_date(read)), Some(read));
@@ -83,37 +105,51 @@ fn a_date_is_read_in_every_form_and_what_is_read_can_be_written() {
 #[test]
 fn the_longest_wait_counts_and_the_most_restrictive_figures() {
     let lines = || vec(vec(number(), 1..4).prop_map(|list| list.join(", ")), 0..3);
-    check((lines(), lines(), lines()), (CASES, 33), |(waits, limits, resets)| {
-        let numbers = |lines: &[String]| -> Vec<u64> {
-            lines.iter().flat_map(|line| line.split(',')).filter_map(naive).collect()
-        };
-        // Smaller numbers are seconds, larger ones instants in seconds or milliseconds.
-        let instant = |number: u64| match number {
-            ..1_000_000_000 => Some(NOW + number),
-            1_000_000_000..100_000_000_000 => Some(number),
-            _ => Some(number.div_ceil(1_000)).filter(|number| *number < 253_370_764_800),
-        };
-        let wait = |line: &String| {
-            Some(
-                instant(numbers(std::slice::from_ref(line)).into_iter().max()?)?
-                    .saturating_sub(NOW),
-            )
-        };
-        let read = retry_after(&map(&header::RETRY_AFTER, &waits), at(NOW));
-        prop_assert_eq!(read.map(|wait| wait.as_secs()), waits.iter().filter_map(wait).max());
+    check(
+        (lines(), lines(), lines()),
+        (CASES, 33),
+        |(waits, limits, resets)| {
+            let numbers = |lines: &[String]| -> Vec<u64> {
+                lines
+                    .iter()
+                    .flat_map(|line| line.split(','))
+                    .filter_map(naive)
+                    .collect()
+            };
+            // Smaller numbers are seconds, larger ones instants in seconds or milliseconds.
+            let instant = |number: u64| match number {
+                ..1_000_000_000 => Some(NOW + number),
+                1_000_000_000..100_000_000_000 => Some(number),
+                _ => Some(number.div_ceil(1_000)).filter(|number| *number < 253_370_764_800),
+            };
+            let wait = |line: &String| {
+                Some(
+                    instant(numbers(std::slice::from_ref(line)).into_iter().max()?)?
+                        .saturating_sub(NOW),
+                )
+            };
+            let read = retry_after(&map(&header::RETRY_AFTER, &waits), at(NOW));
+            prop_assert_eq!(
+                read.map(|wait| wait.as_secs()),
+                waits.iter().filter_map(wait).max()
+            );
 
-        let mut headers = map(&HeaderName::from_static("x-ratelimit-limit"), &limits);
-        headers.extend(map(&HeaderName::from_static("x-ratelimit-remaining"), &waits));
-        headers.extend(map(&HeaderName::from_static("x-ratelimit-reset"), &resets));
-        let read = QuotaWindow::read_at(&headers, at(NOW));
-        let read = read.map(|rate| (rate.limit, rate.remaining, rate.reset));
-        let limit = numbers(&limits).into_iter().min();
-        let reset = numbers(&resets).into_iter().filter_map(instant).max();
-        let naive = limit.zip(numbers(&waits).into_iter().min()).zip(reset);
-        let naive = naive.map(|((limit, left), reset)| (limit, left.min(limit), at(reset)));
-        prop_assert_eq!(read, naive);
-        Ok(())
-    });
+            let mut headers = map(&HeaderName::from_static("x-ratelimit-limit"), &limits);
+            headers.extend(map(
+                &HeaderName::from_static("x-ratelimit-remaining"),
+                &waits,
+            ));
+            headers.extend(map(&HeaderName::from_static("x-ratelimit-reset"), &resets));
+            let read = QuotaWindow::read_at(&headers, at(NOW));
+            let read = read.map(|rate| (rate.limit, rate.remaining, rate.reset));
+            let limit = numbers(&limits).into_iter().min();
+            let reset = numbers(&resets).into_iter().filter_map(instant).max();
+            let naive = limit.zip(numbers(&waits).into_iter().min()).zip(reset);
+            let naive = naive.map(|((limit, left), reset)| (limit, left.min(limit), at(reset)));
+            prop_assert_eq!(read, naive);
+            Ok(())
+        },
+    );
 }
 
 /// A link as it is written, and its target if it is one to the next page.
@@ -131,10 +167,18 @@ fn link() -> impl Strategy<Value = (String, Option<String>)> {
         ("relation=next", false),
         ("title=\"; rel=next\"", false),
     ]);
-    let more = select(vec!["", "; title=\"a, <b>; rel=next\"", "; crossorigin", "; x=\"\\\"\""]);
+    let more = select(vec![
+        "",
+        "; title=\"a, <b>; rel=next\"",
+        "; crossorigin",
+        "; x=\"\\\"\"",
+    ]);
     (target, more.clone(), relation, more).prop_map(
         |(target, before, (relation, is_next), after)| {
-            (format!("<{target}>{before}; {relation}{after}"), is_next.then_some(target))
+            (
+                format!("<{target}>{before}; {relation}{after}"),
+                is_next.then_some(target),
+            )
         },
     )
 }
@@ -144,19 +188,32 @@ fn links_are_found_as_they_were_written_and_garbage_between_them_ends_its_line_o
     let lines = vec(vec(link(), 1..4), 1..3);
     check((lines, "[ -~]{0,40}"), (CASES, 34), |(lines, garbage)| {
         let text = |line: &Vec<(String, _)>| {
-            line.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(" ,, ")
+            line.iter()
+                .map(|(text, _)| text.as_str())
+                .collect::<Vec<_>>()
+                .join(" ,, ")
         };
         let mut values: Vec<_> = lines.iter().map(text).collect();
-        let expected: Vec<_> =
-            lines.iter().flatten().filter_map(|(_, next)| next.clone()).collect();
+        let expected: Vec<_> = lines
+            .iter()
+            .flatten()
+            .filter_map(|(_, next)| next.clone())
+            .collect();
         let headers = map(&header::LINK, &values);
-        prop_assert_eq!(link_targets(&headers, "next").collect::<Vec<_>>(), expected.clone());
+        prop_assert_eq!(
+            link_targets(&headers, "next").collect::<Vec<_>>(),
+            expected.clone()
+        );
         values.insert(0, garbage.clone());
         let headers = map(&header::LINK, &values);
         let found: Vec<_> = link_targets(&headers, "next").map(str::to_owned).collect();
         prop_assert!(found.ends_with(&expected), "{:?}", found);
         let added = &found[..found.len() - expected.len()];
-        prop_assert!(added.iter().all(|target| garbage.contains(target)), "{:?}", added);
+        prop_assert!(
+            added.iter().all(|target| garbage.contains(target)),
+            "{:?}",
+            added
+        );
         Ok(())
     });
 }
@@ -190,13 +247,18 @@ fn address() -> impl Strategy<Value = String> {
         "pets",
         "foo.localhost",
     ]);
-    prop_oneof![vec(part, 0..9).prop_map(|parts| parts.concat()), any::<String>()]
+    prop_oneof![
+        vec(part, 0..9).prop_map(|parts| parts.concat()),
+        any::<String>()
+    ]
 }
 
 #[test]
 fn a_base_url_that_is_accepted_keeps_every_path_below_it_and_the_key_off_plain_http() {
     check((address(), address()), (2 * CASES, 35), |(text, path)| {
-        let Ok(base) = BaseUrl::parse(&text, false) else { return Ok(()) };
+        let Ok(base) = BaseUrl::parse(&text, false) else {
+            return Ok(());
+        };
         let url = base.as_url();
         let again = BaseUrl::parse(url.as_str(), false);
         prop_assert_eq!(again.as_ref().map(BaseUrl::as_url).ok(), Some(url));
@@ -204,7 +266,11 @@ fn a_base_url_that_is_accepted_keeps_every_path_below_it_and_the_key_off_plain_h
         prop_assert!(url.query().is_none() && url.fragment().is_none(), "{}", url);
         if let Ok(below) = base.relative(&path) {
             let root = format!("{}/", url.path().trim_end_matches('/'));
-            prop_assert!(same_origin(&below, url) && below.path().starts_with(&root), "{}", below);
+            prop_assert!(
+                same_origin(&below, url) && below.path().starts_with(&root),
+                "{}",
+                below
+            );
             prop_assert_eq!(below.fragment(), None);
             let mut parts = below.path()[root.len()..].split('/');
             prop_assert!(parts.all(|part| part != "." && part != ".."), "{}", below);
@@ -224,7 +290,11 @@ fn json_value() -> impl Strategy<Value = Value> {
 
 #[test]
 fn of_an_error_only_texts_are_taken_and_its_message_can_be_shown() {
-    let body = (option::of(json_value()), option::of(json_value()), any::<bool>());
+    let body = (
+        option::of(json_value()),
+        option::of(json_value()),
+        any::<bool>(),
+    );
     let garbage = vec(any::<u8>(), 0..40);
     check(
         (body, garbage, 100..1_000_u16),
@@ -245,7 +315,10 @@ fn of_an_error_only_texts_are_taken_and_its_message_can_be_shown() {
             };
             let error = read(body.to_string().into_bytes());
             prop_assert_eq!(error.code.as_deref(), code.as_ref().and_then(Value::as_str));
-            let message = message.as_ref().filter(|_| !problem).and_then(Value::as_str);
+            let message = message
+                .as_ref()
+                .filter(|_| !problem)
+                .and_then(Value::as_str);
             prop_assert_eq!(error.message.as_deref(), message);
             for error in [error, read(garbage)] {
                 let shown = error.to_string();
@@ -277,7 +350,10 @@ fn the_key_is_removed_however_it_is_written_and_nothing_else() {
             written += &format!("{between}|{}|", escaped.collect::<String>());
             expected += &format!("{between}|(the API key)|");
         }
-        prop_assert_eq!(redactor.removed(Bytes::from(written)), Bytes::from(expected.clone()));
+        prop_assert_eq!(
+            redactor.removed(Bytes::from(written)),
+            Bytes::from(expected.clone())
+        );
         let shown = printable(&expected, MAX_ERROR_BODY);
         prop_assert_eq!(shown, expected.trim().replace('\n', " "));
         Ok(())

@@ -42,8 +42,12 @@ fn picture() -> String {
     let row = 1.5 * HEIGHT + 30.0;
     let height = row * policies.len() as f64 + 48.0;
     writeln!(svg, r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="-24 0 {} {height}" font-family="sans-serif" font-size="13">"#, width + 48).unwrap();
-    writeln!(svg, r##"<rect x="-24" width="{}" height="{height}" fill="#fff"/>"##, width + 48)
-        .unwrap();
+    writeln!(
+        svg,
+        r##"<rect x="-24" width="{}" height="{height}" fill="#fff"/>"##,
+        width + 48
+    )
+    .unwrap();
     for (number, (contender, name)) in policies.into_iter().enumerate() {
         let mut setup = Setup::new(contender, Model::new(RATE), TASKS, JOBS, 1);
         setup.horizon = MINUTES * 60 * SECOND;
@@ -52,12 +56,19 @@ fn picture() -> String {
             JOBS.. => format!("done after {} s", out.finished / SECOND),
             some => format!("{some} of {JOBS} done"),
         };
-        let bans =
-            if out.bans > 0 { format!(", banned {} times", out.bans) } else { String::new() };
+        let bans = if out.bans > 0 {
+            format!(", banned {} times", out.bans)
+        } else {
+            String::new()
+        };
         let top = row * number as f64 + 20.0;
         writeln!(svg, r#"<text x="0" y="{top}"><tspan font-weight="bold">{name}</tspan>: {end}, {} refused{bans}</text>"#, out.refusals).unwrap();
         let line = top + 8.0 + HEIGHT;
-        writeln!(svg, r##"<line x2="{width}" y1="{line}" y2="{line}" stroke="#999"/>"##).unwrap();
+        writeln!(
+            svg,
+            r##"<line x2="{width}" y1="{line}" y2="{line}" stroke="#999"/>"##
+        )
+        .unwrap();
         for (place, seconds) in out.seconds.chunks(SECONDS).enumerate() {
             let sum = |kind: usize| seconds.iter().map(|counts| counts[kind]).sum();
             bar(&mut svg, place, sum(0), (line, "#2a7ab8"), true);
@@ -82,7 +93,10 @@ fn picture() -> String {
 fn the_picture_is_what_the_simulator_draws() {
     let message =
         "draw it again: cargo test -p petstore-client --lib draw_the_picture -- --ignored";
-    assert!(std::fs::read_to_string(FILE).unwrap_or_default() == picture(), "{message}");
+    assert!(
+        std::fs::read_to_string(FILE).unwrap_or_default() == picture(),
+        "{message}"
+    );
 }
 
 #[test]

@@ -20,7 +20,11 @@ fn keeps_within(setup: &Setup) -> Result<usize, TestCaseError> {
     // Of a sliding window, one request comes back at a time: who does not hear what became of the
     // one that asked can only ask again.
     let missed = if setup.model.sliding { out.unheard } else { 0 };
-    prop_assert!(out.refusals <= out.unforeseen + missed, "{} refusals", out.refusals);
+    prop_assert!(
+        out.refusals <= out.unforeseen + missed,
+        "{} refusals",
+        out.refusals
+    );
     prop_assert_eq!(out.undone, 0, "jobs whose wait never ended");
     prop_assert_eq!(out.left_over, 0, "reservations at rest");
     prop_assert!(out.most_while_unknown <= 1, "more than one went ahead");
@@ -32,9 +36,17 @@ fn among_members(setup: &Setup) -> Result<usize, TestCaseError> {
     let out = run(setup);
     prop_assume!(2 * out.most_unheard < setup.model.minute);
     let missed = if setup.model.sliding { out.unheard } else { 0 };
-    prop_assert!(out.refusals <= out.unforeseen + missed, "{} refusals", out.refusals);
+    prop_assert!(
+        out.refusals <= out.unforeseen + missed,
+        "{} refusals",
+        out.refusals
+    );
     prop_assert_eq!(out.undone, 0, "jobs whose wait never ended");
-    prop_assert!(out.largest_record <= 4_000, "a record of {} bytes", out.largest_record);
+    prop_assert!(
+        out.largest_record <= 4_000,
+        "a record of {} bytes",
+        out.largest_record
+    );
     Ok(out.times.len())
 }
 
@@ -91,8 +103,17 @@ fn a_million_requests_and_nothing_refused_or_sent_too_early() {
         shared.set(shared.get() + among_members(&setup)?);
         Ok(())
     });
-    println!("{} requests of members that share a key, 0 refused", shared.get());
-    println!("{} requests to services that conform, 0 refused", kept.get());
-    println!("{} to services that do not, 0 sent before Retry-After elapsed", obeyed.get());
+    println!(
+        "{} requests of members that share a key, 0 refused",
+        shared.get()
+    );
+    println!(
+        "{} requests to services that conform, 0 refused",
+        kept.get()
+    );
+    println!(
+        "{} to services that do not, 0 sent before Retry-After elapsed",
+        obeyed.get()
+    );
     assert!(kept.get() + obeyed.get() > 1_000_000);
 }

@@ -15,8 +15,18 @@ fn odd(change: impl Fn(&mut Model), tasks: usize) -> u64 {
         let mut model = Model::new(60);
         change(&mut model);
         let setup = Setup::new(Contender::Limiter, model, tasks, 200, seed);
-        let Outcome { refusals, bans, defied, undone, .. } = run(&setup);
-        assert_eq!((bans, defied, undone), (0, 0, 0), "seed {seed}, {refusals} refusals");
+        let Outcome {
+            refusals,
+            bans,
+            defied,
+            undone,
+            ..
+        } = run(&setup);
+        assert_eq!(
+            (bans, defied, undone),
+            (0, 0, 0),
+            "seed {seed}, {refusals} refusals"
+        );
         most = most.max(refusals);
     }
     most
@@ -30,12 +40,20 @@ fn remaining_is_counted_before_the_request() {
 #[test]
 fn reset_is_rounded_down_and_passes_while_still_limited() {
     // One of the three resets is met too early; then it is known.
-    assert!(odd(|model| (model.rounds_down, model.phase) = (true, 700_000), 8) <= 1);
+    assert!(
+        odd(
+            |model| (model.rounds_down, model.phase) = (true, 700_000),
+            8
+        ) <= 1
+    );
 }
 
 #[test]
 fn a_refusal_shows_something_remaining() {
-    odd(|model| (model.refuses_with_one, model.whims) = (true, 20), 2);
+    odd(
+        |model| (model.refuses_with_one, model.whims) = (true, 20),
+        2,
+    );
 }
 
 #[test]
@@ -86,9 +104,22 @@ fn the_services_clock_is_set() {
             iter::once((at * SECOND, by * SECOND)).chain(back).collect()
         };
         let finished = |steps| {
-            let model = Model { steps, ..Model::new(rate) };
-            let out = run(&Setup::new(Contender::Limiter, model, tasks, rate * 290 / 60, seed));
-            assert!(out.refusals <= 2, "{by} {then:?} {tasks} {rate} {seed}: {}", out.refusals);
+            let model = Model {
+                steps,
+                ..Model::new(rate)
+            };
+            let out = run(&Setup::new(
+                Contender::Limiter,
+                model,
+                tasks,
+                rate * 290 / 60,
+                seed,
+            ));
+            assert!(
+                out.refusals <= 2,
+                "{by} {then:?} {tasks} {rate} {seed}: {}",
+                out.refusals
+            );
             assert_eq!((out.bans, out.defied, out.undone), (0, 0, 0));
             out.finished
         };
@@ -96,7 +127,10 @@ fn the_services_clock_is_set() {
         let most = finished(Vec::new()) + (1 + i64::from(then.is_some())) * 62 * SECOND;
         for at in [50, 65, 90, 170] {
             let late = finished(steps(at)) - most;
-            assert!(late <= 0, "{by} {then:?} {tasks} {rate} {seed} {at}: {late}");
+            assert!(
+                late <= 0,
+                "{by} {then:?} {tasks} {rate} {seed} {at}: {late}"
+            );
         }
     };
     for by in [-604_800, -7_200, -30, -3, 3, 30, 7_200, 604_800] {

@@ -46,25 +46,32 @@ pub(crate) fn check<S: Strategy>(
 /// know its plan. Requests
 /// take any time, overtake each other, get lost, are given up or answered by a 500 without headers.
 pub(super) fn conforming() -> impl Strategy<Value = Setup> {
-    let model = (select(vec![60, 300, 1_000, 12, 4]), any::<bool>(), 0..MINUTE, 0..300_u32);
+    let model = (
+        select(vec![60, 300, 1_000, 12, 4]),
+        any::<bool>(),
+        0..MINUTE,
+        0..300_u32,
+    );
     let quotas = select(vec![Quotas::Minute, Quotas::Tightest, Quotas::OnlyMinute]);
     (model, quotas, any::<bool>(), setup(trips(true)))
-        .prop_map(|((minute, sliding, phase, errors), quotas, plan, mut setup)| {
-            let model = &mut setup.model;
-            (model.minute, model.sliding, model.phase, model.errors) =
-                (minute, sliding, phase, errors);
-            match quotas {
-                Quotas::Minute => {}
-                // Of two that slide, the one that is not shown cannot be known.
-                Quotas::Tightest => {
-                    (model.day, model.sliding) = (3 * minute + minute / 2, false);
+        .prop_map(
+            |((minute, sliding, phase, errors), quotas, plan, mut setup)| {
+                let model = &mut setup.model;
+                (model.minute, model.sliding, model.phase, model.errors) =
+                    (minute, sliding, phase, errors);
+                match quotas {
+                    Quotas::Minute => {}
+                    // Of two that slide, the one that is not shown cannot be known.
+                    Quotas::Tightest => {
+                        (model.day, model.sliding) = (3 * minute + minute / 2, false);
+                    }
+                    Quotas::OnlyMinute => model.shows = Shows::Minute,
                 }
-                Quotas::OnlyMinute => model.shows = Shows::Minute,
-            }
-            setup.policy.plan =
-                plan.then(|| Plan::custom().per_minute(minute).per_day(setup.model.day));
-            setup
-        })
+                setup.policy.plan =
+                    plan.then(|| Plan::custom().per_minute(minute).per_day(setup.model.day));
+                setup
+            },
+        )
         .prop_filter("a day of a few requests takes long", |setup| {
             setup.jobs < 20 * setup.model.minute
         })
@@ -93,28 +100,53 @@ enum Quotas {
 /// A service that is odd in any way, and may refuse at whim.
 pub(super) fn hostile() -> impl Strategy<Value = Setup> {
     let shown = select(vec![Shows::Tightest, Shows::Minute, Shows::Day]);
-    let waits =
-        [Wait::Seconds, Wait::Any, Wait::Epoch, Wait::Absent, Wait::Text(""), Wait::Text("0")];
+    let waits = [
+        Wait::Seconds,
+        Wait::Any,
+        Wait::Epoch,
+        Wait::Absent,
+        Wait::Text(""),
+        Wait::Text("0"),
+    ];
     let clock = (any::<bool>(), -HOUR..HOUR, vec((0..HOUR, -DAY..DAY), 0..3));
     let chances = [0..300_u32, 0..300, 0..300, 0..1_000];
     let flags = any::<[bool; 5]>();
-    (shown, select(waits.to_vec()), clock, chances, flags, 0..MINUTE, setup(trips(false))).prop_map(
-        |(shows, wait, clock, chances, flags, phase, mut setup)| {
+    (
+        shown,
+        select(waits.to_vec()),
+        clock,
+        chances,
+        flags,
+        0..MINUTE,
+        setup(trips(false)),
+    )
+        .prop_map(|(shows, wait, clock, chances, flags, phase, mut setup)| {
             setup.horizon = 4 * HOUR;
             let day = setup.model.minute * 10;
-            setup.model = Model { shows, wait, phase, day, ..setup.model };
+            setup.model = Model {
+                shows,
+                wait,
+                phase,
+                day,
+                ..setup.model
+            };
             let model = &mut setup.model;
             (model.dates, model.date_ahead, model.steps) = clock;
             // Where no time is told, an epoch means what the wall clock makes of it.
             model.dates |= wait == Wait::Epoch;
             [model.errors, model.bare, model.garbage, model.whims] = chances;
-            let [sliding, rounds_down, date_up, counts_before, refuses_with_one] = flags;
+            let [
+                sliding,
+                rounds_down,
+                date_up,
+                counts_before,
+                refuses_with_one,
+            ] = flags;
             (model.sliding, model.rounds_down, model.date_rounds_up) =
                 (sliding, rounds_down, date_up);
             (model.counts_before, model.refuses_with_one) = (counts_before, refuses_with_one);
             setup
-        },
-    )
+        })
 }
 
 fn setup(trips: impl Strategy<Value = Vec<Trip>>) -> impl Strategy<Value = Setup> {
@@ -143,6 +175,10 @@ fn trips(in_order: bool) -> impl Strategy<Value = Vec<Trip>> {
     let dropped = Just((0, 0, End::Dropped));
     let trip =
         prop_oneof![6 => answered, 2 => cancelled, 1 => lost_there, 1 => lost_back, 1 => dropped]
-            .prop_map(|(there, back, end)| Trip { there, back: back.max(ROUND_TRIP - there), end });
+            .prop_map(|(there, back, end)| Trip {
+                there,
+                back: back.max(ROUND_TRIP - there),
+                end,
+            });
     vec(trip, 1..12)
 }

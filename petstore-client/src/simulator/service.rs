@@ -110,7 +110,11 @@ pub(super) struct Service {
 /// What else than three numbers has been seen in the three headers.
 const GARBAGE: [[&str; 3]; 8] = [
     ["60", "-1", "1e30"],
-    ["18446744073709551615", "18446744073709551615", "253370764799"],
+    [
+        "18446744073709551615",
+        "18446744073709551615",
+        "253370764799",
+    ],
     ["0", "0", "0"],
     ["60", "59", "253370764799999"],
     ["1", "0", "999999999"],
@@ -141,7 +145,12 @@ impl Service {
     /// Returns what is left, and how long it takes until no quota is used up any more.
     pub(super) fn left(&mut self, at: i64) -> (u64, i64) {
         let now = self.clock(at);
-        let left = self.windows.iter_mut().map(|w| w.remaining(now)).min().unwrap();
+        let left = self
+            .windows
+            .iter_mut()
+            .map(|w| w.remaining(now))
+            .min()
+            .unwrap();
         (left, self.back(now))
     }
 
@@ -198,8 +207,16 @@ impl Service {
             Shows::Day => day,
         };
         let reset = shown.reset(now);
-        let up = if self.model.rounds_down { 0 } else { SECOND - 1 };
-        (shown.limit, shown.remaining(now), (reset + up).div_euclid(SECOND))
+        let up = if self.model.rounds_down {
+            0
+        } else {
+            SECOND - 1
+        };
+        (
+            shown.limit,
+            shown.remaining(now),
+            (reset + up).div_euclid(SECOND),
+        )
     }
 
     fn refuse(&mut self, (at, now): (i64, i64), wait: i64, rng: &mut Rng) -> Reply {
@@ -224,12 +241,17 @@ impl Service {
 
     fn tally(&mut self, at: i64, kind: usize) {
         let second = (at / SECOND) as usize;
-        self.seconds.resize(self.seconds.len().max(second + 1), [0, 0]);
+        self.seconds
+            .resize(self.seconds.len().max(second + 1), [0, 0]);
         self.seconds[second][kind] += 1;
     }
 
     fn reply(&mut self, now: i64, status: u16, rng: &mut Rng) -> Reply {
-        let up = if self.model.date_rounds_up { SECOND - 1 } else { 0 };
+        let up = if self.model.date_rounds_up {
+            SECOND - 1
+        } else {
+            0
+        };
         let date = (now + self.model.date_ahead + up).div_euclid(SECOND);
         let garbage = rng.in_thousand(self.model.garbage);
         Reply {

@@ -19,7 +19,14 @@ struct Shared {
 
 impl Shared {
     fn new(rate: u64, members: usize, tasks: usize) -> Self {
-        Self { rate, members, tasks, first_tasks: tasks, windows: 10, killed: i64::MAX }
+        Self {
+            rate,
+            members,
+            tasks,
+            first_tasks: tasks,
+            windows: 10,
+            killed: i64::MAX,
+        }
     }
 
     fn run(&self, seed: u64) -> Outcome {
@@ -59,7 +66,10 @@ fn members_are_never_refused_use_all_and_get_equal_parts() {
         (1_000, 16, 16, 16),
         (1_000, 2, 2, 256),
     ] {
-        let shared = Shared { first_tasks, ..Shared::new(rate, members, tasks) };
+        let shared = Shared {
+            first_tasks,
+            ..Shared::new(rate, members, tasks)
+        };
         let outcome = shared.run(1);
         let (used, fair) = (shared.used(&outcome), fairness(&outcome));
         let case = format!("{rate} a minute, {members} members, {tasks} tasks ({first_tasks})");
@@ -71,12 +81,19 @@ fn members_are_never_refused_use_all_and_get_equal_parts() {
 #[test]
 fn one_that_is_killed_costs_the_others_its_part_of_a_window() {
     for (killed, seed) in [(0, 1), (100, 2), (2 * 60_000, 3), (3 * 60_000 + 40, 4)] {
-        let shared = Shared { windows: 6, killed: killed * 1_000, ..Shared::new(60, 4, 16) };
+        let shared = Shared {
+            windows: 6,
+            killed: killed * 1_000,
+            ..Shared::new(60, 4, 16)
+        };
         let outcome = shared.run(seed);
         let used = shared.used(&outcome);
         // What it had in flight or drawn ahead may be missing from one window.
         let missing = 17.0 / (shared.windows as f64 * 60.0);
-        assert!(outcome.refusals == 0 && used >= 1.0 - missing, "{killed}: {used}");
+        assert!(
+            outcome.refusals == 0 && used >= 1.0 - missing,
+            "{killed}: {used}"
+        );
     }
 }
 
@@ -90,9 +107,15 @@ fn a_light_user_hardly_waits_beside_greedy_ones() {
         let outcome = run(&setup);
         let mut waits = outcome.first_latencies;
         waits.sort_unstable();
-        let late = waits.iter().filter(|wait| **wait > MINUTE / 20 + SECOND).count();
+        let late = waits
+            .iter()
+            .filter(|wait| **wait > MINUTE / 20 + SECOND)
+            .count();
         let case = format!("{rate} {members}: {late} of {} waits", waits.len());
-        assert!(outcome.refusals == 0 && late * 100 <= waits.len() * 5, "{case}");
+        assert!(
+            outcome.refusals == 0 && late * 100 <= waits.len() * 5,
+            "{case}"
+        );
     }
 }
 
@@ -120,7 +143,10 @@ fn while_the_store_is_out_of_reach_members_go_on_as_carefully_as_beside_other_cl
             setup.outage = from * SECOND..(from + length) * SECOND;
             let outcome = run(&setup);
             let used = outcome.let_in as f64 / (10 * rate) as f64;
-            let case = format!("{rate} {from} {length}: {used:.3}, {} refused", outcome.refusals);
+            let case = format!(
+                "{rate} {from} {length}: {used:.3}, {} refused",
+                outcome.refusals
+            );
             assert_eq!((outcome.bans, outcome.defied), (0, 0), "{case}");
             assert!(outcome.refusals <= 3 && used >= 0.9, "{case}");
         }
@@ -144,7 +170,14 @@ fn a_step_of_the_stores_clock_costs_at_most_a_refusal() {
 
 #[test]
 fn members_beside_a_client_that_does_not_share_are_hardly_refused() {
-    for (rate, tasks) in [(60, 4), (300, 4), (300, 16), (1_000, 4), (1_000, 16), (1_000, 64)] {
+    for (rate, tasks) in [
+        (60, 4),
+        (300, 4),
+        (300, 16),
+        (1_000, 4),
+        (1_000, 16),
+        (1_000, 64),
+    ] {
         let (mut refused, mut used) = (0, 1.0_f64);
         for seed in 0..6 {
             let mut setup = Shared::new(rate, 4, tasks).setup(seed);
@@ -156,7 +189,10 @@ fn members_beside_a_client_that_does_not_share_are_hardly_refused() {
         }
         // Sixty windows: one refusal in five, and at 60 a minute one in three.
         let most = if rate == 60 { 20 } else { 12 };
-        assert!(refused <= most && used >= 0.95, "{rate} {tasks}: {refused} refused, {used:.3}");
+        assert!(
+            refused <= most && used >= 0.95,
+            "{rate} {tasks}: {refused} refused, {used:.3}"
+        );
     }
 }
 
@@ -164,9 +200,13 @@ fn members_beside_a_client_that_does_not_share_are_hardly_refused() {
 fn members_survive_the_oddities_of_services() {
     type Oddity = (&'static str, fn(&mut Model));
     let odd: [Oddity; 6] = [
-        ("resets rounded down", |model| (model.rounds_down, model.phase) = (true, 700_000)),
+        ("resets rounded down", |model| {
+            (model.rounds_down, model.phase) = (true, 700_000)
+        }),
         ("sliding windows", |model| model.sliding = true),
-        ("only the day is shown", |model| (model.shows, model.day) = (Shows::Day, 100_000)),
+        ("only the day is shown", |model| {
+            (model.shows, model.day) = (Shows::Day, 100_000)
+        }),
         ("counted before", |model| model.counts_before = true),
         ("no date", |model| model.dates = false),
         ("429s without a reason", |model| model.whims = 20),
@@ -177,11 +217,17 @@ fn members_survive_the_oddities_of_services() {
             change(&mut setup.model);
             let outcome = run(&setup);
             let used = outcome.let_in as f64 / 600.0;
-            let case =
-                format!("{name}, {members} {tasks}: {used:.3}, {} refused", outcome.refusals);
+            let case = format!(
+                "{name}, {members} {tasks}: {used:.3}, {} refused",
+                outcome.refusals
+            );
             // The others learn late of a 429 that nothing announced.
             let bans = u64::from(name == "429s without a reason");
-            assert!(outcome.bans <= bans && outcome.defied == 0, "{case}, {} bans", outcome.bans);
+            assert!(
+                outcome.bans <= bans && outcome.defied == 0,
+                "{case}, {} bans",
+                outcome.bans
+            );
             assert!(used >= if bans == 0 { 0.6 } else { 0.3 }, "{case}");
         }
     }
@@ -199,7 +245,10 @@ fn members_on_fresh_seeds() {
                 if rate == 20_000 && tasks != 16 {
                     continue;
                 }
-                let shared = Shared { first_tasks, ..Shared::new(rate, members, tasks) };
+                let shared = Shared {
+                    first_tasks,
+                    ..Shared::new(rate, members, tasks)
+                };
                 let (mut refused, mut used, mut fair) = (0, 1.0_f64, 1.0_f64);
                 let (mut updates, mut calls, mut record) = (0, 0, 0);
                 for seed in 0..5 {

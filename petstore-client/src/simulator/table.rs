@@ -32,7 +32,11 @@ fn the_table() {
                     bans += out.bans;
                     undone += jobs.saturating_sub(out.let_in);
                 }
-                best = if contender == Contender::Oracle { time } else { best };
+                best = if contender == Contender::Oracle {
+                    time
+                } else {
+                    best
+                };
                 let contender = format!("{contender:?}");
                 // What is not done after an hour has no time to speak of.
                 let (time, speed) = match undone {

@@ -20,7 +20,15 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(limit: u64, length: i64, sliding: bool, phase: i64) -> Self {
-        Self { limit, length, sliding, phase, begun: i64::MIN, used: 0, log: VecDeque::new() }
+        Self {
+            limit,
+            length,
+            sliding,
+            phase,
+            begun: i64::MIN,
+            used: 0,
+            log: VecDeque::new(),
+        }
     }
 
     pub(super) fn remaining(&mut self, now: i64) -> u64 {

@@ -102,7 +102,10 @@ impl<'s> World<'s> {
                 setup.contender,
                 setup.start + setup.wall,
                 setup.policy,
-                (id as u64, setup.shared && id + setup.strangers < setup.processes),
+                (
+                    id as u64,
+                    setup.shared && id + setup.strangers < setup.processes,
+                ),
             ),
             line: VecDeque::new(),
             jobs: setup.jobs,
@@ -122,7 +125,10 @@ impl<'s> World<'s> {
             heard: Heard::new(setup.model.day),
             record: None,
             now: 0,
-            out: Outcome { done: vec![0; setup.processes], ..Outcome::default() },
+            out: Outcome {
+                done: vec![0; setup.processes],
+                ..Outcome::default()
+            },
         };
         for process in 0..setup.processes {
             if setup.burst_at > 0 {
@@ -130,7 +136,11 @@ impl<'s> World<'s> {
                 world.let_through(process);
             }
             // Processes do not start at the same moment.
-            let at = if process == 0 { 0 } else { world.rng.below(500_000) };
+            let at = if process == 0 {
+                0
+            } else {
+                world.rng.below(500_000)
+            };
             world.schedule(setup.burst_at + at, Happening::Burst(process));
         }
         world
@@ -168,7 +178,11 @@ impl<'s> World<'s> {
                 self.let_through(p);
             }
             Happening::Burst(p) => {
-                let tasks = if p == 0 { self.setup.first_tasks } else { self.setup.tasks };
+                let tasks = if p == 0 {
+                    self.setup.first_tasks
+                } else {
+                    self.setup.tasks
+                };
                 (0..tasks).for_each(|_| self.next_job(p));
                 self.let_through(p);
             }
@@ -208,7 +222,9 @@ impl<'s> World<'s> {
         self.record = Some(record);
         client.ahead += shift;
         client.member.shift(shift);
-        client.member.updated(at.since, ledger, report.given_back, granted);
+        client
+            .member
+            .updated(at.since, ledger, report.given_back, granted);
         true
     }
 
@@ -217,7 +233,10 @@ impl<'s> World<'s> {
         let (at, by) = self.setup.store_step;
         let step = if self.now >= at { by } else { 0 };
         let since = Duration::from_micros((self.now + STORE_AHEAD + step) as u64);
-        (StoreTime::new(0, since), ServiceTime(self.setup.start + self.setup.wall + self.now))
+        (
+            StoreTime::new(0, since),
+            ServiceTime(self.setup.start + self.setup.wall + self.now),
+        )
     }
 
     fn is_killed(&self, p: usize) -> bool {
@@ -233,7 +252,10 @@ impl<'s> World<'s> {
             if !self.update(p) {
                 let waiting = self.processes[p].line.len() as u64;
                 let client = &self.processes[p].client;
-                let update = client.member.update_at(waiting).map(|at| at.0 - client.ahead);
+                let update = client
+                    .member
+                    .update_at(waiting)
+                    .map(|at| at.0 - client.ahead);
                 if let Some(at) = wake.into_iter().chain(update).min() {
                     self.wake(p, at);
                 }
@@ -244,7 +266,10 @@ impl<'s> World<'s> {
 
     fn wake(&mut self, p: usize, at: i64) {
         let process = &mut self.processes[p];
-        if process.alarm.is_none_or(|alarm| alarm > at || alarm <= self.now) {
+        if process
+            .alarm
+            .is_none_or(|alarm| alarm > at || alarm <= self.now)
+        {
             let at = at.max(self.now + 1);
             process.alarm = Some(at);
             self.schedule(at, Happening::Wake(p));
@@ -310,7 +335,12 @@ impl<'s> World<'s> {
     }
 
     fn arrive(&mut self, id: usize) {
-        let SimulatedRequest { process, trip, sent, .. } = self.requests[id];
+        let SimulatedRequest {
+            process,
+            trip,
+            sent,
+            ..
+        } = self.requests[id];
         let client = &mut self.processes[process].client;
         client.on_the_way = client.on_the_way.saturating_sub(1);
         let reply = self.service.serve(self.now, &mut self.rng);
@@ -329,7 +359,12 @@ impl<'s> World<'s> {
 
     fn answer(&mut self, id: usize) {
         let SimulatedRequest {
-            process: p, reservation, job, reply: Some(reply), over: false, ..
+            process: p,
+            reservation,
+            job,
+            reply: Some(reply),
+            over: false,
+            ..
         } = self.requests[id]
         else {
             return;
@@ -343,7 +378,10 @@ impl<'s> World<'s> {
         let wait = client.answered((reservation, job.refused), self.now, &reply, &mut self.rng);
         self.heard.answer(self.now, &reply);
         if reply.status == 429 {
-            let again = Job { refused: job.refused + 1, ..job };
+            let again = Job {
+                refused: job.refused + 1,
+                ..job
+            };
             self.schedule(self.now + wait, Happening::Ready(p, again));
         } else {
             self.out.latencies.push(self.now - job.since);
@@ -357,7 +395,12 @@ impl<'s> World<'s> {
     }
 
     fn gone(&mut self, id: usize) {
-        let SimulatedRequest { process: p, reservation, over: false, .. } = self.requests[id]
+        let SimulatedRequest {
+            process: p,
+            reservation,
+            over: false,
+            ..
+        } = self.requests[id]
         else {
             return;
         };
@@ -365,7 +408,9 @@ impl<'s> World<'s> {
         self.processes[p].in_flight -= 1;
         if let Some(reservation) = reservation.filter(|_| !self.is_killed(p)) {
             let client = &mut self.processes[p].client;
-            client.member.record_lost(reservation, client.local(self.now));
+            client
+                .member
+                .record_lost(reservation, client.local(self.now));
         }
         self.heard.nothing();
         self.next_job(p);
@@ -377,8 +422,15 @@ impl<'s> World<'s> {
         let process = &mut self.processes[p];
         if process.jobs > 0 {
             process.jobs -= 1;
-            let pause = if p == 0 && self.now > 0 { self.setup.first_pause } else { 0 };
-            let job = Job { since: self.now + pause, refused: 0 };
+            let pause = if p == 0 && self.now > 0 {
+                self.setup.first_pause
+            } else {
+                0
+            };
+            let job = Job {
+                since: self.now + pause,
+                refused: 0,
+            };
             match pause {
                 0 => process.line.push_back(job),
                 pause => self.schedule(self.now + pause, Happening::Ready(p, job)),

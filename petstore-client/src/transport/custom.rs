@@ -115,7 +115,10 @@ pub struct TransportError {
 
 impl TransportError {
     fn new(kind: ErrorKind, cause: impl Into<BoxError>) -> Self {
-        Self { kind, source: Some(cause.into()) }
+        Self {
+            kind,
+            source: Some(cause.into()),
+        }
     }
 
     /// Creates the error for a connection that could not be opened. The request was not sent.
@@ -137,7 +140,10 @@ impl TransportError {
     /// Creates the error for a response that is larger than [`ResponseLimit`].
     #[must_use]
     pub fn body_too_large() -> Self {
-        Self { kind: ErrorKind::BodyTooLarge, source: None }
+        Self {
+            kind: ErrorKind::BodyTooLarge,
+            source: None,
+        }
     }
 
     /// Converts it to the error of a call to `origin` with this size limit.

@@ -45,13 +45,19 @@ pub(crate) struct Network {
 }
 
 pub(crate) enum Route {
-    Builtin { http: reqwest::Client, connect_timeout: Duration },
+    Builtin {
+        http: reqwest::Client,
+        connect_timeout: Duration,
+    },
     Custom(Box<dyn DynTransport>),
 }
 
 impl Network {
     pub(crate) fn new(base: &Url, route: Route) -> Self {
-        Self { origin: base.origin().ascii_serialization(), route }
+        Self {
+            origin: base.origin().ascii_serialization(),
+            route,
+        }
     }
 
     /// Sends a request with these headers instead of its own. Sets `sent` before the service can
@@ -64,11 +70,17 @@ impl Network {
         sent: &Arc<AtomicBool>,
     ) -> Result<reqwest::Response, Error> {
         match &self.route {
-            Route::Builtin { http, connect_timeout } => {
+            Route::Builtin {
+                http,
+                connect_timeout,
+            } => {
                 let mut outgoing =
                     reqwest::Request::new(request.method.clone(), request.url.clone());
                 *outgoing.headers_mut() = headers;
-                let body = OutgoingBody { data: request.body.clone(), sent: Arc::clone(sent) };
+                let body = OutgoingBody {
+                    data: request.body.clone(),
+                    sent: Arc::clone(sent),
+                };
                 *outgoing.body_mut() = Some(reqwest::Body::wrap(body));
                 match timeout_at(limits.deadline, http.execute(outgoing)).await {
                     Ok(response) => response.map_err(|error| self.error(error, *connect_timeout)),
@@ -81,7 +93,9 @@ impl Network {
             }
             Route::Custom(transport) => {
                 let mut outgoing = request.to_http(headers)?;
-                outgoing.extensions_mut().insert(ResponseLimit(limits.max_bytes));
+                outgoing
+                    .extensions_mut()
+                    .insert(ResponseLimit(limits.max_bytes));
                 sent.store(true, Ordering::Release);
                 match timeout_at(limits.deadline, transport.dyn_send(outgoing)).await {
                     Ok(response) => response
@@ -132,7 +146,11 @@ pub(crate) async fn read(
 ) -> Result<http::Response<Bytes>, Error> {
     let status = response.status();
     let is_error = !status.is_success();
-    let max = if is_error { limits.max_bytes.min(MAX_ERROR_BODY) } else { limits.max_bytes };
+    let max = if is_error {
+        limits.max_bytes.min(MAX_ERROR_BODY)
+    } else {
+        limits.max_bytes
+    };
     let body = read_body(&mut response, max, limits).await;
     let headers = std::mem::take(response.headers_mut());
     let body = match body {
@@ -141,7 +159,11 @@ pub(crate) async fn read(
         Ok(body) if is_error => body.slice(..max),
         Err(_) if is_error => Bytes::new(),
         Ok(_) => {
-            let response = ErrorResponse { status, headers, ..ErrorResponse::default() };
+            let response = ErrorResponse {
+                status,
+                headers,
+                ..ErrorResponse::default()
+            };
             let error = TransportError::body_too_large().into_error("", max);
             return Err(error.with_response(response));
         }
@@ -183,9 +205,11 @@ async fn read_chunk(
     match timeout_at(read_end.min(limits.deadline), response.chunk()).await {
         Ok(chunk) => chunk
             .map_err(|error| TransportError::interrupted(error.without_url()).into_error("", 0)),
-        Err(_) if read_end < limits.deadline => {
-            Err(Error::timed_out(TimeoutKind::Read, limits.read_timeout, true))
-        }
+        Err(_) if read_end < limits.deadline => Err(Error::timed_out(
+            TimeoutKind::Read,
+            limits.read_timeout,
+            true,
+        )),
         Err(_) => Err(limits.timed_out(true)),
     }
 }

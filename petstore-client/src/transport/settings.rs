@@ -78,7 +78,9 @@ impl Tls {
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("backend", &self.backend).finish_non_exhaustive()
+        f.debug_struct("Tls")
+            .field("backend", &self.backend)
+            .finish_non_exhaustive()
     }
 }
 
@@ -98,7 +100,9 @@ impl Proxy {
     /// Uses one proxy for all requests, such as `http://proxy.internal:3128`.
     pub fn all(url: impl AsRef<str>) -> Self {
         // The parser's message may contain a password.
-        Self(Some(reqwest::Proxy::all(url.as_ref()).map_err(|_| "its URL is not valid")))
+        Self(Some(
+            reqwest::Proxy::all(url.as_ref()).map_err(|_| "its URL is not valid"),
+        ))
     }
 
     /// Uses no proxy, and ignores the system's settings.
@@ -108,7 +112,10 @@ impl Proxy {
 
     /// Sets the user and password for the proxy.
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
-        Self(self.0.map(|proxy| proxy.map(|proxy| proxy.basic_auth(user, password))))
+        Self(
+            self.0
+                .map(|proxy| proxy.map(|proxy| proxy.basic_auth(user, password))),
+        )
     }
 
     /// Sets the hosts that bypass the proxy, in the format of `NO_PROXY`: `.internal,10.0.0.0/8`.
@@ -142,7 +149,8 @@ impl Connection {
             ("proxy", self.proxy.is_some()),
             ("TLS setting", self.tls.is_some()),
         ];
-        set.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
+        set.into_iter()
+            .find_map(|(name, is_set)| is_set.then_some(name))
     }
 
     /// Builds the HTTP client for a base URL. Disables reqwest's redirects, retries and `Referer`,
@@ -164,8 +172,13 @@ impl Connection {
             Some(Proxy(Some(Err(problem)))) => return Err(Error::config("proxy", *problem)),
         };
         let http = tls(http, base, self.tls.as_ref().unwrap_or(&Tls::new()))?;
-        let http = http.build().map_err(|error| unusable("HTTP client", &error))?;
-        Ok(Route::Builtin { http, connect_timeout })
+        let http = http
+            .build()
+            .map_err(|error| unusable("HTTP client", &error))?;
+        Ok(Route::Builtin {
+            http,
+            connect_timeout,
+        })
     }
 }
 
@@ -175,7 +188,11 @@ fn unusable(setting: &str, error: &reqwest::Error) -> Error {
     Error::config(setting, cause.unwrap_or_else(|| error.to_string()))
 }
 
-#[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
+#[cfg(any(
+    feature = "rustls",
+    feature = "rustls-no-provider",
+    feature = "native-tls"
+))]
 fn tls(
     http: reqwest::ClientBuilder,
     base: &BaseUrl,
@@ -194,9 +211,9 @@ fn tls(
         #[cfg(feature = "rustls-no-provider")]
         TlsBackend::Installed => (http.tls_backend_rustls(), reqwest::Identity::from_pem),
         #[cfg(feature = "native-tls")]
-        TlsBackend::Native => {
-            (http.tls_backend_native(), |pem| reqwest::Identity::from_pkcs8_pem(pem, pem))
-        }
+        TlsBackend::Native => (http.tls_backend_native(), |pem| {
+            reqwest::Identity::from_pkcs8_pem(pem, pem)
+        }),
     };
     if base.is_plain() {
         // Loading the system's certificates takes longer than a whole request on loopback.
@@ -206,16 +223,27 @@ fn tls(
     let roots = reqwest::Certificate::from_pem_bundle(pem)
         .map_err(|error| unusable("root certificates", &error))?;
     if roots.is_empty() && (tls.roots.is_some() || tls.only_roots) {
-        return Err(Error::config("root certificates", "no certificate in PEM was given"));
+        return Err(Error::config(
+            "root certificates",
+            "no certificate in PEM was given",
+        ));
     }
     if let Some(pem) = &tls.identity {
         let identity = identity(pem);
         http = http.identity(identity.map_err(|error| unusable("client certificate", &error))?);
     }
-    Ok(if tls.only_roots { http.tls_certs_only(roots) } else { http.tls_certs_merge(roots) })
+    Ok(if tls.only_roots {
+        http.tls_certs_only(roots)
+    } else {
+        http.tls_certs_merge(roots)
+    })
 }
 
-#[cfg(not(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls")))]
+#[cfg(not(any(
+    feature = "rustls",
+    feature = "rustls-no-provider",
+    feature = "native-tls"
+)))]
 fn tls(
     http: reqwest::ClientBuilder,
     base: &BaseUrl,
@@ -230,11 +258,19 @@ fn tls(
 }
 
 /// Reads a client certificate and its private key.
-#[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
+#[cfg(any(
+    feature = "rustls",
+    feature = "rustls-no-provider",
+    feature = "native-tls"
+))]
 type ParseIdentity = fn(&[u8]) -> reqwest::Result<reqwest::Identity>;
 
 /// The available backends, the default first.
-#[cfg(any(feature = "rustls", feature = "rustls-no-provider", feature = "native-tls"))]
+#[cfg(any(
+    feature = "rustls",
+    feature = "rustls-no-provider",
+    feature = "native-tls"
+))]
 const COMPILED_IN: &[TlsBackend] = &[
     #[cfg(feature = "rustls")]
     TlsBackend::Rustls,

@@ -301,13 +301,21 @@ where
 
 /// Parses whole seconds, up to ten years.
 fn seconds() -> impl TypedValueParser<Value = Duration> {
-    value_parser!(u64).range(..=10 * 366 * 86_400).map(Duration::from_secs)
+    value_parser!(u64)
+        .range(..=10 * 366 * 86_400)
+        .map(Duration::from_secs)
 }
 
 impl ServeArgs {
     /// Returns a builder for the flags, without the contents of files.
     pub(super) fn builder(&self) -> Result<Builder, CliError> {
-        let Self { server, service, assumptions, limits, report } = self;
+        let Self {
+            server,
+            service,
+            assumptions,
+            limits,
+            report,
+        } = self;
         let mut builder = MockServer::builder()
             .addr(server.addr)
             .paging(assumptions.paging == Switch::On)
@@ -351,7 +359,9 @@ impl ServiceArgs {
                 CliError::usage(message)
             })?;
             let plan: Plan = plan.parse().map_err(|error| {
-                CliError::usage(format!("a --key has no known plan after its last `=`: {error}"))
+                CliError::usage(format!(
+                    "a --key has no known plan after its last `=`: {error}"
+                ))
             })?;
             let (name, key) = key.split_once(':').unwrap_or(("", key));
             if !seen.insert(key) {
@@ -395,10 +405,20 @@ mod tests {
 
     #[test]
     fn the_flags_have_the_defaults_of_the_library() {
-        let ServeArgs { assumptions, limits, .. } = Flags::parse_from([""]).serve;
+        let ServeArgs {
+            assumptions,
+            limits,
+            ..
+        } = Flags::parse_from([""]).serve;
         assert_eq!(limits.limits(), Limits::default());
-        assert_eq!(limits.max_admin_body, crate::state::Settings::default().admin_body);
+        assert_eq!(
+            limits.max_admin_body,
+            crate::state::Settings::default().admin_body
+        );
         let BanPolicy { within, length, .. } = BanPolicy::default();
-        assert_eq!((assumptions.ban_within, assumptions.ban_for), (within, length));
+        assert_eq!(
+            (assumptions.ban_within, assumptions.ban_for),
+            (within, length)
+        );
     }
 }

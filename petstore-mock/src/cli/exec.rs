@@ -36,11 +36,15 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
     let mut signals = Signals::listen()?;
     args.serve.report.format()?;
     let key = fresh_key();
-    let mut builder = args.serve.builder()?.port(args.serve.server.port.unwrap_or(0));
+    let mut builder = args
+        .serve
+        .builder()?
+        .port(args.serve.server.port.unwrap_or(0));
     if args.serve.service.keys.is_empty() {
         // The command's key would replace them.
-        builder =
-            DEFAULT_KEYS.iter().fold(builder, |builder, (key, plan)| builder.key(*key, *plan));
+        builder = DEFAULT_KEYS
+            .iter()
+            .fold(builder, |builder, (key, plan)| builder.key(*key, *plan));
     }
     let builder = builder.named_key("exec", &key, args.plan);
     let server = start(&args.serve, builder, io).await?;
@@ -51,9 +55,19 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
         None => None,
     };
     let mut child = command.spawn().map_err(|error| {
-        let message = format!("cannot run {}: {error}", command.as_std().get_program().display());
+        let message = format!(
+            "cannot run {}: {error}",
+            command.as_std().get_program().display()
+        );
         let is_missing = error.kind() == ErrorKind::NotFound;
-        CliError { message, status: if is_missing { NOT_FOUND } else { NOT_EXECUTABLE } }
+        CliError {
+            message,
+            status: if is_missing {
+                NOT_FOUND
+            } else {
+                NOT_EXECUTABLE
+            },
+        }
     })?;
     let ended = wait(&mut child, &mut signals).await?;
     let journal = server.journal();
@@ -70,7 +84,10 @@ fn command(args: &ExecArgs, server: &MockServer, key: &str) -> Command {
     let mut words = args.command.iter();
     // clap requires at least one.
     let mut command = Command::new(words.next().map_or(OsStr::new(""), OsStr::new));
-    command.args(words).env("PETSTORE_BASE_URL", server.url()).env("PETSTORE_API_KEY", key);
+    command
+        .args(words)
+        .env("PETSTORE_BASE_URL", server.url())
+        .env("PETSTORE_API_KEY", key);
     command.env("PETSTORE_MOCK_URL", server.origin());
     for name in REMOVED {
         command.env_remove(name);
@@ -101,11 +118,15 @@ fn fresh_key() -> String {
 fn status(ended: ExitStatus) -> u8 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&ended) {
-        return u8::try_from(signal)
-            .map_or(FAILED, |signal| super::outcome::SIGNALLED.saturating_add(signal));
+        return u8::try_from(signal).map_or(FAILED, |signal| {
+            super::outcome::SIGNALLED.saturating_add(signal)
+        });
     }
     // A status that does not fit, as on Windows, becomes a failure.
-    ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED)
+    ended
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(FAILED)
 }
 
 /// Makes a command trust the mock's authority, through a file that lives as long as the returned
@@ -125,8 +146,15 @@ fn trust(
         "/etc/ssl/cert.pem",
     ];
     let system = || SYSTEM.map(Path::new).into_iter().find(|path| path.exists());
-    let others = trusted.or_else(system).map(fs::read).transpose()?.unwrap_or_default();
-    let mut file = tempfile::Builder::new().prefix("petstore-mock-").suffix(".pem").tempfile()?;
+    let others = trusted
+        .or_else(system)
+        .map(fs::read)
+        .transpose()?
+        .unwrap_or_default();
+    let mut file = tempfile::Builder::new()
+        .prefix("petstore-mock-")
+        .suffix(".pem")
+        .tempfile()?;
     file.write_all(&[authority.as_bytes(), b"\n", &others].concat())?;
     for name in CA_VARIABLES {
         command.env(name, file.path());

@@ -36,7 +36,9 @@ pub(super) async fn run(args: &HealthArgs, io: &mut Io<'_>) -> Result<u8, CliErr
         Err(_) => "no response within 5 seconds".to_owned(),
     };
     let Address { host, port, .. } = address;
-    Err(CliError::new(format!("no healthy mock at {host}:{port}: {problem}")))
+    Err(CliError::new(format!(
+        "no healthy mock at {host}:{port}: {problem}"
+    )))
 }
 
 fn is_ready(response: &[u8]) -> bool {
@@ -54,14 +56,22 @@ struct Address {
 impl Address {
     /// Parses a URL. Ignores its path, so that a base URL works.
     fn parse(url: &str) -> Option<Self> {
-        let uri: Uri =
-            if url.contains("://") { url.parse() } else { format!("http://{url}").parse() }.ok()?;
+        let uri: Uri = if url.contains("://") {
+            url.parse()
+        } else {
+            format!("http://{url}").parse()
+        }
+        .ok()?;
         let is_tls = match uri.scheme_str()? {
             "http" => false,
             "https" => true,
             _ => return None,
         };
-        let host = uri.host()?.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let host = uri
+            .host()?
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_owned();
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         Some(Self { is_tls, host, port })
     }
@@ -78,7 +88,10 @@ async fn ask(address: &Address, trusted: Option<&Path>) -> io::Result<Vec<u8>> {
 async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<Vec<u8>> {
     stream.write_all(REQUEST).await?;
     let mut answer = Vec::new();
-    stream.take(MAX_RESPONSE_BYTES).read_to_end(&mut answer).await?;
+    stream
+        .take(MAX_RESPONSE_BYTES)
+        .read_to_end(&mut answer)
+        .await?;
     Ok(answer)
 }
 
@@ -116,7 +129,11 @@ mod tests {
             ("https://localhost", true, "localhost", 443),
         ] {
             let host = host.to_owned();
-            assert_eq!(Address::parse(url), Some(Address { is_tls, host, port }), "{url}");
+            assert_eq!(
+                Address::parse(url),
+                Some(Address { is_tls, host, port }),
+                "{url}"
+            );
         }
         for url in ["", "ftp://localhost:4010", "/v1", "http://"] {
             assert_eq!(Address::parse(url), None, "{url}");

@@ -19,7 +19,9 @@ pub struct Io<'a> {
 impl fmt::Debug for Io<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the token.
-        f.debug_struct("Io").field("trusted", &self.trusted).finish_non_exhaustive()
+        f.debug_struct("Io")
+            .field("trusted", &self.trusted)
+            .finish_non_exhaustive()
     }
 }
 
@@ -50,12 +52,18 @@ pub(super) struct CliError {
 
 impl CliError {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), status: FAILED }
+        Self {
+            message: message.into(),
+            status: FAILED,
+        }
     }
 
     /// An error in the arguments.
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Self { message: message.into(), status: USAGE }
+        Self {
+            message: message.into(),
+            status: USAGE,
+        }
     }
 
     /// A file that cannot be read or written.

@@ -61,7 +61,9 @@ pub(super) enum FailOn {
 impl ReportArgs {
     /// Returns the report's format, if it is to be written.
     pub(super) fn format(&self) -> Result<Option<ReportFormat>, CliError> {
-        let Some(path) = &self.report else { return Ok(None) };
+        let Some(path) = &self.report else {
+            return Ok(None);
+        };
         let named = || ReportFormat::of(path).ok_or_else(|| CliError::usage(NO_FORMAT));
         self.report_format.map_or_else(named, Ok).map(Some)
     }

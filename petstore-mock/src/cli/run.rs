@@ -67,7 +67,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
         Some(ProgramCommand::Mock(command)) => Some(command),
         None => None,
     };
-    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime.block_on(MockArgs { command, serve }.run(io)),
         Err(error) => {
             let _ = writeln!(io.err, "petstore-mock: cannot prepare to serve: {error}");
@@ -97,7 +100,11 @@ impl MockArgs {
 }
 
 fn openapi(args: &OpenApiArgs, io: &mut Io<'_>) -> u8 {
-    let document = if args.admin { OpenApi::Administration } else { OpenApi::Service };
+    let document = if args.admin {
+        OpenApi::Administration
+    } else {
+        OpenApi::Service
+    };
     match args.format {
         DocumentFormat::Yaml => print(io, document.yaml().as_bytes()),
         DocumentFormat::Json => print(io, format!("{}\n", document.json()).as_bytes()),

@@ -21,7 +21,9 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliErro
     // Before the ready line, after which a signal must stop the server gracefully.
     let mut signals = Signals::listen()?;
     args.report.format()?;
-    let builder = args.builder()?.port(args.server.port.unwrap_or(DEFAULT_PORT));
+    let builder = args
+        .builder()?
+        .port(args.server.port.unwrap_or(DEFAULT_PORT));
     let server = start(args, builder, io).await?;
     // The server works even if the stream is closed.
     let _ = writeln!(io.out, "listening on {}", server.url()).and_then(|()| io.out.flush());
@@ -40,7 +42,11 @@ pub(super) async fn start(
     mut builder: Builder,
     io: &Io<'_>,
 ) -> Result<MockServer, CliError> {
-    let ServeArgs { server: flags, service, .. } = args;
+    let ServeArgs {
+        server: flags,
+        service,
+        ..
+    } = args;
     let token = match &flags.admin_token_file {
         Some(path) => fs::read_to_string(path)
             .map(|text| Some(text.trim_end_matches(['\r', '\n']).to_owned()))
@@ -84,7 +90,9 @@ fn read_faults(path: &Path) -> Result<Vec<Fault>, CliError> {
     read_json(&text).map_err(|error| {
         let example = r#"[{"effect": {"status": 503}}]"#;
         let path = path.display();
-        CliError::new(format!("{path}: {error}; give an array of faults, such as {example}"))
+        CliError::new(format!(
+            "{path}: {error}; give an array of faults, such as {example}"
+        ))
     })
 }
 

@@ -18,7 +18,10 @@ static TIMERS: LazyLock<Option<Handle>> = LazyLock::new(|| {
     let runtime = Builder::new_current_thread().enable_time().build().ok()?;
     let handle = runtime.handle().clone();
     let run = move || runtime.block_on(pending::<()>());
-    thread::Builder::new().name("petstore-mock-timers".to_owned()).spawn(run).ok()?;
+    thread::Builder::new()
+        .name("petstore-mock-timers".to_owned())
+        .spawn(run)
+        .ok()?;
     Some(handle)
 });
 

@@ -44,17 +44,28 @@ impl KeyLabel {
             Some((end, _)) if key.chars().count() >= LONG_ENOUGH => format!("…{}", &key[end..]),
             _ => String::new(),
         };
-        Self { number, plan, shown: shown.into(), is_made_by_test: false }
+        Self {
+            number,
+            plan,
+            shown: shown.into(),
+            is_made_by_test: false,
+        }
     }
 
     /// Returns the label with a name.
     pub(crate) fn named(self, name: &str) -> Self {
-        Self { shown: name.into(), ..self }
+        Self {
+            shown: name.into(),
+            ..self
+        }
     }
 
     /// Returns the label of a key that a test created.
     pub(crate) fn made_by_test(self) -> Self {
-        Self { is_made_by_test: true, ..self }
+        Self {
+            is_made_by_test: true,
+            ..self
+        }
     }
 
     pub(crate) const fn is_made_by_test(&self) -> bool {
@@ -72,7 +83,10 @@ impl KeyLabel {
 
     /// Returns the label with another plan.
     pub(crate) fn with_plan(&self, plan: Plan) -> Self {
-        Self { plan, ..self.clone() }
+        Self {
+            plan,
+            ..self.clone()
+        }
     }
 
     /// Returns the number of the key, from 1.

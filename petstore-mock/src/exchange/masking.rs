@@ -63,8 +63,14 @@ impl Masker {
 
     /// Returns a request target with all keys and values of credential parameters masked.
     pub(crate) fn target(&self, target: &str) -> String {
-        let Some((path, query)) = target.split_once('?') else { return self.text(target) };
-        let decoded = |name| percent_decode_str(name).decode_utf8_lossy().to_ascii_lowercase();
+        let Some((path, query)) = target.split_once('?') else {
+            return self.text(target);
+        };
+        let decoded = |name| {
+            percent_decode_str(name)
+                .decode_utf8_lossy()
+                .to_ascii_lowercase()
+        };
         let masked = query.split('&').map(|pair| match pair.split_once('=') {
             Some((name, value)) if !value.is_empty() && is_credential(&decoded(name)) => {
                 Cow::Owned(format!("{name}={MASK}"))
@@ -181,15 +187,27 @@ mod tests {
     fn masks_the_values_of_credential_fields() {
         let keys = keys();
         for (sent, shown) in [
-            ("/v1/pets?api_key=unknown&limit=5", "/v1/pets?api_key=***&limit=5"),
-            ("/v1/pets?ACCESS%5Ftoken=unknown", "/v1/pets?ACCESS%5Ftoken=***"),
+            (
+                "/v1/pets?api_key=unknown&limit=5",
+                "/v1/pets?api_key=***&limit=5",
+            ),
+            (
+                "/v1/pets?ACCESS%5Ftoken=unknown",
+                "/v1/pets?ACCESS%5Ftoken=***",
+            ),
             ("/v1/pets?limit=5&token=", "/v1/pets?limit=5&token="),
             ("/v1/pets?q=long-key", "/v1/pets?q=***"),
             ("/v1/pets", "/v1/pets"),
         ] {
             assert_eq!(keys.target(sent), shown);
         }
-        for name in ["x-api-key", "api-key", "x-auth-token", "proxy-authorization", "set-cookie"] {
+        for name in [
+            "x-api-key",
+            "api-key",
+            "x-auth-token",
+            "proxy-authorization",
+            "set-cookie",
+        ] {
             assert!(is_credential(name), "{name}");
         }
         for name in ["idempotency-key", "authority", "x-request-id", "accept"] {

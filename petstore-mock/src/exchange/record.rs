@@ -189,7 +189,10 @@ impl Captured {
 
     /// Returns an empty body.
     pub(crate) fn none() -> Self {
-        Self { digest: Some(0), ..Self::default() }
+        Self {
+            digest: Some(0),
+            ..Self::default()
+        }
     }
 
     /// Captures a complete body.
@@ -200,7 +203,11 @@ impl Captured {
             Some(start) if body.len() > Self::MAX => Bytes::copy_from_slice(start),
             _ => body.clone(),
         };
-        Self { start, length, digest: None }
+        Self {
+            start,
+            length,
+            digest: None,
+        }
     }
 }
 
@@ -211,7 +218,9 @@ pub(crate) struct Fields(Box<[u8]>);
 
 impl Fields {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let length = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 8);
+        let length = headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len() + 8);
         let mut all = Vec::with_capacity(length.sum());
         for (name, value) in headers {
             for part in [name.as_str().as_bytes(), without_secret(name, value)] {
@@ -238,7 +247,9 @@ impl Fields {
 
     /// Returns the first value of a field with this lower-case name.
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
-        self.iter().find(|(one, _)| *one == name.as_bytes()).map(|(_, value)| value)
+        self.iter()
+            .find(|(one, _)| *one == name.as_bytes())
+            .map(|(_, value)| value)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -272,7 +283,11 @@ fn without_secret<'a>(name: &HeaderName, value: &'a HeaderValue) -> &'a [u8] {
         return MASK.as_bytes();
     }
     let is_secret = is_credential(name.as_str()) || value.is_sensitive();
-    if is_secret { MASK.as_bytes() } else { value.as_bytes() }
+    if is_secret {
+        MASK.as_bytes()
+    } else {
+        value.as_bytes()
+    }
 }
 
 #[cfg(test)]
@@ -291,8 +306,10 @@ mod tests {
         map.append(AUTHORIZATION, HeaderValue::from_static("secret"));
         map.append(COOKIE, HeaderValue::from_static("secret"));
         let back = Fields::of(&map).to_map();
-        let seen: Vec<_> =
-            back.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        let seen: Vec<_> = back
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_bytes()))
+            .collect();
         assert_eq!(
             seen,
             [

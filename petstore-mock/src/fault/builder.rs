@@ -17,13 +17,22 @@ use crate::operation::Operation;
 impl Faults {
     /// Starts a fault for an operation.
     pub fn on(&self, operation: Operation) -> FaultBuilder<'_> {
-        let fault = Fault { operation: Some(operation), ..Fault::default() };
-        FaultBuilder { faults: self, fault }
+        let fault = Fault {
+            operation: Some(operation),
+            ..Fault::default()
+        };
+        FaultBuilder {
+            faults: self,
+            fault,
+        }
     }
 
     /// Starts a fault for every request to the service, including unknown paths.
     pub fn on_all(&self) -> FaultBuilder<'_> {
-        FaultBuilder { faults: self, fault: Fault::default() }
+        FaultBuilder {
+            faults: self,
+            fault: Fault::default(),
+        }
     }
 
     /// Sets a fault that was read from JSON.
@@ -116,7 +125,10 @@ impl FaultBuilder<'_> {
     /// If it sets `Content-Length` or `Transfer-Encoding`.
     #[track_caller]
     pub fn apply(self, effect: Effect) -> FaultGuard {
-        self.faults.set(Fault { effect: Some(effect), ..self.fault })
+        self.faults.set(Fault {
+            effect: Some(effect),
+            ..self.fault
+        })
     }
 
     /// Sets the fault with these effects in sequence, one per hit. After the last effect, it does
@@ -128,7 +140,10 @@ impl FaultBuilder<'_> {
     #[track_caller]
     pub fn sequence(self, effects: impl IntoIterator<Item = Effect>) -> FaultGuard {
         let effects = effects.into_iter().collect();
-        self.faults.set(Fault { sequence: Some(effects), ..self.fault })
+        self.faults.set(Fault {
+            sequence: Some(effects),
+            ..self.fault
+        })
     }
 
     /// Sets [`Effect::status`].
@@ -143,7 +158,9 @@ impl FaultBuilder<'_> {
 
     /// Sets [`Effect::Reset`] before the status line.
     pub fn reset(self) -> FaultGuard {
-        self.apply(Effect::Reset { after_body_bytes: None })
+        self.apply(Effect::Reset {
+            after_body_bytes: None,
+        })
     }
 
     /// Sets [`Effect::Delay`].
@@ -206,7 +223,10 @@ impl FaultGuard {
 
     /// Keeps the fault without a guard, until it is removed or the server stops. Returns its number
     /// for [`Faults::remove`](crate::Faults::remove).
-    #[expect(clippy::must_use_candidate, reason = "a fault that is never removed needs no number")]
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "a fault that is never removed needs no number"
+    )]
     pub fn detach(mut self) -> u64 {
         self.detached = true;
         lock(&self.fault).status.id
@@ -221,7 +241,13 @@ impl Drop for FaultGuard {
         }
         let id = lock(&self.fault).status.id;
         self.faults.remove(id);
-        let FaultStatus { fault, seen, matched, hits, .. } = lock(&self.fault).status.clone();
+        let FaultStatus {
+            fault,
+            seen,
+            matched,
+            hits,
+            ..
+        } = lock(&self.fault).status.clone();
         if hits > 0 || self.optional || thread::panicking() {
             return;
         }

@@ -67,7 +67,11 @@ impl From<Duration> for Delay {
 /// Multiplies. An invalid product becomes zero, and one that is too large the maximum.
 fn stretched(time: Duration, by: f64) -> Duration {
     let seconds = time.as_secs_f64() * by;
-    let beyond = if seconds > 0.0 { Duration::MAX } else { Duration::ZERO };
+    let beyond = if seconds > 0.0 {
+        Duration::MAX
+    } else {
+        Duration::ZERO
+    };
     Duration::try_from_secs_f64(seconds).unwrap_or(beyond)
 }
 
@@ -83,7 +87,10 @@ mod tests {
     #[test]
     fn a_uniform_delay_lies_between_its_ends_and_fills_the_space() {
         let (from, to) = (Duration::from_secs(1), Duration::from_secs(3));
-        for delay in [Delay::Uniform { from, to }, Delay::Uniform { from: to, to: from }] {
+        for delay in [
+            Delay::Uniform { from, to },
+            Delay::Uniform { from: to, to: from },
+        ] {
             let draws = draws(delay, 1);
             assert!(draws.iter().all(|draw| (from..to).contains(draw)));
             let early = draws.iter().filter(|draw| draw.as_secs() < 2).count();
@@ -103,7 +110,10 @@ mod tests {
 
     #[test]
     fn the_same_seed_draws_the_same() {
-        let delay = Delay::LogNormal { median: Duration::from_secs(1), sigma: 1.0 };
+        let delay = Delay::LogNormal {
+            median: Duration::from_secs(1),
+            sigma: 1.0,
+        };
         assert_eq!(draws(delay, 5), draws(delay, 5));
         assert_ne!(draws(delay, 5), draws(delay, 6));
     }
@@ -111,8 +121,20 @@ mod tests {
     #[test]
     fn a_spread_that_makes_no_sense_makes_no_panic() {
         for sigma in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
-            draws(Delay::LogNormal { median: Duration::from_secs(1), sigma }, 1);
+            draws(
+                Delay::LogNormal {
+                    median: Duration::from_secs(1),
+                    sigma,
+                },
+                1,
+            );
         }
-        draws(Delay::Uniform { from: Duration::ZERO, to: Duration::MAX }, 1);
+        draws(
+            Delay::Uniform {
+                from: Duration::ZERO,
+                to: Duration::MAX,
+            },
+            1,
+        );
     }
 }

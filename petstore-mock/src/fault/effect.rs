@@ -31,7 +31,11 @@ use crate::clock::seconds;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
 #[cfg_attr(test, derive(strum::VariantNames))]
 #[strum(serialize_all = "camelCase")]
 #[non_exhaustive]
@@ -154,14 +158,18 @@ impl Effect {
     /// Whether it sets a header that delimits the body. A wrong one corrupts later responses.
     pub(super) fn sets_length(&self) -> bool {
         self.parts().into_iter().any(|effect| {
-            let (Self::SetHeader(field) | Self::AddHeader(field)) = effect else { return false };
+            let (Self::SetHeader(field) | Self::AddHeader(field)) = effect else {
+                return false;
+            };
             [CONTENT_LENGTH, TRANSFER_ENCODING].contains(&field.name())
         })
     }
 
     /// Whether it replaces the response, so that the service does not process the request.
     pub(super) fn has_status(&self) -> bool {
-        self.parts().into_iter().any(|effect| matches!(effect, Self::Status(_)))
+        self.parts()
+            .into_iter()
+            .any(|effect| matches!(effect, Self::Status(_)))
     }
 
     /// Returns a random delay of the response; `None` if it has no delay.
@@ -179,7 +187,9 @@ impl Effect {
     pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
         let mut parts = self.parts();
         parts.sort_by_key(|effect| !matches!(effect, Self::Status(_)));
-        parts.into_iter().fold(false, |applied, effect| effect.apply_part(target) | applied)
+        parts
+            .into_iter()
+            .fold(false, |applied, effect| effect.apply_part(target) | applied)
     }
 
     fn apply_part(&self, target: &mut FaultTarget<'_>) -> bool {
@@ -202,17 +212,23 @@ impl Effect {
                 true
             }
             Self::PetStatus { value } => target.set_pet_status(value),
-            Self::Reset { after_body_bytes: Some(bytes) } => target.end_body(*bytes, How::Reset),
-            Self::Reset { after_body_bytes: None } => target.plan.end(At::Start, How::Reset),
+            Self::Reset {
+                after_body_bytes: Some(bytes),
+            } => target.end_body(*bytes, How::Reset),
+            Self::Reset {
+                after_body_bytes: None,
+            } => target.plan.end(At::Start, How::Reset),
             Self::EmptyReply => target.plan.end(At::Start, How::Close),
             Self::Cut { after_body_bytes } => target.end_body(*after_body_bytes, How::Close),
-            Self::Stall { after_body_bytes, seconds } => {
-                target.end_body(*after_body_bytes, How::Stall(*seconds))
-            }
+            Self::Stall {
+                after_body_bytes,
+                seconds,
+            } => target.end_body(*after_body_bytes, How::Stall(*seconds)),
             Self::Hang => target.plan.end(At::Start, How::Stall(None)),
-            Self::Trickle { bytes, every_seconds } => {
-                target.plan.pace(Pace::trickle(*bytes, *every_seconds))
-            }
+            Self::Trickle {
+                bytes,
+                every_seconds,
+            } => target.plan.pace(Pace::trickle(*bytes, *every_seconds)),
             Self::Bandwidth { bytes_per_second } => {
                 target.plan.pace(Pace::bandwidth(*bytes_per_second))
             }
@@ -224,7 +240,11 @@ impl fmt::Display for Effect {
     /// Writes the JSON names of the kinds, such as `status + retryAfter`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.parts().into_iter().map(Into::into).collect();
-        f.pad(&if names.is_empty() { "pass".to_owned() } else { names.join(" + ") })
+        f.pad(&if names.is_empty() {
+            "pass".to_owned()
+        } else {
+            names.join(" + ")
+        })
     }
 }
 

@@ -86,7 +86,10 @@ pub struct FaultStatus {
 impl Faults {
     /// Creates an empty set that broadcasts its changes.
     pub(crate) fn new(changes: Changes) -> Self {
-        Self { changes, ..Self::default() }
+        Self {
+            changes,
+            ..Self::default()
+        }
     }
 
     #[track_caller]
@@ -95,8 +98,18 @@ impl Faults {
         let mut entries = lock(&self.entries);
         entries.last_id += 1;
         let random = Random::new(fault.seed);
-        let status = FaultStatus { id: entries.last_id, fault, seen: 0, matched: 0, hits: 0 };
-        let shared = Arc::new(Mutex::new(ActiveFault { status, random, turns: 0 }));
+        let status = FaultStatus {
+            id: entries.last_id,
+            fault,
+            seen: 0,
+            matched: 0,
+            hits: 0,
+        };
+        let shared = Arc::new(Mutex::new(ActiveFault {
+            status,
+            random,
+            turns: 0,
+        }));
         entries.list.push(Arc::clone(&shared));
         self.note_change();
         shared
@@ -105,11 +118,18 @@ impl Faults {
     /// Returns the active faults in order, with their counts.
     #[must_use]
     pub fn list(&self) -> Vec<FaultStatus> {
-        lock(&self.entries).list.iter().map(|fault| lock(fault).status.clone()).collect()
+        lock(&self.entries)
+            .list
+            .iter()
+            .map(|fault| lock(fault).status.clone())
+            .collect()
     }
 
     /// Removes a fault. Returns whether it was set.
-    #[expect(clippy::must_use_candidate, reason = "the caller usually knows that it is set")]
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "the caller usually knows that it is set"
+    )]
     pub fn remove(&self, id: u64) -> bool {
         self.remove_all(|fault| fault.id == id)
     }
@@ -138,8 +158,11 @@ impl Faults {
             return None;
         }
         let request = request();
-        let chosen: Vec<_> =
-            entries.list.iter().filter_map(|fault| Hit::choose(fault, request)).collect();
+        let chosen: Vec<_> = entries
+            .list
+            .iter()
+            .filter_map(|fault| Hit::choose(fault, request))
+            .collect();
         (!chosen.is_empty()).then_some(ActiveFaults(chosen))
     }
 
@@ -177,7 +200,11 @@ struct Hit {
 impl Hit {
     /// Counts a request, and returns the effect that hits it.
     fn choose(shared: &SharedFault, request: RequestView<'_>) -> Option<Self> {
-        let ActiveFault { status, random, turns } = &mut *lock(shared);
+        let ActiveFault {
+            status,
+            random,
+            turns,
+        } = &mut *lock(shared);
         status.seen += 1;
         if !status.fault.matches(request) {
             return None;
@@ -240,7 +267,12 @@ impl ActiveFaults {
         now: Duration,
         is_head: bool,
     ) -> Vec<String> {
-        let mut target = FaultTarget { response, is_head, now, plan: SocketPlan::default() };
+        let mut target = FaultTarget {
+            response,
+            is_head,
+            now,
+            plan: SocketPlan::default(),
+        };
         let mut names = Vec::new();
         // A status replaces the whole response, so it comes first.
         self.0.sort_by_key(|hit| !hit.effect.has_status());
@@ -258,6 +290,9 @@ impl ActiveFaults {
 
     /// Whether the client won't receive the whole changed response.
     pub(crate) fn loses_response(response: &Response<Bytes>) -> bool {
-        response.extensions().get::<SocketPlan>().is_some_and(SocketPlan::loses_response)
+        response
+            .extensions()
+            .get::<SocketPlan>()
+            .is_some_and(SocketPlan::loses_response)
     }
 }

@@ -21,8 +21,11 @@ const RATE_HEADERS: [HeaderName; 3] = [
 ];
 
 /// The statuses without a body.
-const BODILESS: [StatusCode; 3] =
-    [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED];
+const BODILESS: [StatusCode; 3] = [
+    StatusCode::NO_CONTENT,
+    StatusCode::RESET_CONTENT,
+    StatusCode::NOT_MODIFIED,
+];
 
 /// Invalid numbers that a lenient parser might accept.
 const GARBAGE: [HeaderValue; 3] = [
@@ -74,7 +77,9 @@ impl FaultTarget<'_> {
 
     /// Removes the last byte, the closing bracket, so that the rest is invalid JSON.
     pub(super) fn malform_json(&mut self) -> bool {
-        let Some(length) = self.response.body().len().checked_sub(1) else { return false };
+        let Some(length) = self.response.body().len().checked_sub(1) else {
+            return false;
+        };
         let body = self.response.body().slice(..length);
         self.set_body(body)
     }
@@ -136,15 +141,24 @@ impl RateFault {
     pub(super) fn apply(self, target: &mut FaultTarget<'_>) -> bool {
         let values = match self {
             Self::Missing => {
-                return RATE_HEADERS.map(|name| target.set_header(name, None)).contains(&true);
+                return RATE_HEADERS
+                    .map(|name| target.set_header(name, None))
+                    .contains(&true);
             }
             Self::Garbage => GARBAGE.map(Some),
-            Self::Wrong { limit, remaining, reset } => {
-                [limit, remaining, reset].map(|number| number.map(HeaderValue::from))
-            }
+            Self::Wrong {
+                limit,
+                remaining,
+                reset,
+            } => [limit, remaining, reset].map(|number| number.map(HeaderValue::from)),
         };
-        let given = RATE_HEADERS.into_iter().zip(values).filter(|(_, value)| value.is_some());
-        given.map(|(name, value)| target.set_header(name, value)).fold(false, |any, one| any | one)
+        let given = RATE_HEADERS
+            .into_iter()
+            .zip(values)
+            .filter(|(_, value)| value.is_some());
+        given
+            .map(|(name, value)| target.set_header(name, value))
+            .fold(false, |any, one| any | one)
     }
 }
 
@@ -191,7 +205,13 @@ impl RetryAfter {
             Self::Asctime(seconds) => http_date(at(seconds), asctime),
             Self::Epoch(seconds) => Some(HeaderValue::from(at(seconds).as_secs())),
             Self::Text(text) => {
-                let fit = |byte: u8| if byte < b' ' || byte == 0x7f { b'?' } else { byte };
+                let fit = |byte: u8| {
+                    if byte < b' ' || byte == 0x7f {
+                        b'?'
+                    } else {
+                        byte
+                    }
+                };
                 HeaderValue::from_bytes(&text.bytes().map(fit).collect::<Vec<u8>>()).ok()
             }
         };
@@ -250,7 +270,11 @@ pub struct StatusEffect {
                      {\"status\": 503, \"code\": \"busy\", \"body\": false}")]
 enum StatusForm {
     Number(u64),
-    Object { status: u64, code: Option<String>, body: Option<bool> },
+    Object {
+        status: u64,
+        code: Option<String>,
+        body: Option<bool>,
+    },
 }
 
 impl TryFrom<StatusForm> for StatusEffect {
@@ -261,9 +285,15 @@ impl TryFrom<StatusForm> for StatusEffect {
             StatusForm::Number(status) => (status, None, None),
             StatusForm::Object { status, code, body } => (status, code, body),
         };
-        let status = u16::try_from(status).ok().filter(|status| (200..600).contains(status));
+        let status = u16::try_from(status)
+            .ok()
+            .filter(|status| (200..600).contains(status));
         let status = status.ok_or("the status of a response is from 200 to 599")?;
-        Ok(Self { status, code, body: body.unwrap_or(true) })
+        Ok(Self {
+            status,
+            code,
+            body: body.unwrap_or(true),
+        })
     }
 }
 
@@ -275,8 +305,15 @@ impl StatusEffect {
     /// If the status is not from 200 to 599.
     #[track_caller]
     pub(super) fn new(status: u16, body: bool) -> Self {
-        assert!((200..600).contains(&status), "the status of a response is from 200 to 599");
-        Self { status, code: None, body }
+        assert!(
+            (200..600).contains(&status),
+            "the status of a response is from 200 to 599"
+        );
+        Self {
+            status,
+            code: None,
+            body,
+        }
     }
 
     pub(super) fn to_response(&self) -> Response<Bytes> {
@@ -318,7 +355,12 @@ mod tests {
         let now = Duration::from_secs(1_767_225_610);
         let mut response = Response::new(Bytes::new());
         let plan = SocketPlan::default();
-        let mut target = FaultTarget { response: &mut response, is_head: false, now, plan };
+        let mut target = FaultTarget {
+            response: &mut response,
+            is_head: false,
+            now,
+            plan,
+        };
         let changed = form.apply(&mut target);
         changed.then(|| response.headers()[RETRY_AFTER].to_str().unwrap().to_owned())
     }
@@ -333,11 +375,18 @@ mod tests {
             (RetryAfter::Epoch(30), "1767225640"),
             (RetryAfter::Text(String::new()), ""),
             (RetryAfter::Text("so\non".to_owned()), "so?on"),
-            (RetryAfter::HttpDate(u64::MAX), "Fri, 31 Dec 9999 23:59:59 GMT"),
+            (
+                RetryAfter::HttpDate(u64::MAX),
+                "Fri, 31 Dec 9999 23:59:59 GMT",
+            ),
         ] {
             assert_eq!(said(&form).as_deref(), Some(text), "{form:?}");
         }
-        assert_eq!(said(&RetryAfter::Missing), None, "there is none to take away");
+        assert_eq!(
+            said(&RetryAfter::Missing),
+            None,
+            "there is none to take away"
+        );
     }
 
     #[test]
@@ -347,7 +396,11 @@ mod tests {
             let expected = UNIX_EPOCH + Duration::from_secs(1_767_225_610 + seconds);
             for form in [RetryAfter::Rfc850(seconds), RetryAfter::Asctime(seconds)] {
                 let text = said(&form).unwrap();
-                assert_eq!(httpdate::parse_http_date(&text).unwrap(), expected, "{form:?}");
+                assert_eq!(
+                    httpdate::parse_http_date(&text).unwrap(),
+                    expected,
+                    "{form:?}"
+                );
             }
         }
     }

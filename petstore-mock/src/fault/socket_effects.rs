@@ -27,7 +27,8 @@ impl SocketPlan {
 
     /// Whether the client never receives the whole response.
     pub(super) fn loses_response(&self) -> bool {
-        self.end.is_some_and(|end| !matches!(end.how, How::Stall(Some(_))))
+        self.end
+            .is_some_and(|end| !matches!(end.how, How::Stall(Some(_))))
     }
 }
 
@@ -71,13 +72,23 @@ pub(crate) struct Pace {
 impl Pace {
     /// Sends the first bytes immediately, and as many again after each pause.
     pub(super) fn trickle(bytes: NonZeroU32, every: Duration) -> Self {
-        Self { bytes, steps: 1, step: every, begins_at_once: true }
+        Self {
+            bytes,
+            steps: 1,
+            step: every,
+            begins_at_once: true,
+        }
     }
 
     /// Sends this many bytes per second. Steps of 50 ms are small enough to look continuous, and
     /// large enough to be cheap.
     pub(super) fn bandwidth(bytes: NonZeroU32) -> Self {
-        Self { bytes, steps: 20, step: Duration::from_millis(50), begins_at_once: false }
+        Self {
+            bytes,
+            steps: 20,
+            step: Duration::from_millis(50),
+            begins_at_once: false,
+        }
     }
 
     /// Returns the number of bytes that may have been sent after `elapsed`.

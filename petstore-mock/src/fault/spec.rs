@@ -56,10 +56,18 @@ pub struct Fault {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) processed: Option<bool>,
     /// The effect of each hit.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(super) effect: Option<Effect>,
     /// Instead of `effect`: one effect per hit, and none after the last.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(super) sequence: Option<Vec<Effect>>,
 }
 
@@ -68,12 +76,12 @@ impl<'de> Deserialize<'de> for Fault {
         // The derived function, whose name takes precedence over the trait's.
         let fault = Self::deserialize(from)?;
         match (&fault.effect, &fault.sequence) {
-            (None, None) => {
-                Err(D::Error::custom("a fault has an `effect`, or a `sequence` of effects"))
-            }
-            (Some(_), Some(_)) => {
-                Err(D::Error::custom("a fault has an `effect` or a `sequence`, not both"))
-            }
+            (None, None) => Err(D::Error::custom(
+                "a fault has an `effect`, or a `sequence` of effects",
+            )),
+            (Some(_), Some(_)) => Err(D::Error::custom(
+                "a fault has an `effect` or a `sequence`, not both",
+            )),
             _ if fault.sets_length() => Err(D::Error::custom(SETS_LENGTH)),
             _ => Ok(fault),
         }
@@ -93,7 +101,10 @@ pub(super) const SETS_LENGTH: &str =
 impl Fault {
     /// Whether an effect sets a header that delimits the body.
     pub(super) fn sets_length(&self) -> bool {
-        self.effect.iter().chain(self.sequence.iter().flatten()).any(Effect::sets_length)
+        self.effect
+            .iter()
+            .chain(self.sequence.iter().flatten())
+            .any(Effect::sets_length)
     }
 
     /// Returns its name, which defaults to that of its effect.
@@ -108,9 +119,16 @@ impl Fault {
 
     /// Whether it matches a request.
     pub(super) fn matches(&self, request: RequestView<'_>) -> bool {
-        self.operation.is_none_or(|operation| request.operation == Some(operation))
-            && self.key.as_ref().is_none_or(|key| request.key == Some(&key.0))
-            && self.header.as_ref().is_none_or(|header| header.is_in(request.headers))
+        self.operation
+            .is_none_or(|operation| request.operation == Some(operation))
+            && self
+                .key
+                .as_ref()
+                .is_none_or(|key| request.key == Some(&key.0))
+            && self
+                .header
+                .as_ref()
+                .is_none_or(|header| header.is_in(request.headers))
     }
 
     /// Returns the effect of the hit with this number, from 1; `None` if it lets the request pass.
@@ -133,7 +151,8 @@ impl fmt::Display for Fault {
     /// Writes the name and the operation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name())?;
-        self.operation.map_or(Ok(()), |operation| write!(f, " on {operation}"))
+        self.operation
+            .map_or(Ok(()), |operation| write!(f, " on {operation}"))
     }
 }
 
@@ -192,7 +211,10 @@ mod tests {
         for name in Effect::VARIANTS {
             assert!(tested.contains(*name), "{name} is not tested");
             let is_described = described.is_some_and(|all| all.contains_key(*name));
-            assert!(is_described || *name == "all", "{name} is not in admin.yaml");
+            assert!(
+                is_described || *name == "all",
+                "{name} is not in admin.yaml"
+            );
         }
         for effect in effects {
             let fault = json!({"when": "always", "seed": 0, "effect": effect});
@@ -204,7 +226,10 @@ mod tests {
     #[test]
     fn a_status_may_be_a_bare_number() {
         let short: Fault = from_str(r#"{"effect": {"status": 503}}"#).unwrap();
-        assert_eq!(to_value(short).unwrap()["effect"], json!({"status": {"status": 503}}));
+        assert_eq!(
+            to_value(short).unwrap()["effect"],
+            json!({"status": {"status": 503}})
+        );
     }
 
     #[test]
@@ -213,33 +238,87 @@ mod tests {
             (r#"{}"#, "a fault has an `effect`"),
             (r#"{"effect": {"hang": {}}, "sequence": []}"#, "not both"),
             (r#"{"effect": null}"#, "expected value"),
-            (r#"{"effect": {"hang": {}}, "sequence": null}"#, "invalid type: null"),
-            (r#"{"effect": {"hung": {}}}"#, "unknown variant `hung`, expected one of `all`"),
-            (r#"{"effect": {"reset": {"after": 1}}}"#, "unknown field `after`"),
-            (r#"{"effect": {"status": {"status": 99}}}"#, "from 200 to 599"),
+            (
+                r#"{"effect": {"hang": {}}, "sequence": null}"#,
+                "invalid type: null",
+            ),
+            (
+                r#"{"effect": {"hung": {}}}"#,
+                "unknown variant `hung`, expected one of `all`",
+            ),
+            (
+                r#"{"effect": {"reset": {"after": 1}}}"#,
+                "unknown field `after`",
+            ),
+            (
+                r#"{"effect": {"status": {"status": 99}}}"#,
+                "from 200 to 599",
+            ),
             (r#"{"effect": {"status": 600}}"#, "from 200 to 599"),
-            (r#"{"effect": {"status": "busy"}}"#, "expected a status such as 503"),
+            (
+                r#"{"effect": {"status": "busy"}}"#,
+                "expected a status such as 503",
+            ),
             (
                 r#"{"effect": {"status": {"status": 503, "text": ""}}}"#,
                 "\"code\": \"busy\", \"body\"",
             ),
-            (r#"{"effect": {"delay": {"seconds": -1}}}"#, "a number of seconds from 0 to"),
-            (r#"{"effect": {"trickle": {"bytes": 0, "everySeconds": 1}}}"#, "nonzero u32"),
-            (r#"{"effect": {"setHeader": {"name": "Content-Length", "value": "5"}}}"#, "use the"),
+            (
+                r#"{"effect": {"delay": {"seconds": -1}}}"#,
+                "a number of seconds from 0 to",
+            ),
+            (
+                r#"{"effect": {"trickle": {"bytes": 0, "everySeconds": 1}}}"#,
+                "nonzero u32",
+            ),
+            (
+                r#"{"effect": {"setHeader": {"name": "Content-Length", "value": "5"}}}"#,
+                "use the",
+            ),
             (
                 r#"{"sequence": [{"all": [{"addHeader": {"name": "transfer-encoding"}}]}]}"#,
                 "cannot set Content-Length or Transfer-Encoding",
             ),
-            (r#"{"effect": {"setHeader": {"name": "a b"}}}"#, "`a b` is not a valid header name"),
-            (r#"{"effect": {"setHeader": {"name": "a", "value": "\n"}}}"#, "control characters"),
-            (r#"{"operation": "listpets", "effect": {"hang": {}}}"#, "unknown variant `listpets`"),
-            (r#"{"when": {"every": 2}, "effect": {"hang": {}}}"#, "unknown variant `every`"),
-            (r#"{"on": "listPets", "effect": {"hang": {}}}"#, "unknown field `on`"),
-            (r#"{"seed": 9223372036854775808, "effect": {"hang": {}}}"#, "expected i64"),
-            (r#"{"seed": -1, "effect": {"hang": {}}}"#, "must be 0 or more"),
-            (r#"{"when": {"first": 9223372036854775808}, "effect": {"hang": {}}}"#, "expected i64"),
-            (r#"{"when": {"nth": 9223372036854775808}, "effect": {"hang": {}}}"#, "expected i64"),
-            (r#"{"when": {"after": 9223372036854775808}, "effect": {"hang": {}}}"#, "expected i64"),
+            (
+                r#"{"effect": {"setHeader": {"name": "a b"}}}"#,
+                "`a b` is not a valid header name",
+            ),
+            (
+                r#"{"effect": {"setHeader": {"name": "a", "value": "\n"}}}"#,
+                "control characters",
+            ),
+            (
+                r#"{"operation": "listpets", "effect": {"hang": {}}}"#,
+                "unknown variant `listpets`",
+            ),
+            (
+                r#"{"when": {"every": 2}, "effect": {"hang": {}}}"#,
+                "unknown variant `every`",
+            ),
+            (
+                r#"{"on": "listPets", "effect": {"hang": {}}}"#,
+                "unknown field `on`",
+            ),
+            (
+                r#"{"seed": 9223372036854775808, "effect": {"hang": {}}}"#,
+                "expected i64",
+            ),
+            (
+                r#"{"seed": -1, "effect": {"hang": {}}}"#,
+                "must be 0 or more",
+            ),
+            (
+                r#"{"when": {"first": 9223372036854775808}, "effect": {"hang": {}}}"#,
+                "expected i64",
+            ),
+            (
+                r#"{"when": {"nth": 9223372036854775808}, "effect": {"hang": {}}}"#,
+                "expected i64",
+            ),
+            (
+                r#"{"when": {"after": 9223372036854775808}, "effect": {"hang": {}}}"#,
+                "expected i64",
+            ),
         ] {
             let error = from_str::<Fault>(text).unwrap_err().to_string();
             assert!(error.contains(wrong), "{text}: {error}");
@@ -262,7 +341,14 @@ mod tests {
         let effects: Vec<_> = (1..=4).map(|hit| fault.effect(hit)).collect();
         assert_eq!(
             effects,
-            [Some(&Effect::Hang), None, Some(&Effect::Reset { after_body_bytes: None }), None]
+            [
+                Some(&Effect::Hang),
+                None,
+                Some(&Effect::Reset {
+                    after_body_bytes: None
+                }),
+                None
+            ]
         );
         assert_eq!(to_value(&fault).unwrap()["sequence"][1], json!({"all": []}));
         assert_ne!(to_value(&fault).unwrap()["effect"], Value::from("x"));
@@ -271,10 +357,17 @@ mod tests {
     #[test]
     fn only_a_status_prevents_the_processing_of_a_request() {
         let fault: Fault = from_str(r#"{"sequence": []}"#).unwrap();
-        assert!(fault.is_processed(&Effect::Reset { after_body_bytes: None }));
+        assert!(fault.is_processed(&Effect::Reset {
+            after_body_bytes: None
+        }));
         assert!(!fault.is_processed(&Effect::All(vec![Effect::Hang, Effect::status(503)])));
-        let told = Fault { processed: Some(false), ..fault };
-        assert!(!told.is_processed(&Effect::Reset { after_body_bytes: None }));
+        let told = Fault {
+            processed: Some(false),
+            ..fault
+        };
+        assert!(!told.is_processed(&Effect::Reset {
+            after_body_bytes: None
+        }));
     }
 
     #[test]
@@ -283,8 +376,16 @@ mod tests {
         headers.append("x-mock-fault", HeaderValue::from_static("other"));
         headers.append("x-mock-fault", HeaderValue::from_static("reset"));
         let list = Some(Operation::ListPets);
-        let request = RequestView { operation: list, key: Some("k"), headers: &headers };
-        let strange = RequestView { operation: None, key: None, headers: &HeaderMap::new() };
+        let request = RequestView {
+            operation: list,
+            key: Some("k"),
+            headers: &headers,
+        };
+        let strange = RequestView {
+            operation: None,
+            key: None,
+            headers: &HeaderMap::new(),
+        };
         for (conditions, fits, fits_any) in [
             (json!({}), true, true),
             (
@@ -292,8 +393,16 @@ mod tests {
                 true,
                 false,
             ),
-            (json!({"header": {"name": "x-mock-fault", "value": "reset"}}), true, false),
-            (json!({"header": {"name": "x-mock-fault", "value": "res"}}), false, false),
+            (
+                json!({"header": {"name": "x-mock-fault", "value": "reset"}}),
+                true,
+                false,
+            ),
+            (
+                json!({"header": {"name": "x-mock-fault", "value": "res"}}),
+                false,
+                false,
+            ),
             (json!({"operation": "getPet"}), false, false),
             (json!({"key": "K"}), false, false),
             (json!({"operation": "listPets"}), true, false),

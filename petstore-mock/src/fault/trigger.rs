@@ -51,7 +51,10 @@ impl HeaderField {
     /// Creates a header field.
     #[must_use]
     pub fn new(name: HeaderName, value: impl Into<Option<HeaderValue>>) -> Self {
-        Self { name: HeaderText(name), value: value.into().map(HeaderText) }
+        Self {
+            name: HeaderText(name),
+            value: value.into().map(HeaderText),
+        }
     }
 
     pub(super) fn name(&self) -> HeaderName {
@@ -160,7 +163,9 @@ mod tests {
 
     fn hits(when: When) -> Vec<u64> {
         let mut random = Random::new(3);
-        (1..=6).filter(|number| when.hits(*number, &mut random)).collect()
+        (1..=6)
+            .filter(|number| when.hits(*number, &mut random))
+            .collect()
     }
 
     #[test]

@@ -63,10 +63,16 @@ pub(crate) fn admit(
     if let Some(error) = malformed(request, caller) {
         arrival.rate = Some(app.anonymous_rate(now));
         arrival.admission = Admission::Rejected;
-        return AdmissionResult { arrival, error: Some(error) };
+        return AdmissionResult {
+            arrival,
+            error: Some(error),
+        };
     }
     if !is_of_the_service(path) {
-        return AdmissionResult { arrival, error: None };
+        return AdmissionResult {
+            arrival,
+            error: None,
+        };
     }
     let key = bearer(headers);
     let error = match key.and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown)) {
@@ -100,7 +106,8 @@ pub(crate) fn admit(
 }
 
 fn is_of_the_service(path: &str) -> bool {
-    path.strip_prefix("/v1").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix("/v1")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns why a request is refused before anything else: too many connections, or a violation of
@@ -134,7 +141,9 @@ fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
 }
 
 fn is_too_large(headers: &HeaderMap) -> bool {
-    let lengths = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    let lengths = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len());
     headers.len() > MAX_HEADER_FIELDS || lengths.sum::<usize>() > MAX_HEAD_BYTES as usize
 }
 
@@ -198,7 +207,10 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
     if values.next().is_some() {
         return Err(CredentialError::Repeated);
     }
-    let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
+    let end = value
+        .iter()
+        .position(|byte| *byte == b' ')
+        .unwrap_or(value.len());
     let (scheme, token) = (&value[..end], value[end..].trim_ascii());
     if scheme.is_empty() {
         return Err(CredentialError::Missing);
@@ -224,7 +236,9 @@ fn key_in_url(uri: &Uri, operation: Option<Operation>, app: &AppState) -> Option
     let parameter = pairs.find_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let name = decoded(name);
-        let is_named = KEY_PARAMETERS.iter().any(|one| one.eq_ignore_ascii_case(&name));
+        let is_named = KEY_PARAMETERS
+            .iter()
+            .any(|one| one.eq_ignore_ascii_case(&name));
         let is_found = !value.is_empty() && (is_named || app.accounts().is_in(&decoded(value)));
         is_found.then(|| name.into())
     });
@@ -248,7 +262,9 @@ fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let token = text("authorization").and_then(|value| value.split_ascii_whitespace().last());
     let basic = token.and_then(|token| BASE64_STANDARD.decode(token).ok());
-    let basic = basic.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    let basic = basic
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .unwrap_or_default();
     let mut parts = basic.split(':').chain(token).chain(text("x-api-key"));
     parts.any(|part| app.accounts().get(part).is_some())
 }
@@ -256,7 +272,10 @@ fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
 /// Returns a number that identifies unknown credentials.
 fn credentials(headers: &HeaderMap) -> u64 {
     let mut hasher = DefaultHasher::new();
-    headers.get_all(AUTHORIZATION).iter().for_each(|value| value.as_bytes().hash(&mut hasher));
+    headers
+        .get_all(AUTHORIZATION)
+        .iter()
+        .for_each(|value| value.as_bytes().hash(&mut hasher));
     hasher.finish()
 }
 
@@ -270,9 +289,20 @@ mod tests {
     };
 
     fn app() -> AppState {
-        let key = FirstKey { key: "free-key".to_owned(), plan: Plan::Free, name: None };
+        let key = FirstKey {
+            key: "free-key".to_owned(),
+            plan: Plan::Free,
+            name: None,
+        };
         let store = Store::default();
-        AppState::new(Clock::system(), Settings::default(), vec![key], store, vec![]).unwrap()
+        AppState::new(
+            Clock::system(),
+            Settings::default(),
+            vec![key],
+            store,
+            vec![],
+        )
+        .unwrap()
     }
 
     #[test]
@@ -287,8 +317,14 @@ mod tests {
         ] {
             assert_eq!(flaw(target), Some(KeyFlaw::InUrl(name.into())), "{target}");
         }
-        for target in ["/v1/pets", "/?limit=5", "/?token=1", "/?api_key=", "/?free-key", "/?a=%ff"]
-        {
+        for target in [
+            "/v1/pets",
+            "/?limit=5",
+            "/?token=1",
+            "/?api_key=",
+            "/?free-key",
+            "/?a=%ff",
+        ] {
             assert_eq!(flaw(target), None, "{target}");
         }
     }
@@ -328,7 +364,10 @@ mod tests {
     fn says_what_is_wrong() {
         assert_eq!(of(&[]), Err(CredentialError::Missing));
         assert_eq!(of(&[b""]), Err(CredentialError::Missing));
-        assert_eq!(of(&[b"Bearer a", b"Bearer a"]), Err(CredentialError::Repeated));
+        assert_eq!(
+            of(&[b"Bearer a", b"Bearer a"]),
+            Err(CredentialError::Repeated)
+        );
         assert_eq!(of(&[b"Basic abc"]), Err(CredentialError::NotBearer));
         assert_eq!(of(&[b"free-key"]), Err(CredentialError::NotBearer));
         assert_eq!(of(&[b"Bearer"]), Err(CredentialError::Empty));

@@ -82,10 +82,17 @@ fn is_json(media_type: &[u8]) -> bool {
 /// `charset`.
 fn check_charset(media_type: &[u8]) -> Result<(), ApiError> {
     let text = String::from_utf8_lossy(media_type).to_ascii_lowercase();
-    let parameters = text.split(';').skip(1).filter_map(|parameter| parameter.split_once('='));
+    let parameters = text
+        .split(';')
+        .skip(1)
+        .filter_map(|parameter| parameter.split_once('='));
     let mut charsets = parameters.filter(|(name, _)| name.trim() == "charset");
-    let is_utf8 =
-        |charset: &str| matches!(charset.trim().trim_matches('"'), "utf-8" | "utf8" | "us-ascii");
+    let is_utf8 = |charset: &str| {
+        matches!(
+            charset.trim().trim_matches('"'),
+            "utf-8" | "utf8" | "us-ascii"
+        )
+    };
     if charsets.all(|(_, charset)| is_utf8(charset)) {
         return Ok(());
     }
@@ -113,5 +120,7 @@ pub(crate) fn json(
 /// Serializes a value.
 pub(crate) fn to_json(value: &impl Serialize) -> Result<Bytes, ApiError> {
     let unwritten = |_| ApiError::internal("the response could not be written as JSON");
-    serde_json::to_vec(value).map(Bytes::from).map_err(unwritten)
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(unwritten)
 }

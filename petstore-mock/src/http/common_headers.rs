@@ -45,7 +45,10 @@ pub(crate) fn add(
     LATEST.with_borrow_mut(|latest| {
         headers.insert(DATE, latest.date.of(now.as_secs(), date));
         if let Some(rate) = rate {
-            headers.insert(RATE_LIMIT, latest.limit.of(rate.limit.into(), HeaderValue::from));
+            headers.insert(
+                RATE_LIMIT,
+                latest.limit.of(rate.limit.into(), HeaderValue::from),
+            );
             headers.insert(RATE_REMAINING, rate.remaining.into());
             headers.insert(RATE_RESET, latest.reset.of(rate.reset, HeaderValue::from));
         }
@@ -90,15 +93,24 @@ mod tests {
 
     #[test]
     fn have_the_values_given_each_time() {
-        for (second, date, limit) in
-            [(0, "Thu, 01 Jan 1970 00:00:00 GMT", 7), (1, "Thu, 01 Jan 1970 00:00:01 GMT", 8)]
-        {
-            let rate = Rate { limit, remaining: limit - 1, reset: second + 60 };
+        for (second, date, limit) in [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT", 7),
+            (1, "Thu, 01 Jan 1970 00:00:01 GMT", 8),
+        ] {
+            let rate = Rate {
+                limit,
+                remaining: limit - 1,
+                reset: second + 60,
+            };
             let mut headers = HeaderMap::new();
             add(&mut headers, Duration::from_secs(second), Some(rate), None);
             assert_eq!(headers[DATE], date);
             let rate = ["limit", "remaining", "reset"].map(|name| {
-                headers[format!("x-ratelimit-{name}")].to_str().unwrap().parse::<u64>().unwrap()
+                headers[format!("x-ratelimit-{name}")]
+                    .to_str()
+                    .unwrap()
+                    .parse::<u64>()
+                    .unwrap()
             });
             assert_eq!(rate, [limit.into(), (limit - 1).into(), second + 60]);
         }
@@ -106,8 +118,16 @@ mod tests {
 
     #[test]
     fn the_dates_of_the_removal_agree_with_one_another() {
-        assert_eq!(REMOVED_ON.to_str().unwrap(), httpdate::fmt_http_date(UNIX_EPOCH + REMOVAL));
-        let since = DEPRECATED_SINCE.to_str().unwrap().trim_start_matches('@').parse().unwrap();
+        assert_eq!(
+            REMOVED_ON.to_str().unwrap(),
+            httpdate::fmt_http_date(UNIX_EPOCH + REMOVAL)
+        );
+        let since = DEPRECATED_SINCE
+            .to_str()
+            .unwrap()
+            .trim_start_matches('@')
+            .parse()
+            .unwrap();
         let since = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(since));
         assert_eq!(since, "Fri, 05 Dec 2025 00:00:00 GMT");
     }

@@ -119,17 +119,28 @@ pub(crate) struct ApiError {
 
 impl ApiError {
     pub(crate) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), header: None, closes: false }
+        Self {
+            code,
+            message: message.into(),
+            header: None,
+            closes: false,
+        }
     }
 
     /// Closes the connection, because further bytes could belong to this request (RFC 9112, section
     /// 9.6). Not used over HTTP/2.
     pub(crate) fn and_close(self) -> Self {
-        Self { closes: true, ..self }
+        Self {
+            closes: true,
+            ..self
+        }
     }
 
     fn with(self, name: HeaderName, value: impl Into<HeaderValue>) -> Self {
-        Self { header: Some((name, value.into())), ..self }
+        Self {
+            header: Some((name, value.into())),
+            ..self
+        }
     }
 
     /// The key is missing or unknown. The challenge is that of RFC 6750, section 3.
@@ -250,7 +261,10 @@ fn nearest_path<'a>(path: &str, paths: &[&'a str]) -> Option<&'a str> {
     let last = path.rsplit('/').next().unwrap_or_default();
     let spelled = |known: &&str| {
         // Parameters can have any value.
-        let stem = known.ends_with('}').then(|| known.rsplit_once('/')).flatten();
+        let stem = known
+            .ends_with('}')
+            .then(|| known.rsplit_once('/'))
+            .flatten();
         stem.map_or_else(|| (*known).to_owned(), |(stem, _)| format!("{stem}/{last}"))
     };
     let nearest = |path: &str| nearest(path, MAX_TYPOS, paths.iter().copied(), spelled);
@@ -261,7 +275,9 @@ fn nearest_path<'a>(path: &str, paths: &[&'a str]) -> Option<&'a str> {
 fn seconds_until(until: Duration, now: Duration) -> u64 {
     // Rounds only the difference: rounding both times could make it a second longer.
     let wait = until.saturating_sub(now);
-    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
+    wait.as_secs()
+        .saturating_add(u64::from(wait.subsec_nanos() > 0))
+        .max(1)
 }
 
 impl ApiError {
@@ -309,7 +325,14 @@ mod tests {
     #[test]
     fn guesses_what_was_meant() {
         let (pets, pet) = ("/v1/pets", "/v1/pets/{petId}");
-        let known = [pets, pet, "/v1/store/orders", "/_mock", "/_mock/clock", "/_mock/requests"];
+        let known = [
+            pets,
+            pet,
+            "/v1/store/orders",
+            "/_mock",
+            "/_mock/clock",
+            "/_mock/requests",
+        ];
         for (path, meant) in [
             ("/pets", Some(pets)),
             ("/v1/pets/", Some(pets)),

@@ -72,7 +72,12 @@ impl CachedPage {
             HeaderValue::try_from(next_link(&query, last.id)).expect("the link is ASCII")
         });
         let json = to_json(&page.pets)?;
-        Ok(Self { version: store.version, query, json, link })
+        Ok(Self {
+            version: store.version,
+            query,
+            json,
+            link,
+        })
     }
 }
 
@@ -121,7 +126,9 @@ pub(crate) async fn get_pet(
         ));
     }
     let id = pet_id(uri.path())?;
-    let found = app.pet_json(id).map(|json| json_response(StatusCode::OK, json));
+    let found = app
+        .pet_json(id)
+        .map(|json| json_response(StatusCode::OK, json));
     found.ok_or_else(|| pet_not_found(&id.to_string()))
 }
 

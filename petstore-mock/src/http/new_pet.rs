@@ -19,16 +19,23 @@ pub(crate) fn read(body: &[u8]) -> Result<SeedPet, String> {
         return Err(format!("the body is empty: send a pet such as {EXAMPLE}"));
     }
     let wrong = |error: serde_json::Error| {
-        let what =
-            if error.is_data() { "the body is not a pet" } else { "the body is not valid JSON" };
+        let what = if error.is_data() {
+            "the body is not a pet"
+        } else {
+            "the body is not valid JSON"
+        };
         format!("{what}: {error}")
     };
     // A derived struct would also accept an array.
     if !text.trim_ascii_start().starts_with('{') {
         serde_json::from_str::<IgnoredAny>(text).map_err(wrong)?;
-        return Err(format!("the body is not a pet: send one JSON object such as {EXAMPLE}"));
+        return Err(format!(
+            "the body is not a pet: send one JSON object such as {EXAMPLE}"
+        ));
     }
-    serde_json::from_str::<Draft<'_>>(text).map_err(wrong)?.check()
+    serde_json::from_str::<Draft<'_>>(text)
+        .map_err(wrong)?
+        .check()
 }
 
 /// The fields of a NewPet, of any type. As sent, because a float would lose digits.
@@ -52,20 +59,33 @@ impl Draft<'_> {
             }
         }
         let is_string = self.name.is_some_and(|sent| sent.get().starts_with('"'));
-        let expected = if is_string { "valid Unicode" } else { "a string" };
+        let expected = if is_string {
+            "valid Unicode"
+        } else {
+            "a string"
+        };
         let name = field("name", expected, self.name, &mut problems, |json| {
             serde_json::from_str::<String>(json).ok()
         });
         let expected = "an integer that fits into 64 bits";
-        let category_id = field("categoryId", expected, self.category_id, &mut problems, int64);
+        let category_id = field(
+            "categoryId",
+            expected,
+            self.category_id,
+            &mut problems,
+            int64,
+        );
         let expected = "one of \"available\", \"pending\", \"sold\", or left out";
         let status = field("status", expected, self.status, &mut problems, |json| {
             serde_json::from_str::<PetStatus>(json).ok()
         });
         match (name, category_id) {
-            (Some(name), Some(category_id)) if problems.is_empty() => {
-                Ok(SeedPet { id: None, name, category_id, status })
-            }
+            (Some(name), Some(category_id)) if problems.is_empty() => Ok(SeedPet {
+                id: None,
+                name,
+                category_id,
+                status,
+            }),
             _ => Err(format!("the body is not a pet: {}", problems.join("; "))),
         }
     }
@@ -111,7 +131,10 @@ mod tests {
 
     fn fault(text: &str) -> String {
         let error = read(text).unwrap_err();
-        error.strip_prefix("the body is not a pet: ").unwrap_or(&error).to_owned()
+        error
+            .strip_prefix("the body is not a pet: ")
+            .unwrap_or(&error)
+            .to_owned()
     }
 
     #[test]
@@ -136,8 +159,14 @@ mod tests {
             "1e99999999999999999999",
         ] {
             let fault = fault(&format!(r#"{{"name": "Rex", "categoryId": {number}}}"#));
-            assert!(fault.starts_with("`categoryId` must be"), "{number}: {fault}");
-            assert!(fault.ends_with(&format!("not the number {number}")), "{fault}");
+            assert!(
+                fault.starts_with("`categoryId` must be"),
+                "{number}: {fault}"
+            );
+            assert!(
+                fault.ends_with(&format!("not the number {number}")),
+                "{fault}"
+            );
         }
     }
 

@@ -13,7 +13,11 @@ const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
 
 /// All characters except unreserved ones (RFC 3986, section 2.3).
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Normalizes the encoding of a path, so that `/v1/%70ets` is `/v1/pets` (RFC 3986, section 6.2.2).
 /// An encoded slash is not a separator.
@@ -25,7 +29,12 @@ pub(crate) fn normalize_path(target: &mut Uri) {
         let decoded: Vec<u8> = percent_decode_str(segment).collect();
         percent_encode(&decoded, ENCODED).to_string()
     };
-    let mut plain = target.path().split('/').map(normalized).collect::<Vec<_>>().join("/");
+    let mut plain = target
+        .path()
+        .split('/')
+        .map(normalized)
+        .collect::<Vec<_>>()
+        .join("/");
     if let Some(query) = target.query() {
         plain.push('?');
         plain.push_str(query);
@@ -51,7 +60,11 @@ impl ListQuery {
     /// Parses a query string. Without paging, ignores a cursor.
     pub(crate) fn read(query: &str, paging: bool) -> Result<Self, ApiError> {
         if query.is_empty() {
-            return Ok(Self { limit: DEFAULT_LIMIT, status: None, after: None });
+            return Ok(Self {
+                limit: DEFAULT_LIMIT,
+                status: None,
+                after: None,
+            });
         }
         let query = Query(query);
         let limit = query.get_with("limit", "a whole number from 1 to 100", |text| {
@@ -62,8 +75,16 @@ impl ListQuery {
         let status = query.get("status", "one of available, pending, sold")?;
         let expected = "one that this service gave out: follow the link with rel=\"next\" as it is, \
                         or leave `cursor` out to begin anew";
-        let after = if paging { query.get_with("cursor", expected, cursor::decode)? } else { None };
-        Ok(Self { limit: limit.unwrap_or(DEFAULT_LIMIT), status, after })
+        let after = if paging {
+            query.get_with("cursor", expected, cursor::decode)?
+        } else {
+            None
+        };
+        Ok(Self {
+            limit: limit.unwrap_or(DEFAULT_LIMIT),
+            status,
+            after,
+        })
     }
 }
 
@@ -135,9 +156,13 @@ pub(crate) fn pet_id(path: &str) -> Result<i64, ApiError> {
     let sent = path.rsplit('/').next().unwrap_or("");
     int64(sent).ok_or_else(|| {
         // Shows invalid percent-encoding as sent.
-        let text = percent_decode_str(sent).decode_utf8().unwrap_or(sent.into());
+        let text = percent_decode_str(sent)
+            .decode_utf8()
+            .unwrap_or(sent.into());
         let text = printable(&text);
-        pet_not_found(&format!("\"{text}\": an id is a whole number that fits into 64 bits"))
+        pet_not_found(&format!(
+            "\"{text}\": an id is a whole number that fits into 64 bits"
+        ))
     })
 }
 
@@ -150,7 +175,11 @@ pub(crate) fn pet_not_found(id: &str) -> ApiError {
 /// Parses an optional minus sign and digits, but not a plus sign, which Rust would accept.
 fn int64(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    if digits.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().ok()
+    } else {
+        None
+    }
 }
 
 /// The position in a list where the next page starts. It identifies the last pet of a page, so it
@@ -163,7 +192,10 @@ pub(crate) mod cursor {
     /// Returns the cursor of the page after the pet `id`.
     pub(crate) fn encode(id: i64) -> String {
         let scrambled = id.cast_unsigned() ^ MASK;
-        format!("{scrambled:016x}{:04x}", (!scrambled).wrapping_mul(MASK) >> 48)
+        format!(
+            "{scrambled:016x}{:04x}",
+            (!scrambled).wrapping_mul(MASK) >> 48
+        )
     }
 
     /// Returns the pet's id in a cursor; `None` for an invalid cursor.
@@ -184,9 +216,17 @@ mod tests {
 
     #[test]
     fn defaults_to_the_first_20_pets_of_any_status() {
-        let all = ListQuery { limit: 20, status: None, after: None };
+        let all = ListQuery {
+            limit: 20,
+            status: None,
+            after: None,
+        };
         assert_eq!(read(""), Ok(all));
-        let some = ListQuery { limit: 100, status: Some(PetStatus::Sold), after: Some(7) };
+        let some = ListQuery {
+            limit: 100,
+            status: Some(PetStatus::Sold),
+            after: Some(7),
+        };
         let query = format!("limit=100&status=sold&cursor={}", encode(7));
         assert_eq!(read(&query), Ok(some));
     }
@@ -194,7 +234,10 @@ mod tests {
     #[test]
     fn ignores_the_cursor_where_paging_is_off() {
         assert!(read("cursor=5").is_err());
-        assert_eq!(ListQuery::read("cursor=5&cursor=6", false).unwrap().after, None);
+        assert_eq!(
+            ListQuery::read("cursor=5&cursor=6", false).unwrap().after,
+            None
+        );
     }
 
     fn limit(query: &str) -> Option<String> {
@@ -237,7 +280,17 @@ mod tests {
         for id in [0, 1, -1, i64::MAX, i64::MIN] {
             assert_eq!(int64(&id.to_string()), Some(id));
         }
-        for text in ["", "-", "+1", "1.0", "1e3", " 1", "٥", "0x1", "9223372036854775808"] {
+        for text in [
+            "",
+            "-",
+            "+1",
+            "1.0",
+            "1e3",
+            " 1",
+            "٥",
+            "0x1",
+            "9223372036854775808",
+        ] {
             assert_eq!(int64(text), None, "{text}");
         }
     }

@@ -54,7 +54,11 @@ impl Service {
             .fallback(not_found)
             .with_state(Arc::clone(&app));
         let administration = admin::router(&app);
-        Self { app, service, administration }
+        Self {
+            app,
+            service,
+            administration,
+        }
     }
 
     pub(crate) fn app(&self) -> &Arc<AppState> {
@@ -68,15 +72,32 @@ impl Service {
         mut request: Request,
     ) -> http::Response<Observed> {
         let app = &self.app;
-        let target = request.uri().path_and_query().map_or("*", PathAndQuery::as_str).into();
+        let target = request
+            .uri()
+            .path_and_query()
+            .map_or("*", PathAndQuery::as_str)
+            .into();
         normalize_path(request.uri_mut());
         // Counts the request in its quota, whatever happens next.
         let AdmissionResult { arrival, error } = admit(app, &caller, target, &request);
-        let Arrival { now: arrived, operation, admission, rate, .. } = arrival;
+        let Arrival {
+            now: arrived,
+            operation,
+            admission,
+            rate,
+            ..
+        } = arrival;
         // A 401 comes after routing, and every other refusal before it.
-        let (key_error, refusal) =
-            if admission == Admission::Anonymous { (error, None) } else { (None, error) };
-        let context = RequestContext { now: arrived, peer: caller.peer, key_error };
+        let (key_error, refusal) = if admission == Admission::Anonymous {
+            (error, None)
+        } else {
+            (None, error)
+        };
+        let context = RequestContext {
+            now: arrived,
+            peer: caller.peer,
+            key_error,
+        };
         request.extensions_mut().insert(context);
         if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
             return self.administer(arrived, request).await;
@@ -84,7 +105,11 @@ impl Service {
         let cors = &app.settings.cors;
         let is_preflight = rate.is_some() && cors.is_preflight(&request);
         let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
-        let mut faults = if is_preflight { None } else { self.faults(&arrival, &request) };
+        let mut faults = if is_preflight {
+            None
+        } else {
+            self.faults(&arrival, &request)
+        };
         let method = request.method().clone();
         // A client that waits for `100 Continue` has not sent its body.
         let expects_continue = request.headers().contains_key(EXPECT);
@@ -115,7 +140,9 @@ impl Service {
                     recording.update(|record| record.note = Some(FROZEN_NOTE));
                     warn_of_frozen_clock();
                 }
-                app.clock.wait_until(delayed_from.saturating_add(delay)).await;
+                app.clock
+                    .wait_until(delayed_from.saturating_add(delay))
+                    .await;
             }
             // The time of the response, after the delay.
             now = app.clock.since_epoch();
@@ -166,7 +193,11 @@ impl Service {
             return None;
         }
         let (operation, headers) = (arrival.operation, request.headers());
-        self.app.faults.choose(|| RequestView { operation, key: bearer(headers).ok(), headers })
+        self.app.faults.choose(|| RequestView {
+            operation,
+            key: bearer(headers).ok(),
+            headers,
+        })
     }
 }
 
@@ -180,8 +211,12 @@ fn warn_of_frozen_clock() {
 /// Calls a handler. Turns a panic into a 500, and axum's 405 into an Error object.
 async fn call(routes: &Router, request: Request) -> Response {
     // After a panic, only the state is reused, whose locks tolerate it.
-    let called = AssertUnwindSafe(routes.clone().call(request)).catch_unwind().await;
-    let Ok(Ok(response)) = called else { return ApiError::panicked().into_response() };
+    let called = AssertUnwindSafe(routes.clone().call(request))
+        .catch_unwind()
+        .await;
+    let Ok(Ok(response)) = called else {
+        return ApiError::panicked().into_response();
+    };
     if response.status() == StatusCode::METHOD_NOT_ALLOWED
         && let Some(allow) = response.headers().get(ALLOW)
     {
@@ -196,7 +231,11 @@ async fn whole(response: Response) -> http::Response<Bytes> {
     let mut whole = Bytes::new();
     while let Some(Ok(frame)) = body.frame().await {
         if let Ok(data) = frame.into_data() {
-            whole = if whole.is_empty() { data } else { [whole, data].concat().into() };
+            whole = if whole.is_empty() {
+                data
+            } else {
+                [whole, data].concat().into()
+            };
         }
     }
     http::Response::from_parts(parts, whole)

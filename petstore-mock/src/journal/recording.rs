@@ -69,9 +69,20 @@ impl Recording {
         }
         let mut tee = None;
         let request = request.map(|body| {
-            if body.is_end_stream() { body } else { Body::new(tee.insert(Tee::new(body)).clone()) }
+            if body.is_end_stream() {
+                body
+            } else {
+                Body::new(tee.insert(Tee::new(body)).clone())
+            }
         });
-        (Self { journal, body: tee, record: Some(record) }, request)
+        (
+            Self {
+                journal,
+                body: tee,
+                record: Some(record),
+            },
+            request,
+        )
     }
 
     /// Starts the recording of bytes that are not a valid request; `head` is their start.
@@ -82,10 +93,15 @@ impl Recording {
         rate: Rate,
         head: &[u8],
     ) -> Self {
-        let line = head.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
+        let line = head
+            .split(|byte| matches!(byte, b'\r' | b'\n'))
+            .next()
+            .unwrap_or_default();
         let line = String::from_utf8_lossy(line);
         let mut words = line.split(' ');
-        let method = words.next().and_then(|word| Method::from_bytes(word.as_bytes()).ok());
+        let method = words
+            .next()
+            .and_then(|word| Method::from_bytes(word.as_bytes()).ok());
         // As in access logs, a hyphen stands for an unknown value.
         let target = match (&method, words.next()) {
             (Some(_), Some(target)) if !target.is_empty() => target,

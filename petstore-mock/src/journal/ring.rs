@@ -103,7 +103,11 @@ impl Journal {
     /// Returns the current moment, at which the mock's clock shows `at`.
     pub(super) fn moment(&self, at: Duration) -> Moment {
         let order = self.order.fetch_add(1, Ordering::Relaxed);
-        Moment { order, at, real: real_time::now() }
+        Moment {
+            order,
+            at,
+            real: real_time::now(),
+        }
     }
 
     /// Lets requests in flight end whose clients have left. The runtime may start its newest task
@@ -128,7 +132,9 @@ impl Journal {
             ring.bytes += weight;
             ring.records.push_back(record);
             while ring.records.len() > self.capacity || ring.bytes > MAX_BYTES {
-                let Some(oldest) = ring.records.pop_front() else { break };
+                let Some(oldest) = ring.records.pop_front() else {
+                    break;
+                };
                 ring.bytes -= oldest.weight();
                 ring.dropped = ring.dropped.max(oldest.number);
                 dropped.push(oldest);
@@ -137,7 +143,8 @@ impl Journal {
         };
         if self.kept.receiver_count() > 0 {
             // If two come at once, the higher count stays.
-            self.kept.send_if_modified(|sent| kept > std::mem::replace(sent, kept.max(*sent)));
+            self.kept
+                .send_if_modified(|sent| kept > std::mem::replace(sent, kept.max(*sent)));
         }
     }
 
@@ -195,7 +202,9 @@ impl Journal {
             let is_found = |one: &&Arc<Record>| is_meant(one) && pattern.matches(one, keys);
             let found: Vec<_> = records.iter().filter(is_found).collect();
             let last = &found[found.len().saturating_sub(limit)..];
-            last.iter().map(|record| Exchange::new(record, keys)).collect()
+            last.iter()
+                .map(|record| Exchange::new(record, keys))
+                .collect()
         })
     }
 
@@ -204,7 +213,10 @@ impl Journal {
     pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Masker, u64) -> T) -> T {
         let (mut records, dropped) = {
             let ring = lock(&self.ring);
-            (ring.records.iter().cloned().collect::<Vec<_>>(), ring.dropped)
+            (
+                ring.records.iter().cloned().collect::<Vec<_>>(),
+                ring.dropped,
+            )
         };
         records.sort_unstable_by_key(|record| record.number);
         look(&records, &lock(&self.keys), dropped)
@@ -219,10 +231,19 @@ impl Journal {
             let ring = lock(&self.ring);
             let new = usize::try_from(ring.kept.saturating_sub(seen)).unwrap_or(usize::MAX);
             let old = ring.records.len().saturating_sub(new);
-            (ring.records.iter().skip(old).cloned().collect::<Vec<_>>(), ring.kept)
+            (
+                ring.records.iter().skip(old).cloned().collect::<Vec<_>>(),
+                ring.kept,
+            )
         };
         let keys = lock(&self.keys);
-        (records.iter().map(|record| Exchange::new(record, &keys)).collect(), kept)
+        (
+            records
+                .iter()
+                .map(|record| Exchange::new(record, &keys))
+                .collect(),
+            kept,
+        )
     }
 
     /// Returns a receiver that changes with each stored exchange.

@@ -58,7 +58,11 @@ impl Tee {
         let mut reading = self.lock();
         let digest = reading.is_whole.then(|| reading.hasher.finish());
         let start = std::mem::take(&mut reading.start).into();
-        Captured { start, length: reading.length, digest }
+        Captured {
+            start,
+            length: reading.length,
+            digest,
+        }
     }
 
     /// Reads the rest of an unused body while it keeps arriving, because the report compares
@@ -93,7 +97,9 @@ impl Body for Tee {
             Some(Ok(frame)) => {
                 let data = frame.data_ref().map_or(&[][..], |data| data);
                 let room = Captured::MAX - reading.start.len();
-                reading.start.extend_from_slice(&data[..data.len().min(room)]);
+                reading
+                    .start
+                    .extend_from_slice(&data[..data.len().min(room)]);
                 reading.length += data.len() as u64;
                 reading.hasher.write(data);
                 reading.is_whole |= reading.body.is_end_stream();
@@ -125,7 +131,11 @@ pub(crate) struct Observed {
 
 impl Observed {
     pub(super) fn new(whole: Bytes, journal: Arc<Journal>, record: Arc<Record>) -> Self {
-        Self { whole, stream: None, open: Some((journal, record)) }
+        Self {
+            whole,
+            stream: None,
+            open: Some((journal, record)),
+        }
     }
 
     /// Lets the rules judge the exchange. To be called before the last bytes are sent, because the
@@ -139,13 +149,21 @@ impl Observed {
 
 impl From<Bytes> for Observed {
     fn from(whole: Bytes) -> Self {
-        Self { whole, stream: None, open: None }
+        Self {
+            whole,
+            stream: None,
+            open: None,
+        }
     }
 }
 
 impl From<AxumBody> for Observed {
     fn from(stream: AxumBody) -> Self {
-        Self { whole: Bytes::new(), stream: Some(stream), open: None }
+        Self {
+            whole: Bytes::new(),
+            stream: Some(stream),
+            open: None,
+        }
     }
 }
 

@@ -45,7 +45,10 @@ pub(crate) struct Audit {
 
 impl Audit {
     pub(crate) fn new(severities: Severities) -> Self {
-        Self { severities, ..Self::default() }
+        Self {
+            severities,
+            ..Self::default()
+        }
     }
 
     /// Opens a scope for requests that name none. Returns the text that closes it.
@@ -63,8 +66,14 @@ impl Audit {
     pub(crate) fn arrived(&mut self, record: &Record) -> InFlight {
         let key = record.arrival.key.as_ref();
         let user_agent = record.fields.get("user-agent");
-        let named = record.fields.get("x-mock-scope").map(String::from_utf8_lossy);
-        let made_by_test = || key.filter(|key| key.is_made_by_test()).map(|key| key.name());
+        let named = record
+            .fields
+            .get("x-mock-scope")
+            .map(String::from_utf8_lossy);
+        let made_by_test = || {
+            key.filter(|key| key.is_made_by_test())
+                .map(|key| key.name())
+        };
         let scope: Cow<'_, str> = match (&named, self.open_scopes.last()) {
             (Some(name), _) => shortened(name).into(),
             (None, Some(name)) => Cow::Borrowed(name),
@@ -76,10 +85,15 @@ impl Audit {
         if !self.clients.contains_key(&id) {
             let place = place_of_scope(&mut self.scopes, &scope);
             self.make_room();
-            self.clients.insert(id, Client::new(reported(record), place));
+            self.clients
+                .insert(id, Client::new(reported(record), place));
         }
         let (width, is_parallel) = self.clients.entry(id).or_default().arrived(record);
-        InFlight { client: id, width, is_parallel }
+        InFlight {
+            client: id,
+            width,
+            is_parallel,
+        }
     }
 
     /// Judges a completed exchange. `boundary` is the number of boundaries so far. Requests before
@@ -87,7 +101,9 @@ impl Audit {
     pub(crate) fn ended(&mut self, record: &Record, request: JudgedRequest, boundary: u64) {
         self.requests += 1;
         let id = record.in_flight.client;
-        let Some(client) = self.clients.get_mut(&id) else { return };
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
         let (scope, requests) = &mut self.scopes[client.scope];
         *requests += 1;
         let ruling = client.judge(record, &request, boundary);
@@ -101,7 +117,9 @@ impl Audit {
             finding.withdraw(breach);
         }
         for (rule, evidence) in ruling.breaches {
-            let Some(severity) = rule.severity(&self.severities) else { continue };
+            let Some(severity) = rule.severity(&self.severities) else {
+                continue;
+            };
             let is_full = self.findings.len() == MAX_FINDINGS;
             let finding = match self.findings.entry((id, rule)) {
                 Entry::Vacant(_) if is_full => {
@@ -146,7 +164,9 @@ impl Audit {
     pub(crate) fn forget(&mut self) {
         self.findings.clear();
         (self.requests, self.unlisted) = (0, [0; 3]);
-        self.scopes.iter_mut().for_each(|(_, requests)| *requests = 0);
+        self.scopes
+            .iter_mut()
+            .for_each(|(_, requests)| *requests = 0);
         self.clients.values_mut().for_each(Client::forget);
     }
 
@@ -155,19 +175,31 @@ impl Audit {
         if self.clients.len() < MAX_CLIENTS {
             return;
         }
-        let idle = self.clients.iter().filter(|(_, client)| client.in_flight == 0);
-        let oldest = idle.min_by_key(|(_, client)| client.last_arrival).map(|(id, _)| *id);
+        let idle = self
+            .clients
+            .iter()
+            .filter(|(_, client)| client.in_flight == 0);
+        let oldest = idle
+            .min_by_key(|(_, client)| client.last_arrival)
+            .map(|(id, _)| *id);
         oldest.and_then(|id| self.clients.remove(&id));
     }
 }
 
 /// Returns the index of a scope. Adds it if there is room.
 fn place_of_scope(scopes: &mut Vec<(Arc<str>, u64)>, name: &str) -> usize {
-    let name = if scopes.len() < MAX_SCOPES { name } else { OTHER_SCOPES };
-    scopes.iter().position(|(scope, _)| **scope == *name).unwrap_or_else(|| {
-        scopes.push((name.into(), 0));
-        scopes.len() - 1
-    })
+    let name = if scopes.len() < MAX_SCOPES {
+        name
+    } else {
+        OTHER_SCOPES
+    };
+    scopes
+        .iter()
+        .position(|(scope, _)| **scope == *name)
+        .unwrap_or_else(|| {
+            scopes.push((name.into(), 0));
+            scopes.len() - 1
+        })
 }
 
 fn reported(record: &Record) -> ReportedClient {
@@ -180,7 +212,9 @@ fn reported(record: &Record) -> ReportedClient {
     ReportedClient {
         key: key.map_or_else(|| keyless.to_owned(), |key| key.name()),
         plan: key.map(|key| key.plan()),
-        user_agent: agent.map(|it| shortened(it.trim()).to_owned()).filter(|it| !it.is_empty()),
+        user_agent: agent
+            .map(|it| shortened(it.trim()).to_owned())
+            .filter(|it| !it.is_empty()),
     }
 }
 
@@ -208,7 +242,10 @@ mod tests {
         let report =
             audit(&[format!("{line} scope=SECRET")]).report(|it| it.replace("SECRET", "*"));
         let json = report.to_json();
-        assert!(json.contains("key-in-url") && json.contains("?k=*"), "{json}");
+        assert!(
+            json.contains("key-in-url") && json.contains("?k=*"),
+            "{json}"
+        );
         assert!(!json.contains("SECRET"), "{json}");
     }
 
@@ -218,17 +255,30 @@ mod tests {
         let many: Vec<_> = (1..=MAX_SCOPES + 2).map(scope).collect();
         let scopes = audit(&many).scopes;
         assert_eq!(scopes.len(), 4_097);
-        assert_eq!(scopes.last().map(|(name, count)| (&**name, *count)), Some((OTHER_SCOPES, 2)));
+        assert_eq!(
+            scopes.last().map(|(name, count)| (&**name, *count)),
+            Some((OTHER_SCOPES, 2))
+        );
         let finding = |n: usize| format!("{n}+0.003 {n}<0.001 GET /v1/pets 200 key-in=k agent={n}");
         let mut audit = audit(&(1..=2_003).map(finding).collect::<Vec<_>>());
         assert_eq!(audit.clients.len(), 1_024);
-        let agents = audit.clients.values().filter_map(|it| it.reported.user_agent.as_deref());
+        let agents = audit
+            .clients
+            .values()
+            .filter_map(|it| it.reported.user_agent.as_deref());
         let oldest = agents.map(|agent| agent.parse::<u32>().unwrap()).min();
         assert_eq!(oldest, Some(980), "the oldest are forgotten first");
         let severity = Rule::KeyInUrl.about().severity;
         let report = audit.report(str::to_owned);
-        assert_eq!((report.findings().count(), report.count(severity)), (2_000, 2_003));
-        assert!(report.to_text().contains("\n3 violations more, not listed\n"));
+        assert_eq!(
+            (report.findings().count(), report.count(severity)),
+            (2_000, 2_003)
+        );
+        assert!(
+            report
+                .to_text()
+                .contains("\n3 violations more, not listed\n")
+        );
         audit.forget();
         let report = audit.report(str::to_owned);
         assert_eq!((report.findings().count(), report.scopes().count()), (0, 0));

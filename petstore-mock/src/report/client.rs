@@ -53,7 +53,11 @@ struct ClientRules {
 
 impl Client {
     pub(super) fn new(reported: ReportedClient, scope: usize) -> Self {
-        Self { reported, scope, ..Self::default() }
+        Self {
+            reported,
+            scope,
+            ..Self::default()
+        }
     }
 
     /// Records an arrival. Returns the maximum number of requests in flight in the last minute, and
@@ -65,14 +69,23 @@ impl Client {
         let mut width = self.in_flight;
         if record.caller.nth == 1 && arrived.gap_since(opened) < OPENING {
             // A client is parallel if it opens another connection while requests are in flight.
-            let since = self.ends.iter().rev().take_while(|end| **end > opened.order).count();
+            let since = self
+                .ends
+                .iter()
+                .rev()
+                .take_while(|end| **end > opened.order)
+                .count();
             width = width.saturating_add(u32::try_from(since).unwrap_or(u32::MAX));
         }
         while self.widths.back().is_some_and(|(_, other)| *other <= width) {
             self.widths.pop_back();
         }
         self.widths.push_back((*arrived, width));
-        while self.widths.front().is_some_and(|(at, _)| arrived.gap_since(at) > WIDTH_MEMORY) {
+        while self
+            .widths
+            .front()
+            .is_some_and(|(at, _)| arrived.gap_since(at) > WIDTH_MEMORY)
+        {
             self.widths.pop_front();
         }
         if self.in_flight > 1 {
@@ -80,7 +93,10 @@ impl Client {
         }
         let overlap = self.last_overlap.map(|at| arrived.gap_since(&at));
         let is_parallel = overlap.is_some_and(|ago| ago < PARALLEL_MEMORY);
-        (self.widths.front().map_or(width, |(_, width)| *width), is_parallel)
+        (
+            self.widths.front().map_or(width, |(_, width)| *width),
+            is_parallel,
+        )
     }
 
     /// Lets the rules judge a completed exchange. Earlier boundaries reset their state.
@@ -96,7 +112,9 @@ impl Client {
         }
         let mut found = Ruling::default();
         self.rules.limits.judge(request, &mut found);
-        self.rules.retries.judge(request, record.body.length > 0, &mut found);
+        self.rules
+            .retries
+            .judge(request, record.body.length > 0, &mut found);
         self.rules.repeats.judge(record, request, &mut found);
         self.rules.hygiene.judge(record, request, &mut found);
         if self.reported.user_agent.is_none() {

@@ -76,7 +76,9 @@ impl<'a> Recorded<'a> {
             method,
             target,
             status: (status != "-").then(|| status.parse().expect(line)),
-            more: fields.map(|field| field.split_once('=').unwrap_or((field, ""))).collect(),
+            more: fields
+                .map(|field| field.split_once('=').unwrap_or((field, "")))
+                .collect(),
             body,
         }
     }
@@ -93,10 +95,9 @@ impl<'a> Recorded<'a> {
         let text = |name: &str| more(name).map(str::to_owned);
         let method: Method = self.method.parse().unwrap();
         let path = self.target.split('?').next().unwrap_or_default();
-        let digest = self
-            .body
-            .bytes()
-            .fold(7, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let digest = self.body.bytes().fold(7, |sum: u64, byte| {
+            sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+        });
         let body = Bytes::copy_from_slice(self.body.as_bytes());
         let listed =
             more("lists").map_or_else(Bytes::new, |id| format!("[{{\"id\":{id}}}]").into());
@@ -134,21 +135,41 @@ impl<'a> Recorded<'a> {
             arrived,
             ended: arrived,
             method,
-            version: if more("h2").is_some() { Version::HTTP_2 } else { Version::HTTP_11 },
+            version: if more("h2").is_some() {
+                Version::HTTP_2
+            } else {
+                Version::HTTP_11
+            },
             fields: fields(&[
-                ("content-type", text("type").or(Some("application/json".to_owned()))),
+                (
+                    "content-type",
+                    text("type").or(Some("application/json".to_owned())),
+                ),
                 ("user-agent", text("agent").or(Some("a/1".to_owned()))),
                 ("authorization", Some("Bearer ***".to_owned())),
                 ("x-mock-scope", text("scope")),
-                ("connection", more("asks-close").map(|_| "Close ".to_owned())),
+                (
+                    "connection",
+                    more("asks-close").map(|_| "Close ".to_owned()),
+                ),
             ]),
-            body: Captured { length: body.len() as u64, start: body, digest: Some(digest) },
+            body: Captured {
+                length: body.len() as u64,
+                start: body,
+                digest: Some(digest),
+            },
             status: self.status,
             reply_fields: fields(&[
-                ("retry-after", text("wait").or_else(|| more("until").map(date))),
+                (
+                    "retry-after",
+                    text("wait").or_else(|| more("until").map(date)),
+                ),
                 ("connection", more("closes").map(|_| "close".to_owned())),
                 // A fault removes it.
-                ("x-ratelimit-remaining", text("remaining").filter(|_| more("fault").is_none())),
+                (
+                    "x-ratelimit-remaining",
+                    text("remaining").filter(|_| more("fault").is_none()),
+                ),
                 ("x-ratelimit-reset", Some(reset.as_secs().to_string())),
             ]),
             reply_body: Captured::whole(&listed),
@@ -169,7 +190,9 @@ fn date(text: &str) -> String {
 }
 
 fn fields(fields: &[(&'static str, Option<String>)]) -> Fields {
-    let given = fields.iter().filter_map(|(name, value)| Some((*name, value.as_ref()?)));
+    let given = fields
+        .iter()
+        .filter_map(|(name, value)| Some((*name, value.as_ref()?)));
     let headers =
         given.map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
     Fields::of(&headers.collect())
@@ -209,7 +232,11 @@ pub(super) fn audit<'a>(lines: impl Iterator<Item = &'a str>) -> Audit {
     let mut connections: HashMap<u64, (Moment, u64)> = HashMap::new();
     let mut arrivals = HashMap::new();
     for (order, (at, what, place)) in (1..).zip(events) {
-        let mut moment = Moment { order, at, real: real + at.saturating_sub(START) };
+        let mut moment = Moment {
+            order,
+            at,
+            real: real + at.saturating_sub(START),
+        };
         let Some(exchange) = recorded.get(place) else {
             match what {
                 What::Clear => audit.forget(),
@@ -224,7 +251,9 @@ pub(super) fn audit<'a>(lines: impl Iterator<Item = &'a str>) -> Audit {
             What::Boundary | What::Clear => {}
             What::Opens => drop(connections.insert(exchange.connection, (moment, 0))),
             What::Arrives => {
-                let (opened, nth) = connections.entry(exchange.connection).or_insert((moment, 0));
+                let (opened, nth) = connections
+                    .entry(exchange.connection)
+                    .or_insert((moment, 0));
                 *nth += 1;
                 let moments = [*opened, moment];
                 let mut record = exchange.record(place as u64 + 1, *nth, moments, &key);
@@ -264,14 +293,25 @@ fn every_recording_is_judged_as_expected() {
         let report = judge(lines.into_iter());
         let counts_notices = name.starts_with("notice ");
         let is_meant = |severity| severity > Severity::Notice || counts_notices;
-        let failing = report.findings().filter(|finding| is_meant(finding.severity));
+        let failing = report
+            .findings()
+            .filter(|finding| is_meant(finding.severity));
         let found: BTreeSet<_> = failing.map(|finding| finding.rule.to_string()).collect();
-        if !found.iter().map(String::as_str).eq(expected.iter().copied()) {
+        if !found
+            .iter()
+            .map(String::as_str)
+            .eq(expected.iter().copied())
+        {
             wrong.push(format!("{name}: found {found:?}, expected {expected:?}"));
         }
         judged += 1;
     }
-    assert!(wrong.is_empty(), "{} of {judged} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {judged} are wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert!(judged >= 64, "{judged}");
 }
 
@@ -281,8 +321,20 @@ fn digest(report: &Report) -> String {
     for finding in report.findings() {
         writeln!(out, "{} {}", finding.rule, finding.count).unwrap();
         for evidence in &finding.evidence {
-            let Evidence { text, told, by, added, offences, omitted, requests, .. } = evidence;
-            let told = told.as_ref().map(|told| format!("; {told}")).unwrap_or_default();
+            let Evidence {
+                text,
+                told,
+                by,
+                added,
+                offences,
+                omitted,
+                requests,
+                ..
+            } = evidence;
+            let told = told
+                .as_ref()
+                .map(|told| format!("; {told}"))
+                .unwrap_or_default();
             let by = by.map(|by| format!("; by {by:?}")).unwrap_or_default();
             writeln!(out, "  {text}{told}{by}").unwrap();
             let mark = |role| match role {
@@ -290,9 +342,15 @@ fn digest(report: &Report) -> String {
                 Role::Cause => "*",
                 Role::Offence => "!",
             };
-            let shown = requests.iter().map(|it| format!(" {}{}", mark(it.role), it.number));
+            let shown = requests
+                .iter()
+                .map(|it| format!(" {}{}", mark(it.role), it.number));
             let shown = shown.collect::<String>();
-            writeln!(out, "   {shown} ({offences} offences, {omitted} omitted) {added:?}").unwrap();
+            writeln!(
+                out,
+                "   {shown} ({offences} offences, {omitted} omitted) {added:?}"
+            )
+            .unwrap();
         }
     }
     out
@@ -314,7 +372,10 @@ fn the_evidence_of_each_recording_stays() {
 fn the_first_of_many_requests_is_forgotten() {
     let line = |n: u32, id, rest: &str| {
         let (method, rest) = rest.split_once(' ').unwrap();
-        format!("{}+0.0001 1 {method} /v1/pets?n={id} {rest}", f64::from(n) * 0.000_2)
+        format!(
+            "{}+0.0001 1 {method} /v1/pets?n={id} {rest}",
+            f64::from(n) * 0.000_2
+        )
     };
     for (rule, first, again) in [
         (Rule::RepeatedPost, "POST 500", &["POST 201"][..]),
@@ -325,7 +386,11 @@ fn the_first_of_many_requests_is_forgotten() {
             let mut lines: Vec<_> = (0..=others).map(|n| line(n, n, first)).collect();
             lines.extend((others + 1..).zip(again).map(|(n, rest)| line(n, 0, rest)));
             let report = judge(lines.iter().map(String::as_str));
-            assert_eq!(report.findings().any(|it| it.rule == rule), is_found, "{rule} {others}");
+            assert_eq!(
+                report.findings().any(|it| it.rule == rule),
+                is_found,
+                "{rule} {others}"
+            );
         }
     }
 }

@@ -96,7 +96,10 @@ impl Evidence {
     }
 
     fn add(&mut self, request: JudgedRequest) {
-        match self.requests.binary_search_by_key(&request.number, |one| one.number) {
+        match self
+            .requests
+            .binary_search_by_key(&request.number, |one| one.number)
+        {
             Ok(place) if request.role.is_concerned() => self.requests[place] = request,
             Ok(_) => {}
             Err(place) => self.requests.insert(place, request),
@@ -116,7 +119,9 @@ impl Evidence {
         if !more.text.is_empty() {
             (self.text, self.by) = (more.text, more.by);
         }
-        more.requests.into_iter().for_each(|request| self.add(request));
+        more.requests
+            .into_iter()
+            .for_each(|request| self.add(request));
     }
 }
 
@@ -215,7 +220,11 @@ impl Finding {
 
     /// Adds a request as context after the last breaches.
     pub(super) fn show_after(&mut self, request: &JudgedRequest) {
-        for evidence in self.evidence.iter_mut().filter(|evidence| evidence.open > 0) {
+        for evidence in self
+            .evidence
+            .iter_mut()
+            .filter(|evidence| evidence.open > 0)
+        {
             evidence.open -= 1;
             evidence.add(request.with_role(Role::After));
         }
@@ -223,7 +232,9 @@ impl Finding {
 
     /// Returns the number of the first shown request.
     pub(super) fn first_request(&self) -> Option<u64> {
-        self.evidence.first().map(|evidence| evidence.requests[0].number)
+        self.evidence
+            .first()
+            .map(|evidence| evidence.requests[0].number)
     }
 
     /// Withdraws a breach.
@@ -275,7 +286,10 @@ impl Report {
 
     /// Returns the scopes in order of their first requests, with their numbers of requests.
     pub fn scopes(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.scopes.iter().map(|(scope, requests)| (&**scope, *requests)).filter(|it| it.1 > 0)
+        self.scopes
+            .iter()
+            .map(|(scope, requests)| (&**scope, *requests))
+            .filter(|it| it.1 > 0)
     }
 
     /// Returns the findings, the most severe first: one for each rule and client.
@@ -285,13 +299,17 @@ impl Report {
 
     /// Returns the findings with this severity.
     pub fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(move |finding| finding.severity == severity)
+        self.findings
+            .iter()
+            .filter(move |finding| finding.severity == severity)
     }
 
     /// Returns whether there is no finding with this or a higher severity.
     #[must_use]
     pub fn is_free_of(&self, severity: Severity) -> bool {
-        Severity::VARIANTS.iter().all(|one| *one < severity || self.count(*one) == 0)
+        Severity::VARIANTS
+            .iter()
+            .all(|one| *one < severity || self.count(*one) == 0)
     }
 
     /// Returns whether there are neither violations nor warnings. Notices don't count.
@@ -321,7 +339,10 @@ impl Report {
 
     /// Returns the rules that are not off.
     pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
-        Rule::all().iter().copied().filter(|rule| rule.severity(&self.severities).is_some())
+        Rule::all()
+            .iter()
+            .copied()
+            .filter(|rule| rule.severity(&self.severities).is_some())
     }
 }
 
@@ -331,7 +352,11 @@ mod tests {
     use super::*;
 
     fn finding(lines: &[String]) -> Finding {
-        judge(lines.iter().map(String::as_str)).findings().next().unwrap().clone()
+        judge(lines.iter().map(String::as_str))
+            .findings()
+            .next()
+            .unwrap()
+            .clone()
     }
 
     #[test]
@@ -339,7 +364,9 @@ mod tests {
         let line = |n| format!("{n}+0.003 1 GET /v1/pets?limit={n} 429 wait={}", 60 - n);
         for (requests, omitted) in [(41, "27 requests"), (15, "1 request")] {
             let finding = finding(&(0..requests).map(line).collect::<Vec<_>>());
-            let [evidence] = &*finding.evidence else { panic!("{finding:?}") };
+            let [evidence] = &*finding.evidence else {
+                panic!("{finding:?}")
+            };
             assert_eq!((finding.count, evidence.offences), (1, requests - 1));
             assert_eq!(evidence.requests.len(), Evidence::MAX_REQUESTS);
             assert_eq!(evidence.requests.len() as u64 + evidence.omitted, requests);
@@ -352,14 +379,20 @@ mod tests {
     fn the_first_breaches_are_shown_and_one_of_them_can_be_taken_back() {
         let post = |n: u64| {
             let status = if n.is_multiple_of(2) { 500 } else { 201 };
-            format!("{n}+0.003 1 POST /v1/pets {status} body={{\"name\":\"{}\"}}", n / 2)
+            format!(
+                "{n}+0.003 1 POST /v1/pets {status} body={{\"name\":\"{}\"}}",
+                n / 2
+            )
         };
         let mut finding = finding(&(0..24).map(post).collect::<Vec<_>>());
         assert_eq!(
             (finding.rule, finding.count, finding.evidence.len()),
             (Rule::RepeatedPost, 12, 10)
         );
-        assert!(finding.to_string().contains("\n  and 2 more\n"), "{finding}");
+        assert!(
+            finding.to_string().contains("\n  and 2 more\n"),
+            "{finding}"
+        );
         let [first, second] = [0, 1].map(|place| finding.evidence[place].breach);
         finding.withdraw(first);
         assert_eq!((finding.count, finding.evidence.len()), (11, 9));

@@ -47,7 +47,9 @@ impl Hygiene {
     }
 
     fn judge_connection(&mut self, record: &Record, request: &JudgedRequest, found: &mut Ruling) {
-        let pause = self.last_end.map_or(Duration::ZERO, |end| request.arrived.gap_since(&end));
+        let pause = self
+            .last_end
+            .map_or(Duration::ZERO, |end| request.arrived.gap_since(&end));
         self.last_end = Some(request.ended);
         let is_alone = request.width == 1;
         if record.caller.nth > 1 || !is_alone || pause > MAX_PAUSE || is_cut_off(record, request) {
@@ -105,6 +107,9 @@ mod tests {
         ] {
             assert_eq!(days_left(REMOVAL - Duration::from_secs(before)), text);
         }
-        assert_eq!(days_left(REMOVAL + Duration::from_secs(1)), "the operation was removed");
+        assert_eq!(
+            days_left(REMOVAL + Duration::from_secs(1)),
+            "the operation was removed"
+        );
     }
 }

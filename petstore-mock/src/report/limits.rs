@@ -45,8 +45,11 @@ impl KnownLimits {
         let is_known = |told: &&JudgedRequest| {
             told.ended.order < request.arrived.order && told.tells_to_wait_at(&request.arrived)
         };
-        let (waits, mut pauses): (Vec<_>, Vec<_>) =
-            self.told.iter().filter(is_known).partition(|told| told.status == Some(429));
+        let (waits, mut pauses): (Vec<_>, Vec<_>) = self
+            .told
+            .iter()
+            .filter(is_known)
+            .partition(|told| told.status == Some(429));
         pauses.retain(|told| told.fingerprint == request.fingerprint);
         self.wait.judge(&waits, request, found);
         if pauses.iter().any(|told| request.was_told_by(told)) {
@@ -79,7 +82,10 @@ impl KnownLimits {
             !is_waiting && answer.used_up_until > Some(now.at) && request.follows(answer)
         });
         if let Some(answer) = used_up {
-            let early = answer.used_up_until.unwrap_or_default().saturating_sub(now.at);
+            let early = answer
+                .used_up_until
+                .unwrap_or_default()
+                .saturating_sub(now.at);
             let early = seconds(early);
             let text =
                 format!("refused {early} before the reset, after a response with Remaining: 0");
@@ -134,19 +140,36 @@ impl WaitPeriod {
 fn too_early(told: &[&JudgedRequest], request: &JudgedRequest) -> Evidence {
     let end = |answer: &JudgedRequest| answer.told_until.map(|(until, _)| until);
     let now = request.arrived.at;
-    let latest = told.iter().max_by_key(|answer| end(answer)).copied().unwrap_or(request);
+    let latest = told
+        .iter()
+        .max_by_key(|answer| end(answer))
+        .copied()
+        .unwrap_or(request);
     let until = end(latest).unwrap_or(now);
     let early = until.saturating_sub(now);
-    let JudgedRequest { status, retry_after, number, .. } = latest;
+    let JudgedRequest {
+        status,
+        retry_after,
+        number,
+        ..
+    } = latest;
     let wait = format!(
         "wait until {} ({}{}, Retry-After: {}, #{number})",
         clock_time(until),
-        if latest.banned { "the key is banned, " } else { "" },
+        if latest.banned {
+            "the key is banned, "
+        } else {
+            ""
+        },
         status.unwrap_or_default(),
         retry_after.as_deref().unwrap_or_default(),
     );
     let (at, early_by) = (clock_time(now), seconds(early));
     let text = format!("{} arrived at {at}, {early_by} too early", request.name());
     let evidence = Evidence::new(request.number, request, text).show([latest.clone()]);
-    Evidence { told: Some(wait), by: Some(early), ..evidence }
+    Evidence {
+        told: Some(wait),
+        by: Some(early),
+        ..evidence
+    }
 }

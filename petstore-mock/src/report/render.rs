@@ -32,7 +32,11 @@ impl Report {
         let broken = Rule::all().iter().filter(|rule| sum(rule) > 0);
         let broken = broken.map(|rule| format!("{rule} {}", sum(rule)));
         let (counts, broken) = (counts.collect::<Vec<_>>(), broken.collect::<Vec<_>>());
-        format!("compliance: {} in {requests} ({})", counts.join(", "), broken.join(", "))
+        format!(
+            "compliance: {} in {requests} ({})",
+            counts.join(", "),
+            broken.join(", ")
+        )
     }
 
     /// Returns the report as text. The same as its `Display`.
@@ -88,7 +92,11 @@ impl Report {
         // Text from clients is in code blocks, where it cannot act as Markdown.
         let block = |text: &str| format!("\n```text\n{text}```\n");
         let mut out = format!("# Compliance report\n\n{}\n", self.summary_line());
-        out += &self.remarks().lines().map(|line| format!("\n{line}\n")).collect::<String>();
+        out += &self
+            .remarks()
+            .lines()
+            .map(|line| format!("\n{line}\n"))
+            .collect::<String>();
         for finding in &self.findings {
             let Finding { rule, severity, .. } = finding;
             out += &format!("\n## {severity} `{rule}`: {}\n", rule.about().title);
@@ -106,7 +114,10 @@ impl Report {
         let set = self.severities.iter();
         let set = set.filter(|(rule, severity)| **severity != Some(rule.about().severity));
         let set = set.map(|(rule, severity)| {
-            format!("{rule} {}", severity.map_or("off".to_owned(), |one| one.to_string()))
+            format!(
+                "{rule} {}",
+                severity.map_or("off".to_owned(), |one| one.to_string())
+            )
         });
         let set = set.collect::<Vec<_>>().join(", ");
         let mut remarks = String::new();
@@ -129,7 +140,10 @@ impl Report {
         let is_clean = |scope: &str| self.findings.iter().all(|finding| &*finding.scope != scope);
         let clean = self.scopes().filter(|(scope, _)| is_clean(scope));
         let line = |(scope, requests)| {
-            format!("scope {scope}: nothing found in {}\n", count(requests, "request"))
+            format!(
+                "scope {scope}: nothing found in {}\n",
+                count(requests, "request")
+            )
         };
         clean.map(line).collect()
     }
@@ -137,7 +151,9 @@ impl Report {
 
 fn test_case(scope: &str, rule: Rule, findings: &[&Finding]) -> TestCase {
     let text: String = findings.iter().map(ToString::to_string).collect();
-    let failed = findings.iter().find(|finding| finding.severity > Severity::Notice);
+    let failed = findings
+        .iter()
+        .find(|finding| finding.severity > Severity::Notice);
     let mut status = TestCaseStatus::success();
     if let Some(finding) = failed {
         status = TestCaseStatus::non_success(NonSuccessKind::Failure);
@@ -163,20 +179,41 @@ impl fmt::Display for Report {
             write!(f, "\n{finding}")?;
         }
         let clean = self.clean_scopes();
-        if self.findings.is_empty() || clean.is_empty() { Ok(()) } else { write!(f, "\n{clean}") }
+        if self.findings.is_empty() || clean.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "\n{clean}")
+        }
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, severity, scope, client, evidence, .. } = self;
+        let Self {
+            rule,
+            severity,
+            scope,
+            client,
+            evidence,
+            ..
+        } = self;
         let (about, often) = (rule.about(), times(self.count));
-        writeln!(f, "{severity} [{rule}] {}, {often}   scope: {scope}\n  {client}", about.title)?;
-        evidence.iter().try_for_each(|evidence| write!(f, "{evidence}"))?;
+        writeln!(
+            f,
+            "{severity} [{rule}] {}, {often}   scope: {scope}\n  {client}",
+            about.title
+        )?;
+        evidence
+            .iter()
+            .try_for_each(|evidence| write!(f, "{evidence}"))?;
         if let more @ 1.. = self.count - evidence.len() as u64 {
             writeln!(f, "  and {more} more")?;
         }
-        writeln!(f, "  why: {} ({})\n  do: {}", about.reason, about.source, about.advice)
+        writeln!(
+            f,
+            "  why: {} ({})\n  do: {}",
+            about.reason, about.source, about.advice
+        )
     }
 }
 
@@ -207,14 +244,23 @@ impl fmt::Display for Evidence {
 
 impl fmt::Display for JudgedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { number, method, path, connection, .. } = self;
+        let Self {
+            number,
+            method,
+            path,
+            connection,
+            ..
+        } = self;
         let mark = match self.role {
             Role::Before | Role::After => ' ',
             Role::Cause => '*',
             Role::Offence => '!',
         };
         let at = clock_time(self.arrived.at);
-        write!(f, "{mark} #{number} {at} {method} {path}  connection {connection}  -> ")?;
+        write!(
+            f,
+            "{mark} #{number} {at} {method} {path}  connection {connection}  -> "
+        )?;
         match (self.status, &self.lost) {
             (Some(status), _) => write!(f, "{status}")?,
             (None, cause) => {
@@ -229,7 +275,8 @@ impl fmt::Display for JudgedRequest {
         if self.banned {
             f.write_str(", the key is banned")?;
         }
-        self.added.map_or(Ok(()), |id| write!(f, ", pet {id} was created"))
+        self.added
+            .map_or(Ok(()), |id| write!(f, ", pet {id} was created"))
     }
 }
 
@@ -244,7 +291,10 @@ fn sentence(evidence: &Evidence) -> String {
 /// Returns the real time since the first request, if the mock's clock was moved in the meantime.
 fn real_time(request: &JudgedRequest, first: &JudgedRequest) -> String {
     let clock = request.arrived.at.saturating_sub(first.arrived.at);
-    let real = request.arrived.real.saturating_duration_since(first.arrived.real);
+    let real = request
+        .arrived
+        .real
+        .saturating_duration_since(first.arrived.real);
     if clock.abs_diff(real) <= CLOCK_MOVED {
         return String::new();
     }
@@ -306,7 +356,10 @@ mod tests {
     #[test]
     fn a_finding_stands_alone_as_json() {
         let mut json: serde_json::Value = serde_json::from_str(&report().to_json()).unwrap();
-        assert_eq!(json["rules"].as_object_mut().unwrap().len(), Rule::all().len());
+        assert_eq!(
+            json["rules"].as_object_mut().unwrap().len(),
+            Rule::all().len()
+        );
         json["rules"] = serde_json::Value::Null;
         // Another crate of the same build may keep their order.
         json.sort_all_objects();

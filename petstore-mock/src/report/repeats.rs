@@ -58,7 +58,8 @@ impl Repeats {
 
     fn judge_post(&mut self, length: u64, request: &JudgedRequest, found: &mut Ruling) {
         let now = &request.arrived;
-        self.posts.retain(|post| now.gap_since(&post.request.ended) <= POST_MEMORY);
+        self.posts
+            .retain(|post| now.gap_since(&post.request.ended) <= POST_MEMORY);
         let is_same = |post: &UnknownPost| post.request.fingerprint == request.fingerprint;
         let is_on_row = !request.is_multiplexed
             && self
@@ -73,12 +74,19 @@ impl Repeats {
         if let Some(post) = repeated {
             post.is_repeated = true;
             if post.list_answered.is_none_or(|list| list.order > now.order) {
-                found.add(Rule::RepeatedPost, repeated_post(&post.request, length, request));
+                found.add(
+                    Rule::RepeatedPost,
+                    repeated_post(&post.request, length, request),
+                );
             }
         }
         if is_unknown(request) {
             let request = request.with_role(Role::Cause);
-            let post = UnknownPost { request, is_repeated: false, list_answered: None };
+            let post = UnknownPost {
+                request,
+                is_repeated: false,
+                list_answered: None,
+            };
             push_bounded(&mut self.posts, post, MAX_POSTS);
         }
     }
@@ -119,7 +127,10 @@ impl Repeats {
             "{name} was refused at least {MAX_REFUSALS} times in a row, at last with {status}"
         );
         let evidence = Evidence::new(self.refused[0].number, request, text);
-        found.add(Rule::RepeatedError, evidence.show(self.refused.iter().cloned()));
+        found.add(
+            Rule::RepeatedError,
+            evidence.show(self.refused.iter().cloned()),
+        );
         // The first request identifies the series, and the last one shows whether it continues.
         self.refused.drain(1..2);
     }
@@ -134,7 +145,9 @@ fn repeated_post(first: &JudgedRequest, length: u64, request: &JudgedRequest) ->
         [id] => format!("pet {id} was created once"),
         _ => "neither created a pet".to_owned(),
     };
-    let answer = first.status.map_or("no response".to_owned(), |status| status.to_string());
+    let answer = first
+        .status
+        .map_or("no response".to_owned(), |status| status.to_string());
     let text = format!(
         "the same {} ({length} bytes) was sent again {} after {answer} (#{}), without a GET /pets \
          that was answered in between; {outcome}",
@@ -143,7 +156,11 @@ fn repeated_post(first: &JudgedRequest, length: u64, request: &JudgedRequest) ->
         first.number,
     );
     let evidence = Evidence::new(request.number, request, text).show([first.clone()]);
-    Evidence { by: Some(wait), added, ..evidence }
+    Evidence {
+        by: Some(wait),
+        added,
+        ..evidence
+    }
 }
 
 /// Whether the client cannot know the outcome of a POST.
@@ -168,7 +185,9 @@ mod tests {
 
     #[test]
     fn a_series_of_refusals_takes_a_bounded_part_of_the_memory() {
-        let lines = (0..5).map(|n| format!("{n}+0.003 1 GET /v1/pets 401")).collect::<Vec<_>>();
+        let lines = (0..5)
+            .map(|n| format!("{n}+0.003 1 GET /v1/pets 401"))
+            .collect::<Vec<_>>();
         let report = judge(lines.iter().map(String::as_str));
         let request = &report.findings().next().unwrap().evidence[0].requests[4];
         let mut repeats = Repeats::default();

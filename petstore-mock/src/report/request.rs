@@ -109,19 +109,33 @@ pub struct JudgedRequest {
 impl JudgedRequest {
     /// Converts a record. `ended` is when its response was read or lost.
     pub(crate) fn new(record: &Record, ended: Moment) -> Self {
-        let reply = |name| str::from_utf8(record.reply_fields.get(name)?).ok().map(str::trim);
+        let reply = |name| {
+            str::from_utf8(record.reply_fields.get(name)?)
+                .ok()
+                .map(str::trim)
+        };
         let number = |name| reply(name)?.parse::<u64>().ok();
         let is_lost = record.is_lost() || record.status.is_none();
         let status = record.status.filter(|_| !is_lost);
         let banned = record.arrival.admission == Admission::Banned;
         let is_used_up = number("x-ratelimit-remaining") == Some(0);
-        let reset = if is_used_up { number("x-ratelimit-reset") } else { None };
+        let reset = if is_used_up {
+            number("x-ratelimit-reset")
+        } else {
+            None
+        };
         let used_up_until = reset.map(Duration::from_secs);
         let may_tell = matches!(status, Some(429 | 500..));
         let retry_after = if may_tell { reply("retry-after") } else { None };
         let reset = used_up_until.filter(|_| status == Some(429) && !banned);
         let told_until = retry_after.and_then(|text| wait_end(text, record.arrived.at, reset));
-        let cause = || record.faults.last().cloned().unwrap_or("the client left".into());
+        let cause = || {
+            record
+                .faults
+                .last()
+                .cloned()
+                .unwrap_or("the client left".into())
+        };
         Self {
             number: record.number,
             role: Role::Offence,
@@ -131,7 +145,9 @@ impl JudgedRequest {
             path: Arc::clone(&record.arrival.target),
             connection: record.caller.connection,
             status,
-            retry_after: retry_after.filter(|_| told_until.is_some()).map(str::to_owned),
+            retry_after: retry_after
+                .filter(|_| told_until.is_some())
+                .map(str::to_owned),
             lost: is_lost.then(cause),
             added: record.added,
             banned,
@@ -148,7 +164,10 @@ impl JudgedRequest {
 
     /// Returns a copy with another role.
     pub(super) fn with_role(&self, role: Role) -> Self {
-        Self { role, ..self.clone() }
+        Self {
+            role,
+            ..self.clone()
+        }
     }
 
     /// Whether the client got no response, or a 5xx.
@@ -158,7 +177,11 @@ impl JudgedRequest {
 
     /// Returns the method and path, without the query, which may contain credentials.
     pub(super) fn name(&self) -> String {
-        format!("{} {}", self.method, self.path.split('?').next().unwrap_or_default())
+        format!(
+            "{} {}",
+            self.method,
+            self.path.split('?').next().unwrap_or_default()
+        )
     }
 
     /// Whether the client should still wait: neither clock has reached the end.
@@ -204,14 +227,20 @@ fn wait_end(text: &str, now: Duration, reset: Option<Duration>) -> Option<(Durat
         let until = now.saturating_add(Duration::from_secs(seconds));
         return Some((reset.map_or(until, |reset| until.min(reset)), TOLERANCE));
     }
-    let date = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let date = httpdate::parse_http_date(text)
+        .ok()?
+        .duration_since(UNIX_EPOCH)
+        .ok()?;
     Some((date, DATE_TOLERANCE))
 }
 
 fn fingerprint(record: &Record) -> u64 {
     let mut hasher = DefaultHasher::new();
     let media_type = record.fields.get("content-type").unwrap_or_default();
-    let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default();
+    let essence = media_type
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default();
     (&record.method, &record.arrival.target).hash(&mut hasher);
     essence.trim_ascii().to_ascii_lowercase().hash(&mut hasher);
     match (json(&record.body), record.body.digest) {
@@ -263,20 +292,35 @@ mod tests {
 
     #[test]
     fn seconds_have_no_needless_digits() {
-        for (milliseconds, text) in
-            [(0, "0 s"), (50_000, "50 s"), (1_500, "1.5 s"), (3, "0.003 s"), (100_000, "100 s")]
-        {
+        for (milliseconds, text) in [
+            (0, "0 s"),
+            (50_000, "50 s"),
+            (1_500, "1.5 s"),
+            (3, "0.003 s"),
+            (100_000, "100 s"),
+        ] {
             assert_eq!(seconds(Duration::from_millis(milliseconds)), text);
         }
     }
 
     #[test]
     fn only_a_body_that_was_read_and_kept_as_a_whole_is_compared_as_json() {
-        let body = |length, digest| Captured { start: "[1]".into(), length, digest };
-        for (length, digest, is_json) in
-            [(3, Some(7), true), (3, None, false), (4, Some(7), false), (4, None, false)]
-        {
-            assert_eq!(json(&body(length, digest)).is_some(), is_json, "{length} {digest:?}");
+        let body = |length, digest| Captured {
+            start: "[1]".into(),
+            length,
+            digest,
+        };
+        for (length, digest, is_json) in [
+            (3, Some(7), true),
+            (3, None, false),
+            (4, Some(7), false),
+            (4, None, false),
+        ] {
+            assert_eq!(
+                json(&body(length, digest)).is_some(),
+                is_json,
+                "{length} {digest:?}"
+            );
         }
     }
 }

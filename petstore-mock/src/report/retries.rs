@@ -68,7 +68,10 @@ struct Suspect {
 impl Retries {
     pub(super) fn judge(&mut self, request: &JudgedRequest, has_body: bool, found: &mut Ruling) {
         let fingerprint = request.fingerprint;
-        let place = self.0.iter().position(|watched| watched.fingerprint == fingerprint);
+        let place = self
+            .0
+            .iter()
+            .position(|watched| watched.fingerprint == fingerprint);
         // Successes with a body are not watched before the first failure, because most bodies are
         // unique.
         if place.is_none() && has_body && !request.has_failed() {
@@ -91,7 +94,10 @@ impl Retries {
             let idle = self.0.iter().position(|watched| watched.row.is_none());
             self.0.remove(idle.unwrap_or(0));
         }
-        self.0.push(Watched { fingerprint, ..Watched::default() });
+        self.0.push(Watched {
+            fingerprint,
+            ..Watched::default()
+        });
         let last = self.0.len() - 1;
         &mut self.0[last]
     }
@@ -100,10 +106,18 @@ impl Retries {
 impl Watched {
     fn judge_repeat(&mut self, request: &JudgedRequest, found: &mut Ruling) {
         let is_before = |one: &&JudgedRequest| one.ended.order < request.arrived.order;
-        let Some(last) = self.attempts.iter().rev().find(is_before) else { return };
-        let began = self.row.as_ref().map_or(last.number, |row| row.first.number);
+        let Some(last) = self.attempts.iter().rev().find(is_before) else {
+            return;
+        };
+        let began = self
+            .row
+            .as_ref()
+            .map_or(last.number, |row| row.first.number);
         let is_on_row = || {
-            let mut row = self.attempts.iter().filter(|attempt| attempt.number >= began);
+            let mut row = self
+                .attempts
+                .iter()
+                .filter(|attempt| attempt.number >= began);
             row.any(|one| one.connection == request.connection) && !request.is_multiplexed
         };
         let is_certain = request.width > 1 || request.follows(last) || is_on_row();
@@ -122,7 +136,12 @@ impl Watched {
         let breach = if is_usual { None } else { row.breach(request) };
         if row.found == Some(Rule::SteadyRetry) || breach == Some(Rule::SteadyRetry) {
             let (breach, last_arrival) = (row.first.number, last.arrived);
-            self.suspect = Some(Suspect { breach, spacing, last_arrival, successes: 0 });
+            self.suspect = Some(Suspect {
+                breach,
+                spacing,
+                last_arrival,
+                successes: 0,
+            });
         }
         let Some(rule) = breach else { return };
         let before = row.found.replace(rule);
@@ -153,7 +172,9 @@ impl Watched {
     /// Withdraws the finding if the client keeps the same rate after the outage, which means that
     /// it polls.
     fn judge_suspect(&mut self, request: &JudgedRequest, found: &mut Ruling) {
-        let Some(mut suspect) = self.suspect.take() else { return };
+        let Some(mut suspect) = self.suspect.take() else {
+            return;
+        };
         let spacing = request.arrived.gap_since(&suspect.last_arrival);
         if spacing < suspect.spacing.mul_f64(0.75) || spacing > suspect.spacing.mul_f64(1.25) {
             return;
@@ -213,8 +234,11 @@ impl Row {
     fn too_fast(&self, request: &JudgedRequest) -> Option<(u32, Duration, Duration)> {
         let workers = self.workers(request);
         let is_one = workers == 1;
-        let waited =
-            if is_one { self.waits_together } else { request.arrived.gap_since(&self.first.ended) };
+        let waited = if is_one {
+            self.waits_together
+        } else {
+            request.arrived.gap_since(&self.first.ended)
+        };
         let all = (self.repeats, waited, least_wait(self.repeats / workers));
         // A back-off grows, so the last repeats of one worker are judged without the earlier ones.
         let last_waits = self.last_waits.iter().rev().filter(|_| is_one);
@@ -241,33 +265,45 @@ impl Row {
         let last_wait = self.last_waits.back().copied();
         let (repeats, end) = if rule == Rule::SteadyRetry {
             let wait = seconds(last_wait.unwrap_or_default());
-            (self.repeats, format!("the last time {wait} after the failure"))
+            (
+                self.repeats,
+                format!("the last time {wait} after the failure"),
+            )
         } else if let Some((repeats, waited, least)) = self.too_fast(request) {
             let (waited, least) = (seconds(waited), seconds(least));
-            (repeats, format!("within {waited}; with any back-off it takes more than {least}"))
+            (
+                repeats,
+                format!("within {waited}; with any back-off it takes more than {least}"),
+            )
         } else {
             // It was faster before: the text that is there says so.
             return Evidence::new(self.first.number, request, String::new());
         };
         let text = format!("{} was sent again {repeats} times, {end}", request.name());
-        Evidence { by: last_wait, ..Evidence::new(self.first.number, request, text) }
+        Evidence {
+            by: last_wait,
+            ..Evidence::new(self.first.number, request, text)
+        }
     }
 
     /// Whether the last waits are about equal, and no earlier wait was much shorter. A back-off at
     /// its limit has grown before.
     fn is_even(&self) -> bool {
-        [(4, 1.1, Duration::from_millis(10)), (5, 1.25, Duration::ZERO)].into_iter().any(
-            |(count, factor, slack)| {
-                let waits = || self.last_waits.iter().rev().take(count).copied();
-                let shortest = waits().min().unwrap_or_default();
-                let longest = waits().max().unwrap_or_default();
-                self.last_waits.len() >= count
-                    && shortest >= MIN_WAIT
-                    && longest <= shortest.mul_f64(factor) + slack
-                    && longest < MAX_STEADY_WAIT
-                    && self.shortest_wait > longest / 2
-            },
-        )
+        [
+            (4, 1.1, Duration::from_millis(10)),
+            (5, 1.25, Duration::ZERO),
+        ]
+        .into_iter()
+        .any(|(count, factor, slack)| {
+            let waits = || self.last_waits.iter().rev().take(count).copied();
+            let shortest = waits().min().unwrap_or_default();
+            let longest = waits().max().unwrap_or_default();
+            self.last_waits.len() >= count
+                && shortest >= MIN_WAIT
+                && longest <= shortest.mul_f64(factor) + slack
+                && longest < MAX_STEADY_WAIT
+                && self.shortest_wait > longest / 2
+        })
     }
 }
 
@@ -291,9 +327,21 @@ mod tests {
 
     #[test]
     fn the_least_wait_doubles_six_times_and_grows_by_tenths_and_halves_of_a_second_then() {
-        let expected = [(2, 0), (3, 20), (4, 90), (6, 378), (7, 478), (12, 978), (13, 1_478)];
+        let expected = [
+            (2, 0),
+            (3, 20),
+            (4, 90),
+            (6, 378),
+            (7, 478),
+            (12, 978),
+            (13, 1_478),
+        ];
         for (repeats, milliseconds) in expected {
-            assert_eq!(least_wait(repeats), Duration::from_millis(milliseconds), "{repeats}");
+            assert_eq!(
+                least_wait(repeats),
+                Duration::from_millis(milliseconds),
+                "{repeats}"
+            );
         }
     }
 }

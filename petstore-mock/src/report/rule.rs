@@ -94,7 +94,9 @@ impl Rule {
 
     /// Returns the severity of the rule; `None` if it is off.
     pub(super) fn severity(self, set: &Severities) -> Option<Severity> {
-        set.get(&self).copied().unwrap_or(Some(self.about().severity))
+        set.get(&self)
+            .copied()
+            .unwrap_or(Some(self.about().severity))
     }
 }
 
@@ -200,9 +202,16 @@ mod tests {
     fn the_guide_names_every_rule_its_source_and_its_severity() {
         let guide = include_str!("../../guide/compliance.md");
         for rule in Rule::all() {
-            let line = guide.lines().find(|line| line.starts_with(&format!("| `{rule}` |")));
+            let line = guide
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{rule}` |")));
             let line = line.unwrap_or_default();
-            let About { title, source, severity, .. } = rule.about();
+            let About {
+                title,
+                source,
+                severity,
+                ..
+            } = rule.about();
             for part in [*title, *source, &severity.to_string()] {
                 assert!(line.contains(part), "{part}: {line}");
             }

@@ -182,7 +182,11 @@ impl Builder {
     /// Adds a key with a plan. The first call replaces the four default keys. If a key is added
     /// twice, the last plan counts.
     pub fn key(mut self, key: impl Into<String>, plan: Plan) -> Self {
-        self.add_key(FirstKey { key: key.into(), plan, name: None });
+        self.add_key(FirstKey {
+            key: key.into(),
+            plan,
+            name: None,
+        });
         self
     }
 
@@ -193,7 +197,11 @@ impl Builder {
         key: impl Into<String>,
         plan: Plan,
     ) -> Self {
-        self.add_key(FirstKey { key: key.into(), plan, name: Some(name.into()) });
+        self.add_key(FirstKey {
+            key: key.into(),
+            plan,
+            name: Some(name.into()),
+        });
         self
     }
 
@@ -320,9 +328,23 @@ impl Builder {
     /// Fails if the address cannot be bound, a key is invalid in a header, or the seed contradicts
     /// itself.
     pub async fn start(self) -> Result<MockServer, StartError> {
-        let Self { addr, mut keys, seed, data, clock, limits, settings, faults, .. } = self;
+        let Self {
+            addr,
+            mut keys,
+            seed,
+            data,
+            clock,
+            limits,
+            settings,
+            faults,
+            ..
+        } = self;
         if keys.is_empty() {
-            let first = |(key, plan): (&str, _)| FirstKey { key: key.to_owned(), plan, name: None };
+            let first = |(key, plan): (&str, _)| FirstKey {
+                key: key.to_owned(),
+                plan,
+                name: None,
+            };
             keys = DEFAULT_KEYS.map(first).into();
         }
         if !settings.admin_token.iter().all(|token| is_sendable(token)) {
@@ -331,14 +353,21 @@ impl Builder {
         let store = seed.into_store()?;
         let app = AppState::new(clock, settings, keys, store, faults).map_err(StartError::Key)?;
         #[cfg(feature = "tls")]
-        let tls = self.tls.then(|| Tls::new(addr.ip())).transpose().map_err(StartError::Tls)?;
+        let tls = self
+            .tls
+            .then(|| Tls::new(addr.ip()))
+            .transpose()
+            .map_err(StartError::Tls)?;
         let bind_error = |source| StartError::Bind { addr, source };
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
             // Last, so that a server that cannot start creates no file.
             Some(path) => {
-                let data_error = |source| StartError::Data { path: path.clone(), source };
+                let data_error = |source| StartError::Data {
+                    path: path.clone(),
+                    source,
+                };
                 app.with_data(path.clone()).await.map_err(data_error)?
             }
             None => app,

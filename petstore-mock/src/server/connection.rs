@@ -71,14 +71,30 @@ pub(super) async fn serve(
     let _ = stream.set_nodelay(true);
     let state = Shared::new();
     #[cfg(feature = "tls")]
-    let Some(stream) = secured(stream, caller, &server, stop.clone()).await else { return };
+    let Some(stream) = secured(stream, caller, &server, stop.clone()).await else {
+        return;
+    };
     #[cfg(not(feature = "tls"))]
     let stream = Box::new(stream);
-    speak(ConnectionIo::new(stream, state.clone()), caller, &server, &state, stop).await;
+    speak(
+        ConnectionIo::new(stream, state.clone()),
+        caller,
+        &server,
+        &state,
+        stop,
+    )
+    .await;
     let (stream, head, refused, end, is_blocked, must_drain) = {
         let mut state = state.lock();
         let (stream, head) = (state.stream.take(), std::mem::take(&mut state.head));
-        (stream, head, state.refused, state.end, state.is_blocked(), state.must_drain)
+        (
+            stream,
+            head,
+            state.refused,
+            state.end,
+            state.is_blocked(),
+            state.must_drain,
+        )
     };
     let Some(stream) = stream else { return };
     if end == Some(How::Reset) || is_blocked {
@@ -108,7 +124,9 @@ async fn secured(
     server: &ServeContext,
     mut stop: watch::Receiver<bool>,
 ) -> Option<Box<dyn Transport>> {
-    let Some(tls) = &server.tls else { return Some(Box::new(stream)) };
+    let Some(tls) = &server.tls else {
+        return Some(Box::new(stream));
+    };
     let limit = server.limits.head;
     let handshake = tokio::select! {
         handshake = tls.accept(stream) => handshake?,
@@ -136,7 +154,12 @@ async fn speak(
     let requests = AtomicU64::new(0);
     let service = service_fn(|request| {
         let nth = requests.fetch_add(1, Relaxed) + 1;
-        answer(request, Caller { nth, ..caller }, Arc::clone(server), state.clone())
+        answer(
+            request,
+            Caller { nth, ..caller },
+            Arc::clone(server),
+            state.clone(),
+        )
     });
     let mut protocols = auto::Builder::new(TokioExecutor::new());
     protocols
@@ -149,7 +172,10 @@ async fn speak(
         .header_read_timeout(None)
         // Responses are short, so copying is cheaper than vectored writes.
         .writev(false);
-    protocols.http2().auto_date_header(false).max_header_list_size(MAX_HTTP2_HEADER_BYTES);
+    protocols
+        .http2()
+        .auto_date_header(false)
+        .max_header_list_size(MAX_HTTP2_HEADER_BYTES);
     let mut connection = pin!(protocols.serve_connection(TokioIo::new(io), service));
     let mut overdue = pin!(state.overdue(server.limits));
     let mut ended = pin!(state.ended());
@@ -190,7 +216,11 @@ async fn answer(
     if is_http1 {
         // After the response, a client that sent `Expect` may or may not send the body.
         let is_long = request.headers().contains_key(EXPECT)
-            || request.body().size_hint().upper().is_none_or(|length| length > MAX_SHORT_BODY);
+            || request
+                .body()
+                .size_hint()
+                .upper()
+                .is_none_or(|length| length > MAX_SHORT_BODY);
         state.lock().has_unread_body = is_long && !request.body().is_end_stream();
     }
     let request = request.map(|body| {
@@ -198,27 +228,41 @@ async fn answer(
             return Body::empty();
         }
         let state = is_http1.then(|| state.clone());
-        Body::new(RequestBody { body, timeout: server.limits.body, sleep: None, state })
+        Body::new(RequestBody {
+            body,
+            timeout: server.limits.body,
+            sleep: None,
+            state,
+        })
     });
     let mut response = server.service.pass(caller, request).await;
-    let plan = response.extensions_mut().remove::<SocketPlan>().unwrap_or_default();
+    let plan = response
+        .extensions_mut()
+        .remove::<SocketPlan>()
+        .unwrap_or_default();
     let clock = || server.service.app().clock.clone();
-    let closes = response.headers().get(CONNECTION).is_some_and(|value| value == "close");
+    let closes = response
+        .headers()
+        .get(CONNECTION)
+        .is_some_and(|value| value == "close");
     {
         let mut state = state.lock();
         state.throttle = plan.pace.map(|pace| Throttle::new(pace, clock()));
         if is_http1 && (closes || state.has_unread_body) {
             // The rest of the body must not be read as a request.
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            response
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
             state.must_drain = true;
         }
     }
     let response = response.map(|body| ResponseBody::new(body, in_flight));
     match plan.end {
         None => Ok(response),
-        Some(End { at: At::Body(bytes), how }) => {
-            Ok(response.map(|body| body.cut(bytes, how, clock())))
-        }
+        Some(End {
+            at: At::Body(bytes),
+            how,
+        }) => Ok(response.map(|body| body.cut(bytes, how, clock()))),
         Some(End { at: At::Start, how }) => {
             state.end(how);
             if matches!(how, How::Stall(_)) {
@@ -262,8 +306,13 @@ impl HttpBody for RequestBody {
         if this.timeout.is_zero() {
             return Poll::Pending;
         }
-        let sleep = this.sleep.get_or_insert_with(|| Box::pin(real_time::sleep(this.timeout)));
-        sleep.as_mut().poll(context).map(|()| Some(Err(BodyTimeout.into())))
+        let sleep = this
+            .sleep
+            .get_or_insert_with(|| Box::pin(real_time::sleep(this.timeout)));
+        sleep
+            .as_mut()
+            .poll(context)
+            .map(|()| Some(Err(BodyTimeout.into())))
     }
 
     fn is_end_stream(&self) -> bool {

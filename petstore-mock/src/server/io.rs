@@ -21,14 +21,20 @@ pub(super) struct ConnectionIo {
 
 impl ConnectionIo {
     pub(super) fn new(stream: Box<dyn Transport>, state: Shared) -> Self {
-        Self { stream: Some(stream), state }
+        Self {
+            stream: Some(stream),
+            state,
+        }
     }
 }
 
 fn stream(
     stream: &mut Option<Box<dyn Transport>>,
 ) -> io::Result<Pin<&mut (dyn Transport + 'static)>> {
-    stream.as_deref_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    stream
+        .as_deref_mut()
+        .map(Pin::new)
+        .ok_or_else(|| io::ErrorKind::NotConnected.into())
 }
 
 impl AsyncRead for ConnectionIo {
@@ -108,7 +114,9 @@ impl Drop for ConnectionIo {
 fn refusal_of_hyper(bytes: &[u8]) -> Option<(usize, ErrorCode)> {
     let rest = bytes.strip_suffix(b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")?;
     let begin = b"HTTP/1.1 4";
-    let at = rest.windows(begin.len()).rposition(|window| window == begin)?;
+    let at = rest
+        .windows(begin.len())
+        .rposition(|window| window == begin)?;
     let line = &rest[at..];
     if line.contains(&b'\r') {
         return None;
@@ -130,7 +138,11 @@ mod tests {
         let refusal =
             b"HTTP/1.1 414 URI Too Long\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         assert_eq!(refusal_of_hyper(refusal), Some((0, ErrorCode::UriTooLong)));
-        let two = [&b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n7"[..], refusal].concat();
+        let two = [
+            &b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n7"[..],
+            refusal,
+        ]
+        .concat();
         assert_eq!(refusal_of_hyper(&two), Some((39, ErrorCode::UriTooLong)));
         for other in [
             &b"HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n"[..],

@@ -36,8 +36,10 @@ pub(super) async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
 
     for _ in 0..MAX_BINDS {
         let listener = TcpListener::bind(addr).await?;
-        let is_new =
-            USED.lock().unwrap_or_else(PoisonError::into_inner).insert(listener.local_addr()?);
+        let is_new = USED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(listener.local_addr()?);
         if is_new || addr.port() != 0 {
             return Ok(listener);
         }
@@ -97,8 +99,13 @@ pub(super) async fn serve(
                 app.journal.settle().await;
                 let opened = app.journal.now();
                 let is_over_limit = connections.len() >= limit;
-                let caller =
-                    Caller { peer: peer.ip(), connection: count, opened, nth: 0, is_over_limit };
+                let caller = Caller {
+                    peer: peer.ip(),
+                    connection: count,
+                    opened,
+                    nth: 0,
+                    is_over_limit,
+                };
                 let server = Arc::clone(&server);
                 connections.spawn(connection::serve(stream, caller, server, stop.clone()));
             }
@@ -115,7 +122,10 @@ pub(super) async fn serve(
 /// Whether accepting failed because a waiting connection broke, which needs no pause.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | Interrupted
+    )
 }
 
 #[cfg(test)]
@@ -124,7 +134,9 @@ mod tests {
 
     #[test]
     fn pauses_only_for_errors_that_concern_all_connections() {
-        assert!(is_of_one_connection(&io::ErrorKind::ConnectionAborted.into()));
+        assert!(is_of_one_connection(
+            &io::ErrorKind::ConnectionAborted.into()
+        ));
         let too_many_open_files = io::Error::from_raw_os_error(24);
         assert!(!is_of_one_connection(&too_many_open_files));
     }

@@ -68,7 +68,11 @@ impl MockServer {
         let (stop, stopped) = watch::channel(false);
         let scheme = "http";
         #[cfg(feature = "tls")]
-        let scheme = if context.tls.is_some() { "https" } else { scheme };
+        let scheme = if context.tls.is_some() {
+            "https"
+        } else {
+            scheme
+        };
         let task = tokio::spawn({
             let (listener, context) = (Arc::clone(&listener), Arc::clone(&context));
             async move { listener::serve(&listener, context, stopped).await }
@@ -328,7 +332,9 @@ impl MockServer {
 
 impl fmt::Debug for MockServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MockServer").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("MockServer")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
     }
 }
 
@@ -360,7 +366,10 @@ impl OwnRuntime {
         &self,
         start: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        self.0.as_ref().expect("only dropping takes it").spawn(start)
+        self.0
+            .as_ref()
+            .expect("only dropping takes it")
+            .spawn(start)
     }
 }
 

@@ -29,7 +29,11 @@ struct Cut {
 
 impl ResponseBody {
     pub(super) fn new(body: Observed, in_flight: InFlightGuard) -> Self {
-        Self { body, cut: None, in_flight }
+        Self {
+            body,
+            cut: None,
+            in_flight,
+        }
     }
 
     /// Ends the body after this many bytes, permanently or for some time.

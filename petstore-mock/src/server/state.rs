@@ -163,10 +163,13 @@ impl Shared {
 
     /// Waits until a limit is exceeded, and sets the error if it was that of the head.
     pub(super) async fn overdue(&self, limits: Limits) {
-        let limits_in_use =
-            [limits.head, limits.idle, limits.write].into_iter().filter(|limit| !limit.is_zero());
+        let limits_in_use = [limits.head, limits.idle, limits.write]
+            .into_iter()
+            .filter(|limit| !limit.is_zero());
         // A wait that begins after a check is not overdue before the next one.
-        let Some(pause) = limits_in_use.min() else { return std::future::pending().await };
+        let Some(pause) = limits_in_use.min() else {
+            return std::future::pending().await;
+        };
         loop {
             let left = {
                 let mut state = self.lock();
@@ -199,7 +202,11 @@ impl InFlightGuard {
             state.begin();
             state.is_http2
         };
-        Self { state, is_http2, is_held: false }
+        Self {
+            state,
+            is_http2,
+            is_held: false,
+        }
     }
 
     /// Records that a part of the body waits for room at the client.
@@ -246,7 +253,8 @@ impl ConnectionState {
         }
         (self.in_head, self.since) = (true, real_time::now());
         self.head.clear();
-        self.head.extend_from_slice(&bytes[..bytes.len().min(MAX_REMEMBERED_BYTES)]);
+        self.head
+            .extend_from_slice(&bytes[..bytes.len().min(MAX_REMEMBERED_BYTES)]);
     }
 
     /// Records that a request begins.
@@ -277,7 +285,8 @@ impl ConnectionState {
     }
 
     fn unread_since(&self) -> Option<Instant> {
-        self.blocked_since.or_else(|| (self.held_bodies > 0).then_some(self.held_since))
+        self.blocked_since
+            .or_else(|| (self.held_bodies > 0).then_some(self.held_since))
     }
 
     /// Whether no request is in flight.
@@ -317,7 +326,13 @@ pub(super) struct Throttle {
 
 impl Throttle {
     pub(super) fn new(pace: Pace, clock: Clock) -> Self {
-        Self { pace, began: clock.since_epoch(), clock, sent: 0, sleep: None }
+        Self {
+            pace,
+            began: clock.since_epoch(),
+            clock,
+            sent: 0,
+            sleep: None,
+        }
     }
 
     /// Whether bytes wait to be written.
@@ -327,7 +342,9 @@ impl Throttle {
 
     /// Counts written bytes.
     pub(super) fn wrote(&mut self, bytes: usize) {
-        self.sent = self.sent.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.sent = self
+            .sent
+            .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
     /// Returns how many of `bytes` may be written now.
@@ -379,7 +396,10 @@ mod tests {
         assert_eq!(left(&state), None);
         state.finish();
         assert_eq!(left(&state), Some(120), "between two requests");
-        let unlimited = Limits { idle: Duration::ZERO, ..Limits::default() };
+        let unlimited = Limits {
+            idle: Duration::ZERO,
+            ..Limits::default()
+        };
         assert_eq!(state.time_left(unlimited, state.since), None);
     }
 
@@ -394,7 +414,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_limit_that_begins_later_is_kept_as_exactly() {
-        let limits = Limits { head: Duration::from_millis(30), ..Limits::default() };
+        let limits = Limits {
+            head: Duration::from_millis(30),
+            ..Limits::default()
+        };
         let shared = Shared::new();
         let begun = async {
             real_time::sleep(Duration::from_millis(45)).await;
@@ -409,14 +432,26 @@ mod tests {
     #[tokio::test]
     async fn times_of_zero_mean_no_limit() {
         let zero = Duration::ZERO;
-        let limits = Limits { head: zero, idle: zero, write: zero, ..Limits::default() };
+        let limits = Limits {
+            head: zero,
+            idle: zero,
+            write: zero,
+            ..Limits::default()
+        };
         let shared = Shared::new();
-        let steps: [fn(&mut ConnectionState); 3] =
-            [|_| {}, |state| state.received(b"G"), |state| state.wrote(false)];
+        let steps: [fn(&mut ConnectionState); 3] = [
+            |_| {},
+            |state| state.received(b"G"),
+            |state| state.wrote(false),
+        ];
         for step in steps {
             step(&mut shared.lock());
             assert_eq!(shared.lock().time_left(limits, real_time::now()), None);
         }
-        assert!(tokio::time::timeout(zero, shared.overdue(limits)).await.is_err());
+        assert!(
+            tokio::time::timeout(zero, shared.overdue(limits))
+                .await
+                .is_err()
+        );
     }
 }

@@ -57,7 +57,10 @@ impl Tls {
     pub(super) fn new(addr: IpAddr) -> io::Result<Self> {
         let (authority, certificate, key) = certificates(addr).map_err(io::Error::other)?;
         let config = config(certificate, key).map_err(io::Error::other)?;
-        Ok(Self { authority: authority.into(), acceptor: Arc::new(config).into() })
+        Ok(Self {
+            authority: authority.into(),
+            acceptor: Arc::new(config).into(),
+        })
     }
 
     /// Returns the authority's certificate, as PEM.
@@ -69,7 +72,11 @@ impl Tls {
     /// handshake, and `None` if the handshake fails.
     pub(super) async fn accept(&self, stream: TcpStream) -> Option<Result<Stream, Stream>> {
         let mut first = [0];
-        stream.peek(&mut first).await.ok().filter(|read| *read > 0)?;
+        stream
+            .peek(&mut first)
+            .await
+            .ok()
+            .filter(|read| *read > 0)?;
         if first[0] != HANDSHAKE {
             return Some(Err(Box::new(stream)));
         }
@@ -129,7 +136,9 @@ pub(crate) async fn connect_tls(
 ) -> io::Result<client::TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authorities) {
-        roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
+        roots
+            .add(certificate.map_err(io::Error::other)?)
+            .map_err(io::Error::other)?;
     }
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -137,5 +146,7 @@ pub(crate) async fn connect_tls(
         .with_root_certificates(roots)
         .with_no_client_auth();
     let host = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-    TlsConnector::from(Arc::new(config)).connect(host, stream).await
+    TlsConnector::from(Arc::new(config))
+        .connect(host, stream)
+        .await
 }

@@ -74,7 +74,11 @@ impl AppState {
             accounts: Mutex::default(),
             store: Arc::new(Mutex::new(store.clone())),
             data: None,
-            first: FirstState { keys, store, faults },
+            first: FirstState {
+                keys,
+                store,
+                faults,
+            },
         };
         app.reset_keys()?;
         app.reset_faults();
@@ -107,12 +111,19 @@ impl AppState {
 
     /// Admits or refuses a request with `key`; `None` if the key does not exist.
     pub(crate) fn admit(&self, key: &str, now: Duration) -> Option<Admitted> {
-        self.accounts().get(key).map(|account| account.admit(now, &self.settings))
+        self.accounts()
+            .get(key)
+            .map(|account| account.admit(now, &self.settings))
     }
 
     /// Returns the rate headers of a request without a valid key: Free's unused quota per minute.
     pub(crate) fn anonymous_rate(&self, now: Duration) -> Rate {
-        Quota::new(Plan::Free.per_minute(), Period::Minute, self.settings.window).rate(now)
+        Quota::new(
+            Plan::Free.per_minute(),
+            Period::Minute,
+            self.settings.window,
+        )
+        .rate(now)
     }
 
     /// Reads the store. Keep it short, because all other requests wait.
@@ -125,13 +136,18 @@ impl AppState {
         pet.status = pet.status.or(self.settings.default_status);
         let id = self.change(Change::Add(pet)).await?;
         // A test may have removed it in the meantime.
-        self.pet_json(id).map(|json| (id, json)).ok_or(ChangeError::NoSuchPet(id))
+        self.pet_json(id)
+            .map(|json| (id, json))
+            .ok_or(ChangeError::NoSuchPet(id))
     }
 
     /// Returns the JSON of a pet.
     pub(crate) fn pet_json(&self, id: i64) -> Option<Bytes> {
         self.read(|store| {
-            store.pets.get(id).map(|pet| Bytes::copy_from_slice(pet.json().as_bytes()))
+            store
+                .pets
+                .get(id)
+                .map(|pet| Bytes::copy_from_slice(pet.json().as_bytes()))
         })
     }
 
@@ -182,7 +198,11 @@ impl AppState {
     /// Returns the usage of each key, by number.
     pub(crate) fn usage(&self) -> Vec<KeyUsage> {
         let now = self.clock.since_epoch();
-        self.accounts().sorted().into_iter().map(|(_, account)| account.usage(now)).collect()
+        self.accounts()
+            .sorted()
+            .into_iter()
+            .map(|(_, account)| account.usage(now))
+            .collect()
     }
 
     /// Adds a key for a test, or a new one if `None`. Returns it and its number.
@@ -228,7 +248,8 @@ impl AppState {
 
     /// Restores the initial state, except for the clock.
     pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
-        self.arrange(Change::Replace(self.first.store.clone())).await?;
+        self.arrange(Change::Replace(self.first.store.clone()))
+            .await?;
         // They were valid at the start.
         let _ = self.reset_keys();
         self.reset_faults();
@@ -271,6 +292,8 @@ impl AppState {
 impl fmt::Debug for AppState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the keys.
-        f.debug_struct("AppState").field("clock", &self.clock).finish_non_exhaustive()
+        f.debug_struct("AppState")
+            .field("clock", &self.clock)
+            .finish_non_exhaustive()
     }
 }

@@ -33,7 +33,9 @@ mod tests {
 
     #[test]
     fn ends_when_another_thread_says_so_within_a_runtime_too() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let (say, said) = tokio::sync::oneshot::channel();
             let other = thread::spawn(move || say.send(7));

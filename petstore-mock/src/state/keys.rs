@@ -103,7 +103,8 @@ impl Accounts {
 
     pub(super) fn remove(&mut self, number: u32) -> bool {
         let before = self.by_key.len();
-        self.by_key.retain(|_, account| account.label.number() != number);
+        self.by_key
+            .retain(|_, account| account.label.number() != number);
         self.by_key.len() < before
     }
 
@@ -120,13 +121,18 @@ impl Accounts {
 
     /// Returns an account by its number, for the administration.
     pub(crate) fn by_number(&mut self, number: u32) -> Option<&mut Account> {
-        self.by_key.values_mut().find(|account| account.label.number() == number)
+        self.by_key
+            .values_mut()
+            .find(|account| account.label.number() == number)
     }
 
     /// Returns the accounts with their keys, by number.
     pub(crate) fn sorted(&mut self) -> Vec<(&str, &mut Account)> {
-        let mut all: Vec<_> =
-            self.by_key.iter_mut().map(|(key, account)| (&**key, account)).collect();
+        let mut all: Vec<_> = self
+            .by_key
+            .iter_mut()
+            .map(|(key, account)| (&**key, account))
+            .collect();
         all.sort_unstable_by_key(|(_, account)| account.label.number());
         all
     }
@@ -172,12 +178,20 @@ impl Account {
     pub(super) fn new(label: KeyLabel, settings: &Settings) -> Self {
         let plan = label.plan();
         let allowance = Allowance::new(plan.per_minute(), plan.per_day(), settings.window);
-        Self { label: Arc::new(label), allowance, record: BanRecord::default() }
+        Self {
+            label: Arc::new(label),
+            allowance,
+            record: BanRecord::default(),
+        }
     }
 
     /// Admits a request or refuses it.
     pub(super) fn admit(&mut self, now: Duration, settings: &Settings) -> Admitted {
-        let Self { allowance, record, label } = self;
+        let Self {
+            allowance,
+            record,
+            label,
+        } = self;
         let verdict = if let Some(until) = record.arrive(now, settings.ban) {
             Verdict::Banned(until)
         } else if let Err(exhausted) = allowance.admit(now) {
@@ -187,7 +201,11 @@ impl Account {
             Verdict::Admitted
         };
         let rate = allowance.rate(now, settings.rate_headers);
-        Admitted { verdict, rate, label: Arc::clone(label) }
+        Admitted {
+            verdict,
+            rate,
+            label: Arc::clone(label),
+        }
     }
 
     /// Changes the plan. Used requests stay counted, and the current `Retry-After` ends.
@@ -198,7 +216,14 @@ impl Account {
     }
 
     pub(crate) fn usage(&mut self, now: Duration) -> KeyUsage {
-        let usage = |(used, Rate { limit, remaining, reset })| QuotaUsage {
+        let usage = |(
+            used,
+            Rate {
+                limit,
+                remaining,
+                reset,
+            },
+        )| QuotaUsage {
             limit,
             used,
             remaining,

@@ -83,11 +83,25 @@ impl Log {
         let mut bytes = Vec::new();
         found.read_to_end(&mut bytes)?;
         let is_new = bytes.is_empty();
-        let content = if is_new { LogContent::new(first) } else { read(&bytes)? };
+        let content = if is_new {
+            LogContent::new(first)
+        } else {
+            read(&bytes)?
+        };
         drop(bytes);
-        let LogContent { store, end, commits } = content;
+        let LogContent {
+            store,
+            end,
+            commits,
+        } = content;
         let file = found.try_clone()?;
-        let mut log = Self { file, end, is_torn: true, needed: 0, _found: found };
+        let mut log = Self {
+            file,
+            end,
+            is_torn: true,
+            needed: 0,
+            _found: found,
+        };
         if commits != 1 {
             match log.replace(path, &store) {
                 // The new name becomes durable with its folder.
@@ -106,14 +120,22 @@ impl Log {
     fn replace(&mut self, path: &Path, store: &Store) -> io::Result<Option<File>> {
         // In the same folder, because a rename is atomic only within a file system.
         let mut beside = OsString::from(path);
-        beside.push(format!(".{}.{:?}.tmp", std::process::id(), thread::current().id()));
+        beside.push(format!(
+            ".{}.{:?}.tmp",
+            std::process::id(),
+            thread::current().id()
+        ));
         let all = [FORMAT.as_bytes(), &line(&[Change::Replace(store.clone())])?].concat();
         let written = File::create(&beside).and_then(|mut file| {
             // Locked before it appears.
             file.lock()?;
             file.write_all(&all)?;
             file.sync_all()?;
-            let folder = path.parent().filter(|_| cfg!(unix)).map(File::open).transpose()?;
+            let folder = path
+                .parent()
+                .filter(|_| cfg!(unix))
+                .map(File::open)
+                .transpose()?;
             fs::rename(&beside, path)?;
             Ok((file, folder))
         });
@@ -145,7 +167,11 @@ impl Log {
             self.cut()?;
         }
         self.is_torn = true;
-        if let Err(error) = self.file.write_all(bytes).and_then(|()| self.file.sync_data()) {
+        if let Err(error) = self
+            .file
+            .write_all(bytes)
+            .and_then(|()| self.file.sync_data())
+        {
             // If this fails too, it is retried before the next commit.
             let _ = self.cut();
             self.needed = bytes.len();
@@ -183,7 +209,11 @@ pub(crate) struct LogContent {
 
 impl LogContent {
     const fn new(store: Store) -> Self {
-        Self { store, end: 0, commits: 0 }
+        Self {
+            store,
+            end: 0,
+            commits: 0,
+        }
     }
 
     /// Applies a commit, given without its line break.
@@ -195,19 +225,25 @@ impl LogContent {
         let changes: Vec<Change> =
             serde_json::from_slice(json).map_err(|error| error.to_string())?;
         for mut change in changes {
-            self.store.change(&mut change).map_err(|error| error.to_string())?;
+            self.store
+                .change(&mut change)
+                .map_err(|error| error.to_string())?;
         }
         Ok(())
     }
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<LogContent, DataError> {
-    let commits = bytes.strip_prefix(FORMAT.as_bytes()).ok_or(DataError::Foreign)?;
+    let commits = bytes
+        .strip_prefix(FORMAT.as_bytes())
+        .ok_or(DataError::Foreign)?;
     let mut content = LogContent::new(Store::default());
     content.end = FORMAT.len() as u64;
     for line in commits.split_inclusive(|byte| *byte == b'\n') {
         // The last commit may have been interrupted.
-        let Some(commit) = line.strip_suffix(b"\n") else { break };
+        let Some(commit) = line.strip_suffix(b"\n") else {
+            break;
+        };
         let number = content.commits + 2;
         content
             .apply(commit)
@@ -253,8 +289,16 @@ impl DataFile {
             let (store, is_failing) = (Arc::clone(&store), Arc::clone(&is_failing));
             move || run(log, &store, &waiting, &is_failing)
         };
-        let thread = thread::Builder::new().name("petstore-mock-data".to_owned()).spawn(work)?;
-        Ok((Self { open: Mutex::new(Some((jobs, thread))), is_failing }, store))
+        let thread = thread::Builder::new()
+            .name("petstore-mock-data".to_owned())
+            .spawn(work)?;
+        Ok((
+            Self {
+                open: Mutex::new(Some((jobs, thread))),
+                is_failing,
+            },
+            store,
+        ))
     }
 
     /// Makes a change in the file and in memory, and waits for both.
@@ -279,7 +323,11 @@ impl DataFile {
 
     /// Writes waiting changes, and closes the file. Another server can open it when this returns.
     pub(crate) fn close(&self) {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let open = self
+            .open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some((jobs, thread)) = open {
             drop(jobs);
             // A panicked thread has ended too.
@@ -318,7 +366,11 @@ fn run(mut log: Log, store: &Mutex<Store>, waiting: &mpsc::Receiver<Job>, is_fai
         if answers.is_empty() {
             continue;
         }
-        let written = if changes.is_empty() { log.probe() } else { log.append(&changes) };
+        let written = if changes.is_empty() {
+            log.probe()
+        } else {
+            log.append(&changes)
+        };
         is_failing.store(written.is_err(), Ordering::Relaxed);
         if written.is_ok() {
             let old = mem::replace(&mut *lock(), next);
@@ -342,13 +394,19 @@ mod tests {
     }
 
     fn file() -> Vec<u8> {
-        let lines = [&[Change::Replace(Store::default())][..], &[add(1), add(2)], &[add(3)]];
+        let lines = [
+            &[Change::Replace(Store::default())][..],
+            &[add(1), add(2)],
+            &[add(3)],
+        ];
         let lines = lines.map(|changes| line(changes).unwrap()).concat();
         [FORMAT.as_bytes(), &lines].concat()
     }
 
     fn pets(bytes: &[u8]) -> Result<usize, String> {
-        read(bytes).map(|content| content.store.pets.len()).map_err(|error| error.to_string())
+        read(bytes)
+            .map(|content| content.store.pets.len())
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -380,10 +438,16 @@ mod tests {
     fn says_what_is_wrong_with_a_file() {
         for (bytes, wrong) in [
             (&b"notes"[..], "not a data file"),
-            (b"petstore-mock data 7\n", "not a data file of this petstore-mock"),
+            (
+                b"petstore-mock data 7\n",
+                "not a data file of this petstore-mock",
+            ),
             (FORMAT.as_bytes(), "it has no complete commit"),
             (b"petstore-mock data 1\n0000", "it has no complete commit"),
-            (b"petstore-mock data 1\n00000000 []\n", "line 2: its checksum is wrong"),
+            (
+                b"petstore-mock data 1\n00000000 []\n",
+                "line 2: its checksum is wrong",
+            ),
             (b"petstore-mock data 1\n[]\n", "line 2: it is not a commit"),
         ] {
             let error = pets(bytes).unwrap_err();

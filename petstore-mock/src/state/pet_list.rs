@@ -34,7 +34,11 @@ impl StoredPet {
 impl From<Pet> for StoredPet {
     fn from(pet: Pet) -> Self {
         let json = serde_json::to_string(&pet).expect("texts and numbers can be serialized");
-        Self { id: pet.id, status: pet.status, json: json.into() }
+        Self {
+            id: pet.id,
+            status: pet.status,
+            json: json.into(),
+        }
     }
 }
 
@@ -73,7 +77,9 @@ impl PetList {
         status: Option<PetStatus>,
     ) -> impl Iterator<Item = &StoredPet> {
         let is_after = move |id: i64| after.is_none_or(|after| id > after);
-        let first = self.pieces.partition_point(|piece| !is_after(last_id(piece)));
+        let first = self
+            .pieces
+            .partition_point(|piece| !is_after(last_id(piece)));
         self.pieces[first..]
             .iter()
             .flat_map(|piece| &**piece)
@@ -96,7 +102,9 @@ impl PetList {
             self.pieces.push(Arc::default());
         }
         let place = self.place(pet.id).min(self.pieces.len() - 1);
-        let Err(at) = position(&self.pieces[place], pet.id) else { return false };
+        let Err(at) = position(&self.pieces[place], pet.id) else {
+            return false;
+        };
         let piece = Arc::make_mut(&mut self.pieces[place]);
         piece.insert(at, pet);
         if piece.len() > 2 * PIECE {
@@ -110,8 +118,12 @@ impl PetList {
     /// Removes a pet. Returns false if no pet has the id.
     pub(crate) fn remove(&mut self, id: i64) -> bool {
         let place = self.place(id);
-        let Some(piece) = self.pieces.get_mut(place) else { return false };
-        let Ok(at) = position(piece, id) else { return false };
+        let Some(piece) = self.pieces.get_mut(place) else {
+            return false;
+        };
+        let Ok(at) = position(piece, id) else {
+            return false;
+        };
         let piece = Arc::make_mut(piece);
         piece.remove(at);
         if piece.is_empty() {
@@ -149,7 +161,10 @@ impl TryFrom<Vec<StoredPet>> for PetList {
         match pets.windows(2).find(|pair| pair[0].id == pair[1].id) {
             Some(twins) => Err(format!("two pets have the id {}", twins[0].id)),
             None => Ok(Self {
-                pieces: pets.chunks(PIECE).map(|piece| Arc::new(piece.to_vec())).collect(),
+                pieces: pets
+                    .chunks(PIECE)
+                    .map(|piece| Arc::new(piece.to_vec()))
+                    .collect(),
             }),
         }
     }
@@ -160,7 +175,13 @@ mod tests {
     use super::*;
 
     fn pet(id: i64, status: Option<PetStatus>) -> StoredPet {
-        Pet { id, name: format!("pet {id}"), category_id: 1, status }.into()
+        Pet {
+            id,
+            name: format!("pet {id}"),
+            category_id: 1,
+            status,
+        }
+        .into()
     }
 
     fn ids<'p>(pets: impl Iterator<Item = &'p StoredPet>) -> Vec<i64> {
@@ -171,7 +192,10 @@ mod tests {
     fn keeps_pets_in_order_across_its_pieces() {
         let mut list = PetList::default();
         // Every other id forwards, the rest backwards, so that pieces are split.
-        let (even, odd) = ((0..2_500).map(|id| 2 * id), (0..2_500).rev().map(|id| 2 * id + 1));
+        let (even, odd) = (
+            (0..2_500).map(|id| 2 * id),
+            (0..2_500).rev().map(|id| 2 * id + 1),
+        );
         let status = |id: i64| (id == 7 || id == 4_321).then_some(PetStatus::Sold);
         for id in even.chain(odd) {
             assert!(list.insert(pet(id, status(id))));
@@ -184,7 +208,10 @@ mod tests {
         assert_eq!(ids(list.find(None, Some(PetStatus::Sold))), [7, 4_321]);
         assert_eq!(ids(list.find(Some(7), Some(PetStatus::Sold))), [4_321]);
         let lengths: Vec<_> = list.pieces.iter().map(|piece| piece.len()).collect();
-        assert!(lengths.len() > 2 && lengths.iter().all(|it| *it <= 2 * PIECE), "{lengths:?}");
+        assert!(
+            lengths.len() > 2 && lengths.iter().all(|it| *it <= 2 * PIECE),
+            "{lengths:?}"
+        );
         for id in 0..5_000 {
             assert_eq!(list.get(id).map(|pet| pet.id), Some(id));
         }
@@ -204,8 +231,15 @@ mod tests {
         (0..3_000).for_each(|id| assert!(list.insert(pet(id, None))));
         let copy = list.clone();
         list.remove(0);
-        assert_eq!((copy.len(), list.len(), copy.get(0).is_some()), (3_000, 2_999, true));
-        let shared = list.pieces.iter().zip(&copy.pieces).filter(|(a, b)| Arc::ptr_eq(a, b));
+        assert_eq!(
+            (copy.len(), list.len(), copy.get(0).is_some()),
+            (3_000, 2_999, true)
+        );
+        let shared = list
+            .pieces
+            .iter()
+            .zip(&copy.pieces)
+            .filter(|(a, b)| Arc::ptr_eq(a, b));
         assert_eq!(shared.count(), copy.pieces.len() - 1);
     }
 
@@ -220,7 +254,9 @@ mod tests {
         let text = serde_json::to_string(&list).unwrap();
         assert_eq!(serde_json::from_str::<PetList>(&text).unwrap(), list);
         let twins = r#"[{"id":9,"name":"a","categoryId":1},{"id":9,"name":"b","categoryId":1}]"#;
-        let error = serde_json::from_str::<PetList>(twins).unwrap_err().to_string();
+        let error = serde_json::from_str::<PetList>(twins)
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("two pets have the id 9"), "{error}");
     }
 }

@@ -27,7 +27,10 @@ use crate::{
 /// # Ok::<(), petstore_mock::SeedError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a seed such as {\"pets\": [], \"orders\": []}")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a seed such as {\"pets\": [], \"orders\": []}"
+)]
 pub struct Seed {
     #[serde(default)]
     pets: Vec<SeedPet>,
@@ -37,9 +40,14 @@ pub struct Seed {
 
 impl Default for Seed {
     fn default() -> Self {
-        let pet =
-            |(name, category_id, status)| SeedPet { status, ..SeedPet::new(name, category_id) };
-        Self { pets: BUILTIN_PETS.map(pet).into(), orders: Vec::new() }
+        let pet = |(name, category_id, status)| SeedPet {
+            status,
+            ..SeedPet::new(name, category_id)
+        };
+        Self {
+            pets: BUILTIN_PETS.map(pet).into(),
+            orders: Vec::new(),
+        }
     }
 }
 
@@ -47,7 +55,10 @@ impl Seed {
     /// Creates an empty seed, to which pets and orders can be added.
     #[must_use]
     pub const fn new() -> Self {
-        Self { pets: Vec::new(), orders: Vec::new() }
+        Self {
+            pets: Vec::new(),
+            orders: Vec::new(),
+        }
     }
 
     /// Returns an empty seed.
@@ -69,7 +80,10 @@ impl Seed {
     pub fn from_json(text: &[u8]) -> Result<Self, SeedError> {
         let is_array = text.trim_ascii_start().starts_with(b"[");
         let read = if is_array {
-            read_json(text).map(|pets| Self { pets, orders: Vec::new() })
+            read_json(text).map(|pets| Self {
+                pets,
+                orders: Vec::new(),
+            })
         } else if text.trim_ascii_start().starts_with(b"{") {
             read_json(text)
         } else {
@@ -108,7 +122,9 @@ impl Seed {
         // Pets without an id get ids above all others.
         let (with_id, without): (Vec<_>, Vec<_>) = pets.partition(|(_, pet)| pet.id.is_some());
         for (place, pet) in with_id.into_iter().chain(without) {
-            store.change(&mut Change::Add(pet)).map_err(|error| at("pets", place, error))?;
+            store
+                .change(&mut Change::Add(pet))
+                .map_err(|error| at("pets", place, error))?;
         }
         for (place, order) in self.orders.into_iter().enumerate() {
             let Value::Object(order) = order else {
@@ -170,7 +186,12 @@ mod tests {
     use super::*;
 
     fn ids(seed: Seed) -> Vec<i64> {
-        seed.into_store().unwrap().pets.iter().map(|pet| pet.id).collect()
+        seed.into_store()
+            .unwrap()
+            .pets
+            .iter()
+            .map(|pet| pet.id)
+            .collect()
     }
 
     fn problem(text: &[u8]) -> String {
@@ -190,8 +211,16 @@ mod tests {
 
     #[test]
     fn gives_ids_after_the_highest_of_the_seed() {
-        let pets = [SeedPet::new("a", 1), SeedPet::new("b", 1).with_id(9), SeedPet::new("c", 1)];
-        let store = pets.into_iter().fold(Seed::new(), Seed::pet).into_store().unwrap();
+        let pets = [
+            SeedPet::new("a", 1),
+            SeedPet::new("b", 1).with_id(9),
+            SeedPet::new("c", 1),
+        ];
+        let store = pets
+            .into_iter()
+            .fold(Seed::new(), Seed::pet)
+            .into_store()
+            .unwrap();
         for (id, name) in [(9, "b"), (10, "a"), (11, "c")] {
             assert_eq!(store.pets.get(id).unwrap().to_pet().name, name);
         }
@@ -205,13 +234,22 @@ mod tests {
                 Seed::new().pet(pet(3)).pet(pet(3)),
                 "pets[1]: the id 3 already belongs to another pet",
             ),
-            (Seed::new().pet(SeedPet::new("a", 1)).pet(pet(i64::MAX)), "pets[0]: all ids are used"),
-            (Seed::new().order(Value::Null), "orders[0]: an order must be a JSON object"),
+            (
+                Seed::new().pet(SeedPet::new("a", 1)).pet(pet(i64::MAX)),
+                "pets[0]: all ids are used",
+            ),
+            (
+                Seed::new().order(Value::Null),
+                "orders[0]: an order must be a JSON object",
+            ),
         ] {
             let error = seed.into_store().unwrap_err().to_string();
             assert!(error.starts_with(says), "{error}");
         }
-        assert!(matches!(Seed::from_json(br#"{"orders": [5]}"#), Err(SeedError::Contradiction(_))));
+        assert!(matches!(
+            Seed::from_json(br#"{"orders": [5]}"#),
+            Err(SeedError::Contradiction(_))
+        ));
     }
 
     #[test]
@@ -234,7 +272,10 @@ mod tests {
                 "{\"pets\": [\n{\"name\": \"Rex\"}]}",
                 "`pets[0]`: missing field `categoryId` at line 2",
             ),
-            (r#"[{"name": "Rex", "categoryId": 7, "tag": 1}]"#, "`[0].tag`: unknown field `tag`"),
+            (
+                r#"[{"name": "Rex", "categoryId": 7, "tag": 1}]"#,
+                "`[0].tag`: unknown field `tag`",
+            ),
             (r#"{"pet": []}"#, "`pet`: unknown field `pet`"),
             ("[null]", "`[0]`: invalid type: null"),
             ("[7]", "`[0]`: invalid type: integer `7`"),

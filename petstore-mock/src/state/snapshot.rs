@@ -59,11 +59,28 @@ impl Snapshot {
         let state = |(_, account): (&str, &mut Account)| {
             let [minute, day] = account.allowance.used();
             let (number, plan) = (account.label.number(), account.label.plan());
-            KeyState { number, plan, minute, day, record: account.record.clone() }
+            KeyState {
+                number,
+                plan,
+                minute,
+                day,
+                record: account.record.clone(),
+            }
         };
         let keys = accounts.sorted().into_iter().map(state).collect();
-        let Store { last_id, pets, orders, .. } = store;
-        Self { version: VERSION, last_id, pets, orders, keys }
+        let Store {
+            last_id,
+            pets,
+            orders,
+            ..
+        } = store;
+        Self {
+            version: VERSION,
+            last_id,
+            pets,
+            orders,
+            keys,
+        }
     }
 
     /// Returns the JSON in small pieces. Serializing everything at once, or freeing it, would delay
@@ -72,13 +89,28 @@ impl Snapshot {
         // Texts and numbers can always be serialized.
         let orders = serde_json::to_string(&self.orders).unwrap_or_default();
         let keys = serde_json::to_string(&self.keys).unwrap_or_default();
-        let head = format!("{{\"version\":{},\"lastId\":{},\"pets\":[", self.version, self.last_id);
+        let head = format!(
+            "{{\"version\":{},\"lastId\":{},\"pets\":[",
+            self.version, self.last_id
+        );
         let tail = format!("],\"orders\":{orders},\"keys\":{keys}}}");
-        let pets = self.pets.pieces().to_vec().into_iter().enumerate().map(|(place, piece)| {
-            let pets = piece.iter().map(StoredPet::json).collect::<Vec<_>>().join(",");
-            Bytes::from(if place == 0 { pets } else { format!(",{pets}") })
-        });
-        iter::once(head.into()).chain(pets).chain(iter::once(tail.into()))
+        let pets = self
+            .pets
+            .pieces()
+            .to_vec()
+            .into_iter()
+            .enumerate()
+            .map(|(place, piece)| {
+                let pets = piece
+                    .iter()
+                    .map(StoredPet::json)
+                    .collect::<Vec<_>>()
+                    .join(",");
+                Bytes::from(if place == 0 { pets } else { format!(",{pets}") })
+            });
+        iter::once(head.into())
+            .chain(pets)
+            .chain(iter::once(tail.into()))
     }
 
     /// Returns the store.
@@ -87,19 +119,33 @@ impl Snapshot {
             return Err(ChangeError::Snapshot("its version is not 1"));
         }
         let (pets, orders) = (self.pets.clone(), Arc::clone(&self.orders));
-        Ok(Store { last_id: self.last_id, pets, orders, ..Store::default() })
+        Ok(Store {
+            last_id: self.last_id,
+            pets,
+            orders,
+            ..Store::default()
+        })
     }
 
     /// Returns the accounts of the keys that still exist.
     pub(super) fn accounts(&self, accounts: &mut Accounts) -> Result<Vec<Account>, ChangeError> {
         let mut restored = Vec::new();
-        for KeyState { number, plan, minute, day, record } in &self.keys {
+        for KeyState {
+            number,
+            plan,
+            minute,
+            day,
+            record,
+        } in &self.keys
+        {
             let mut used = [minute, day].into_iter().flatten();
             let is_possible = used.all(|(at, count)| at.max(count) <= &clock::END.as_secs());
             if !(is_possible && record.is_possible()) {
                 return Err(ChangeError::Snapshot("a key's record is out of order"));
             }
-            let Some(mut account) = accounts.by_number(*number).cloned() else { continue };
+            let Some(mut account) = accounts.by_number(*number).cloned() else {
+                continue;
+            };
             account.set_plan(*plan);
             if !account.allowance.set_used([minute.clone(), day.clone()]) {
                 let message =

@@ -84,7 +84,10 @@ impl Store {
     ) -> Page<'_> {
         let mut found = self.pets.find(after, status);
         let pets = found.by_ref().take(limit).collect();
-        Page { pets, more: found.next().is_some() }
+        Page {
+            pets,
+            more: found.next().is_some(),
+        }
     }
 
     /// Makes a change completely, or not at all. Assigns an id to a new pet without one, and
@@ -108,9 +111,25 @@ impl Store {
 
     fn add(&mut self, pet: &mut SeedPet) -> Result<i64, ChangeError> {
         let last_id = self.last_id.max(self.pets.last_id());
-        let id = pet.id.or_else(|| last_id.checked_add(1)).ok_or(ChangeError::OutOfIds)?;
-        let SeedPet { name, category_id, status, .. } = pet.clone();
-        if !self.pets.insert(Pet { id, name, category_id, status }.into()) {
+        let id = pet
+            .id
+            .or_else(|| last_id.checked_add(1))
+            .ok_or(ChangeError::OutOfIds)?;
+        let SeedPet {
+            name,
+            category_id,
+            status,
+            ..
+        } = pet.clone();
+        if !self.pets.insert(
+            Pet {
+                id,
+                name,
+                category_id,
+                status,
+            }
+            .into(),
+        ) {
             return Err(ChangeError::IdTaken(id));
         }
         (pet.id, self.last_id) = (Some(id), last_id.max(id));
@@ -130,7 +149,12 @@ mod tests {
     fn store(pets: impl IntoIterator<Item = (i64, Option<PetStatus>)>) -> Store {
         let mut store = Store::default();
         for (id, status) in pets {
-            store.change(&mut Change::Add(SeedPet { status, ..rex().with_id(id) })).unwrap();
+            store
+                .change(&mut Change::Add(SeedPet {
+                    status,
+                    ..rex().with_id(id)
+                }))
+                .unwrap();
         }
         store
     }
@@ -190,14 +214,23 @@ mod tests {
         assert_eq!(add(&mut store([(-7, None)]), None), Ok(1));
         for (text, next) in [
             (r#"{"lastId": 4, "pets": [], "orders": []}"#, 5),
-            (r#"{"lastId": 4, "pets": [{"id":9,"name":"a","categoryId":1}], "orders": []}"#, 10),
+            (
+                r#"{"lastId": 4, "pets": [{"id":9,"name":"a","categoryId":1}], "orders": []}"#,
+                10,
+            ),
         ] {
-            assert_eq!(add(&mut serde_json::from_str(text).unwrap(), None), Ok(next));
+            assert_eq!(
+                add(&mut serde_json::from_str(text).unwrap(), None),
+                Ok(next)
+            );
         }
         let mut store = Store::default();
         assert_eq!(add(&mut store, Some(9)), Ok(9));
         store.change(&mut Change::Remove(9)).unwrap();
-        assert_eq!(store.change(&mut Change::Remove(9)), Err(ChangeError::NoSuchPet(9)));
+        assert_eq!(
+            store.change(&mut Change::Remove(9)),
+            Err(ChangeError::NoSuchPet(9))
+        );
         assert_eq!(add(&mut store, None), Ok(10));
         store.change(&mut Change::ClearPets).unwrap();
         assert_eq!((store.pets.len(), add(&mut store, None)), (0, Ok(11)));
@@ -208,7 +241,10 @@ mod tests {
         let mut store = Store::default();
         add(&mut store, Some(i64::MAX)).unwrap();
         assert_eq!(add(&mut store, None), Err(ChangeError::OutOfIds));
-        assert_eq!(add(&mut store, Some(i64::MAX)), Err(ChangeError::IdTaken(i64::MAX)));
+        assert_eq!(
+            add(&mut store, Some(i64::MAX)),
+            Err(ChangeError::IdTaken(i64::MAX))
+        );
         assert_eq!(add(&mut store, Some(-5)), Ok(-5));
     }
 }

@@ -12,8 +12,17 @@ async fn send(mock: &Mock, method: Method, path: &str, body: &str) -> Reply {
 /// What is listed of the key with this label.
 async fn key(mock: &Mock, part: &str) -> Value {
     let keys = mock.get("/_mock/keys").await.json();
-    let has = |key: &&Value| key["label"].as_str().is_some_and(|label| label.contains(part));
-    keys.as_array().unwrap().iter().find(has).expect(part).clone()
+    let has = |key: &&Value| {
+        key["label"]
+            .as_str()
+            .is_some_and(|label| label.contains(part))
+    };
+    keys.as_array()
+        .unwrap()
+        .iter()
+        .find(has)
+        .expect(part)
+        .clone()
 }
 
 #[tokio::test]
@@ -26,19 +35,31 @@ async fn keys_are_listed_with_their_usage() {
     assert_eq!(free["plan"], "free");
     let minute = json!({"limit": 60, "used": 60, "remaining": 0, "reset": MINUTE_ENDS as f64});
     assert_eq!(free["minute"], minute);
-    assert_eq!((&free["day"]["used"], &free["day"]["remaining"]), (&json!(60), &json!(940)));
+    assert_eq!(
+        (&free["day"]["used"], &free["day"]["remaining"]),
+        (&json!(60), &json!(940))
+    );
     assert_eq!(free["retryAfterUntil"], json!(MINUTE_ENDS as f64));
     assert_eq!(free["bannedUntil"], Value::Null);
     for _ in 0..11 {
         mock.get_as("free-key", "/v1/pets").await;
     }
-    assert_eq!(key(&mock, "free-key").await["bannedUntil"], json!((NOW + 300) as f64));
+    assert_eq!(
+        key(&mock, "free-key").await["bannedUntil"],
+        json!((NOW + 300) as f64)
+    );
 }
 
 #[tokio::test]
 async fn keys_are_added_changed_banned_and_removed() {
     let mock = start().await;
-    let added = send(&mock, Method::POST, "/_mock/keys", r#"{"plan": "enterprise:7/9"}"#).await;
+    let added = send(
+        &mock,
+        Method::POST,
+        "/_mock/keys",
+        r#"{"plan": "enterprise:7/9"}"#,
+    )
+    .await;
     assert_eq!(added.status, 201);
     let (id, secret) = (added.json()["id"].clone(), added.json()["key"].clone());
     let secret = secret.as_str().unwrap();
@@ -47,10 +68,20 @@ async fn keys_are_added_changed_banned_and_removed() {
     assert!(!mock.get("/_mock/keys").await.body.contains(secret));
 
     let path = format!("/_mock/keys/{id}");
-    assert_eq!(send(&mock, Method::PATCH, &path, r#"{"plan": "pro"}"#).await.status, 204);
+    assert_eq!(
+        send(&mock, Method::PATCH, &path, r#"{"plan": "pro"}"#)
+            .await
+            .status,
+        204
+    );
     assert_eq!(ask().await.rate().0, 300);
     let ban = format!("{path}/ban");
-    assert_eq!(send(&mock, Method::PUT, &ban, r#"{"seconds": 20}"#).await.status, 204);
+    assert_eq!(
+        send(&mock, Method::PUT, &ban, r#"{"seconds": 20}"#)
+            .await
+            .status,
+        204
+    );
     let banned = ask().await;
     banned.expect_error(429, "key_banned");
     assert_eq!(banned.header("retry-after"), "20");
@@ -59,9 +90,18 @@ async fn keys_are_added_changed_banned_and_removed() {
     assert_eq!(send(&mock, Method::DELETE, &path, "").await.status, 204);
     ask().await.expect_error(401, "unauthorized");
 
-    let known =
-        send(&mock, Method::POST, "/_mock/keys", r#"{"key": "mine", "plan": "free"}"#).await;
-    assert_eq!((known.status, known.json().get("key")), (201, None), "who sent it knows it");
+    let known = send(
+        &mock,
+        Method::POST,
+        "/_mock/keys",
+        r#"{"key": "mine", "plan": "free"}"#,
+    )
+    .await;
+    assert_eq!(
+        (known.status, known.json().get("key")),
+        (201, None),
+        "who sent it knows it"
+    );
     assert_eq!(mock.get_as("mine", "/v1/pets").await.rate().0, 60);
 }
 
@@ -84,9 +124,19 @@ async fn an_invalid_key_changes_nothing() {
     taken.expect_error(409, "conflict");
     assert!(!taken.body.contains("free-key"), "{}", taken.body);
     for path in ["/_mock/keys/99", "/_mock/keys/x", "/_mock/keys/99/ban"] {
-        send(&mock, Method::DELETE, path, "").await.expect_error(404, "route_not_found");
+        send(&mock, Method::DELETE, path, "")
+            .await
+            .expect_error(404, "route_not_found");
     }
-    assert_eq!(mock.get("/_mock/keys").await.json().as_array().unwrap().len(), 4);
+    assert_eq!(
+        mock.get("/_mock/keys")
+            .await
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        4
+    );
 }
 
 #[tokio::test]
@@ -94,23 +144,40 @@ async fn pets_are_shown_without_a_key_and_replaced_by_a_seed() {
     let mock = start().await;
     let ids = async |query: &str| {
         let page = mock.get(&format!("/_mock/pets{query}")).await.json();
-        let ids = page["pets"].as_array().unwrap().iter().map(|pet| pet["id"].as_i64().unwrap());
+        let ids = page["pets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|pet| pet["id"].as_i64().unwrap());
         (ids.collect::<Vec<_>>(), page["total"].as_u64().unwrap())
     };
     assert_eq!(ids("?limit=2").await, (vec![1, 2], 25));
     assert_eq!(ids("?limit=2&after=23").await, (vec![24, 25], 25));
     assert_eq!(ids("?limit=1&status=sold").await, (vec![4], 25));
-    mock.get("/_mock/pets?status=lost").await.expect_error(400, "invalid_parameter");
+    mock.get("/_mock/pets?status=lost")
+        .await
+        .expect_error(400, "invalid_parameter");
 
     let seed = r#"{"pets": [{"name": "Rex", "categoryId": 7, "id": 40}], "orders": [{"n": 1}]}"#;
-    assert_eq!(send(&mock, Method::POST, "/_mock/seed", seed).await.status, 204);
+    assert_eq!(
+        send(&mock, Method::POST, "/_mock/seed", seed).await.status,
+        204
+    );
     assert_eq!(ids("").await, (vec![40], 1));
     assert_eq!(mock.get("/v1/store/orders").await.body, r#"[{"n":1}]"#);
     for seed in ["", "[", r#"[{"name": "Rex"}]"#, r#"{"pats": []}"#] {
-        send(&mock, Method::POST, "/_mock/seed", seed).await.expect_error(400, "invalid_body");
+        send(&mock, Method::POST, "/_mock/seed", seed)
+            .await
+            .expect_error(400, "invalid_body");
     }
     let pet = r#"{"name": "Rex", "categoryId": 7, "id": 40}"#;
-    let twins = send(&mock, Method::POST, "/_mock/seed", &format!("[{pet}, {pet}]")).await;
+    let twins = send(
+        &mock,
+        Method::POST,
+        "/_mock/seed",
+        &format!("[{pet}, {pet}]"),
+    )
+    .await;
     twins.expect_error(409, "conflict");
     assert_eq!(ids("").await, (vec![40], 1));
 }
@@ -120,9 +187,15 @@ async fn a_reset_brings_back_all_but_the_time() {
     let mock = start().await;
     mock.post(REX).await;
     mock.advance(1);
-    assert_eq!(send(&mock, Method::POST, "/_mock/reset", "").await.status, 204);
+    assert_eq!(
+        send(&mock, Method::POST, "/_mock/reset", "").await.status,
+        204
+    );
     assert_eq!(mock.get("/_mock/pets").await.json()["total"], 25);
-    assert_eq!(mock.get("/_mock/clock").await.json()["now"], json!((NOW + 1) as f64));
+    assert_eq!(
+        mock.get("/_mock/clock").await.json()["now"],
+        json!((NOW + 1) as f64)
+    );
 }
 
 #[tokio::test]
@@ -133,40 +206,79 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
     assert!(!snapshot.body.contains("free-key"));
     mock.post(REX).await;
     mock.get_as("free-key", "/v1/pets").await;
-    assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &snapshot.body).await.status, 204);
+    assert_eq!(
+        send(&mock, Method::PUT, "/_mock/snapshot", &snapshot.body)
+            .await
+            .status,
+        204
+    );
     assert_eq!(mock.get("/_mock/snapshot").await.body, snapshot.body);
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 58);
     // To JSON Schema these are integers, and some programs write them so.
-    let floats = snapshot.body.replace("\"categoryId\":3", "\"categoryId\":3.0");
+    let floats = snapshot
+        .body
+        .replace("\"categoryId\":3", "\"categoryId\":3.0");
     let floats = floats.replace("\"lastId\":25", "\"lastId\":25.0");
-    assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &floats).await.status, 204);
+    assert_eq!(
+        send(&mock, Method::PUT, "/_mock/snapshot", &floats)
+            .await
+            .status,
+        204
+    );
     assert_eq!(mock.get("/_mock/snapshot").await.body, snapshot.body);
-    let last_id =
-        |number: &str| snapshot.body.replace("\"lastId\":25", &format!("\"lastId\":{number}"));
+    let last_id = |number: &str| {
+        snapshot
+            .body
+            .replace("\"lastId\":25", &format!("\"lastId\":{number}"))
+    };
     for (sent, read) in [
         ("9007199254740993.0", 9_007_199_254_740_993),
         ("9.223372036854775807e18", i64::MAX),
         ("-9223372036854775808.0", i64::MIN),
     ] {
-        assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &last_id(sent)).await.status, 204);
-        assert_eq!(mock.get("/_mock/snapshot").await.json()["lastId"], json!(read));
+        assert_eq!(
+            send(&mock, Method::PUT, "/_mock/snapshot", &last_id(sent))
+                .await
+                .status,
+            204
+        );
+        assert_eq!(
+            mock.get("/_mock/snapshot").await.json()["lastId"],
+            json!(read)
+        );
     }
     // The message names the number that is wrong, not the first float.
     let wrong = last_id("715.0").replacen("\"number\":1,", "\"number\":1e400,", 1);
     let refused = send(&mock, Method::PUT, "/_mock/snapshot", &wrong).await;
     refused.expect_error(400, "invalid_body");
     let message = refused.message();
-    assert!(message.contains("number out of range") && !message.contains("715"), "{message}");
+    assert!(
+        message.contains("number out of range") && !message.contains("715"),
+        "{message}"
+    );
     let half = floats.replace("25.0", "25.5");
-    send(&mock, Method::PUT, "/_mock/snapshot", &half).await.expect_error(400, "invalid_body");
+    send(&mock, Method::PUT, "/_mock/snapshot", &half)
+        .await
+        .expect_error(400, "invalid_body");
     for body in ["", "{}", "[]"] {
-        send(&mock, Method::PUT, "/_mock/snapshot", body).await.expect_error(400, "invalid_body");
+        send(&mock, Method::PUT, "/_mock/snapshot", body)
+            .await
+            .expect_error(400, "invalid_body");
     }
     for (part, bad) in [
         ("\"version\":1", "\"version\":2"),
-        ("\"bannedUntil\":{\"secs\":0", "\"bannedUntil\":{\"secs\":253402300800"),
-        ("\"toldUntil\":{\"secs\":0", "\"toldUntil\":{\"secs\":253402300800"),
-        ("\"strikes\":[]", "\"strikes\":[{\"secs\":253402300800,\"nanos\":0}]"),
+        (
+            "\"bannedUntil\":{\"secs\":0",
+            "\"bannedUntil\":{\"secs\":253402300800",
+        ),
+        (
+            "\"toldUntil\":{\"secs\":0",
+            "\"toldUntil\":{\"secs\":253402300800",
+        ),
+        (
+            "\"strikes\":[]",
+            "\"strikes\":[{\"secs\":253402300800,\"nanos\":0}]",
+        ),
     ] {
         // Of a key that is not there any more as well.
         let absent = snapshot.body.replacen("\"number\":1,", "\"number\":99,", 1);
@@ -181,13 +293,29 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
 
 #[tokio::test]
 async fn a_body_may_be_as_long_as_a_large_store_and_no_longer_than_was_set() {
-    let pets = format!("[{{\"name\": \"{}\", \"categoryId\": 7}}]", "x".repeat(2_000_000));
+    let pets = format!(
+        "[{{\"name\": \"{}\", \"categoryId\": 7}}]",
+        "x".repeat(2_000_000)
+    );
     let mock = start().await;
-    assert_eq!(send(&mock, Method::POST, "/_mock/seed", &pets).await.status, 204);
+    assert_eq!(
+        send(&mock, Method::POST, "/_mock/seed", &pets).await.status,
+        204
+    );
     let snapshot = mock.get("/_mock/snapshot").await.body;
-    assert_eq!(send(&mock, Method::PUT, "/_mock/snapshot", &snapshot).await.status, 204);
+    assert_eq!(
+        send(&mock, Method::PUT, "/_mock/snapshot", &snapshot)
+            .await
+            .status,
+        204
+    );
     let strict = start_with(|builder| builder.admin_body(1_000)).await;
     let refused = send(&strict, Method::POST, "/_mock/seed", &pets).await;
     refused.expect_error(413, "payload_too_large");
-    assert_eq!(send(&strict, Method::POST, "/_mock/seed", "[]").await.status, 204);
+    assert_eq!(
+        send(&strict, Method::POST, "/_mock/seed", "[]")
+            .await
+            .status,
+        204
+    );
 }

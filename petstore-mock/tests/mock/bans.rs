@@ -12,7 +12,9 @@ async fn exhausted() -> Mock {
     for _ in 0..60 {
         mock.get_as("free-key", "/v1/store/orders").await;
     }
-    mock.get_as("free-key", "/v1/pets").await.expect_error(429, "rate_limit_exceeded");
+    mock.get_as("free-key", "/v1/pets")
+        .await
+        .expect_error(429, "rate_limit_exceeded");
     mock
 }
 
@@ -20,13 +22,19 @@ async fn exhausted() -> Mock {
 async fn the_11th_request_while_told_to_wait_brings_the_ban() {
     let mock = exhausted().await;
     for _ in 0..10 {
-        mock.get_as("free-key", "/v1/pets").await.expect_error(429, "rate_limit_exceeded");
+        mock.get_as("free-key", "/v1/pets")
+            .await
+            .expect_error(429, "rate_limit_exceeded");
     }
     let banned = mock.get_as("free-key", "/v1/pets").await;
     banned.expect_error(429, "key_banned");
     assert_eq!(banned.header("retry-after"), "300");
     assert_eq!(banned.rate(), (60, 0, MINUTE_ENDS));
-    assert_eq!(mock.get_as("pro-key", "/v1/pets").await.status, 200, "another key is unharmed");
+    assert_eq!(
+        mock.get_as("pro-key", "/v1/pets").await.status,
+        200,
+        "another key is unharmed"
+    );
 }
 
 #[tokio::test]
@@ -43,7 +51,12 @@ async fn a_ban_outlasts_the_window_is_not_lengthened_and_ends() {
         assert_eq!(banned.rate().1, 60, "a refused request uses nothing");
     }
     mock.advance(199);
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.header("retry-after"), "1");
+    assert_eq!(
+        mock.get_as("free-key", "/v1/pets")
+            .await
+            .header("retry-after"),
+        "1"
+    );
     mock.advance(1);
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 200);
 }
@@ -52,7 +65,12 @@ async fn a_ban_outlasts_the_window_is_not_lengthened_and_ends() {
 async fn between_two_seconds_of_the_clock_no_wait_is_a_second_too_long_or_too_short() {
     let mock = start_with(|builder| builder.key("one", Plan::enterprise(1, 9))).await;
     mock.server.clock().advance(Duration::from_millis(250));
-    let wait = async || mock.get_as("one", "/v1/pets").await.header("retry-after").to_owned();
+    let wait = async || {
+        mock.get_as("one", "/v1/pets")
+            .await
+            .header("retry-after")
+            .to_owned()
+    };
     assert_eq!(wait().await, "-");
     for _ in 0..11 {
         assert_eq!(wait().await, "50", "49.75 s are left of the minute");

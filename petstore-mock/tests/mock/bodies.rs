@@ -11,7 +11,10 @@ async fn malformed_bodies_are_400_and_say_where() {
     for (body, says) in [
         ("", "empty"),
         ("{", "line 1 column 1"),
-        ("{\n  \"name\": Rex}", "not valid JSON: expected value at line 2 column 11"),
+        (
+            "{\n  \"name\": Rex}",
+            "not valid JSON: expected value at line 2 column 11",
+        ),
         ("{} {}", "trailing characters"),
         ("[\"Rex\", 7]", "one JSON object"),
         ("null", "one JSON object"),
@@ -24,24 +27,62 @@ async fn malformed_bodies_are_400_and_say_where() {
              string \"7\"; `status` must be one of \"available\", \"pending\", \"sold\", or left \
              out, not null",
         ),
-        (r#"{"name": 7, "categoryId": 7}"#, "`name` must be a string, not the number 7"),
+        (
+            r#"{"name": 7, "categoryId": 7}"#,
+            "`name` must be a string, not the number 7",
+        ),
         (r#"{"name": null, "categoryId": 7}"#, "not null"),
-        (r#"{"name": "Rex", "categoryId": "7"}"#, "not the string \"7\""),
-        (r#"{"name": "Rex", "categoryId": 7.5}"#, "`categoryId` must be an integer"),
+        (
+            r#"{"name": "Rex", "categoryId": "7"}"#,
+            "not the string \"7\"",
+        ),
+        (
+            r#"{"name": "Rex", "categoryId": 7.5}"#,
+            "`categoryId` must be an integer",
+        ),
         (r#"{"name": "Rex", "categoryId": null}"#, "not null"),
-        (r#"{"name": "Rex", "categoryId": 9223372036854775808}"#, "64 bits"),
-        (r#"{"name": "Rex", "categoryId": 1e999}"#, "64 bits, not the number 1e999"),
-        (r#"{"name": "Rex", "categoryId": 7, "status": "lost"}"#, "`status` must be one of"),
-        (r#"{"name": "Rex", "categoryId": 7, "status": null}"#, "not null"),
-        (r#"{"name": "Rex", "name": "Rex", "categoryId": 7}"#, "duplicate field `name`"),
-        (r#"{"name": "\ud800", "categoryId": 7}"#, r#"be valid Unicode, not the string "\\ud800""#),
+        (
+            r#"{"name": "Rex", "categoryId": 9223372036854775808}"#,
+            "64 bits",
+        ),
+        (
+            r#"{"name": "Rex", "categoryId": 1e999}"#,
+            "64 bits, not the number 1e999",
+        ),
+        (
+            r#"{"name": "Rex", "categoryId": 7, "status": "lost"}"#,
+            "`status` must be one of",
+        ),
+        (
+            r#"{"name": "Rex", "categoryId": 7, "status": null}"#,
+            "not null",
+        ),
+        (
+            r#"{"name": "Rex", "name": "Rex", "categoryId": 7}"#,
+            "duplicate field `name`",
+        ),
+        (
+            r#"{"name": "\ud800", "categoryId": 7}"#,
+            r#"be valid Unicode, not the string "\\ud800""#,
+        ),
     ] {
         let reply = mock.post(body).await;
         assert_eq!(reply.status, 400, "{body}");
         reply.expect_error(400, "invalid_body");
-        assert!(reply.message().contains(says), "{body}: {}", reply.message());
+        assert!(
+            reply.message().contains(says),
+            "{body}: {}",
+            reply.message()
+        );
     }
-    assert_eq!(mock.get("/v1/pets?limit=100").await.json().as_array().map(Vec::len), Some(25));
+    assert_eq!(
+        mock.get("/v1/pets?limit=100")
+            .await
+            .json()
+            .as_array()
+            .map(Vec::len),
+        Some(25)
+    );
 }
 
 #[tokio::test]
@@ -54,7 +95,11 @@ async fn broken_utf8_is_400_wherever_it_is() {
     ] {
         let reply = mock.post(body).await;
         reply.expect_error(400, "invalid_body");
-        assert!(reply.message().contains("is not UTF-8"), "{}", reply.message());
+        assert!(
+            reply.message().contains("is not UTF-8"),
+            "{}",
+            reply.message()
+        );
     }
 }
 
@@ -72,7 +117,9 @@ async fn deep_nesting_is_400_and_not_the_end_of_the_server() {
 async fn only_json_is_taken() {
     let mock = start().await;
     let post = |name: &'static str, value: &'static str| {
-        let request = mock.request(Method::POST, "/v1/pets").bearer_auth("enterprise-key");
+        let request = mock
+            .request(Method::POST, "/v1/pets")
+            .bearer_auth("enterprise-key");
         reply(request.header(name, value).body(REX))
     };
     for good in [
@@ -100,21 +147,29 @@ async fn only_json_is_taken() {
         assert_eq!(refused.status, 415, "{bad}");
         refused.expect_error(415, "unsupported_media_type");
     }
-    post("x-other", "1").await.expect_error(415, "unsupported_media_type");
+    post("x-other", "1")
+        .await
+        .expect_error(415, "unsupported_media_type");
     let packed = mock
         .request(Method::POST, "/v1/pets")
         .bearer_auth("enterprise-key")
         .header("content-type", "application/json")
         .header("content-encoding", "gzip")
         .body(REX);
-    reply(packed).await.expect_error(415, "unsupported_media_type");
+    reply(packed)
+        .await
+        .expect_error(415, "unsupported_media_type");
 }
 
 #[tokio::test]
 async fn a_body_of_more_than_a_mebibyte_is_413() {
     let mock = start().await;
-    let name =
-        |length: usize| format!("{{\"categoryId\": 7, \"name\": \"{}\"}}", "x".repeat(length));
+    let name = |length: usize| {
+        format!(
+            "{{\"categoryId\": 7, \"name\": \"{}\"}}",
+            "x".repeat(length)
+        )
+    };
     let most = 1024 * 1024 - name(0).len();
     assert_eq!(mock.post(name(most)).await.status, 201);
     let more = mock.post(name(most + 1)).await;
@@ -131,8 +186,12 @@ async fn who_sends_all_of_a_body_that_is_too_long_still_gets_the_answer() {
     let head = post_head(&format!("Content-Length: {}", body.len()));
     for _ in 0..5 {
         let whole = [head.as_bytes(), &body].concat();
-        mock.raw(&whole).await.expect_error(413, "payload_too_large");
-        mock.post(body.clone()).await.expect_error(413, "payload_too_large");
+        mock.raw(&whole)
+            .await
+            .expect_error(413, "payload_too_large");
+        mock.post(body.clone())
+            .await
+            .expect_error(413, "payload_too_large");
     }
 }
 
@@ -149,7 +208,12 @@ async fn a_length_that_is_announced_is_refused_without_reading() {
 async fn a_chunked_body_is_counted_while_it_is_read() {
     let mock = start().await;
     let head = post_head("Transfer-Encoding: chunked");
-    let chunk = [b"100000\r\n".to_vec(), vec![b' '; 1024 * 1024], b"\r\n".to_vec()].concat();
+    let chunk = [
+        b"100000\r\n".to_vec(),
+        vec![b' '; 1024 * 1024],
+        b"\r\n".to_vec(),
+    ]
+    .concat();
     // Never ended: what comes after the limit must not be waited for.
     let endless = mock.raw(&[head.as_bytes(), &chunk, &chunk].concat()).await;
     endless.expect_error(413, "payload_too_large");
@@ -165,7 +229,9 @@ async fn a_chunked_body_is_counted_while_it_is_read() {
 async fn a_large_body_without_a_key_is_still_answered_401() {
     let mock = start().await;
     for _ in 0..5 {
-        let request = mock.request(Method::POST, "/v1/pets").body(vec![b' '; 5_000_000]);
+        let request = mock
+            .request(Method::POST, "/v1/pets")
+            .body(vec![b' '; 5_000_000]);
         reply(request).await.expect_error(401, "unauthorized");
     }
 }

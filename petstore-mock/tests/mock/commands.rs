@@ -33,7 +33,9 @@ ask() {
 /// Runs a script of bash, which can open sockets, under `exec`.
 fn bash(flags: &[&str], script: &str) -> (i32, String, String) {
     let script = format!("{ASK}{script}");
-    ended(&mut command(&[&["exec"], flags, &["--", "bash", "-c", &script]].concat()))
+    ended(&mut command(
+        &[&["exec"], flags, &["--", "bash", "-c", &script]].concat(),
+    ))
 }
 
 /// Returns what a script printed that ends well.
@@ -49,7 +51,10 @@ fn exec_serves_while_the_command_runs_and_tells_it_where() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("x-ratelimit-limit: 60\r\n"), "{answer}");
     let url = answer.lines().last().unwrap();
-    assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/v1"), "{url}");
+    assert!(
+        url.starts_with("http://127.0.0.1:") && url.ends_with("/v1"),
+        "{url}"
+    );
     let (status, ..) = run(&["health", url]);
     assert_eq!(status, 1, "it is gone");
 }
@@ -60,7 +65,10 @@ fn exec_gives_the_command_a_key_of_the_plan_and_leaves_the_others() {
     assert!(answer.contains("x-ratelimit-limit: 7\r\n"), "{answer}");
     let answer = exec_asking(&[], "PETSTORE_API_KEY=pro-key; ask /v1/pets");
     assert!(answer.contains("x-ratelimit-limit: 300\r\n"), "{answer}");
-    let answer = exec_asking(&["--key", "mine=free"], "PETSTORE_API_KEY=pro-key; ask /v1/pets");
+    let answer = exec_asking(
+        &["--key", "mine=free"],
+        "PETSTORE_API_KEY=pro-key; ask /v1/pets",
+    );
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
 }
 
@@ -77,7 +85,10 @@ fn exec_keeps_its_streams_for_the_command_and_shows_no_key() {
     child.stdin.take().unwrap().write_all(b"typed").unwrap();
     assert_eq!(child.wait_with_output().unwrap().stdout, b"typed");
     // Neither its own arguments nor the command's have it.
-    let (_, out, _) = exec(&[], "tr '\\0' ' ' </proc/$PPID/cmdline; echo; echo $PETSTORE_API_KEY");
+    let (_, out, _) = exec(
+        &[],
+        "tr '\\0' ' ' </proc/$PPID/cmdline; echo; echo $PETSTORE_API_KEY",
+    );
     let mut lines = out.lines();
     let (args, key) = (lines.next().unwrap(), lines.next().unwrap());
     assert!(key.starts_with("exec-") && !args.contains(key), "{args}");
@@ -105,7 +116,10 @@ fn exec_exits_with_3_if_the_report_has_findings_that_fail_on_names() {
         "the command's own comes first"
     );
     let polite = "exit 0";
-    assert_eq!(verdict(&["--fail-on", "warnings"], polite), (0, NOTHING.to_owned()));
+    assert_eq!(
+        verdict(&["--fail-on", "warnings"], polite),
+        (0, NOTHING.to_owned())
+    );
 }
 
 #[test]
@@ -116,7 +130,10 @@ fn a_rule_has_the_severity_that_is_asked_for() {
     assert_eq!(fail_on_warnings("key-in-url=off").0, 0);
     for (rule, message) in [
         ("no-rule=off", "unknown rule; rules: told-to-wait, back-off"),
-        ("back-off=harmless", "unknown severity; severities: notice, warning, violation, or off"),
+        (
+            "back-off=harmless",
+            "unknown severity; severities: notice, warning, violation, or off",
+        ),
         ("back-off", "write NAME=SEVERITY"),
     ] {
         let (status, said) = fail_on_warnings(rule);
@@ -136,33 +153,63 @@ fn the_report_is_written_in_the_format_that_is_asked_for() {
         let path = file.to_str().unwrap();
         assert_eq!(verdict(&["--report", path], RUDE).0, 0);
         let report = fs::read_to_string(&file).unwrap();
-        assert!(report.to_lowercase().starts_with(begins), "{name}: {report}");
-        assert!(report.contains("key-in-url") && !report.contains("exec-"), "{name}: {report}");
+        assert!(
+            report.to_lowercase().starts_with(begins),
+            "{name}: {report}"
+        );
+        assert!(
+            report.contains("key-in-url") && !report.contains("exec-"),
+            "{name}: {report}"
+        );
         let flags = ["--report", path, "--report-format", "text"];
         assert_eq!(verdict(&flags, RUDE).0, 0);
-        assert!(fs::read_to_string(&file).unwrap().starts_with("compliance: "));
+        assert!(
+            fs::read_to_string(&file)
+                .unwrap()
+                .starts_with("compliance: ")
+        );
     }
     let (status, said) = verdict(&["--report", "report.pdf"], "echo ran >&2");
-    assert!(status == 2 && said.contains("--report-format") && !said.contains("ran"), "{said}");
+    assert!(
+        status == 2 && said.contains("--report-format") && !said.contains("ran"),
+        "{said}"
+    );
     for (script, expected) in [("exit 0", 1), ("exit 9", 9)] {
         let (status, said) = verdict(&["--report", "/dev/null/report.txt"], script);
-        assert!(status == expected && said.contains("cannot write the report"), "{status} {said}");
+        assert!(
+            status == expected && said.contains("cannot write the report"),
+            "{status} {said}"
+        );
     }
     let folder = scratch("");
     let path = folder.join("reports/report.txt");
-    assert_eq!(verdict(&["--report", path.to_str().unwrap()], "exit 0"), (0, NOTHING.to_owned()));
-    assert!(fs::read_to_string(&path).unwrap().starts_with("compliance: "));
+    assert_eq!(
+        verdict(&["--report", path.to_str().unwrap()], "exit 0"),
+        (0, NOTHING.to_owned())
+    );
+    assert!(
+        fs::read_to_string(&path)
+            .unwrap()
+            .starts_with("compliance: ")
+    );
     fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn exec_ends_as_the_command_ends() {
     for (script, status) in [("exit 0", 0), ("exit 101", 101), ("kill -TERM $$", 143)] {
-        assert_eq!(exec(&[], script), (status, String::new(), NOTHING.to_owned()), "{script}");
+        assert_eq!(
+            exec(&[], script),
+            (status, String::new(), NOTHING.to_owned()),
+            "{script}"
+        );
     }
     let (status, out, err) = run(&["exec", "--", "/nowhere/program", "secret"]);
     assert_eq!((status, &*out), (127, ""));
-    assert!(err.starts_with("petstore-mock: cannot run /nowhere/program: "), "{err}");
+    assert!(
+        err.starts_with("petstore-mock: cannot run /nowhere/program: "),
+        "{err}"
+    );
     assert!(!err.contains("secret"), "{err}");
     let (status, _, err) = run(&["exec", "--", "/"]);
     assert_eq!(status, 126);
@@ -173,7 +220,11 @@ fn exec_ends_as_the_command_ends() {
 fn exec_with_invalid_arguments_runs_nothing() {
     let mark = scratch("ran");
     let touch = format!("touch {}", mark.display());
-    for flags in [&["--plan", "gold"][..], &["--key", "nothing"], &["--seed", "/nowhere"]] {
+    for flags in [
+        &["--plan", "gold"][..],
+        &["--key", "nothing"],
+        &["--seed", "/nowhere"],
+    ] {
         let (status, _, err) = exec(flags, &touch);
         assert!(status == 2 || status == 1, "{flags:?}");
         assert!(!err.is_empty());
@@ -190,13 +241,21 @@ fn exec_passes_signals_on_and_waits_for_the_command() {
         // reads briefly: a signal that comes just before is seen only afterwards.
         let wait = "while :; do read -rt 0.1 <> <(:); done";
         let script = format!("trap 'echo caught; exit 7' {signal}; echo ready; {wait}");
-        let mut child =
-            command(&["exec", "--", "bash", "-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command(&["exec", "--", "bash", "-c", &script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
         let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-s", signal, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
         out.read_to_string(&mut line).unwrap();
         assert_eq!(line, "ready\ncaught\n", "{number}");
         assert_eq!(child.wait().unwrap().code(), Some(7));
@@ -205,8 +264,10 @@ fn exec_passes_signals_on_and_waits_for_the_command() {
 
 #[test]
 fn health_ends_with_0_where_a_mock_serves() {
-    let (status, out, err) =
-        exec(&[], "$MOCK health $PETSTORE_BASE_URL && $MOCK health $PETSTORE_MOCK_URL");
+    let (status, out, err) = exec(
+        &[],
+        "$MOCK health $PETSTORE_BASE_URL && $MOCK health $PETSTORE_MOCK_URL",
+    );
     assert_eq!((status, &*out, &*err), (0, "ok\nok\n", NOTHING));
 }
 
@@ -218,7 +279,9 @@ fn health_exits_with_1_without_a_ready_mock() {
         let (mut stream, _) = other.accept().unwrap();
         let mut request = [0; 1024];
         let _ = stream.read(&mut request).unwrap();
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").unwrap();
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+            .unwrap();
     });
     let (status, out, err) = run(&["health", &url]);
     assert_eq!((status, &*out), (1, ""));
@@ -226,7 +289,10 @@ fn health_exits_with_1_without_a_ready_mock() {
     answering.join().unwrap();
     let (status, _, err) = run(&["health", &url]);
     assert_eq!(status, 1);
-    assert!(err.starts_with("petstore-mock: no healthy mock at 127.0.0.1:"), "{err}");
+    assert!(
+        err.starts_with("petstore-mock: no healthy mock at 127.0.0.1:"),
+        "{err}"
+    );
     assert_eq!(run(&["health", "ftp://localhost"]).0, 2);
 }
 
@@ -243,12 +309,19 @@ fn health_over_tls_trusts_the_authority_it_is_given() {
 fn the_clock_starts_at_a_date_and_faults_come_from_a_file() {
     let answer = exec_asking(&["--start-at", "2030-12-05"], "ask /v1/pets/1");
     assert!(answer.starts_with("HTTP/1.1 410 "), "{answer}");
-    assert!(answer.contains("\r\ndate: Thu, 05 Dec 2030 00:00:0"), "{answer}");
+    assert!(
+        answer.contains("\r\ndate: Thu, 05 Dec 2030 00:00:0"),
+        "{answer}"
+    );
     let (status, _, err) = run(&["--start-at", "soon"]);
     assert!(status == 2 && err.contains("2030-12-05"), "{err}");
     let file = scratch("faults.json");
     let path = file.to_str().unwrap();
-    fs::write(&file, r#"[{"operation": "listPets", "effect": {"status": 503}}]"#).unwrap();
+    fs::write(
+        &file,
+        r#"[{"operation": "listPets", "effect": {"status": 503}}]"#,
+    )
+    .unwrap();
     let answer = exec_asking(&["--faults", path], "ask /v1/pets");
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     fs::write(&file, "[{\"effect\": {\"status\": 99}}]").unwrap();
@@ -264,7 +337,10 @@ fn prints_the_documents_that_it_serves() {
     let yaml = fs::read_to_string("openapi.yaml").unwrap();
     assert_eq!(run(&["openapi"]), (0, yaml, String::new()));
     let admin = fs::read_to_string("admin.yaml").unwrap();
-    assert_eq!(run(&["openapi", "--admin", "--format", "yaml"]), (0, admin, String::new()));
+    assert_eq!(
+        run(&["openapi", "--admin", "--format", "yaml"]),
+        (0, admin, String::new())
+    );
     let (status, json, _) = run(&["openapi", "--format", "json"]);
     assert_eq!(status, 0);
     assert!(json.starts_with("{\"openapi\":\"3.1.0\",") && json.ends_with("}\n"));
@@ -275,7 +351,10 @@ fn prints_completions_for_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let (status, script, err) = run(&["completions", shell]);
         assert_eq!((status, &*err), (0, ""));
-        assert!(script.contains("openapi") && script.contains("seed"), "{shell}");
+        assert!(
+            script.contains("openapi") && script.contains("seed"),
+            "{shell}"
+        );
     }
     assert_eq!(run(&["completions", "tcsh"]).0, 2);
 }
@@ -286,16 +365,30 @@ fn the_admin_token_comes_from_a_file_or_a_variable_and_is_never_shown() {
     fs::write(&file, "s3cr3t token\n").unwrap();
     let path = file.to_str().unwrap();
     let (status, out, err) = run(&["--port", "0", "--admin-token-file", path]);
-    assert_eq!((status, &*out), (2, ""), "a token with a space cannot be sent");
-    assert!(err.contains("admin token") && !err.contains("s3cr3t"), "{err}");
-    let output =
-        command(&["--port", "0"]).env("PETSTORE_MOCK_ADMIN_TOKEN", "s3cr3t \u{e9}").output();
+    assert_eq!(
+        (status, &*out),
+        (2, ""),
+        "a token with a space cannot be sent"
+    );
+    assert!(
+        err.contains("admin token") && !err.contains("s3cr3t"),
+        "{err}"
+    );
+    let output = command(&["--port", "0"])
+        .env("PETSTORE_MOCK_ADMIN_TOKEN", "s3cr3t \u{e9}")
+        .output();
     let err = String::from_utf8(output.unwrap().stderr).unwrap();
-    assert!(err.contains("admin token") && !err.contains("s3cr3t"), "{err}");
+    assert!(
+        err.contains("admin token") && !err.contains("s3cr3t"),
+        "{err}"
+    );
     fs::write(&file, "t0ken\n").unwrap();
     let (status, ..) = exec(&["--admin-token-file", path], "true");
     assert_eq!(status, 0);
     let (status, _, err) = exec(&["--admin-token-file", "/nowhere/token"], "true");
     assert_eq!(status, 1);
-    assert!(err.contains("cannot read the admin token /nowhere/token"), "{err}");
+    assert!(
+        err.contains("cannot read the admin token /nowhere/token"),
+        "{err}"
+    );
 }

@@ -14,7 +14,11 @@ const REX_OTHERWISE: &str = r#"{"categoryId": 7, "name": "Rex"}"#;
 
 /// Returns each rule that was broken, and how often.
 fn found(mock: &Mock) -> Vec<(Rule, u64)> {
-    mock.server.report().findings().map(|finding| (finding.rule, finding.count)).collect()
+    mock.server
+        .report()
+        .findings()
+        .map(|finding| (finding.rule, finding.count))
+        .collect()
 }
 
 /// Returns the numbers of the requests that the first finding is about.
@@ -34,14 +38,20 @@ async fn list(mock: &Mock, key: &str) -> u16 {
 /// Sends a request from a new client without a `User-Agent`.
 async fn anonymous(mock: &Mock, path: &str) {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let request = client.get(format!("{}{path}", mock.server.url())).bearer_auth("free-key");
+    let request = client
+        .get(format!("{}{path}", mock.server.url()))
+        .bearer_auth("free-key");
     request.send().await.unwrap();
 }
 
 /// Adds a pet and returns the status, if there is an answer.
 async fn post(mock: &Mock, body: &'static str) -> Option<u16> {
-    let request = mock.request(Method::POST, "/v1/pets").bearer_auth("free-key");
-    let request = request.header("content-type", "application/json").body(body);
+    let request = mock
+        .request(Method::POST, "/v1/pets")
+        .bearer_auth("free-key");
+    let request = request
+        .header("content-type", "application/json")
+        .body(body);
     Some(request.send().await.ok()?.status().as_u16())
 }
 
@@ -59,12 +69,18 @@ async fn a_polite_client_is_clean() {
         }
         mock.advance(60);
     }
-    let post = mock.request(Method::POST, "/v1/pets").bearer_auth("free-key").body("0");
+    let post = mock
+        .request(Method::POST, "/v1/pets")
+        .bearer_auth("free-key")
+        .body("0");
     assert_eq!(post.send().await.unwrap().status(), 415);
     let report = mock.server.report();
     report.assert_compliant();
     assert_eq!((found(&mock), report.requests()), (vec![], 7));
-    assert_eq!(report.summary_line(), "compliance: nothing found in 7 requests");
+    assert_eq!(
+        report.summary_line(),
+        "compliance: nothing found in 7 requests"
+    );
 }
 
 #[tokio::test]
@@ -78,15 +94,34 @@ async fn a_request_sent_while_told_to_wait_is_found() {
     list(&mock, "free-key").await;
     mock.advance(30);
     assert_eq!(list(&mock, "free-key").await, 200);
-    assert_eq!(found(&mock), [(Rule::ToldToWait, 1), (Rule::QuotaIgnored, 1)]);
+    assert_eq!(
+        found(&mock),
+        [(Rule::ToldToWait, 1), (Rule::QuotaIgnored, 1)]
+    );
     let report = mock.server.report();
     let evidence = &report.of(Severity::Violation).next().unwrap().evidence[0];
-    assert_eq!(serde_json::to_value(evidence).unwrap()["at"], "2026-01-01T00:00:10.000Z");
+    assert_eq!(
+        serde_json::to_value(evidence).unwrap()["at"],
+        "2026-01-01T00:00:10.000Z"
+    );
     assert_eq!(evidence.by, Some(Duration::from_secs(50)));
     let told = "wait until 00:01:00.000 (429, Retry-After: 50, #2)";
-    assert_eq!((evidence.told.as_deref(), evidence.offences), (Some(told), 2));
-    let roles: Vec<_> = evidence.requests.iter().map(|one| (one.number, one.role)).collect();
-    let expected = [Role::Before, Role::Cause, Role::Offence, Role::Offence, Role::After];
+    assert_eq!(
+        (evidence.told.as_deref(), evidence.offences),
+        (Some(told), 2)
+    );
+    let roles: Vec<_> = evidence
+        .requests
+        .iter()
+        .map(|one| (one.number, one.role))
+        .collect();
+    let expected = [
+        Role::Before,
+        Role::Cause,
+        Role::Offence,
+        Role::Offence,
+        Role::After,
+    ];
     assert_eq!(roles, (1..).zip(expected).collect::<Vec<_>>());
     assert_eq!(MINUTE_ENDS, NOW + 50);
     assert!(!report.is_compliant());
@@ -105,7 +140,10 @@ async fn an_assertion_fails_with_the_report() {
 #[tokio::test]
 async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
     let mock = start().await;
-    let request = || mock.request(Method::GET, "/v1/pets").bearer_auth("free-key");
+    let request = || {
+        mock.request(Method::GET, "/v1/pets")
+            .bearer_auth("free-key")
+    };
     let send = || tokio::spawn(request().send());
     for _ in 0..2 {
         assert_eq!(list(&mock, "free-key").await, 200);
@@ -124,8 +162,19 @@ async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
     for _ in 0..9 {
         list(&mock, "free-key").await;
     }
-    let text = mock.server.report().of(Severity::Notice).next().unwrap().evidence[0].text.clone();
-    assert!(text.contains("after a response with Remaining: 0"), "{text}");
+    let text = mock
+        .server
+        .report()
+        .of(Severity::Notice)
+        .next()
+        .unwrap()
+        .evidence[0]
+        .text
+        .clone();
+    assert!(
+        text.contains("after a response with Remaining: 0"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -134,7 +183,10 @@ async fn a_post_repeated_after_an_unknown_outcome_is_found_unless_the_client_loo
         let mock = start().await;
         let lost = mock.on(Operation::CreatePet).first(1).reset();
         assert_eq!(post(&mock, REX).await, None);
-        assert_eq!(post(&mock, r#"{"name": "Tom", "categoryId": 7}"#).await, Some(201));
+        assert_eq!(
+            post(&mock, r#"{"name": "Tom", "categoryId": 7}"#).await,
+            Some(201)
+        );
         assert_eq!(found(&mock), [], "another animal is no repeat");
         if looks {
             // The animal that was added is on none of these pages.
@@ -175,7 +227,10 @@ async fn retries_are_judged_by_their_waits_on_the_mocks_clock() {
 #[tokio::test]
 async fn the_retry_after_of_a_fault_counts() {
     let mock = start().await;
-    let busy = [Effect::status(503), Effect::RetryAfter(RetryAfter::Seconds(1))];
+    let busy = [
+        Effect::status(503),
+        Effect::RetryAfter(RetryAfter::Seconds(1)),
+    ];
     let _busy = mock.on(Operation::ListPets).apply(Effect::All(busy.into()));
     for _ in 0..5 {
         assert_eq!(list(&mock, "free-key").await, 503);
@@ -194,8 +249,12 @@ async fn bodies_that_the_service_did_not_read_are_compared() {
     for names in [["Ada", "Bob", "Cleo", "Dora", "Emil", "Fred"], ["Ada"; 6]] {
         assert_eq!(found(&mock), [], "different bodies are different requests");
         for name in names {
-            let request = mock.request(Method::POST, "/v1/pets").bearer_auth("free-key");
-            let request = request.header("content-type", "text/plain").header("user-agent", "a/1");
+            let request = mock
+                .request(Method::POST, "/v1/pets")
+                .bearer_auth("free-key");
+            let request = request
+                .header("content-type", "text/plain")
+                .header("user-agent", "a/1");
             assert_eq!(request.body(name).send().await.unwrap().status(), 415);
         }
     }
@@ -207,7 +266,10 @@ async fn bodies_that_the_service_did_not_read_are_compared() {
 async fn keys_in_the_wrong_place_are_found_and_not_shown() {
     let secret = "sk-0123456789-secret";
     let mock = start_with(|builder| builder.key(secret, Plan::Free)).await;
-    let get = |path: &str| mock.request(Method::GET, path).header("user-agent", "test/1");
+    let get = |path: &str| {
+        mock.request(Method::GET, path)
+            .header("user-agent", "test/1")
+    };
     let encoded = secret.replace('-', "%2D");
     for path in [
         format!("/v1/pets?token={secret}"),
@@ -216,11 +278,30 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
         "/v1/pets?api_key=whatever".to_owned(),
         "/v1/pets?q=freedom".to_owned(),
     ] {
-        get(&path).header("x-mock-scope", secret).send().await.unwrap();
+        get(&path)
+            .header("x-mock-scope", secret)
+            .send()
+            .await
+            .unwrap();
     }
-    get("/v1/pets").basic_auth("me", Some(secret)).send().await.unwrap();
-    get("/v1/pets?status=available").bearer_auth(secret).send().await.unwrap();
-    assert_eq!(found(&mock), [(Rule::KeyInUrl, 4), (Rule::KeyScheme, 1), (Rule::Deprecated, 1)]);
+    get("/v1/pets")
+        .basic_auth("me", Some(secret))
+        .send()
+        .await
+        .unwrap();
+    get("/v1/pets?status=available")
+        .bearer_auth(secret)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        found(&mock),
+        [
+            (Rule::KeyInUrl, 4),
+            (Rule::KeyScheme, 1),
+            (Rule::Deprecated, 1)
+        ]
+    );
     let report = mock.server.report();
     assert!(!format!("{report:?}").contains("0123456789"));
     for form in [
@@ -230,7 +311,10 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
         report.to_markdown(),
         report.summary_line(),
     ] {
-        assert!(form.contains("key-in-url") && !form.contains("0123456789"), "{form}");
+        assert!(
+            form.contains("key-in-url") && !form.contains("0123456789"),
+            "{form}"
+        );
         assert!(!form.contains("whatever"), "{form}");
     }
 }
@@ -241,7 +325,11 @@ async fn a_notice_counts_once_per_client_and_fails_nothing() {
     for _ in 0..10 {
         anonymous(&mock, "/pets/1").await;
     }
-    let expected = [(Rule::Deprecated, 1), (Rule::KeepAlive, 1), (Rule::UserAgent, 1)];
+    let expected = [
+        (Rule::Deprecated, 1),
+        (Rule::KeepAlive, 1),
+        (Rule::UserAgent, 1),
+    ];
     assert_eq!(found(&mock), expected);
     let report = mock.server.report();
     let evidence = &report.of(Severity::Notice).next().unwrap().evidence[0];
@@ -260,10 +348,21 @@ async fn findings_survive_the_journal_and_a_reset_until_they_are_deleted() {
     mock.server.reset().unwrap();
     let report = mock.server.report();
     let finding = report.of(Severity::Violation).next().unwrap();
-    assert_eq!((finding.rule, finding.count), (Rule::KeyInUrl, 1), "once a parameter");
+    assert_eq!(
+        (finding.rule, finding.count),
+        (Rule::KeyInUrl, 1),
+        "once a parameter"
+    );
     assert_eq!(finding.evidence[0].offences, 50);
     assert!(finding.evidence[0].requests.len() < 20);
-    assert_eq!(mock.request(Method::DELETE, "/_mock/report").send().await.unwrap().status(), 204);
+    assert_eq!(
+        mock.request(Method::DELETE, "/_mock/report")
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        204
+    );
     assert!(mock.server.report().is_compliant());
 }
 
@@ -298,12 +397,25 @@ async fn a_finding_belongs_to_the_scope_of_its_requests() {
     leak(&key).send().await.unwrap();
     let scope = mock.server.scope("tests::outer");
     leak(&key).send().await.unwrap();
-    leak(&key).header("x-mock-scope", "tests::inner").send().await.unwrap();
+    leak(&key)
+        .header("x-mock-scope", "tests::inner")
+        .send()
+        .await
+        .unwrap();
     drop(scope);
     let report = mock.server.report();
     let expected = ["default", "#5", "tests::outer", "tests::inner"];
-    assert_eq!(report.of(Severity::Violation).map(|it| &*it.scope).collect::<Vec<_>>(), expected);
-    assert_eq!(report.scopes().map(|(scope, _)| scope).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        report
+            .of(Severity::Violation)
+            .map(|it| &*it.scope)
+            .collect::<Vec<_>>(),
+        expected
+    );
+    assert_eq!(
+        report.scopes().map(|(scope, _)| scope).collect::<Vec<_>>(),
+        expected
+    );
     assert!(!report.to_json().contains(key.as_str()));
 }
 
@@ -318,8 +430,13 @@ async fn a_rule_has_the_severity_that_is_set() {
     .await;
     anonymous(&mock, "/pets/1?api_key=x").await;
     let report = mock.server.report();
-    let found = report.findings().map(|finding| (finding.rule, finding.severity));
-    let expected = [(Rule::UserAgent, Severity::Violation), (Rule::Deprecated, Severity::Warning)];
+    let found = report
+        .findings()
+        .map(|finding| (finding.rule, finding.severity));
+    let expected = [
+        (Rule::UserAgent, Severity::Violation),
+        (Rule::Deprecated, Severity::Warning),
+    ];
     assert_eq!(found.collect::<Vec<_>>(), expected);
     assert!(!report.to_junit().contains("key-in-url"));
     let json: Value = serde_json::from_str(&report.to_json()).unwrap();
@@ -334,15 +451,27 @@ async fn a_rule_has_the_severity_that_is_set() {
 #[tokio::test]
 async fn a_named_key_is_shown_by_its_name() {
     let builder = |it: Builder| {
-        it.named_key("ci-main", "sk-of-the-main-branch", Plan::Free).key("other-key", Plan::Pro)
+        it.named_key("ci-main", "sk-of-the-main-branch", Plan::Free)
+            .key("other-key", Plan::Pro)
     };
     let mock = start_with(builder).await;
-    mock.get_as("sk-of-the-main-branch", "/v1/pets?api_key=x").await;
+    mock.get_as("sk-of-the-main-branch", "/v1/pets?api_key=x")
+        .await;
     mock.get_as("other-key", "/v1/pets?api_key=x").await;
     let report = mock.server.report();
-    let keys: Vec<_> = report.of(Severity::Violation).map(|finding| &*finding.client.key).collect();
-    assert_eq!(keys, ["ci-main", "#2"], "in the order in which they were given");
-    let key = mock.server.requests(..)[0].key.as_ref().map(ToString::to_string);
+    let keys: Vec<_> = report
+        .of(Severity::Violation)
+        .map(|finding| &*finding.client.key)
+        .collect();
+    assert_eq!(
+        keys,
+        ["ci-main", "#2"],
+        "in the order in which they were given"
+    );
+    let key = mock.server.requests(..)[0]
+        .key
+        .as_ref()
+        .map(ToString::to_string);
     assert_eq!(key.as_deref(), Some("#1 ci-main (free)"));
     assert!(!report.to_json().contains("sk-of"));
 }
@@ -372,6 +501,13 @@ fn a_post_that_is_repeated_as_soon_as_its_client_gives_up_is_found() {
         std::thread::yield_now();
     }
     let report = server.report();
-    let counts = report.findings().map(|finding| (finding.rule, finding.count));
-    assert!(counts.collect::<Vec<_>>().contains(&(Rule::RepeatedPost, 20)), "{report}");
+    let counts = report
+        .findings()
+        .map(|finding| (finding.rule, finding.count));
+    assert!(
+        counts
+            .collect::<Vec<_>>()
+            .contains(&(Rule::RepeatedPost, 20)),
+        "{report}"
+    );
 }

@@ -14,7 +14,10 @@ fn from_a_page(mock: &Mock, method: Method, path: &str) -> RequestBuilder {
 async fn preflight(mock: &Mock, path: &str) -> Reply {
     let request = from_a_page(mock, Method::OPTIONS, path)
         .header("access-control-request-method", "POST")
-        .header("access-control-request-headers", "authorization,content-type");
+        .header(
+            "access-control-request-headers",
+            "authorization,content-type",
+        );
     reply(request).await
 }
 
@@ -25,8 +28,14 @@ async fn a_preflight_needs_no_key_and_costs_no_quota() {
         let reply = preflight(&mock, path).await;
         assert_eq!((reply.status, &*reply.body), (204, ""));
         assert_eq!(reply.header("access-control-allow-origin"), "*");
-        assert_eq!(reply.header("access-control-allow-methods"), "GET, HEAD, POST");
-        assert_eq!(reply.header("access-control-allow-headers"), "Authorization, *");
+        assert_eq!(
+            reply.header("access-control-allow-methods"),
+            "GET, HEAD, POST"
+        );
+        assert_eq!(
+            reply.header("access-control-allow-headers"),
+            "Authorization, *"
+        );
         assert_eq!(reply.rate().1, 60);
     }
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
@@ -35,12 +44,17 @@ async fn a_preflight_needs_no_key_and_costs_no_quota() {
 #[tokio::test]
 async fn a_page_can_read_every_answer_and_its_rate_limits() {
     let mock = start().await;
-    for (path, key, status) in
-        [("/v1/pets", "free-key", 200), ("/v1/pets/99", "free-key", 404), ("/v1/pets", "x", 401)]
-    {
+    for (path, key, status) in [
+        ("/v1/pets", "free-key", 200),
+        ("/v1/pets/99", "free-key", 404),
+        ("/v1/pets", "x", 401),
+    ] {
         let request = from_a_page(&mock, Method::GET, path).bearer_auth(key);
         let reply = reply(request).await;
-        assert_eq!((reply.status, reply.header("access-control-allow-origin")), (status, "*"));
+        assert_eq!(
+            (reply.status, reply.header("access-control-allow-origin")),
+            (status, "*")
+        );
         let exposed = reply.header("access-control-expose-headers").to_lowercase();
         for name in [
             "x-ratelimit-limit",
@@ -49,7 +63,10 @@ async fn a_page_can_read_every_answer_and_its_rate_limits() {
             "retry-after",
             "link",
         ] {
-            assert!(exposed.split(", ").any(|one| one == name), "{name}: {exposed}");
+            assert!(
+                exposed.split(", ").any(|one| one == name),
+                "{name}: {exposed}"
+            );
         }
     }
     let no_page = mock.get("/v1/pets").await;
@@ -62,7 +79,12 @@ async fn one_origin_can_be_let_in_alone() {
     let reply = reply(from_a_page(&mock, Method::GET, "/v1/pets")).await;
     assert_eq!(reply.header("access-control-allow-origin"), PAGE);
     assert_eq!(reply.header("vary"), "Origin");
-    assert_eq!(preflight(&mock, "/v1/pets").await.header("access-control-allow-origin"), PAGE);
+    assert_eq!(
+        preflight(&mock, "/v1/pets")
+            .await
+            .header("access-control-allow-origin"),
+        PAGE
+    );
 }
 
 #[tokio::test]

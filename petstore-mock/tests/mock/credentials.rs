@@ -17,11 +17,22 @@ async fn every_operation_is_401_without_a_valid_key() {
     for (method, path) in OPERATIONS {
         let missing = reply(mock.request(method.clone(), path)).await;
         missing.expect_error(401, "unauthorized");
-        assert_eq!(missing.header("www-authenticate"), "Bearer realm=\"petstore\"");
-        assert_eq!(missing.rate(), (60, 60, MINUTE_ENDS), "Free's minute, untouched");
+        assert_eq!(
+            missing.header("www-authenticate"),
+            "Bearer realm=\"petstore\""
+        );
+        assert_eq!(
+            missing.rate(),
+            (60, 60, MINUTE_ENDS),
+            "Free's minute, untouched"
+        );
         let unknown = reply(mock.request(method, path).bearer_auth("s3cr3t")).await;
         unknown.expect_error(401, "unauthorized");
-        assert!(unknown.header("www-authenticate").ends_with("error=\"invalid_token\""));
+        assert!(
+            unknown
+                .header("www-authenticate")
+                .ends_with("error=\"invalid_token\"")
+        );
         assert!(!unknown.body.contains("s3cr3t"));
     }
 }
@@ -38,10 +49,16 @@ async fn says_what_is_wrong_with_a_key_without_repeating_it() {
         ("Bearer s3cr3té", "beyond ASCII"),
         ("Bearer FREE-KEY", "not known"),
     ] {
-        let request = mock.request(Method::GET, "/v1/pets").header("authorization", value);
+        let request = mock
+            .request(Method::GET, "/v1/pets")
+            .header("authorization", value);
         let reply = reply(request).await;
         reply.expect_error(401, "unauthorized");
-        assert!(reply.message().contains(hint), "{value}: {}", reply.message());
+        assert!(
+            reply.message().contains(hint),
+            "{value}: {}",
+            reply.message()
+        );
         assert!(!reply.body.contains("s3cr3t"), "{}", reply.body);
     }
     let twice = mock

@@ -7,7 +7,11 @@ use tempfile::TempDir;
 
 /// Opens the data file in a folder.
 async fn open(folder: &TempDir) -> MockServer {
-    MockServer::builder().data(folder.path().join("data")).start().await.unwrap()
+    MockServer::builder()
+        .data(folder.path().join("data"))
+        .start()
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
@@ -16,12 +20,24 @@ async fn every_change_is_kept() {
     let steps: [fn(&MockServer); 7] = [
         |server| drop(server.pets().insert(SeedPet::new("Rex", 7)).unwrap()),
         |server| {
-            let sold = SeedPet::new("小春", -7).with_id(-3).with_status(PetStatus::Sold);
+            let sold = SeedPet::new("小春", -7)
+                .with_id(-3)
+                .with_status(PetStatus::Sold);
             server.pets().insert(sold).unwrap();
-            assert!(server.pets().insert(SeedPet::new("twin", 7).with_id(-3)).is_err());
+            assert!(
+                server
+                    .pets()
+                    .insert(SeedPet::new("twin", 7).with_id(-3))
+                    .is_err()
+            );
         },
         |server| server.pets().remove(26).unwrap(),
-        |server| server.orders().insert(json!({"id": 1, "any": ["thing"]})).unwrap(),
+        |server| {
+            server
+                .orders()
+                .insert(json!({"id": 1, "any": ["thing"]}))
+                .unwrap()
+        },
         |server| server.orders().insert(json!({"id": 2})).unwrap(),
         |server| {
             server.orders().clear().unwrap();
@@ -38,7 +54,10 @@ async fn every_change_is_kept() {
     }
     let server = open(&folder).await;
     assert_eq!(server.snapshot(), before);
-    assert_eq!(server.pets().insert(SeedPet::new("next", 1)).unwrap().id, 27);
+    assert_eq!(
+        server.pets().insert(SeedPet::new("next", 1)).unwrap().id,
+        27
+    );
 }
 
 #[tokio::test]
@@ -107,7 +126,18 @@ async fn a_link_stays_a_link_to_the_file() {
 async fn a_pipe_or_a_device_is_no_data_file() {
     let folder = TempDir::new().unwrap();
     let pipe = folder.path().join("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let error = MockServer::builder().data(&pipe).start().await.unwrap_err().to_string();
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let error = MockServer::builder()
+        .data(&pipe)
+        .start()
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("it is not a data file"), "{error}");
 }

@@ -12,18 +12,25 @@ const REMOVAL: u64 = 1_922_659_200;
 fn expect_announcement(reply: &Reply) {
     assert_eq!(reply.header("deprecation"), "@1764892800");
     assert_eq!(reply.header("sunset"), "Thu, 05 Dec 2030 00:00:00 GMT");
-    assert_eq!(reply.header("link"), "</v1/pets>; rel=\"successor-version\"");
+    assert_eq!(
+        reply.header("link"),
+        "</v1/pets>; rel=\"successor-version\""
+    );
 }
 
 #[tokio::test]
 async fn every_response_of_the_operation_announces_the_removal() {
     let mock = start_with(|builder| {
-        builder.key("one", Plan::enterprise(1, 9)).key("enterprise-key", Plan::default_enterprise())
+        builder
+            .key("one", Plan::enterprise(1, 9))
+            .key("enterprise-key", Plan::default_enterprise())
     })
     .await;
     let unauthorized = reply(mock.request(Method::GET, "/v1/pets/1")).await;
     mock.get_as("one", "/v1/pets/1").await;
-    let head = mock.request(Method::HEAD, "/v1/pets/1").bearer_auth("enterprise-key");
+    let head = mock
+        .request(Method::HEAD, "/v1/pets/1")
+        .bearer_auth("enterprise-key");
     for (reply, status) in [
         (mock.get("/v1/pets/1").await, 200),
         (mock.get("/v1/pets/99").await, 404),
@@ -40,7 +47,12 @@ async fn every_response_of_the_operation_announces_the_removal() {
 #[tokio::test]
 async fn nothing_else_announces_a_removal() {
     let mock = start().await;
-    for path in ["/v1/pets?limit=100", "/v1/store/orders", "/v1/pets/1/", "/v1/nowhere"] {
+    for path in [
+        "/v1/pets?limit=100",
+        "/v1/store/orders",
+        "/v1/pets/1/",
+        "/v1/nowhere",
+    ] {
         let reply = mock.get(path).await;
         for name in ["deprecation", "sunset", "link"] {
             assert_eq!(reply.header(name), "-", "{path} {name}");
@@ -53,7 +65,10 @@ async fn the_operation_is_gone_from_the_removal_date_on() {
     let mock = start().await;
     mock.advance(REMOVAL - 1 - NOW);
     let last = mock.get("/v1/pets/1").await;
-    assert_eq!((last.status, last.header("date")), (200, "Wed, 04 Dec 2030 23:59:59 GMT"));
+    assert_eq!(
+        (last.status, last.header("date")),
+        (200, "Wed, 04 Dec 2030 23:59:59 GMT")
+    );
     mock.advance(1);
     for id in ["1", "99", "abc"] {
         let gone = mock.get(&format!("/v1/pets/{id}")).await;
@@ -64,8 +79,14 @@ async fn the_operation_is_gone_from_the_removal_date_on() {
     let stranger = reply(mock.request(Method::GET, "/v1/pets/1")).await;
     stranger.expect_error(401, "unauthorized");
     mock.advance(86_400 * 60);
-    mock.get("/v1/pets/1").await.expect_error(410, "operation_removed");
-    assert_eq!(mock.get("/v1/pets").await.status, 200, "the replacement is there");
+    mock.get("/v1/pets/1")
+        .await
+        .expect_error(410, "operation_removed");
+    assert_eq!(
+        mock.get("/v1/pets").await.status,
+        200,
+        "the replacement is there"
+    );
     let put = reply(mock.request(Method::PUT, "/v1/pets/1")).await;
     put.expect_error(405, "method_not_allowed");
 }

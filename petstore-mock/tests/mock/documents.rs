@@ -15,7 +15,10 @@ async fn both_documents_are_served_as_yaml_and_as_json() {
     let mock = start().await;
     for (document, name) in [(Service, "openapi"), (Administration, "admin")] {
         let yaml = mock.get(&format!("/_mock/{name}.yaml")).await;
-        assert_eq!((yaml.status, yaml.header("content-type")), (200, "application/yaml"));
+        assert_eq!(
+            (yaml.status, yaml.header("content-type")),
+            (200, "application/yaml")
+        );
         assert_eq!(yaml.body, document.yaml());
         let json = mock.get(&format!("/_mock/{name}.json")).await.json();
         assert_eq!(json["openapi"], "3.1.0");
@@ -30,8 +33,13 @@ async fn both_documents_are_served_as_yaml_and_as_json() {
 fn a_listing_has_no_parameter_but_those_whose_every_described_value_is_taken() {
     // A cursor cannot be described so, since only those the mock gave out are taken.
     let document: Value = serde_json::from_str(Service.json()).unwrap();
-    let parameters = document["paths"]["/pets"]["get"]["parameters"].as_array().unwrap();
-    let names: Vec<_> = parameters.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    let parameters = document["paths"]["/pets"]["get"]["parameters"]
+        .as_array()
+        .unwrap();
+    let names: Vec<_> = parameters
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["limit", "status"]);
 }
 
@@ -53,7 +61,11 @@ async fn each_path_of_the_contract_takes_the_methods_it_is_described_with() {
                 described.push("HEAD".to_owned());
             }
             described.sort();
-            let mut taken: Vec<_> = reply.header("allow").split(", ").map(str::to_owned).collect();
+            let mut taken: Vec<_> = reply
+                .header("allow")
+                .split(", ")
+                .map(str::to_owned)
+                .collect();
             taken.sort();
             assert_eq!(taken, described, "{path}");
         }
@@ -64,18 +76,34 @@ async fn each_path_of_the_contract_takes_the_methods_it_is_described_with() {
 fn the_contract_has_exactly_the_existing_operations() {
     let mut described: Vec<_> = SERVICE
         .paths()
-        .flat_map(|(_, item)| item.values().map(|operation| operation["operationId"].clone()))
+        .flat_map(|(_, item)| {
+            item.values()
+                .map(|operation| operation["operationId"].clone())
+        })
         .collect();
-    let mut there: Vec<_> = Operation::ALL.iter().map(|it| Value::from(it.name())).collect();
+    let mut there: Vec<_> = Operation::ALL
+        .iter()
+        .map(|it| Value::from(it.name()))
+        .collect();
     described.sort_by_key(Value::to_string);
     there.sort_by_key(Value::to_string);
     assert_eq!(described, there);
     // Two filters of the administration, in its document and in the inspector.
     let page = include_str!("../../src/http/admin/inspector/page.html");
     for operation in Operation::ALL {
-        let (name, option) = (format!("{operation}, "), format!("<option>{operation}</option>"));
-        let listed = Administration.yaml().replace(']', ", ").matches(&name).count();
-        assert!(listed >= 2 && page.matches(&option).count() == 2, "{operation}");
+        let (name, option) = (
+            format!("{operation}, "),
+            format!("<option>{operation}</option>"),
+        );
+        let listed = Administration
+            .yaml()
+            .replace(']', ", ")
+            .matches(&name)
+            .count();
+        assert!(
+            listed >= 2 && page.matches(&option).count() == 2,
+            "{operation}"
+        );
     }
 }
 
@@ -109,10 +137,17 @@ fn every_assumption_of_the_contract_is_marked_as_one() {
 fn generators_accept_the_documents() {
     for document in [Service, Administration] {
         let text = document.json();
-        assert!(!text.contains("prefixItems") && !text.contains("\"items\":false"), "{document:?}");
+        assert!(
+            !text.contains("prefixItems") && !text.contains("\"items\":false"),
+            "{document:?}"
+        );
         for reference in text.split("\"$ref\":\"").skip(1) {
             let reference = reference.split('"').next().unwrap();
-            assert_eq!(reference.split('/').count(), 4, "{reference} is not a component");
+            assert_eq!(
+                reference.split('/').count(),
+                4,
+                "{reference} is not a component"
+            );
         }
         check_alternatives(&serde_json::from_str(text).unwrap());
     }
@@ -131,5 +166,9 @@ fn check_alternatives(schema: &Value) {
         }
         check_alternatives(part);
     }
-    schema.as_array().into_iter().flatten().for_each(check_alternatives);
+    schema
+        .as_array()
+        .into_iter()
+        .flatten()
+        .for_each(check_alternatives);
 }

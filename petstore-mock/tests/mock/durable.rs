@@ -32,10 +32,19 @@ fn pets(server: &Running) -> BTreeMap<i64, String> {
     loop {
         let answer = server.get(&path, KEY);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        for pet in serde_json::from_str::<Value>(body).unwrap().as_array().unwrap() {
-            pets.insert(pet["id"].as_i64().unwrap(), pet["name"].as_str().unwrap().to_owned());
+        for pet in serde_json::from_str::<Value>(body)
+            .unwrap()
+            .as_array()
+            .unwrap()
+        {
+            pets.insert(
+                pet["id"].as_i64().unwrap(),
+                pet["name"].as_str().unwrap().to_owned(),
+            );
         }
-        let Some(next) = head.split("link: <").nth(1) else { return pets };
+        let Some(next) = head.split("link: <").nth(1) else {
+            return pets;
+        };
         next.split('>').next().unwrap().clone_into(&mut path);
     }
 }
@@ -46,16 +55,23 @@ fn create(addr: SocketAddr, name: &str) -> Option<i64> {
     let answer = ask(addr, "POST /v1/pets", KEY, &body)?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let pet: Value = serde_json::from_str(body).ok()?;
-    head.starts_with("HTTP/1.1 201").then(|| pet["id"].as_i64()).flatten()
+    head.starts_with("HTTP/1.1 201")
+        .then(|| pet["id"].as_i64())
+        .flatten()
 }
 
 /// Starts a server that cannot, and returns what it says.
 fn refusal(data: &Path) -> String {
     let (status, out, error) = run(&["--port", "0", "--data", data.to_str().unwrap()]);
     assert_eq!((status, &*out), (1, ""), "{error}");
-    let prefix = format!("petstore-mock: cannot use the data file {}: ", data.display());
+    let prefix = format!(
+        "petstore-mock: cannot use the data file {}: ",
+        data.display()
+    );
     let last = error.lines().last().unwrap();
-    last.strip_prefix(&prefix).unwrap_or_else(|| panic!("{error}")).to_owned()
+    last.strip_prefix(&prefix)
+        .unwrap_or_else(|| panic!("{error}"))
+        .to_owned()
 }
 
 #[test]
@@ -76,7 +92,9 @@ fn what_was_answered_201_outlives_kill_9_in_the_middle_of_a_thousand_creations()
                 scope.spawn(move || {
                     for nth in 0..50 {
                         let name = format!("{round}-{worker}-{nth}");
-                        let Some(id) = create(addr, &name) else { return };
+                        let Some(id) = create(addr, &name) else {
+                            return;
+                        };
                         let twin = added.lock().unwrap().insert(id, name);
                         assert_eq!(twin, None, "the id {id} was given twice");
                         answered.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +107,10 @@ fn what_was_answered_201_outlives_kill_9_in_the_middle_of_a_thousand_creations()
             server.child.kill().unwrap();
         });
         let added = added.into_inner().unwrap();
-        assert!(added.keys().all(|id| *id > highest), "an id was given again");
+        assert!(
+            added.keys().all(|id| *id > highest),
+            "an id was given again"
+        );
         known.extend(added);
     }
     assert!(known.len() >= 1_500);
@@ -138,7 +159,10 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
         fs::write(&data, &bytes).unwrap();
         let error = refusal(&data);
         assert!(error.starts_with(says), "{error}");
-        assert!(fs::read(&data).unwrap() == bytes, "it was written to: {error}");
+        assert!(
+            fs::read(&data).unwrap() == bytes,
+            "it was written to: {error}"
+        );
     }
     fs::write(&data, &whole).unwrap();
     assert_eq!(pets(&start(&data, &[])).len(), 25);
@@ -186,15 +210,29 @@ fn a_full_disk_is_507_and_not_ready_until_it_has_space() {
     assert!(refused.contains("insufficient_storage"), "{refused}");
     let is_ready = || ask(addr, "GET /_mock/ready", KEY, "").unwrap();
     assert_eq!(status(&is_ready()), "507");
-    assert_eq!(status(&ask(addr, "GET /_mock/health", KEY, "").unwrap()), "200");
+    assert_eq!(
+        status(&ask(addr, "GET /_mock/health", KEY, "").unwrap()),
+        "200"
+    );
     assert_eq!(status(&ask(addr, "GET /v1/pets", KEY, "").unwrap()), "200");
     let pid = Pid::from_raw(i32::try_from(server.child.id()).unwrap());
-    let limit = Rlimit { current: None, maximum: None };
+    let limit = Rlimit {
+        current: None,
+        maximum: None,
+    };
     prlimit(pid, Resource::Fsize, limit).unwrap();
     assert_eq!(status(&is_ready()), "200");
     added.push(create(addr, "after").unwrap());
     drop(server);
     let kept = pets(&start(&data, &[]));
-    assert!(added.len() > 2 && added.iter().all(|id| kept.contains_key(id)), "{}", kept.len());
-    assert_eq!(kept.len(), 25 + added.len(), "what was refused is not there");
+    assert!(
+        added.len() > 2 && added.iter().all(|id| kept.contains_key(id)),
+        "{}",
+        kept.len()
+    );
+    assert_eq!(
+        kept.len(),
+        25 + added.len(),
+        "what was refused is not there"
+    );
 }

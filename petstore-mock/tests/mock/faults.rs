@@ -41,7 +41,9 @@ async fn a_fault_on_all_hits_the_service_but_not_the_administration() {
     let mock = start().await;
     let busy = mock.server.faults().on_all().status(503);
     for path in ["/v1/pets", "/v1/pets/1", "/v1/store/orders", "/v1/nowhere"] {
-        mock.get(path).await.expect_error(503, "service_unavailable");
+        mock.get(path)
+            .await
+            .expect_error(503, "service_unavailable");
     }
     assert_eq!(mock.get("/_mock/health").await.status, 200);
     assert_eq!(mock.get("/nowhere").await.status, 404);
@@ -55,8 +57,13 @@ async fn a_client_asks_for_its_fault_by_a_header() {
     let busy = HeaderValue::from_static("busy");
     let _fault = mock.server.faults().on_all().header(name, busy).status(503);
     for (value, status) in [("busy", 503), ("other", 200)] {
-        let request = mock.request(Method::GET, "/v1/pets").bearer_auth("free-key");
-        assert_eq!(reply(request.header("X-Mock-Fault", value)).await.status, status);
+        let request = mock
+            .request(Method::GET, "/v1/pets")
+            .bearer_auth("free-key");
+        assert_eq!(
+            reply(request.header("X-Mock-Fault", value)).await.status,
+            status
+        );
     }
     assert_eq!(mock.get("/v1/pets").await.status, 200);
 }
@@ -68,7 +75,10 @@ async fn requests_are_counted_in_order_of_arrival() {
     let _first = faults.on(Operation::ListPets).first(2).status(500);
     let _nth = faults.on(Operation::ListPets).nth(4).status(502);
     let _after = faults.on(Operation::ListPets).after(5).status(504);
-    assert_eq!(statuses(&mock, 7).await, [500, 500, 200, 502, 200, 504, 504]);
+    assert_eq!(
+        statuses(&mock, 7).await,
+        [500, 500, 200, 502, 200, 504, 504]
+    );
 }
 
 #[tokio::test]
@@ -90,7 +100,9 @@ async fn a_status_prevents_processing_unless_set_otherwise() {
             None => builder,
         };
         let _fault = builder.status(500);
-        mock.post(REX).await.expect_error(500, "internal_server_error");
+        mock.post(REX)
+            .await
+            .expect_error(500, "internal_server_error");
         let all = mock.get("/v1/pets?limit=100").await.json();
         assert_eq!(all.as_array().unwrap().len(), pets, "{processed:?}");
     }
@@ -124,15 +136,27 @@ async fn a_status_with_and_without_a_body() {
     let mock = start().await;
     let list = || mock.on(Operation::ListPets).first(1);
     let _shape = list().status(429);
-    mock.get("/v1/pets").await.expect_error(429, "too_many_requests");
+    mock.get("/v1/pets")
+        .await
+        .expect_error(429, "too_many_requests");
     let _bare = list().apply(Effect::bare_status(502));
     let bare = mock.get("/v1/pets?limit=1").await;
-    assert_eq!((bare.status, &*bare.body, bare.header("link")), (502, "", "-"));
-    let page = Effect::All(vec![Effect::Body { text: "<html>".to_owned() }, Effect::status(502)]);
+    assert_eq!(
+        (bare.status, &*bare.body, bare.header("link")),
+        (502, "", "-")
+    );
+    let page = Effect::All(vec![
+        Effect::Body {
+            text: "<html>".to_owned(),
+        },
+        Effect::status(502),
+    ]);
     let _page = list().apply(page);
     assert_eq!(mock.get("/v1/pets").await.body, "<html>");
     for status in [204, 205, 304] {
-        let text = Effect::Body { text: "none".to_owned() };
+        let text = Effect::Body {
+            text: "none".to_owned(),
+        };
         let _none = list().apply(Effect::All(vec![Effect::status(status), text]));
         let none = mock.get("/v1/pets").await;
         assert_eq!((none.status, &*none.body), (status, ""));
@@ -146,7 +170,9 @@ async fn a_status_with_and_without_a_body() {
 async fn no_fault_sets_the_length_of_a_body() {
     let mock = start().await;
     let field = HeaderField::new(HeaderName::from_static("content-length"), None);
-    mock.on(Operation::ListPets).apply(Effect::SetHeader(field)).detach();
+    mock.on(Operation::ListPets)
+        .apply(Effect::SetHeader(field))
+        .detach();
 }
 
 #[tokio::test]
@@ -157,7 +183,11 @@ async fn a_delay_passes_on_the_mocks_clock() {
         while slow.matched() == 0 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(mock.get("/v1/pets/1").await.status, 200, "others need not wait");
+        assert_eq!(
+            mock.get("/v1/pets/1").await.status,
+            200,
+            "others need not wait"
+        );
         assert_eq!(slow.hits(), 1, "it hits from its beginning on");
         mock.advance(30);
     };
@@ -181,25 +211,44 @@ async fn invalid_json_and_a_wrong_content_type() {
     let html = HeaderValue::from_static("text/html");
     let fault = list().apply(Effect::SetHeader(HeaderField::new(CONTENT_TYPE, html)));
     let wrong = mock.get("/v1/pets?limit=2").await;
-    assert_eq!((wrong.header(CONTENT_TYPE.as_str()), &wrong.body), ("text/html", &right.body));
+    assert_eq!(
+        (wrong.header(CONTENT_TYPE.as_str()), &wrong.body),
+        ("text/html", &right.body)
+    );
     drop(fault);
 
     let _fault = list().apply(Effect::SetHeader(HeaderField::new(CONTENT_TYPE, None)));
-    assert_eq!(mock.get("/v1/pets?limit=2").await.header("content-type"), "-");
+    assert_eq!(
+        mock.get("/v1/pets?limit=2").await.header("content-type"),
+        "-"
+    );
 }
 
 #[tokio::test]
 async fn rate_headers_that_are_missing_garbage_or_wrong() {
     let mock = start().await;
     let rate = async |fault| {
-        let _fault = mock.server.faults().on_all().apply(Effect::RateHeaders(fault));
+        let _fault = mock
+            .server
+            .faults()
+            .on_all()
+            .apply(Effect::RateHeaders(fault));
         let answer = mock.get_as("free-key", "/v1/pets").await;
         let header = |name| answer.header(name).to_owned();
-        ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"].map(header)
+        [
+            "x-ratelimit-limit",
+            "x-ratelimit-remaining",
+            "x-ratelimit-reset",
+        ]
+        .map(header)
     };
     assert_eq!(rate(RateFault::Missing).await, ["-", "-", "-"]);
     assert_eq!(rate(RateFault::Garbage).await, ["1e999", "-1", "tomorrow"]);
-    let wrong = RateFault::Wrong { limit: None, remaining: Some(1_000), reset: Some(7) };
+    let wrong = RateFault::Wrong {
+        limit: None,
+        remaining: Some(1_000),
+        reset: Some(7),
+    };
     assert_eq!(rate(wrong).await, ["60", "1000", "7"]);
 }
 
@@ -212,19 +261,34 @@ async fn dates_and_waits_that_are_off() {
         (i64::MAX, "Fri, 31 Dec 9999 23:59:59 GMT"),
         (i64::MIN, "Thu, 01 Jan 1970 00:00:00 GMT"),
     ] {
-        let _fault = mock.server.faults().on_all().apply(Effect::Date { offset_seconds: offset });
+        let _fault = mock.server.faults().on_all().apply(Effect::Date {
+            offset_seconds: offset,
+        });
         assert_eq!(mock.get("/v1/pets").await.header("date"), date);
     }
     for (form, value) in [
         (RetryAfter::Seconds(2), "2".to_owned()),
-        (RetryAfter::HttpDate(2), "Thu, 01 Jan 2026 00:00:12 GMT".to_owned()),
-        (RetryAfter::Rfc850(2), "Thursday, 01-Jan-26 00:00:12 GMT".to_owned()),
-        (RetryAfter::Asctime(2), "Thu Jan  1 00:00:12 2026".to_owned()),
+        (
+            RetryAfter::HttpDate(2),
+            "Thu, 01 Jan 2026 00:00:12 GMT".to_owned(),
+        ),
+        (
+            RetryAfter::Rfc850(2),
+            "Thursday, 01-Jan-26 00:00:12 GMT".to_owned(),
+        ),
+        (
+            RetryAfter::Asctime(2),
+            "Thu Jan  1 00:00:12 2026".to_owned(),
+        ),
         (RetryAfter::Epoch(2), (NOW + 2).to_string()),
         (RetryAfter::Text(String::new()), String::new()),
         (RetryAfter::Text("soon".to_owned()), "soon".to_owned()),
     ] {
-        let _fault = mock.server.faults().on_all().apply(Effect::RetryAfter(form));
+        let _fault = mock
+            .server
+            .faults()
+            .on_all()
+            .apply(Effect::RetryAfter(form));
         assert_eq!(mock.get("/v1/pets").await.header("retry-after"), value);
     }
 }
@@ -232,33 +296,58 @@ async fn dates_and_waits_that_are_off() {
 #[tokio::test]
 async fn any_header_and_an_unknown_pet_status() {
     let mock = start().await;
-    let (name, value) = (HeaderName::from_static("x-a"), HeaderValue::from_static("b"));
+    let (name, value) = (
+        HeaderName::from_static("x-a"),
+        HeaderValue::from_static("b"),
+    );
     let link = HeaderName::from_static("link");
     let _fault = mock.on(Operation::ListPets).apply(Effect::All(vec![
         Effect::AddHeader(HeaderField::new(name.clone(), value.clone())),
         Effect::AddHeader(HeaderField::new(name, value.clone())),
-        Effect::SetHeader(HeaderField::new(HeaderName::from_static("x-ratelimit-limit"), value)),
+        Effect::SetHeader(HeaderField::new(
+            HeaderName::from_static("x-ratelimit-limit"),
+            value,
+        )),
         Effect::SetHeader(HeaderField::new(link, None)),
-        Effect::PetStatus { value: "lost".to_owned() },
+        Effect::PetStatus {
+            value: "lost".to_owned(),
+        },
     ]));
     let page = mock.get("/v1/pets?limit=3").await;
     assert_eq!(page.headers.get_all("x-a").iter().count(), 2);
-    assert_eq!((page.header("x-ratelimit-limit"), page.header("link")), ("b", "-"));
+    assert_eq!(
+        (page.header("x-ratelimit-limit"), page.header("link")),
+        ("b", "-")
+    );
     let pets = page.json();
     assert_eq!(pets.as_array().unwrap().len(), 3);
-    assert!(pets.as_array().unwrap().iter().all(|pet| pet["status"] == "lost"), "{pets}");
+    assert!(
+        pets.as_array()
+            .unwrap()
+            .iter()
+            .all(|pet| pet["status"] == "lost"),
+        "{pets}"
+    );
 }
 
 #[tokio::test]
 async fn a_fault_that_changed_nothing_has_not_hit() {
     let mock = start().await;
-    let lost = mock.server.faults().on_all().apply(Effect::PetStatus { value: "lost".to_owned() });
-    assert_eq!(mock.get("/v1/pets/0").await.status, 404, "an error has no status of a pet");
+    let lost = mock.server.faults().on_all().apply(Effect::PetStatus {
+        value: "lost".to_owned(),
+    });
+    assert_eq!(
+        mock.get("/v1/pets/0").await.status,
+        404,
+        "an error has no status of a pet"
+    );
     assert_eq!((lost.matched(), lost.hits()), (1, 0));
     assert_eq!(mock.get("/v1/pets/1").await.json()["status"], "lost");
     assert_eq!(lost.hits(), 1);
     let broken = mock.server.faults().on_all().apply(Effect::MalformedJson);
-    let head = mock.request(Method::HEAD, "/v1/pets").bearer_auth("free-key");
+    let head = mock
+        .request(Method::HEAD, "/v1/pets")
+        .bearer_auth("free-key");
     assert_eq!(reply(head).await.status, 200);
     assert_eq!(broken.optional().hits(), 0, "an answer to HEAD has no body");
 }
@@ -274,16 +363,29 @@ async fn a_guard_that_was_never_hit_says_so_and_why() {
     let mock = start().await;
     let faults = mock.server.faults();
     let early = complaint(faults.on(Operation::GetPet).status(500)).unwrap();
-    assert!(early.starts_with("the fault `status on getPet` was never hit: no request"), "{early}");
+    assert!(
+        early.starts_with("the fault `status on getPet` was never hit: no request"),
+        "{early}"
+    );
     let others = faults.on(Operation::GetPet).status(500);
-    let late = faults.on(Operation::ListPets).nth(2).named("the second list").reset();
+    let late = faults
+        .on(Operation::ListPets)
+        .nth(2)
+        .named("the second list")
+        .reset();
     assert_eq!(mock.get("/v1/pets").await.status, 200);
     let others = complaint(others).unwrap();
     assert!(others.contains("1 requests came, none matched"), "{others}");
     let late = complaint(late).unwrap();
     assert!(late.contains("`the second list on listPets`"), "{late}");
-    assert!(late.contains("1 matched, none triggered the fault"), "{late}");
-    assert_eq!(complaint(faults.on_all().apply(Effect::Hang).optional()), None);
+    assert!(
+        late.contains("1 matched, none triggered the fault"),
+        "{late}"
+    );
+    assert_eq!(
+        complaint(faults.on_all().apply(Effect::Hang).optional()),
+        None
+    );
     assert!(faults.list().is_empty(), "each is removed all the same");
 }
 
@@ -302,7 +404,11 @@ async fn a_guard_does_not_make_a_failing_test_abort() {
 async fn faults_are_listed_with_their_hits_and_can_be_removed() {
     let mock = start().await;
     let faults = mock.server.faults().clone();
-    let one = faults.on(Operation::ListPets).key("free-key").status(500).detach();
+    let one = faults
+        .on(Operation::ListPets)
+        .key("free-key")
+        .status(500)
+        .detach();
     let two = faults.on_all().seed(7).delay(Duration::ZERO).detach();
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 500);
     assert_eq!(
@@ -343,7 +449,12 @@ async fn the_journal_names_the_faults_that_hit() {
         Effect::Delay(Duration::ZERO.into()),
         Effect::RetryAfter(RetryAfter::Seconds(1)),
     ]));
-    let _never = faults.on_all().apply(Effect::PetStatus { value: "lost".to_owned() }).optional();
+    let _never = faults
+        .on_all()
+        .apply(Effect::PetStatus {
+            value: "lost".to_owned(),
+        })
+        .optional();
     mock.get("/v1/pets").await;
     let exchange = &mock.server.requests(Operation::ListPets)[0];
     let named: Vec<_> = exchange.faults.iter().map(AsRef::<str>::as_ref).collect();

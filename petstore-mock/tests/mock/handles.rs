@@ -12,12 +12,21 @@ use super::support::{Mock, NOW, REX, start, start_with};
 
 async fn names(mock: &Mock) -> Vec<String> {
     let pets = mock.get("/v1/pets?limit=100").await.json();
-    pets.as_array().unwrap().iter().map(|pet| pet["name"].as_str().unwrap().to_owned()).collect()
+    pets.as_array()
+        .unwrap()
+        .iter()
+        .map(|pet| pet["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The usage of all keys.
 fn usages(mock: &Mock) -> Vec<KeyUsage> {
-    mock.server.keys().all().iter().filter_map(Key::usage).collect()
+    mock.server
+        .keys()
+        .all()
+        .iter()
+        .filter_map(Key::usage)
+        .collect()
 }
 
 #[tokio::test]
@@ -25,16 +34,26 @@ async fn pets_that_are_inserted_are_served_in_their_place() {
     let mock = start().await;
     let pets = mock.server.pets();
     pets.clear().unwrap();
-    let rex = SeedPet::new("Rex", 7).with_id(50).with_status(PetStatus::Sold);
+    let rex = SeedPet::new("Rex", 7)
+        .with_id(50)
+        .with_status(PetStatus::Sold);
     assert_eq!(pets.insert(rex.clone()).unwrap().id, 50);
     assert_eq!(pets.insert(rex), Err(ChangeError::IdTaken(50)));
-    assert_eq!(pets.insert(SeedPet::new("Tom", 7).with_id(40)).unwrap().id, 40);
+    assert_eq!(
+        pets.insert(SeedPet::new("Tom", 7).with_id(40)).unwrap().id,
+        40
+    );
     assert_eq!(pets.insert(SeedPet::new("Kim", 7)).unwrap().id, 51);
     assert_eq!(names(&mock).await, ["Tom", "Rex", "Kim"]);
     let sold = mock.get("/v1/pets?status=sold").await.json();
-    assert_eq!(sold, json!([{"id": 50, "name": "Rex", "categoryId": 7, "status": "sold"}]));
+    assert_eq!(
+        sold,
+        json!([{"id": 50, "name": "Rex", "categoryId": 7, "status": "sold"}])
+    );
     pets.remove(50).unwrap();
-    mock.get("/v1/pets/50").await.expect_error(404, "pet_not_found");
+    mock.get("/v1/pets/50")
+        .await
+        .expect_error(404, "pet_not_found");
     assert_eq!((pets.len(), pets.get(50), pets.all()[1].id), (2, None, 51));
 }
 
@@ -42,8 +61,14 @@ async fn pets_that_are_inserted_are_served_in_their_place() {
 async fn orders_that_are_inserted_are_served() {
     let mock = start().await;
     mock.server.orders().insert(json!({"id": 1})).unwrap();
-    assert_eq!(mock.server.orders().insert(json!(1)), Err(ChangeError::NotAnObject));
-    assert_eq!(mock.get("/v1/store/orders").await.json(), json!([{"id": 1}]));
+    assert_eq!(
+        mock.server.orders().insert(json!(1)),
+        Err(ChangeError::NotAnObject)
+    );
+    assert_eq!(
+        mock.get("/v1/store/orders").await.json(),
+        json!([{"id": 1}])
+    );
     mock.server.orders().clear().unwrap();
     assert_eq!(mock.get("/v1/store/orders").await.json(), json!([]));
 }
@@ -53,10 +78,18 @@ async fn each_new_key_has_its_own_quotas() {
     let mock = start().await;
     let (one, other) = (mock.server.key(Plan::Free), mock.server.key(Plan::Pro));
     assert_ne!(*one, *other);
-    assert_eq!(mock.get_as(&one, "/v1/pets").await.rate(), (60, 59, NOW + 50));
-    assert_eq!(mock.get_as(&other, "/v1/pets").await.rate(), (300, 299, NOW + 50));
+    assert_eq!(
+        mock.get_as(&one, "/v1/pets").await.rate(),
+        (60, 59, NOW + 50)
+    );
+    assert_eq!(
+        mock.get_as(&other, "/v1/pets").await.rate(),
+        (300, 299, NOW + 50)
+    );
     one.remove();
-    mock.get_as(&one, "/v1/pets").await.expect_error(401, "unauthorized");
+    mock.get_as(&one, "/v1/pets")
+        .await
+        .expect_error(401, "unauthorized");
     assert_eq!((one.usage(), one.plan()), (None, None));
     assert!(!format!("{other:?} {:?}", mock.server).contains(&*other));
 }
@@ -65,8 +98,14 @@ async fn each_new_key_has_its_own_quotas() {
 async fn a_key_can_be_added_only_once_and_only_if_it_can_be_sent() {
     let mock = start().await;
     let keys = mock.server.keys();
-    assert_eq!(keys.insert("free-key", Plan::Pro).unwrap_err(), KeyError::Taken);
-    assert_eq!(keys.insert("a b", Plan::Pro).unwrap_err(), KeyError::Unsendable);
+    assert_eq!(
+        keys.insert("free-key", Plan::Pro).unwrap_err(),
+        KeyError::Taken
+    );
+    assert_eq!(
+        keys.insert("a b", Plan::Pro).unwrap_err(),
+        KeyError::Unsendable
+    );
     keys.insert("test-key-6", Plan::Pro).unwrap();
     let fresh = mock.server.key(Plan::Free);
     assert_ne!(&*fresh, "test-key-6");
@@ -82,11 +121,22 @@ async fn usage_matches_the_headers() {
         mock.get_as(&key, "/v1/pets").await;
     }
     let usage = key.usage().unwrap();
-    let minute = (usage.minute.limit, usage.minute.used, usage.minute.remaining);
+    let minute = (
+        usage.minute.limit,
+        usage.minute.used,
+        usage.minute.remaining,
+    );
     assert_eq!((minute, usage.day.used), ((2, 2, 0), 2));
-    let resets_in = usage.minute.reset.duration_since(mock.server.clock().now()).unwrap();
+    let resets_in = usage
+        .minute
+        .reset
+        .duration_since(mock.server.clock().now())
+        .unwrap();
     assert_eq!(resets_in, Duration::from_secs(50));
-    assert_eq!((usage.waits_until, usage.banned_until), (Some(usage.minute.reset), None));
+    assert_eq!(
+        (usage.waits_until, usage.banned_until),
+        (Some(usage.minute.reset), None)
+    );
     assert_eq!(usages(&mock).pop(), Some(usage));
 }
 
@@ -126,7 +176,11 @@ async fn a_reset_restores_the_initial_state_and_clears_the_journal() {
     let before = mock.server.snapshot();
     let key = mock.server.key(Plan::Free);
     mock.server.keys().get("free-key").unwrap().remove();
-    mock.server.keys().get("pro-key").unwrap().set_plan(Plan::Free);
+    mock.server
+        .keys()
+        .get("pro-key")
+        .unwrap()
+        .set_plan(Plan::Free);
     mock.get_as("business-key", "/v1/pets").await;
     mock.server.pets().clear().unwrap();
     mock.server.orders().insert(json!({})).unwrap();
@@ -134,11 +188,23 @@ async fn a_reset_restores_the_initial_state_and_clears_the_journal() {
     mock.server.faults().on_all().status(500).detach();
     assert_eq!(mock.get("/v1/pets").await.status, 500);
     mock.server.reset().unwrap();
-    assert_eq!((mock.server.snapshot(), mock.server.requests(..).len()), (before, 0));
+    assert_eq!(
+        (mock.server.snapshot(), mock.server.requests(..).len()),
+        (before, 0)
+    );
     assert_eq!(mock.get("/v1/pets/1").await.status, 503);
-    mock.get_as(&key, "/v1/pets").await.expect_error(401, "unauthorized");
+    mock.get_as(&key, "/v1/pets")
+        .await
+        .expect_error(401, "unauthorized");
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
-    assert_eq!(mock.server.pets().insert(SeedPet::new("Rex", 7)).unwrap().id, 26);
+    assert_eq!(
+        mock.server
+            .pets()
+            .insert(SeedPet::new("Rex", 7))
+            .unwrap()
+            .id,
+        26
+    );
 }
 
 #[tokio::test]
@@ -159,7 +225,15 @@ async fn a_snapshot_holds_everything_but_the_keys_and_survives_being_written() {
         assert_eq!(other.server.snapshot(), snapshot);
         assert_eq!(usages(&other), usages(&mock));
         assert_eq!(other.get_as("s3cr3t", "/v1/pets").await.status, 429);
-        assert_eq!(other.server.pets().insert(SeedPet::new("Rex", 7)).unwrap().id, 26);
+        assert_eq!(
+            other
+                .server
+                .pets()
+                .insert(SeedPet::new("Rex", 7))
+                .unwrap()
+                .id,
+            26
+        );
     }
 }
 
@@ -170,9 +244,15 @@ async fn a_snapshot_taken_at_the_end_of_the_clock_can_be_restored() {
     for _ in 0..80 {
         mock.get_as("free-key", "/v1/pets").await;
     }
-    mock.server.keys().get("pro-key").unwrap().ban(Duration::from_secs(60));
+    mock.server
+        .keys()
+        .get("pro-key")
+        .unwrap()
+        .ban(Duration::from_secs(60));
     let text = serde_json::to_string(&mock.server.snapshot()).unwrap();
-    mock.server.restore(&serde_json::from_str::<Snapshot>(&text).unwrap()).unwrap();
+    mock.server
+        .restore(&serde_json::from_str::<Snapshot>(&text).unwrap())
+        .unwrap();
 }
 
 #[tokio::test]
@@ -189,7 +269,10 @@ async fn an_invalid_snapshot_is_refused_and_changes_nothing() {
     with("/keys/0/minute", json!([[120, 1], [60, 1]]));
     with("/keys/0/minute", json!([[253_402_300_800_u64, 1]]));
     with("/keys/0/day", json!([[0, 253_402_300_800_u64]]));
-    with("/keys/0/record/strikes", json!([{"secs": 2, "nanos": 0}, {"secs": 1, "nanos": 0}]));
+    with(
+        "/keys/0/record/strikes",
+        json!([{"secs": 2, "nanos": 0}, {"secs": 1, "nanos": 0}]),
+    );
     for text in bad {
         let snapshot: Snapshot = serde_json::from_value(text).unwrap();
         let error = mock.server.restore(&snapshot).unwrap_err();

@@ -11,7 +11,10 @@ fn printed(args: &[&str]) -> String {
 
 #[test]
 fn the_version_goes_to_stdout() {
-    assert_eq!(printed(&["--version"]), concat!("petstore-mock ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(
+        printed(&["--version"]),
+        concat!("petstore-mock ", env!("CARGO_PKG_VERSION"), "\n")
+    );
 }
 
 #[test]
@@ -24,7 +27,13 @@ fn the_help_names_its_commands_and_flags_and_marks_what_is_assumed() {
 #[test]
 fn the_help_of_exec_names_the_variables_of_the_command() {
     let help = printed(&["exec", "--help"]);
-    for word in ["PETSTORE_BASE_URL", "PETSTORE_API_KEY", "PETSTORE_MOCK_URL", "127", "--plan"] {
+    for word in [
+        "PETSTORE_BASE_URL",
+        "PETSTORE_API_KEY",
+        "PETSTORE_MOCK_URL",
+        "127",
+        "--plan",
+    ] {
         assert!(help.contains(word), "{word}");
     }
 }

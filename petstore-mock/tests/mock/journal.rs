@@ -16,16 +16,26 @@ async fn keeps_a_request_and_its_answer() {
     let mock = start().await;
     mock.get("/v1/store/orders").await;
     mock.advance(5);
-    let request = mock.request(Method::POST, "/v1/pets?x=%70").bearer_auth("free-key");
-    let request = request.header("content-type", "application/json").header(USER_AGENT, "me/1");
+    let request = mock
+        .request(Method::POST, "/v1/pets?x=%70")
+        .bearer_auth("free-key");
+    let request = request
+        .header("content-type", "application/json")
+        .header(USER_AGENT, "me/1");
     request.body(REX).send().await.unwrap();
 
     let all = mock.server.requests(..);
     assert_eq!(all.len(), 2);
     let post = &all[1];
-    assert_eq!((post.number, post.connection, post.nth_on_connection), (2, 1, 2));
+    assert_eq!(
+        (post.number, post.connection, post.nth_on_connection),
+        (2, 1, 2)
+    );
     assert_eq!((post.arrived, post.ended), (at(NOW + 5), at(NOW + 5)));
-    assert_eq!((&post.method, &*post.target), (&Method::POST, "/v1/pets?x=%70"));
+    assert_eq!(
+        (&post.method, &*post.target),
+        (&Method::POST, "/v1/pets?x=%70")
+    );
     assert_eq!((post.path(), post.query()), ("/v1/pets", "x=%70"));
     assert_eq!(post.headers["user-agent"], "me/1");
     assert_eq!((&*post.body, post.body_length), (REX.as_bytes(), 32));
@@ -44,7 +54,10 @@ async fn keeps_a_request_and_its_answer() {
 #[tokio::test]
 async fn knows_how_each_request_was_met() {
     let mock = start_with(|builder| {
-        let ban = petstore_mock::BanPolicy { after: 0, ..petstore_mock::BanPolicy::default() };
+        let ban = petstore_mock::BanPolicy {
+            after: 0,
+            ..petstore_mock::BanPolicy::default()
+        };
         builder.key("free-key", Plan::enterprise(1, 10)).ban(ban)
     })
     .await;
@@ -54,8 +67,12 @@ async fn knows_how_each_request_was_met() {
     mock.get_as("no-key", "/v1/pets").await;
     mock.get_as("free-key", "/elsewhere").await;
     mock.get("/_mock/health").await;
-    let met: Vec<_> =
-        mock.server.requests(..).iter().map(|one| (one.admission, one.status)).collect();
+    let met: Vec<_> = mock
+        .server
+        .requests(..)
+        .iter()
+        .map(|one| (one.admission, one.status))
+        .collect();
     assert_eq!(
         met,
         [
@@ -74,7 +91,12 @@ async fn keeps_the_last_ones_only() {
     for _ in 0..5 {
         mock.get("/v1/pets").await;
     }
-    let numbers: Vec<_> = mock.server.requests(..).iter().map(|one| one.number).collect();
+    let numbers: Vec<_> = mock
+        .server
+        .requests(..)
+        .iter()
+        .map(|one| one.number)
+        .collect();
     assert_eq!(numbers, [3, 4, 5]);
     let mock = start_with(|builder| builder.journal(0)).await;
     mock.get("/v1/pets").await;
@@ -84,12 +106,18 @@ async fn keeps_the_last_ones_only() {
 #[tokio::test]
 async fn keeps_the_beginning_of_long_bodies_and_few_of_them() {
     let mock = start().await;
-    let body = format!("{{\"name\": \"{}\", \"categoryId\": 1}}", "x".repeat(100_000));
+    let body = format!(
+        "{{\"name\": \"{}\", \"categoryId\": 1}}",
+        "x".repeat(100_000)
+    );
     for _ in 0..200 {
         assert_eq!(mock.post(body.clone()).await.status, 201);
     }
     let all = mock.server.requests(..);
-    let bytes: usize = all.iter().map(|one| one.body.len() + one.reply_body.len()).sum();
+    let bytes: usize = all
+        .iter()
+        .map(|one| one.body.len() + one.reply_body.len())
+        .sum();
     assert!(bytes < 4 * 1024 * 1024, "{bytes}");
     assert!(all.len() > 100, "{}", all.len());
     assert_eq!(all[0].body, &body.as_bytes()[..16 * 1024]);
@@ -114,13 +142,31 @@ async fn keeps_the_received_part_of_an_interrupted_body() {
 
 #[tokio::test]
 async fn refusals_of_the_server_are_recorded_too() {
-    let limits = Limits { head: Duration::from_millis(500), ..Limits::default() };
+    let limits = Limits {
+        head: Duration::from_millis(500),
+        ..Limits::default()
+    };
     let mock = start_with(|builder| builder.limits(limits)).await;
     let many = "a: b\r\n".repeat(101);
     for (request, status, method, target) in [
-        (format!("GET /v1/pets HTTP/1.1\r\nHost: x\r\n{many}\r\n"), 431, "GET", "/v1/pets"),
-        ("GET /v1/pets HTTP/1.1\r\n\r\n".to_owned(), 400, "GET", "/v1/pets"),
-        ("GET /v1/pets HTTP/1.1\r\nHost: x\r\n".to_owned(), 408, "GET", "/v1/pets"),
+        (
+            format!("GET /v1/pets HTTP/1.1\r\nHost: x\r\n{many}\r\n"),
+            431,
+            "GET",
+            "/v1/pets",
+        ),
+        (
+            "GET /v1/pets HTTP/1.1\r\n\r\n".to_owned(),
+            400,
+            "GET",
+            "/v1/pets",
+        ),
+        (
+            "GET /v1/pets HTTP/1.1\r\nHost: x\r\n".to_owned(),
+            408,
+            "GET",
+            "/v1/pets",
+        ),
         ("\0\0\r\n\r\n".to_owned(), 400, "-", "\0\0"),
         (
             "POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
@@ -134,18 +180,29 @@ async fn refusals_of_the_server_are_recorded_too() {
         assert_eq!(reply.status, status, "{request}");
         let exchanges = mock.server.requests(..);
         let last = exchanges.last().expect(&request);
-        assert_eq!((last.status, last.admission), (Some(status), Admission::Rejected));
+        assert_eq!(
+            (last.status, last.admission),
+            (Some(status), Admission::Rejected)
+        );
         assert_eq!((last.method.as_str(), &*last.target), (method, target));
         assert_eq!(last.reply_body, reply.body.as_bytes());
     }
-    let limits = Limits { connections: 1, ..Limits::default() };
+    let limits = Limits {
+        connections: 1,
+        ..Limits::default()
+    };
     let mock = start_with(|builder| builder.limits(limits)).await;
-    let first = tokio::net::TcpStream::connect(mock.server.addr()).await.unwrap();
+    let first = tokio::net::TcpStream::connect(mock.server.addr())
+        .await
+        .unwrap();
     // A connection counts as soon as it is accepted, and they are accepted in order.
     let refused = mock.raw(b"GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n").await;
     refused.expect_error(503, "overloaded");
     let last = mock.server.requests(..).pop().unwrap();
-    assert_eq!((last.status, last.admission), (Some(503), Admission::Rejected));
+    assert_eq!(
+        (last.status, last.admission),
+        (Some(503), Admission::Rejected)
+    );
     drop(first);
 }
 
@@ -157,20 +214,41 @@ async fn credentials_are_masked_whether_the_server_knows_them_or_not() {
     let target =
         format!("/v1/pets/{short}?q={encoded}&api_key=unknown1&Access_Token=unknown2&k={short}");
     let request = mock.request(Method::POST, &target).bearer_auth(short);
-    let request = request.header("x-api-key", "unknown3").header("x-auth-token", "unknown4");
-    request.body(format!("{{\"a\": \"{short}\", \"b\": \"{encoded}\"}}")).send().await.unwrap();
+    let request = request
+        .header("x-api-key", "unknown3")
+        .header("x-auth-token", "unknown4");
+    request
+        .body(format!("{{\"a\": \"{short}\", \"b\": \"{encoded}\"}}"))
+        .send()
+        .await
+        .unwrap();
     let request = mock.request(Method::GET, &format!("/v1/pets/{long}?api_key={long}"));
-    request.bearer_auth(long).header("x-api-key", long).body(long).send().await.unwrap();
-    let pet = mock.request(Method::POST, "/v1/pets").header("content-type", "application/json");
+    request
+        .bearer_auth(long)
+        .header("x-api-key", long)
+        .body(long)
+        .send()
+        .await
+        .unwrap();
+    let pet = mock
+        .request(Method::POST, "/v1/pets")
+        .header("content-type", "application/json");
     let pet = pet.body(format!("{{\"name\": \"{long}\", \"categoryId\": 1}}"));
     pet.bearer_auth(long).send().await.unwrap();
 
     let all = mock.server.requests(..);
     let shown = mock.get_as(short, "/_mock/requests").await.body;
     let shown = format!("{all:?}{}{shown}", serde_json::to_string(&all).unwrap());
-    for secret in
-        [long, "0123456789", short, &encoded, "unknown1", "unknown2", "unknown3", "unknown4"]
-    {
+    for secret in [
+        long,
+        "0123456789",
+        short,
+        &encoded,
+        "unknown1",
+        "unknown2",
+        "unknown3",
+        "unknown4",
+    ] {
         assert!(!shown.contains(secret), "{secret}: {shown}");
     }
     assert_eq!((all[1].status, all[2].status), (Some(404), Some(201)));

@@ -42,7 +42,10 @@ const WAITS_FOR_100: &str = "Content-Length: 32\r\nExpect: 100-continue";
 /// Opens a connection with a request in flight, of which the body is missing.
 async fn in_flight(server: &MockServer) -> TcpStream {
     let mut stream = TcpStream::connect(server.addr()).await.unwrap();
-    stream.write_all(post_head(WAITS_FOR_100).as_bytes()).await.unwrap();
+    stream
+        .write_all(post_head(WAITS_FOR_100).as_bytes())
+        .await
+        .unwrap();
     let mut answer = [0; 25];
     stream.read_exact(&mut answer).await.unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 100"));
@@ -64,8 +67,16 @@ async fn the_url_says_where_it_is() {
 #[tokio::test]
 async fn it_listens_on_ipv6_too() {
     // Where the machine has no IPv6 there is nothing to check.
-    if let Ok(server) = MockServer::builder().addr(Ipv6Addr::LOCALHOST.into()).start().await {
-        assert!(server.url().starts_with("http://[::1]:"), "{}", server.url());
+    if let Ok(server) = MockServer::builder()
+        .addr(Ipv6Addr::LOCALHOST.into())
+        .start()
+        .await
+    {
+        assert!(
+            server.url().starts_with("http://[::1]:"),
+            "{}",
+            server.url()
+        );
         assert_eq!(reply(client().get(server.url())).await.status, 404);
     }
 }
@@ -82,8 +93,11 @@ async fn dropping_it_closes_the_port_at_once_and_its_connections_with_it() {
 
 #[test]
 fn dropping_it_works_outside_a_runtime_and_after_it() {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
     let (first, second) =
         runtime.block_on(async { (MockServer::start().await, MockServer::start().await) });
     let addrs = [first.addr(), second.addr()];
@@ -124,7 +138,10 @@ async fn stopping_it_lets_a_request_in_flight_finish() {
 
 #[tokio::test]
 async fn stopping_it_without_grace_cuts_a_request_in_flight() {
-    let limits = Limits { grace: Duration::ZERO, ..Limits::default() };
+    let limits = Limits {
+        grace: Duration::ZERO,
+        ..Limits::default()
+    };
     let server = MockServer::builder().limits(limits).start().await.unwrap();
     let mut stream = in_flight(&server).await;
     server.stop().await;
@@ -133,7 +150,10 @@ async fn stopping_it_without_grace_cuts_a_request_in_flight() {
 
 #[tokio::test]
 async fn stopping_it_does_not_wait_for_the_rest_of_a_head() {
-    let limits = Limits { grace: Duration::from_secs(86_400), ..Limits::default() };
+    let limits = Limits {
+        grace: Duration::from_secs(86_400),
+        ..Limits::default()
+    };
     let server = MockServer::builder().limits(limits).start().await.unwrap();
     let mut half = TcpStream::connect(server.addr()).await.unwrap();
     half.write_all(&REQUEST[..20]).await.unwrap();
@@ -153,7 +173,10 @@ fn hesitate(addr: SocketAddr, begun: oneshot::Sender<()>) -> std::io::Result<Str
     assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
     begun.send(()).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(100)))?;
-    assert!(stream.read(&mut answer).is_err(), "it was cut, or answered too early");
+    assert!(
+        stream.read(&mut answer).is_err(),
+        "it was cut, or answered too early"
+    );
     stream.set_read_timeout(None)?;
     stream.write_all(REX.as_bytes())?;
     let mut rest = String::new();
@@ -178,13 +201,22 @@ async fn stopping_it_waits_for_a_request_in_flight_under_paused_time_too() {
 #[tokio::test]
 async fn starting_returns_errors() {
     let first = MockServer::start().await;
-    let taken = MockServer::builder().port(first.addr().port()).start().await;
+    let taken = MockServer::builder()
+        .port(first.addr().port())
+        .start()
+        .await;
     let message = taken.unwrap_err().to_string();
     assert!(message.contains(&first.addr().to_string()), "{message}");
-    let taken = MockServer::builder().port(first.addr().port()).start_blocking();
+    let taken = MockServer::builder()
+        .port(first.addr().port())
+        .start_blocking();
     assert!(matches!(taken.unwrap_err(), StartError::Bind { .. }));
     for key in ["", "a b", "ключ", "a\n"] {
-        let error = MockServer::builder().key(key, Plan::Free).start().await.unwrap_err();
+        let error = MockServer::builder()
+            .key(key, Plan::Free)
+            .start()
+            .await
+            .unwrap_err();
         assert!(matches!(error, StartError::Key(_)));
     }
     let twin = SeedPet::new("twin", 1).with_id(1);
@@ -222,8 +254,10 @@ fn list(server: &MockServer, key: &str) -> String {
 
 #[test]
 fn a_server_needs_no_runtime_of_the_tests() {
-    let server =
-        MockServer::builder().key("mine", Plan::enterprise(1, 9)).start_blocking().unwrap();
+    let server = MockServer::builder()
+        .key("mine", Plan::enterprise(1, 9))
+        .start_blocking()
+        .unwrap();
     assert_eq!(list(&server, "mine"), "HTTP/1.1 200 OK");
     assert_eq!(list(&server, "mine"), "HTTP/1.1 429 Too Many Requests");
     server.clock().advance(Duration::from_secs(60));
@@ -239,7 +273,11 @@ fn a_server_needs_no_runtime_of_the_tests() {
 fn a_clock_that_is_advanced_once_a_delay_has_hit_ends_the_delay() {
     let clock = Clock::frozen(super::support::at(super::support::NOW));
     let key = ("mine", Plan::enterprise(1_000, 9_000));
-    let server = MockServer::builder().key(key.0, key.1).clock(clock).start_blocking().unwrap();
+    let server = MockServer::builder()
+        .key(key.0, key.1)
+        .clock(clock)
+        .start_blocking()
+        .unwrap();
     let slow = server.faults().on_all().delay(Duration::from_secs(1));
     for request in 1..=200 {
         std::thread::scope(|scope| {
@@ -248,7 +286,11 @@ fn a_clock_that_is_advanced_once_a_delay_has_hit_ends_the_delay() {
                 std::hint::spin_loop();
             }
             server.clock().advance(Duration::from_secs(1));
-            assert_eq!(answer.join().unwrap(), "HTTP/1.1 200 OK", "request {request}");
+            assert_eq!(
+                answer.join().unwrap(),
+                "HTTP/1.1 200 OK",
+                "request {request}"
+            );
         });
     }
 }
@@ -264,9 +306,15 @@ async fn a_blocking_server_starts_stops_and_is_dropped_within_a_runtime() {
 
 #[test]
 fn a_blocking_server_is_used_from_many_runtimes() {
-    let server = MockServer::builder().clock(Clock::system()).start_blocking().unwrap();
+    let server = MockServer::builder()
+        .clock(Clock::system())
+        .start_blocking()
+        .unwrap();
     for _ in 0..3 {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let answer =
             runtime.block_on(async { client().get(server.url()).send().await.unwrap().status() });
         assert_eq!(answer, 404);

@@ -34,7 +34,11 @@ async fn walk(mock: &Mock, first: &str) -> Vec<Vec<i64>> {
 #[tokio::test]
 async fn the_last_page_has_no_link() {
     let mock = start().await;
-    for path in ["/v1/pets?limit=25", "/v1/pets?limit=100", "/v1/pets?status=sold"] {
+    for path in [
+        "/v1/pets?limit=25",
+        "/v1/pets?limit=100",
+        "/v1/pets?status=sold",
+    ] {
         assert_eq!(mock.get(path).await.header("link"), "-", "{path}");
     }
     let by_fives = walk(&mock, "/v1/pets?limit=5").await;
@@ -46,12 +50,19 @@ async fn the_link_keeps_limit_and_status() {
     let mock = start().await;
     let reply = mock.get("/v1/pets?status=available&limit=3&x=y").await;
     let target = next(&reply).unwrap();
-    assert!(target.starts_with("/v1/pets?limit=3&status=available&cursor="), "{target}");
+    assert!(
+        target.starts_with("/v1/pets?limit=3&status=available&cursor="),
+        "{target}"
+    );
     let pages = walk(&mock, "/v1/pets?status=available&limit=3").await;
     let all = ids(&mock.get("/v1/pets?status=available&limit=100").await);
     assert_eq!(pages.concat(), all);
     let default = mock.get("/v1/pets").await;
-    assert!(next(&default).unwrap().starts_with("/v1/pets?limit=20&cursor="));
+    assert!(
+        next(&default)
+            .unwrap()
+            .starts_with("/v1/pets?limit=20&cursor=")
+    );
 }
 
 #[tokio::test]
@@ -64,7 +75,9 @@ async fn an_invalid_cursor_is_400() {
         let reply = mock.get(&format!("/v1/pets?cursor={wrong}")).await;
         reply.expect_error(400, "invalid_parameter");
     }
-    let twice = mock.get(&format!("/v1/pets?cursor={cursor}&cursor={cursor}")).await;
+    let twice = mock
+        .get(&format!("/v1/pets?cursor={cursor}&cursor={cursor}"))
+        .await;
     twice.expect_error(400, "invalid_parameter");
 }
 

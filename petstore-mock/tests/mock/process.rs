@@ -14,7 +14,10 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
     // The help is as wide as the terminal, where there is one, and else as this says.
-    command.args(args).stdin(Stdio::null()).env("COLUMNS", "100");
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .env("COLUMNS", "100");
     command.env_remove("PETSTORE_MOCK_ADMIN_TOKEN");
     command
 }
@@ -26,7 +29,11 @@ pub(crate) fn run(args: &[&str]) -> (i32, String, String) {
 
 /// The same for a command.
 pub(crate) fn ended(command: &mut Command) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
 }
@@ -45,11 +52,19 @@ impl Running {
     }
 
     pub(crate) fn spawn(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut ready = String::new();
         stdout.read_line(&mut ready).unwrap();
-        Self { child, stdout, ready }
+        Self {
+            child,
+            stdout,
+            ready,
+        }
     }
 
     pub(crate) fn addr(&self) -> SocketAddr {
@@ -88,7 +103,9 @@ impl Drop for Running {
 pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(addr).ok()?;
     // Long enough that only a hang exceeds it.
-    stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .ok()?;
     let length = body.len();
     let request = format!(
         "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
@@ -104,6 +121,8 @@ pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option
 /// Nothing is there yet, and what comes there is removed at the end.
 pub(crate) fn scratch(suffix: &str) -> TempPath {
     let mut path = tempfile::Builder::new();
-    let path = path.suffix(suffix).make_in(env!("CARGO_TARGET_TMPDIR"), |_| Ok(()));
+    let path = path
+        .suffix(suffix)
+        .make_in(env!("CARGO_TARGET_TMPDIR"), |_| Ok(()));
     path.unwrap().into_temp_path()
 }

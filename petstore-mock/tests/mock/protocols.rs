@@ -19,7 +19,10 @@ impl Http2 {
     async fn connect(mock: &Mock) -> Self {
         let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
         let (requests, connection) = h2::client::Builder::new().handshake(stream).await.unwrap();
-        Self { requests, connection: tokio::spawn(connection) }
+        Self {
+            requests,
+            connection: tokio::spawn(connection),
+        }
     }
 
     async fn ask(&self, method: &str, path: &str, headers: HeaderMap, body: Option<&str>) -> Reply {
@@ -29,10 +32,13 @@ impl Http2 {
             .header("authorization", "Bearer enterprise-key");
         request.headers_mut().unwrap().extend(headers);
         let mut requests = self.requests.clone().ready().await.unwrap();
-        let (answer, mut sender) =
-            requests.send_request(request.body(()).unwrap(), body.is_none()).unwrap();
+        let (answer, mut sender) = requests
+            .send_request(request.body(()).unwrap(), body.is_none())
+            .unwrap();
         if let Some(body) = body {
-            sender.send_data(std::io::Cursor::new(body.into()), true).unwrap();
+            sender
+                .send_data(std::io::Cursor::new(body.into()), true)
+                .unwrap();
         }
         let (head, mut body) = answer.await.unwrap().into_parts();
         let mut text = Vec::new();
@@ -40,7 +46,11 @@ impl Http2 {
             text.write_all(&bytes.unwrap()).unwrap();
         }
         let body = String::from_utf8(text).unwrap();
-        Reply { status: head.status.as_u16(), headers: head.headers, body }
+        Reply {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+        }
     }
 
     async fn get(&self, path: &str) -> Reply {
@@ -53,20 +63,33 @@ async fn a_client_that_starts_with_http_2_gets_http_2() {
     let mock = start().await;
     let http2 = Http2::connect(&mock).await;
     let (pets, pet) = tokio::join!(http2.get("/v1/pets?limit=5"), http2.get("/v1/pets/1"));
-    assert_eq!((pets.status, pets.json().as_array().unwrap().len()), (200, 5));
+    assert_eq!(
+        (pets.status, pets.json().as_array().unwrap().len()),
+        (200, 5)
+    );
     assert_eq!(pets.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
     assert_eq!((pet.status, pet.header("connection")), (200, "-"));
     let json = HeaderMap::from_iter([(
         "content-type".parse().unwrap(),
         "application/json".parse().unwrap(),
     )]);
-    let added =
-        http2.ask("POST", "/v1/pets", json.clone(), Some(r#"{"name":"Rex","categoryId":7}"#)).await;
+    let added = http2
+        .ask(
+            "POST",
+            "/v1/pets",
+            json.clone(),
+            Some(r#"{"name":"Rex","categoryId":7}"#),
+        )
+        .await;
     assert_eq!((added.status, added.rate().1), (201, 999_997));
     let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(1024 * 1024));
     let refused = http2.ask("POST", "/v1/pets", json, Some(&long)).await;
     refused.expect_error(413, "payload_too_large");
-    assert_eq!(http2.get("/v1/pets/26").await.status, 200, "the connection goes on");
+    assert_eq!(
+        http2.get("/v1/pets/26").await.status,
+        200,
+        "the connection goes on"
+    );
 }
 
 #[tokio::test]
@@ -75,18 +98,41 @@ async fn http_2_has_the_same_limits_of_header_fields() {
     let http2 = Http2::connect(&mock).await;
     let fields = |count: usize| {
         let names = (0..count).map(|number| format!("x-{number}").parse().unwrap());
-        names.map(|name| (name, "1".parse().unwrap())).collect::<HeaderMap>()
+        names
+            .map(|name| (name, "1".parse().unwrap()))
+            .collect::<HeaderMap>()
     };
-    assert_eq!(http2.ask("GET", "/v1/pets", fields(99), None).await.status, 200);
-    http2.ask("GET", "/v1/pets", fields(100), None).await.expect_error(431, "headers_too_large");
-    let long =
-        HeaderMap::from_iter([("x-long".parse().unwrap(), "x".repeat(300_000).parse().unwrap())]);
-    http2.ask("GET", "/v1/pets", long, None).await.expect_error(431, "headers_too_large");
-    let longer =
-        HeaderMap::from_iter([("x-long".parse().unwrap(), "x".repeat(1_100_000).parse().unwrap())]);
+    assert_eq!(
+        http2.ask("GET", "/v1/pets", fields(99), None).await.status,
+        200
+    );
+    http2
+        .ask("GET", "/v1/pets", fields(100), None)
+        .await
+        .expect_error(431, "headers_too_large");
+    let long = HeaderMap::from_iter([(
+        "x-long".parse().unwrap(),
+        "x".repeat(300_000).parse().unwrap(),
+    )]);
+    http2
+        .ask("GET", "/v1/pets", long, None)
+        .await
+        .expect_error(431, "headers_too_large");
+    let longer = HeaderMap::from_iter([(
+        "x-long".parse().unwrap(),
+        "x".repeat(1_100_000).parse().unwrap(),
+    )]);
     let refused = http2.ask("GET", "/v1/pets", longer, None).await;
-    assert_eq!((refused.status, &*refused.body), (431, ""), "that is as far as it is read");
-    assert_eq!(http2.get("/v1/pets/1").await.status, 200, "the connection goes on");
+    assert_eq!(
+        (refused.status, &*refused.body),
+        (431, ""),
+        "that is as far as it is read"
+    );
+    assert_eq!(
+        http2.get("/v1/pets/1").await.status,
+        200,
+        "the connection goes on"
+    );
 }
 
 #[tokio::test]
@@ -96,7 +142,10 @@ async fn stopping_lets_a_request_over_http_2_finish() {
     let request = http::Request::post("http://mock/v1/pets")
         .header("authorization", "Bearer free-key")
         .header("content-type", "application/json");
-    let (answer, mut body) = http2.requests.send_request(request.body(()).unwrap(), false).unwrap();
+    let (answer, mut body) = http2
+        .requests
+        .send_request(request.body(()).unwrap(), false)
+        .unwrap();
     // An answer on the same connection proves that the request before it is in flight.
     http2.get("/_mock/health").await;
     let finish = async {
@@ -107,7 +156,10 @@ async fn stopping_lets_a_request_over_http_2_finish() {
     };
     let ((), status) = tokio::join!(mock.server.stop(), finish);
     assert_eq!(status, 201);
-    assert!(http2.connection.await.unwrap().is_ok(), "it ended as agreed");
+    assert!(
+        http2.connection.await.unwrap().is_ok(),
+        "it ended as agreed"
+    );
 }
 
 #[tokio::test]
@@ -122,7 +174,11 @@ async fn dropping_the_server_cuts_http_2_too() {
 
 #[tokio::test]
 async fn a_request_over_http_2_does_not_outlive_the_server() {
-    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let tasks = || {
+        tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks()
+    };
     let before = tasks();
     let mock = start().await;
     let hang = mock.on(Operation::ListPets).apply(Effect::Hang);
@@ -153,7 +209,11 @@ async fn malformed_requests_are_refused_with_an_error_object() {
         ("HELO there\r\n\r\n", 400, "bad_request"),
         ("\0\r\n\r\n", 400, "bad_request"),
         ("GET / HTTP/3.0\r\n\r\n", 400, "bad_request"),
-        ("GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400, "bad_request"),
+        (
+            "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+            400,
+            "bad_request",
+        ),
         ("GET / HTTP/1.0\r\nno colon\r\n\r\n", 400, "bad_request"),
         (&many, 431, "headers_too_large"),
         (&long, 431, "headers_too_large"),
@@ -174,9 +234,13 @@ async fn a_good_request_is_answered_before_the_bad_one_behind_it_is_refused() {
     let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     let two =
         b"GET /_mock/health HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nContent-Length: x\r\n\r\n";
-    tokio::io::AsyncWriteExt::write_all(&mut stream, two).await.unwrap();
+    tokio::io::AsyncWriteExt::write_all(&mut stream, two)
+        .await
+        .unwrap();
     let mut answers = String::new();
-    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answers).await.unwrap();
+    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answers)
+        .await
+        .unwrap();
     let (first, second) = answers.split_once("{\"status\":\"ok\"}").expect(&answers);
     assert!(first.starts_with("HTTP/1.1 200"), "{answers}");
     Reply::parse(second).expect_error(400, "bad_request");

@@ -15,9 +15,12 @@ async fn use_up(mock: &Mock, key: &str, times: u32) {
 #[tokio::test]
 async fn every_plan_has_the_quota_the_specification_states() {
     let mock = start().await;
-    for (key, limit) in
-        [("free-key", 60), ("pro-key", 300), ("business-key", 1_000), ("enterprise-key", 1_000_000)]
-    {
+    for (key, limit) in [
+        ("free-key", 60),
+        ("pro-key", 300),
+        ("business-key", 1_000),
+        ("enterprise-key", 1_000_000),
+    ] {
         let rate = mock.get_as(key, "/v1/pets").await.rate();
         assert_eq!(rate, (limit, limit - 1, MINUTE_ENDS));
     }
@@ -35,13 +38,29 @@ async fn the_61st_request_of_a_minute_on_a_free_key_is_429() {
     refused.expect_error(429, "rate_limit_exceeded");
     assert_eq!(refused.header("retry-after"), "50");
     assert_eq!(refused.rate(), (60, 0, MINUTE_ENDS));
-    assert!(refused.message().contains("60 requests a minute"), "{}", refused.message());
-    assert_eq!(mock.get_as("pro-key", "/v1/pets").await.status, 200, "another key is unharmed");
+    assert!(
+        refused.message().contains("60 requests a minute"),
+        "{}",
+        refused.message()
+    );
+    assert_eq!(
+        mock.get_as("pro-key", "/v1/pets").await.status,
+        200,
+        "another key is unharmed"
+    );
     mock.advance(49);
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.header("retry-after"), "1");
+    assert_eq!(
+        mock.get_as("free-key", "/v1/pets")
+            .await
+            .header("retry-after"),
+        "1"
+    );
     mock.advance(1);
     let again = mock.get_as("free-key", "/v1/pets").await;
-    assert_eq!((again.status, again.rate()), (200, (60, 59, MINUTE_ENDS + 60)));
+    assert_eq!(
+        (again.status, again.rate()),
+        (200, (60, 59, MINUTE_ENDS + 60))
+    );
 }
 
 #[tokio::test]
@@ -56,7 +75,9 @@ async fn a_refusal_comes_before_404_405_415_and_400() {
         (Method::GET, "/v1/pets/1"),
     ] {
         let request = mock.request(method, path).bearer_auth("one");
-        reply(request).await.expect_error(429, "rate_limit_exceeded");
+        reply(request)
+            .await
+            .expect_error(429, "rate_limit_exceeded");
     }
 }
 
@@ -85,8 +106,15 @@ async fn the_days_quota_holds_at_the_same_time_and_bites_until_midnight() {
     let refused = mock.get_as("free-key", "/v1/pets").await;
     refused.expect_error(429, "rate_limit_exceeded");
     assert_eq!(refused.rate(), (1_000, 0, DAY_ENDS));
-    assert_eq!(refused.header("retry-after"), (DAY_ENDS - NOW - 17 * 60).to_string());
-    assert!(refused.message().contains("1000 requests a day"), "{}", refused.message());
+    assert_eq!(
+        refused.header("retry-after"),
+        (DAY_ENDS - NOW - 17 * 60).to_string()
+    );
+    assert!(
+        refused.message().contains("1000 requests a day"),
+        "{}",
+        refused.message()
+    );
     mock.advance(86_400);
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
 }
@@ -99,7 +127,11 @@ async fn the_headers_describe_the_chosen_quota() {
         (RateHeaders::Tightest, (60, 59, MINUTE_ENDS)),
     ] {
         let mock = start_with(|builder| builder.rate_headers(headers)).await;
-        assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate(), rate, "{headers:?}");
+        assert_eq!(
+            mock.get_as("free-key", "/v1/pets").await.rate(),
+            rate,
+            "{headers:?}"
+        );
     }
 }
 
@@ -107,10 +139,15 @@ async fn the_headers_describe_the_chosen_quota() {
 async fn counts_exactly_when_many_ask_at_once() {
     let mock = start().await;
     let requests = (0..200).map(|_| {
-        let request = mock.request(Method::GET, "/v1/store/orders").bearer_auth("free-key");
+        let request = mock
+            .request(Method::GET, "/v1/store/orders")
+            .bearer_auth("free-key");
         async move { request.send().await.unwrap().status().as_u16() }
     });
     let statuses = futures_util::future::join_all(requests).await;
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 60);
-    assert_eq!(statuses.iter().filter(|status| **status == 429).count(), 140);
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 429).count(),
+        140
+    );
 }

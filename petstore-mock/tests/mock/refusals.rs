@@ -16,8 +16,14 @@ fn a_port_in_use_is_one_line_that_names_the_flag() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = taken.local_addr().unwrap();
     let err = refused(&["--port", &addr.port().to_string()], 1);
-    assert!(err.starts_with(&format!("petstore-mock: cannot listen on {addr}: ")), "{err}");
-    assert!(err.ends_with("; choose another port with --port (0 takes a free one)\n"), "{err}");
+    assert!(
+        err.starts_with(&format!("petstore-mock: cannot listen on {addr}: ")),
+        "{err}"
+    );
+    assert!(
+        err.ends_with("; choose another port with --port (0 takes a free one)\n"),
+        "{err}"
+    );
     assert_eq!(err.lines().count(), 1);
 }
 
@@ -34,13 +40,19 @@ fn a_bad_seed_is_named_by_file_field_line_and_column() {
     assert_eq!(err, expected);
     fs::remove_file(&seed).unwrap();
     let err = refused(&["--port", "0", "--seed", path], 1);
-    assert!(err.starts_with(&format!("petstore-mock: cannot read the seed {path}: ")), "{err}");
+    assert!(
+        err.starts_with(&format!("petstore-mock: cannot read the seed {path}: ")),
+        "{err}"
+    );
 }
 
 #[test]
 fn an_unwritable_port_file_is_an_error_before_the_ready_line() {
     let err = refused(&["--port", "0", "--port-file", "/nowhere/port"], 1);
-    assert!(err.starts_with("petstore-mock: cannot write the port file /nowhere/port: "), "{err}");
+    assert!(
+        err.starts_with("petstore-mock: cannot write the port file /nowhere/port: "),
+        "{err}"
+    );
 }
 
 #[test]
@@ -83,16 +95,29 @@ fn a_key_that_was_typed_wrong_is_not_repeated() {
 #[test]
 fn a_key_that_was_given_twice_is_refused_and_not_repeated() {
     for plan in ["pro", "free"] {
-        let twice = ["--port", "0", "--key", "s3cr3t=free", "--key", &format!("s3cr3t={plan}")];
+        let twice = [
+            "--port",
+            "0",
+            "--key",
+            "s3cr3t=free",
+            "--key",
+            &format!("s3cr3t={plan}"),
+        ];
         let err = refused(&twice, 2);
-        assert!(err.contains("give each key once") && err.lines().count() == 1, "{err}");
+        assert!(
+            err.contains("give each key once") && err.lines().count() == 1,
+            "{err}"
+        );
         assert!(!err.contains("s3cr3t"), "{err}");
     }
 }
 
 #[test]
 fn a_missing_or_unwritable_certificate_file_is_an_error() {
-    let err = refused(&["--port", "0", "--tls", "--tls-ca-file", "/nowhere/ca.pem"], 1);
+    let err = refused(
+        &["--port", "0", "--tls", "--tls-ca-file", "/nowhere/ca.pem"],
+        1,
+    );
     assert!(
         err.starts_with("petstore-mock: cannot write the CA certificate /nowhere/ca.pem: "),
         "{err}"

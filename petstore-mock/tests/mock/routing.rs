@@ -12,14 +12,19 @@ async fn any_other_method_is_405_with_and_without_a_key() {
         // What exists is no secret.
         for request in [
             mock.request(method.clone(), "/v1/pets"),
-            mock.request(method, "/v1/pets").bearer_auth("enterprise-key"),
+            mock.request(method, "/v1/pets")
+                .bearer_auth("enterprise-key"),
         ] {
             reply(request).await.expect_error(405, "method_not_allowed");
         }
     }
     let post = reply(mock.request(Method::POST, "/v1/pets/1")).await;
     post.expect_error(405, "method_not_allowed");
-    assert_eq!(post.header("deprecation"), "-", "a POST is not the deprecated operation");
+    assert_eq!(
+        post.header("deprecation"),
+        "-",
+        "a POST is not the deprecated operation"
+    );
 }
 
 #[tokio::test]
@@ -40,27 +45,46 @@ async fn unknown_paths_are_404_with_and_without_a_key() {
         ("/_mocks", false),
         ("/_mock/nowhere", false),
     ] {
-        for reply in [mock.get(path).await, reply(mock.request(Method::GET, path)).await] {
+        for reply in [
+            mock.get(path).await,
+            reply(mock.request(Method::GET, path)).await,
+        ] {
             reply.expect_error(404, "route_not_found");
             assert_eq!(reply.header("x-ratelimit-reset") != "-", has_rate, "{path}");
         }
     }
     let slash = mock.get("/v1/pets/").await;
-    assert!(slash.message().contains("no trailing slash"), "{}", slash.message());
+    assert!(
+        slash.message().contains("no trailing slash"),
+        "{}",
+        slash.message()
+    );
 }
 
 #[tokio::test]
 async fn a_path_is_the_same_whether_or_not_its_letters_are_percent_encoded() {
     let mock = start().await;
-    for path in
-        ["/v1/%70ets", "/%76%31/pets", "/v1/pets/%31", "/v1/%70et%73/1", "/v1/st%6Fre/orders"]
-    {
+    for path in [
+        "/v1/%70ets",
+        "/%76%31/pets",
+        "/v1/pets/%31",
+        "/v1/%70et%73/1",
+        "/v1/st%6Fre/orders",
+    ] {
         let reply = mock.get_as("free-key", path).await;
         assert_eq!((reply.status, reply.rate().0), (200, 60), "{path}");
     }
-    mock.get("/v1/%70ets/1").await.header("deprecation").strip_prefix('@').unwrap();
-    mock.get("/v1%2Fpets").await.expect_error(404, "route_not_found");
-    mock.get("/v1/pets%2F1").await.expect_error(404, "route_not_found");
+    mock.get("/v1/%70ets/1")
+        .await
+        .header("deprecation")
+        .strip_prefix('@')
+        .unwrap();
+    mock.get("/v1%2Fpets")
+        .await
+        .expect_error(404, "route_not_found");
+    mock.get("/v1/pets%2F1")
+        .await
+        .expect_error(404, "route_not_found");
 }
 
 #[tokio::test]
@@ -70,7 +94,11 @@ async fn answers_request_targets_other_than_paths() {
     for (line, status, says) in [
         (&b"OPTIONS *"[..], 404, "there is no OPTIONS *: "),
         (b"CONNECT x:80", 404, "there is no CONNECT x:80: "),
-        (b"GET http://elsewhere/v1/pets", 401, "the API key is missing"),
+        (
+            b"GET http://elsewhere/v1/pets",
+            401,
+            "the API key is missing",
+        ),
         (b"GET /\x1b[31m", 400, "malformed HTTP request"),
         (b"GET /v1/pets\xff", 400, "malformed HTTP request"),
     ] {
@@ -84,9 +112,12 @@ async fn answers_request_targets_other_than_paths() {
 
 /// A GET by hand, with so many header fields in all.
 async fn with_fields(mock: &Mock, path: &str, fields: usize) -> Reply {
-    let more: String = (3..fields).map(|number| format!("x-{number}: 1\r\n")).collect();
+    let more: String = (3..fields)
+        .map(|number| format!("x-{number}: 1\r\n"))
+        .collect();
     let head = "Host: x\r\nConnection: close\r\nAuthorization: Bearer free-key";
-    mock.raw(format!("GET {path} HTTP/1.1\r\n{head}\r\n{more}\r\n").as_bytes()).await
+    mock.raw(format!("GET {path} HTTP/1.1\r\n{head}\r\n{more}\r\n").as_bytes())
+        .await
 }
 
 #[tokio::test]
@@ -97,13 +128,21 @@ async fn too_many_header_fields_are_431_with_an_error_object() {
         let reply = with_fields(&mock, path, fields).await;
         reply.expect_error(431, "headers_too_large");
         assert_eq!(reply.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
-        assert_eq!(reply.rate().1, 60, "it is refused before its key is looked at");
+        assert_eq!(
+            reply.rate().1,
+            60,
+            "it is refused before its key is looked at"
+        );
         assert_eq!(reply.header("connection"), "close");
     }
     for path in ["/", "/_mock/clock"] {
-        with_fields(&mock, path, 101).await.expect_error(431, "headers_too_large");
+        with_fields(&mock, path, 101)
+            .await
+            .expect_error(431, "headers_too_large");
     }
-    let long = mock.request(Method::GET, "/v1/pets").header("x-long", "x".repeat(900_000));
+    let long = mock
+        .request(Method::GET, "/v1/pets")
+        .header("x-long", "x".repeat(900_000));
     reply(long).await.expect_error(431, "headers_too_large");
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 58);
 }
@@ -112,10 +151,19 @@ async fn too_many_header_fields_are_431_with_an_error_object() {
 async fn a_long_target_is_answered_like_a_short_one() {
     let mock = start().await;
     let long = "x".repeat(65_000);
-    mock.get(&format!("/v1/{long}")).await.expect_error(404, "route_not_found");
-    mock.get(&format!("/v1/pets/{long}")).await.expect_error(404, "pet_not_found");
-    mock.get(&format!("/v1/pets?limit={long}")).await.expect_error(400, "invalid_parameter");
-    assert_eq!(mock.get(&format!("/v1/pets?other={long}")).await.status, 200);
+    mock.get(&format!("/v1/{long}"))
+        .await
+        .expect_error(404, "route_not_found");
+    mock.get(&format!("/v1/pets/{long}"))
+        .await
+        .expect_error(404, "pet_not_found");
+    mock.get(&format!("/v1/pets?limit={long}"))
+        .await
+        .expect_error(400, "invalid_parameter");
+    assert_eq!(
+        mock.get(&format!("/v1/pets?other={long}")).await.status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -145,17 +193,36 @@ async fn bad_query_parameters_are_400_and_are_named() {
         let reply = mock.get(&format!("/v1/pets?{query}")).await;
         assert_eq!(reply.status, 400, "{query}");
         reply.expect_error(400, "invalid_parameter");
-        assert!(reply.message().contains(says), "{query}: {}", reply.message());
+        assert!(
+            reply.message().contains(says),
+            "{query}: {}",
+            reply.message()
+        );
     }
-    let long = mock.get(&format!("/v1/pets?status={}", "x".repeat(5_000))).await;
+    let long = mock
+        .get(&format!("/v1/pets?status={}", "x".repeat(5_000)))
+        .await;
     assert!(long.body.len() < 300, "{}", long.body);
 }
 
 #[tokio::test]
 async fn unknown_query_parameters_are_ignored_broken_or_not() {
     let mock = start().await;
-    for query in ["", "&&", "page=2", "%zz=1", "x=%ff", "Limit=0", "limit=%35", "status=s%6Fld"] {
-        assert_eq!(mock.get(&format!("/v1/pets?{query}")).await.status, 200, "{query}");
+    for query in [
+        "",
+        "&&",
+        "page=2",
+        "%zz=1",
+        "x=%ff",
+        "Limit=0",
+        "limit=%35",
+        "status=s%6Fld",
+    ] {
+        assert_eq!(
+            mock.get(&format!("/v1/pets?{query}")).await.status,
+            200,
+            "{query}"
+        );
     }
 }
 

@@ -15,10 +15,17 @@ use super::support::post_head;
 
 #[test]
 fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
-    for (args, signal) in [(&["--port", "0"][..], "INT"), (&["serve", "--port", "0"], "TERM")] {
+    for (args, signal) in [
+        (&["--port", "0"][..], "INT"),
+        (&["serve", "--port", "0"], "TERM"),
+    ] {
         let server = Running::start(args);
         assert!(server.addr().ip().is_loopback());
-        assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(
+            server
+                .get("/v1/pets", "free-key")
+                .starts_with("HTTP/1.1 200 OK\r\n")
+        );
         // Neither an idle connection nor one that has not said anything may hold it up.
         let idle = TcpStream::connect(server.addr()).unwrap();
         let (status, out, err) = server.stop(signal);
@@ -40,7 +47,13 @@ fn a_second_signal_does_not_wait_for_requests_in_flight() {
     stream.write_all(head.as_bytes()).unwrap();
     stream.read_exact(&mut [0; 12]).unwrap();
     let pid = server.child.id().to_string();
-    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-s", "INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
     // The first has arrived when the port is closed.
     while TcpStream::connect(server.addr()).is_ok() {}
     let (tell, told) = std::sync::mpsc::channel();
@@ -54,11 +67,18 @@ fn a_second_signal_does_not_wait_for_requests_in_flight() {
 fn goes_on_when_file_descriptors_are_free_again_and_can_be_stopped_while_they_are_not() {
     let script = "ulimit -n 40 && exec \"$0\" --port 0";
     let server = Running::spawn(Command::new("sh").args(["-c", script, BINARY]));
-    let silent =
-        || -> Vec<_> { (0..60).map(|_| TcpStream::connect(server.addr()).unwrap()).collect() };
+    let silent = || -> Vec<_> {
+        (0..60)
+            .map(|_| TcpStream::connect(server.addr()).unwrap())
+            .collect()
+    };
     let first = silent();
     drop(first);
-    assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(
+        server
+            .get("/v1/pets", "free-key")
+            .starts_with("HTTP/1.1 200 OK\r\n")
+    );
     let second = silent();
     assert_eq!(server.stop("TERM").0, Some(0));
     drop(second);
@@ -101,9 +121,20 @@ fn serves_as_its_flags_say() {
     ]);
     let answer = server.get("/v1/pets", "a=b");
     assert!(answer.contains("x-ratelimit-limit: 9\r\n"), "{answer}");
-    assert!(answer.ends_with(r#"[{"id":5,"name":"Rex","categoryId":7}]"#), "{answer}");
-    assert!(server.get("/v1/pets", "c").contains("x-ratelimit-limit: 10000\r\n"));
-    assert!(server.get("/v1/pets", "free-key").starts_with("HTTP/1.1 401"));
+    assert!(
+        answer.ends_with(r#"[{"id":5,"name":"Rex","categoryId":7}]"#),
+        "{answer}"
+    );
+    assert!(
+        server
+            .get("/v1/pets", "c")
+            .contains("x-ratelimit-limit: 10000\r\n")
+    );
+    assert!(
+        server
+            .get("/v1/pets", "free-key")
+            .starts_with("HTTP/1.1 401")
+    );
     let empty = Running::start(&["--port=0", "--seed=none"]);
     assert!(empty.get("/v1/pets", "free-key").ends_with("\r\n\r\n[]"));
 }
@@ -113,7 +144,11 @@ fn writes_the_authoritys_certificate_before_it_says_that_it_is_ready() {
     let file = scratch("ca.pem");
     let path = file.to_str().unwrap();
     let server = Running::start(&["--port", "0", "--tls", "--tls-ca-file", path]);
-    assert!(server.ready.starts_with("listening on https://127.0.0.1:"), "{}", server.ready);
+    assert!(
+        server.ready.starts_with("listening on https://127.0.0.1:"),
+        "{}",
+        server.ready
+    );
     let pem = fs::read_to_string(&file).unwrap();
     assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
 }

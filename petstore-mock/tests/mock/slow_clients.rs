@@ -43,7 +43,11 @@ async fn rest(mut stream: TcpStream) -> String {
 
 #[tokio::test]
 async fn a_head_that_takes_too_long_is_408() {
-    let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        head: SOON,
+        ..limits
+    })
+    .await;
     for head in ["G", "GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
         let reply = Reply::parse(&rest(send(&mock, head.as_bytes()).await).await);
         reply.expect_error(408, "request_timeout");
@@ -55,10 +59,17 @@ async fn a_head_that_takes_too_long_is_408() {
 
 #[tokio::test]
 async fn a_slow_head_gets_no_extra_time() {
-    let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        head: SOON,
+        ..limits
+    })
+    .await;
     let (mut read, mut write) = connect(&mock).await.into_split();
     let drip = async {
-        write.write_all(b"GET /v1/pets HTTP/1.1\r\nX-Slow: ").await.unwrap();
+        write
+            .write_all(b"GET /v1/pets HTTP/1.1\r\nX-Slow: ")
+            .await
+            .unwrap();
         while write.write_all(b"x").await.is_ok() {
             tokio::time::sleep(SOON / 8).await;
         }
@@ -74,7 +85,11 @@ async fn a_slow_head_gets_no_extra_time() {
 
 #[tokio::test]
 async fn a_body_that_takes_too_long_is_408() {
-    let mock = with_limits(|limits| Limits { body: SOON, ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        body: SOON,
+        ..limits
+    })
+    .await;
     let begun = post_head("Content-Length: 32") + "{\"name\":";
     let reply = Reply::parse(&rest(send(&mock, begun.as_bytes()).await).await);
     reply.expect_error(408, "request_timeout");
@@ -84,17 +99,31 @@ async fn a_body_that_takes_too_long_is_408() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_without_a_word() {
-    let mock = with_limits(|limits| Limits { idle: IDLE, ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        idle: IDLE,
+        ..limits
+    })
+    .await;
     assert_eq!(rest(connect(&mock).await).await, "");
     let answer = rest(send(&mock, GET).await).await;
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"),
+        "{answer}"
+    );
 }
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
-    let mock = with_limits(|limits| Limits { write: SOON, ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        write: SOON,
+        ..limits
+    })
+    .await;
     let (read, mut write) = connect(&mock).await.into_split();
-    let page = GET.escape_ascii().to_string().replace("limit=1", "limit=100");
+    let page = GET
+        .escape_ascii()
+        .to_string()
+        .replace("limit=1", "limit=100");
     let page = page.replace("\\r\\n", "\r\n").into_bytes();
     // Until neither side takes more, and then until the server has had enough.
     let end = loop {
@@ -108,7 +137,11 @@ async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
 
 #[tokio::test(start_paused = true)]
 async fn paused_time_does_not_bring_a_limit_nearer() {
-    let mock = with_limits(|limits| Limits { head: Duration::from_secs(60), ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        head: Duration::from_secs(60),
+        ..limits
+    })
+    .await;
     let mut stream = send(&mock, &GET[..20]).await;
     tokio::time::sleep(Duration::from_secs(86_400)).await;
     stream.write_all(&GET[20..]).await.unwrap();
@@ -119,14 +152,21 @@ async fn paused_time_does_not_bring_a_limit_nearer() {
 
 #[tokio::test]
 async fn too_many_connections_are_answered_503() {
-    let mock = with_limits(|limits| Limits { connections: 2, ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        connections: 2,
+        ..limits
+    })
+    .await;
     let mut status = [0; 12];
     let mut first = send(&mock, GET).await;
     first.read_exact(&mut status).await.unwrap();
     let second = connect(&mock).await;
     let refused = Reply::parse(&rest(send(&mock, GET).await).await);
     refused.expect_error(503, "overloaded");
-    assert_eq!((refused.header("retry-after"), refused.header("connection")), ("1", "close"));
+    assert_eq!(
+        (refused.header("retry-after"), refused.header("connection")),
+        ("1", "close")
+    );
     drop(second);
     // The server may not have noticed yet.
     let get = b"GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -169,20 +209,34 @@ async fn hundreds_of_slow_clients_do_not_hold_up_a_fast_one() {
         tokio::task::yield_now().await;
     }
     assert_eq!(slow.len(), 300);
-    assert!(slow.try_join_next().is_none(), "a slow client was cut, so this proves nothing");
+    assert!(
+        slow.try_join_next().is_none(),
+        "a slow client was cut, so this proves nothing"
+    );
 }
 
 #[tokio::test]
 async fn a_client_that_takes_no_body_over_http_2_is_cut() {
-    let mock = with_limits(|limits| Limits { write: IDLE, ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        write: IDLE,
+        ..limits
+    })
+    .await;
     let connect = async |window| {
         let stream = connect(&mock).await;
         let mut settings = h2::client::Builder::new();
-        settings.initial_window_size(window).handshake::<_, &[u8]>(stream).await.unwrap()
+        settings
+            .initial_window_size(window)
+            .handshake::<_, &[u8]>(stream)
+            .await
+            .unwrap()
     };
     let get = || {
         let request = http::Request::get("http://mock/v1/pets");
-        request.header("authorization", "Bearer enterprise-key").body(()).unwrap()
+        request
+            .header("authorization", "Bearer enterprise-key")
+            .body(())
+            .unwrap()
     };
     let (mut requests, connection) = connect(0).await;
     let connection = tokio::spawn(connection);
@@ -191,8 +245,14 @@ async fn a_client_that_takes_no_body_over_http_2_is_cut() {
     drop(left.await.unwrap());
     let (answer, _) = requests.send_request(get(), true).unwrap();
     let mut body = answer.await.unwrap().into_body();
-    assert!(body.data().await.is_none_or(|data| data.is_err()), "the body cannot be sent");
-    assert!(connection.await.unwrap().is_err(), "the mock resets the connection");
+    assert!(
+        body.data().await.is_none_or(|data| data.is_err()),
+        "the body cannot be sent"
+    );
+    assert!(
+        connection.await.unwrap().is_err(),
+        "the mock resets the connection"
+    );
     // One that reads is idle then, not slow.
     let (mut requests, connection) = connect(65_535).await;
     let connection = tokio::spawn(connection);

@@ -55,7 +55,13 @@ impl Wire {
             head.push_str(&self.read(1).await);
         }
         let length = head.to_lowercase();
-        let length = length.split("content-length: ").nth(1).unwrap().lines().next().unwrap();
+        let length = length
+            .split("content-length: ")
+            .nth(1)
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap();
         (head, length.parse().unwrap())
     }
 
@@ -81,7 +87,10 @@ impl Wire {
             assert_eq!(mock.get("/_mock/health").await.status, 200);
         }
         let mut byte = [0];
-        assert_eq!(self.0.try_read(&mut byte).map_err(|error| error.kind()), Err(WouldBlock));
+        assert_eq!(
+            self.0.try_read(&mut byte).map_err(|error| error.kind()),
+            Err(WouldBlock)
+        );
     }
 }
 
@@ -114,7 +123,9 @@ async fn a_reset_comes_after_the_exact_number_of_bytes() {
     let mock = start().await;
     let whole = untouched(&mock).await;
     for bytes in [0, 1, 60] {
-        let effect = Effect::Reset { after_body_bytes: Some(bytes) };
+        let effect = Effect::Reset {
+            after_body_bytes: Some(bytes),
+        };
         let _fault = mock.on(Operation::ListPets).apply(effect);
         let mut wire = Wire::listing(&mock).await;
         let (answer, reset) = wire.rest().await;
@@ -141,12 +152,21 @@ async fn a_cut_body_has_the_exact_number_of_bytes() {
     let length = body(&whole).len();
     for bytes in [0, 1, length / 2, length - 1] {
         let after = u64::try_from(bytes).unwrap();
-        let fault = mock.on(Operation::ListPets).apply(Effect::Cut { after_body_bytes: after });
+        let fault = mock.on(Operation::ListPets).apply(Effect::Cut {
+            after_body_bytes: after,
+        });
         let mut wire = Wire::listing(&mock).await;
         assert_eq!(wire.head().await.1, length);
         assert_eq!(wire.rest().await, (body(&whole)[..bytes].to_owned(), false));
         assert_eq!(fault.hits(), 1);
-        assert!(!mock.server.requests(Operation::ListPets).last().unwrap().answered);
+        assert!(
+            !mock
+                .server
+                .requests(Operation::ListPets)
+                .last()
+                .unwrap()
+                .answered
+        );
     }
 }
 
@@ -154,7 +174,9 @@ async fn a_cut_body_has_the_exact_number_of_bytes() {
 async fn a_body_shorter_than_the_cut_is_complete_and_the_connection_stays() {
     let mock = start().await;
     let length = u64::try_from(body(&untouched(&mock).await).len()).unwrap();
-    let fault = mock.on(Operation::ListPets).apply(Effect::Cut { after_body_bytes: length });
+    let fault = mock.on(Operation::ListPets).apply(Effect::Cut {
+        after_body_bytes: length,
+    });
     let mut wire = Wire::open(&mock.server).await;
     for _ in 0..2 {
         wire.send(LIST).await;
@@ -167,7 +189,10 @@ async fn a_body_shorter_than_the_cut_is_complete_and_the_connection_stays() {
 async fn a_stall_ends_when_the_mocks_clock_has_passed_it_and_the_connection_goes_on() {
     let mock = start().await;
     let whole = untouched(&mock).await;
-    let stall = Effect::Stall { after_body_bytes: 5, seconds: Some(Duration::from_secs(60)) };
+    let stall = Effect::Stall {
+        after_body_bytes: 5,
+        seconds: Some(Duration::from_secs(60)),
+    };
     let _fault = mock.on(Operation::ListPets).first(1).apply(stall);
     let mut wire = Wire::listing(&mock).await;
     let (_, length) = wire.head().await;
@@ -184,8 +209,10 @@ async fn a_stall_ends_when_the_mocks_clock_has_passed_it_and_the_connection_goes
 #[tokio::test]
 async fn a_stall_without_end_lasts_until_the_client_leaves() {
     let mock = start().await;
-    let _fault =
-        mock.on(Operation::ListPets).apply(Effect::Stall { after_body_bytes: 0, seconds: None });
+    let _fault = mock.on(Operation::ListPets).apply(Effect::Stall {
+        after_body_bytes: 0,
+        seconds: None,
+    });
     let mut wire = Wire::listing(&mock).await;
     wire.head().await;
     mock.advance(86_400);
@@ -229,7 +256,11 @@ async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
     assert_eq!(body(&answer), body(&whole));
     assert_eq!(fault.hits(), 1);
     wire.send(LIST).await;
-    assert_eq!(body(&wire.answer().await), body(&whole), "the next answer comes at once");
+    assert_eq!(
+        body(&wire.answer().await),
+        body(&whole),
+        "the next answer comes at once"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -239,13 +270,18 @@ async fn a_slow_answer_takes_no_real_time_where_the_runtimes_is_paused() {
     let _fault = server
         .faults()
         .on(Operation::ListPets)
-        .apply(Effect::Bandwidth { bytes_per_second: NonZeroU32::MIN });
+        .apply(Effect::Bandwidth {
+            bytes_per_second: NonZeroU32::MIN,
+        });
     let mut wire = Wire::open(&server).await;
     let began = Instant::now();
     wire.send(LIST).await;
     let bytes = u64::try_from(wire.answer().await.len()).unwrap();
     let took = began.elapsed().as_secs();
-    assert!((bytes..=bytes + 1).contains(&took), "{bytes} bytes in {took} s");
+    assert!(
+        (bytes..=bytes + 1).contains(&took),
+        "{bytes} bytes in {took} s"
+    );
 }
 
 #[tokio::test]
@@ -257,12 +293,20 @@ async fn a_pace_and_an_end_go_together() {
             bytes: NonZeroU32::new(1_000).unwrap(),
             every_seconds: Duration::from_secs(1),
         },
-        Effect::Cut { after_body_bytes: 7 },
-        Effect::Reset { after_body_bytes: None },
+        Effect::Cut {
+            after_body_bytes: 7,
+        },
+        Effect::Reset {
+            after_body_bytes: None,
+        },
     ]));
     let mut wire = Wire::listing(&mock).await;
     let (answer, reset) = wire.rest().await;
-    assert_eq!((body(&answer), reset), (&body(&whole)[..7], false), "the first end counts");
+    assert_eq!(
+        (body(&answer), reset),
+        (&body(&whole)[..7], false),
+        "the first end counts"
+    );
 }
 
 #[tokio::test]
@@ -290,14 +334,19 @@ async fn a_pet_whose_response_is_lost_is_created_unless_set_otherwise() {
 async fn an_answer_that_is_another_status_is_cut_like_any() {
     let mock = start().await;
     let _fault = mock.on(Operation::CreatePet).apply(Effect::All(vec![
-        Effect::Cut { after_body_bytes: 10 },
+        Effect::Cut {
+            after_body_bytes: 10,
+        },
         Effect::RetryAfter(RetryAfter::Seconds(1)),
         Effect::status(503),
     ]));
     let mut wire = Wire::open(&mock.server).await;
     wire.post().await;
     let (head, _) = wire.head().await;
-    assert!(head.starts_with("HTTP/1.1 503") && head.contains("retry-after: 1\r\n"), "{head}");
+    assert!(
+        head.starts_with("HTTP/1.1 503") && head.contains("retry-after: 1\r\n"),
+        "{head}"
+    );
     assert_eq!(wire.rest().await, ("{\"code\":\"s".to_owned(), false));
 }
 
@@ -308,7 +357,10 @@ async fn http_2(mock: &Mock) -> (Option<u16>, usize, bool) {
     let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
     tokio::spawn(connection);
     let request = http::Request::get("http://x/v1/pets?limit=3");
-    let request = request.header("authorization", "Bearer pro-key").body(()).unwrap();
+    let request = request
+        .header("authorization", "Bearer pro-key")
+        .body(())
+        .unwrap();
     let (answer, _) = requests.send_request(request, true).unwrap();
     let (mut status, mut length, mut is_whole) = (None, 0, false);
     if let Ok(answer) = answer.await {
@@ -332,7 +384,9 @@ async fn over_http_2_the_whole_connection_ends() {
     let list = || mock.on(Operation::ListPets).first(1);
     let _reset = list().reset();
     assert_eq!(http_2(&mock).await, (None, 0, false));
-    let _cut = list().apply(Effect::Cut { after_body_bytes: 9 });
+    let _cut = list().apply(Effect::Cut {
+        after_body_bytes: 9,
+    });
     assert_eq!(http_2(&mock).await, (Some(200), 9, false));
     assert_eq!(http_2(&mock).await, (Some(200), length, true));
 }

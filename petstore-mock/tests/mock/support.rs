@@ -57,12 +57,19 @@ pub(crate) async fn start() -> Mock {
 pub(crate) async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
     let clock = Clock::frozen(at(NOW));
     let builder = set(MockServer::builder().clock(clock));
-    Mock { server: Watched::start(builder).await, client: client() }
+    Mock {
+        server: Watched::start(builder).await,
+        client: client(),
+    }
 }
 
 /// Returns a client that asks no proxy, and says who it is.
 pub(crate) fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().user_agent("test/1").build().unwrap()
+    reqwest::Client::builder()
+        .no_proxy()
+        .user_agent("test/1")
+        .build()
+        .unwrap()
 }
 
 impl Mock {
@@ -131,7 +138,9 @@ pub(crate) async fn reply(request: reqwest::RequestBuilder) -> Reply {
             method: method.as_str(),
             path: &path,
             status: reply.status,
-            headers: headers.map(|(name, it)| (name.as_str(), it.to_str().unwrap())).collect(),
+            headers: headers
+                .map(|(name, it)| (name.as_str(), it.to_str().unwrap()))
+                .collect(),
             body: Some(reply.body.as_bytes()),
         };
         assert_eq!(offence(&answer), None);
@@ -143,14 +152,21 @@ impl Reply {
     pub(crate) fn parse(answer: &str) -> Self {
         let (head, body) = answer.split_once("\r\n\r\n").expect(answer);
         let mut lines = head.lines();
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect(answer);
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1))
+            .expect(answer);
         let mut headers = HeaderMap::new();
         for line in lines {
             let (name, value) = line.split_once(": ").expect(line);
             let name = reqwest::header::HeaderName::try_from(name).unwrap();
             headers.append(name, value.parse().unwrap());
         }
-        Self { status: status.parse().unwrap(), headers, body: body.to_owned() }
+        Self {
+            status: status.parse().unwrap(),
+            headers,
+            body: body.to_owned(),
+        }
     }
 
     /// Returns a header that must be there once, or "-" if it is not there.
@@ -166,7 +182,11 @@ impl Reply {
     /// Returns limit, remaining and reset.
     pub(crate) fn rate(&self) -> (u64, u64, u64) {
         let number = |name| self.header(name).parse().expect(name);
-        (number("x-ratelimit-limit"), number("x-ratelimit-remaining"), number("x-ratelimit-reset"))
+        (
+            number("x-ratelimit-limit"),
+            number("x-ratelimit-remaining"),
+            number("x-ratelimit-reset"),
+        )
     }
 
     /// Returns the body, which must be JSON and said to be.

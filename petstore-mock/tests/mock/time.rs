@@ -11,10 +11,16 @@ use super::support::{NOW, client, reply, start};
 async fn the_date_is_the_clocks_on_every_response() {
     let mock = start().await;
     for path in ["/v1/pets", "/v1/nowhere", "/", "/_mock/health"] {
-        assert_eq!(mock.get(path).await.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
+        assert_eq!(
+            mock.get(path).await.header("date"),
+            "Thu, 01 Jan 2026 00:00:10 GMT"
+        );
     }
     mock.advance(86_400);
-    assert_eq!(mock.get("/").await.header("date"), "Fri, 02 Jan 2026 00:00:10 GMT");
+    assert_eq!(
+        mock.get("/").await.header("date"),
+        "Fri, 02 Jan 2026 00:00:10 GMT"
+    );
 }
 
 #[tokio::test]
@@ -34,7 +40,11 @@ async fn time_and_quota_headers_agree_in_the_year_2031_and_at_the_end_of_time() 
 #[tokio::test(start_paused = true)]
 async fn a_runtime_clock_follows_paused_time_and_connections_outlive_it() {
     let start = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW);
-    let server = MockServer::builder().clock(Clock::runtime(start)).start().await.unwrap();
+    let server = MockServer::builder()
+        .clock(Clock::runtime(start))
+        .start()
+        .await
+        .unwrap();
     let client = client();
     let list = || {
         let url = format!("{}/store/orders", server.url());
@@ -66,7 +76,9 @@ async fn the_system_clock_is_the_default() {
 async fn a_delay_on_a_frozen_clock_says_so_in_the_journal() {
     let mock = start().await;
     let _late = mock.on(Operation::ListPets).delay(Duration::from_secs(5));
-    let waits = tokio::spawn(reply(mock.request(Method::GET, "/v1/pets").bearer_auth("pro-key")));
+    let waits = tokio::spawn(reply(
+        mock.request(Method::GET, "/v1/pets").bearer_auth("pro-key"),
+    ));
     while mock.server.faults().list()[0].hits == 0 {
         tokio::task::yield_now().await;
     }

@@ -37,7 +37,9 @@ async fn with_limits(set: impl FnOnce(Limits) -> Limits) -> Mock {
 async fn connect(mock: &Mock, name: &'static str, protocol: &str) -> TlsStream<TcpStream> {
     let authority = mock.server.ca_certificate().unwrap();
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
+    roots
+        .add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap())
+        .unwrap();
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -46,7 +48,10 @@ async fn connect(mock: &Mock, name: &'static str, protocol: &str) -> TlsStream<T
     config.alpn_protocols = vec![protocol.into()];
     let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     let name = ServerName::try_from(name).unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+    TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+        .unwrap()
 }
 
 /// Sends a request, and reads to the end of the connection: what came, and how it ended.
@@ -54,13 +59,20 @@ async fn rest(stream: &mut TlsStream<TcpStream>) -> (String, Result<(), ErrorKin
     stream.write_all(GET.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     let end = stream.read_to_end(&mut bytes).await;
-    (String::from_utf8(bytes).unwrap(), end.map(drop).map_err(|error| error.kind()))
+    (
+        String::from_utf8(bytes).unwrap(),
+        end.map(drop).map_err(|error| error.kind()),
+    )
 }
 
 #[tokio::test]
 async fn the_certificate_is_for_every_name_of_this_machine() {
     let mock = start().await;
-    assert!(mock.server.url().starts_with("https://127.0.0.1:"), "{}", mock.server.url());
+    assert!(
+        mock.server.url().starts_with("https://127.0.0.1:"),
+        "{}",
+        mock.server.url()
+    );
     for name in ["localhost", "127.0.0.1", "::1"] {
         connect(&mock, name, "http/1.1").await;
     }
@@ -75,7 +87,10 @@ async fn each_server_has_its_own_untrusted_authority() {
     assert!(authority.starts_with("-----BEGIN CERTIFICATE-----") && !authority.contains("KEY"));
     assert_ne!(authority, other.server.ca_certificate().unwrap());
     let error = client().get(mock.server.url()).send().await.unwrap_err();
-    assert!(error.is_connect() && format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
+    assert!(
+        error.is_connect() && format!("{error:?}").contains("UnknownIssuer"),
+        "{error:?}"
+    );
     assert_eq!(mock.server.requests(..).len(), 0);
     let plain = start_with(|builder| builder).await;
     assert_eq!(plain.server.ca_certificate(), None);
@@ -90,7 +105,9 @@ async fn the_client_chooses_between_http_1_and_http_2() {
     tokio::spawn(connection);
     let request = http::Request::get("https://localhost/v1/pets/1")
         .header("authorization", "Bearer enterprise-key");
-    let (answer, _) = requests.send_request(request.body(()).unwrap(), true).unwrap();
+    let (answer, _) = requests
+        .send_request(request.body(()).unwrap(), true)
+        .unwrap();
     assert_eq!(answer.await.unwrap().status(), 200);
 
     let mut stream = connect(&mock, "localhost", "http/1.1").await;
@@ -105,13 +122,28 @@ async fn the_client_chooses_between_http_1_and_http_2() {
 async fn faults_act_on_the_socket_below() {
     let mock = start().await;
     for (effect, comes, end) in [
-        (Effect::Reset { after_body_bytes: None }, "", ErrorKind::ConnectionReset),
+        (
+            Effect::Reset {
+                after_body_bytes: None,
+            },
+            "",
+            ErrorKind::ConnectionReset,
+        ),
         (Effect::EmptyReply, "", ErrorKind::UnexpectedEof),
-        (Effect::Cut { after_body_bytes: 9 }, "[{\"id\":1,", ErrorKind::UnexpectedEof),
+        (
+            Effect::Cut {
+                after_body_bytes: 9,
+            },
+            "[{\"id\":1,",
+            ErrorKind::UnexpectedEof,
+        ),
     ] {
         let fault = mock.on(Operation::ListPets).apply(effect);
         let (text, ended) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;
-        assert!(text.ends_with(comes) && text.is_empty() == comes.is_empty(), "{text}");
+        assert!(
+            text.ends_with(comes) && text.is_empty() == comes.is_empty(),
+            "{text}"
+        );
         assert_eq!(ended, Err(end));
         drop(fault);
     }
@@ -119,15 +151,30 @@ async fn faults_act_on_the_socket_below() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_as_tls_has_it() {
-    let mock = with_limits(|limits| Limits { idle: Duration::from_secs(1), ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        idle: Duration::from_secs(1),
+        ..limits
+    })
+    .await;
     let (answer, end) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"), "{answer}");
-    assert_eq!(end, Ok(()), "an end without close_notify could be anybody's");
+    assert!(
+        answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"),
+        "{answer}"
+    );
+    assert_eq!(
+        end,
+        Ok(()),
+        "an end without close_notify could be anybody's"
+    );
 }
 
 #[tokio::test]
 async fn a_handshake_that_takes_too_long_is_given_up() {
-    let mock = with_limits(|limits| Limits { head: SOON, ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        head: SOON,
+        ..limits
+    })
+    .await;
     for begun in [&b""[..], b"\x16\x03\x01\x02\0\x01"] {
         let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
         stream.write_all(begun).await.unwrap();
@@ -137,7 +184,11 @@ async fn a_handshake_that_takes_too_long_is_given_up() {
 
 #[tokio::test]
 async fn stopping_it_does_not_wait_for_a_handshake() {
-    let mock = with_limits(|limits| Limits { grace: Duration::from_secs(86_400), ..limits }).await;
+    let mock = with_limits(|limits| Limits {
+        grace: Duration::from_secs(86_400),
+        ..limits
+    })
+    .await;
     let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     // An answer proves that the connection before it was accepted.
     let mut answered = connect(&mock, "localhost", "http/1.1").await;

@@ -15,7 +15,8 @@ async fn asked() -> Mock {
     mock.get_as("free-key", "/v1/pets?limit=%35").await;
     mock.get("/v1/pets/99").await;
     mock.post(REX).await;
-    mock.post(r#"{"name": "Tom", "categoryId": 7, "status": "sold"}"#).await;
+    mock.post(r#"{"name": "Tom", "categoryId": 7, "status": "sold"}"#)
+        .await;
     mock
 }
 
@@ -24,7 +25,10 @@ fn failure(assertion: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(assertion)).expect_err("it holds");
     match panic.downcast_ref::<&str>() {
         Some(text) => (*text).to_owned(),
-        None => panic.downcast_ref::<String>().expect("it has a message").clone(),
+        None => panic
+            .downcast_ref::<String>()
+            .expect("it has a message")
+            .clone(),
     }
 }
 
@@ -57,7 +61,9 @@ async fn counts_what_every_condition_means() {
 #[tokio::test]
 async fn a_failure_shows_the_closest_requests_and_how_they_differ() {
     let mock = asked().await;
-    let wanted = creates().json(json!({"categoryId": 8, "name": "Rex"})).status(201);
+    let wanted = creates()
+        .json(json!({"categoryId": 8, "name": "Rex"}))
+        .status(201);
     let text = failure(|| mock.server.verify(wanted, 1));
     let expected = r#"expected 1 request with operation createPet, body {"categoryId":8,"name":"Rex"}, status 201, but 0 of 5 came
 the nearest:
@@ -85,11 +91,14 @@ async fn a_failure_shows_surplus_requests() {
 #[tokio::test]
 async fn the_order_is_that_of_arrival_and_others_may_come_in_between() {
     let mock = asked().await;
-    mock.server.verify_order([Operation::ListPets, Operation::GetPet, Operation::CreatePet]);
+    mock.server
+        .verify_order([Operation::ListPets, Operation::GetPet, Operation::CreatePet]);
     let name = |name: &str| creates().json_including(json!({ "name": name }));
     mock.server.verify_order([name("Rex"), name("Tom")]);
-    let text =
-        failure(|| mock.server.verify_order([Operation::GetPet.into(), name("Tom"), name("Rex")]));
+    let text = failure(|| {
+        mock.server
+            .verify_order([Operation::GetPet.into(), name("Tom"), name("Rex")])
+    });
     let expected = r#"expected requests in this order:
   1. operation getPet: request 3
   2. operation createPet, body with {"name":"Tom"}: request 5
@@ -127,7 +136,10 @@ async fn dropped_requests_make_an_assertion_uncertain() {
     }
     mock.server.verify(Operation::ListPets, 1..);
     let text = failure(|| mock.server.verify(Operation::GetPet, 0));
-    assert!(text.contains("the journal, but it has forgotten earlier ones"), "{text}");
+    assert!(
+        text.contains("the journal, but it has forgotten earlier ones"),
+        "{text}"
+    );
     let after = mock.server.expect(Operation::GetPet, 0);
     mock.get("/v1/pets").await;
     after.verify();
@@ -137,10 +149,20 @@ async fn dropped_requests_make_an_assertion_uncertain() {
 async fn no_failure_shows_a_key() {
     let secret = "sk-0123456789-secret";
     let mock = start_with(|builder| builder.key(secret, Plan::Free)).await;
-    mock.get_as(secret, &format!("/v1/pets?token={secret}")).await;
-    let wanted =
-        Pattern::any().key(secret).query("token", secret).header("x-key", secret).status(500);
-    assert_eq!(format!("{:?}", Pattern::any().key(secret)), "Pattern([key ***])");
+    mock.get_as(secret, &format!("/v1/pets?token={secret}"))
+        .await;
+    let wanted = Pattern::any()
+        .key(secret)
+        .query("token", secret)
+        .header("x-key", secret)
+        .status(500);
+    assert_eq!(
+        format!("{:?}", Pattern::any().key(secret)),
+        "Pattern([key ***])"
+    );
     let text = failure(|| mock.server.verify(wanted, 1));
-    assert!(text.contains("key #1 …cret (free)") && !text.contains("0123456789"), "{text}");
+    assert!(
+        text.contains("key #1 …cret (free)") && !text.contains("0123456789"),
+        "{text}"
+    );
 }

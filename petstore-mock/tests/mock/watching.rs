@@ -19,7 +19,12 @@ async fn some_requests(mock: &Mock) {
 
 async fn numbers(mock: &Mock, query: &str) -> Vec<u64> {
     let found = mock.get(&format!("/_mock/requests{query}")).await.json();
-    found.as_array().unwrap().iter().map(|it| it["number"].as_u64().unwrap()).collect()
+    found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["number"].as_u64().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -79,20 +84,36 @@ async fn events_tell_of_exchanges_and_changes_as_they_come() {
     let events = || mock.request(Method::GET, "/_mock/events");
     let seen = read_until(events(), "\"clock\"", async || {
         mock.get_as("free-key", "/v1/store/orders").await;
-        reply(mock.request(Method::POST, "/_mock/clock/advance").body(r#"{"seconds": 1}"#)).await;
+        reply(
+            mock.request(Method::POST, "/_mock/clock/advance")
+                .body(r#"{"seconds": 1}"#),
+        )
+        .await;
     })
     .await;
     assert!(!seen.contains("listPets"), "it came before: {seen}");
     assert!(seen.contains("event: exchange\nid: 2\n"), "{seen}");
-    assert!(seen.contains("event: changed\ndata: {\"what\":\"clock\"}\n\n"), "{seen}");
-    let data = seen.lines().find_map(|line| line.strip_prefix("data: {\"number\"")).unwrap();
+    assert!(
+        seen.contains("event: changed\ndata: {\"what\":\"clock\"}\n\n"),
+        "{seen}"
+    );
+    let data = seen
+        .lines()
+        .find_map(|line| line.strip_prefix("data: {\"number\""))
+        .unwrap();
     let exchange: Value = serde_json::from_str(&format!("{{\"number\"{data}")).unwrap();
-    assert_eq!((&exchange["operation"], &exchange["status"]), (&json!("listOrders"), &json!(200)));
+    assert_eq!(
+        (&exchange["operation"], &exchange["status"]),
+        (&json!("listOrders"), &json!(200))
+    );
     // Who comes back is told what it has missed.
     mock.get("/v1/pets/1").await;
     let again = events().header("last-event-id", "1");
     let seen = read_until(again, "id: 3\n", async || {}).await;
-    assert!(seen.contains("id: 2\n") && !seen.contains("id: 1\n"), "{seen}");
+    assert!(
+        seen.contains("id: 2\n") && !seen.contains("id: 1\n"),
+        "{seen}"
+    );
 }
 
 #[tokio::test]
@@ -102,22 +123,33 @@ async fn events_include_changes_by_the_test() {
     let key = server.key(petstore_mock::Plan::Free);
     let changes: [(&str, &dyn Fn()); 6] = [
         ("clock", &|| server.clock().advance(Duration::from_secs(1))),
-        ("pets", &|| drop(server.pets().insert(petstore_mock::SeedPet::new("Rex", 7)))),
+        ("pets", &|| {
+            drop(server.pets().insert(petstore_mock::SeedPet::new("Rex", 7)))
+        }),
         ("keys", &|| key.ban(Duration::from_secs(1))),
-        ("faults", &|| assert_ne!(server.faults().on_all().reset().detach(), 0)),
+        ("faults", &|| {
+            assert_ne!(server.faults().on_all().reset().detach(), 0)
+        }),
         ("journal", &|| server.reset().unwrap()),
         ("pets", &|| server.restore(&server.snapshot()).unwrap()),
     ];
     for (what, change) in changes {
         let events = mock.request(Method::GET, "/_mock/events");
-        read_until(events, &format!("{{\"what\":\"{what}\"}}"), async || change()).await;
+        read_until(events, &format!("{{\"what\":\"{what}\"}}"), async || {
+            change()
+        })
+        .await;
     }
 }
 
 #[tokio::test]
 async fn who_listens_to_events_does_not_hold_up_the_end() {
     let mock = start().await;
-    let mut events = mock.request(Method::GET, "/_mock/events").send().await.unwrap();
+    let mut events = mock
+        .request(Method::GET, "/_mock/events")
+        .send()
+        .await
+        .unwrap();
     let stopped = timeout(Duration::from_secs(4), mock.server.stop()).await;
     assert!(stopped.is_ok(), "it waited for the listener");
     assert_eq!(events.chunk().await.unwrap(), None);
@@ -135,9 +167,16 @@ async fn the_report_comes_in_every_format() {
     ] {
         let named = mock.get(&format!("/_mock/report.{end}")).await;
         assert_eq!(named.header("content-type"), media_type);
-        assert!(named.body.contains(holds) && named.body.contains("key-in-url"), "{}", named.body);
+        assert!(
+            named.body.contains(holds) && named.body.contains("key-in-url"),
+            "{}",
+            named.body
+        );
     }
-    assert_eq!(mock.get("/_mock/report").await.header("content-type"), "application/json");
+    assert_eq!(
+        mock.get("/_mock/report").await.header("content-type"),
+        "application/json"
+    );
     reply(mock.request(Method::DELETE, "/_mock/requests")).await;
     assert_eq!(mock.get("/_mock/report").await.json()["compliant"], false);
     reply(mock.request(Method::DELETE, "/_mock/report")).await;
@@ -158,7 +197,9 @@ async fn faults_are_set_listed_and_removed_on_request() {
     assert!(!listed.body.contains("enterprise-key"), "{}", listed.body);
     let remove = |path: String| reply(mock.request(Method::DELETE, &path));
     assert_eq!(remove(format!("/_mock/faults/{id}")).await.status, 204);
-    remove(format!("/_mock/faults/{id}")).await.expect_error(404, "route_not_found");
+    remove(format!("/_mock/faults/{id}"))
+        .await
+        .expect_error(404, "route_not_found");
     set(broken).await;
     assert_eq!(remove("/_mock/faults".to_owned()).await.status, 204);
     assert_eq!(mock.get("/v1/pets").await.status, 200);

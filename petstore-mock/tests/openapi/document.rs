@@ -28,13 +28,19 @@ pub(crate) static ADMINISTRATION: LazyLock<Document> =
 impl Document {
     fn new(document: OpenApi, base: &'static str) -> Self {
         let json = serde_json::from_str(document.json()).unwrap();
-        Self { json, base, schemas: Mutex::default() }
+        Self {
+            json,
+            base,
+            schemas: Mutex::default(),
+        }
     }
 
     /// Returns each path, from the root, with its methods.
     pub(crate) fn paths(&self) -> impl Iterator<Item = (String, &Map<String, Value>)> {
         let paths = self.json["paths"].as_object().unwrap();
-        paths.iter().map(|(path, item)| (format!("{}{path}", self.base), item.as_object().unwrap()))
+        paths
+            .iter()
+            .map(|(path, item)| (format!("{}{path}", self.base), item.as_object().unwrap()))
     }
 
     /// Fails with what is wrong with an answer.
@@ -43,7 +49,11 @@ impl Document {
         else {
             return self.check_error(answer, &[404, 429, 431]);
         };
-        let asked = if answer.method == "HEAD" { "GET" } else { answer.method };
+        let asked = if answer.method == "HEAD" {
+            "GET"
+        } else {
+            answer.method
+        };
         // Methods are told apart by case: a `get` is no `GET`.
         let Some(method) = item.keys().find(|method| method.to_uppercase() == asked) else {
             return self.check_error(answer, &[401, 404, 405, 429, 431]);
@@ -51,7 +61,9 @@ impl Document {
         let place = |text: &str| text.replace('~', "~0").replace('/', "~1");
         let path = place(template.strip_prefix(self.base).unwrap_or(&template));
         let pointer = format!("/paths/{path}/{method}/responses/{}", answer.status);
-        let pointer = self.resolve(pointer).ok_or("a status that is not described")?;
+        let pointer = self
+            .resolve(pointer)
+            .ok_or("a status that is not described")?;
         self.check_headers(answer, &pointer)?;
         self.check_body(answer, &pointer)
     }
@@ -59,7 +71,9 @@ impl Document {
     /// Checks an error that belongs to no operation.
     fn check_error(&self, answer: &Answer<'_>, statuses: &[u16]) -> Result<(), String> {
         if !statuses.contains(&answer.status) {
-            return Err(format!("nothing is described there, so it must be one of {statuses:?}"));
+            return Err(format!(
+                "nothing is described there, so it must be one of {statuses:?}"
+            ));
         }
         if answer.header("content-type") != Some("application/json") {
             return Err("an error that is not said to be JSON".to_owned());
@@ -69,8 +83,14 @@ impl Document {
 
     fn check_headers(&self, answer: &Answer<'_>, response: &str) -> Result<(), String> {
         let headers = self.json.pointer(&format!("{response}/headers"));
-        for name in headers.and_then(Value::as_object).into_iter().flat_map(Map::keys) {
-            let pointer = self.resolve(format!("{response}/headers/{name}")).ok_or("a bad $ref")?;
+        for name in headers
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::keys)
+        {
+            let pointer = self
+                .resolve(format!("{response}/headers/{name}"))
+                .ok_or("a bad $ref")?;
             let sent = answer.header(&name.to_lowercase());
             match sent {
                 None if self.json.pointer(&format!("{pointer}/required")) == Some(&true.into()) => {
@@ -85,7 +105,8 @@ impl Document {
                         Ok(number) if is_number => number.into(),
                         _ => sent.into(),
                     };
-                    self.check_schema(&schema, &value).map_err(|it| format!("{name}: {it}"))?;
+                    self.check_schema(&schema, &value)
+                        .map_err(|it| format!("{name}: {it}"))?;
                 }
             }
         }
@@ -97,24 +118,41 @@ impl Document {
         let sent = answer.header("content-type");
         let Some(content) = content.and_then(Value::as_object) else {
             let empty = answer.body.is_none_or(<[u8]>::is_empty);
-            return if empty { Ok(()) } else { Err("a body that is not described".to_owned()) };
+            return if empty {
+                Ok(())
+            } else {
+                Err("a body that is not described".to_owned())
+            };
         };
         let media_type = sent.filter(|sent| content.contains_key(*sent));
         let media_type = media_type.ok_or_else(|| format!("{sent:?} is no media type of it"))?;
         if media_type != "application/json" || answer.method == "HEAD" {
             return Ok(());
         }
-        self.check_json(answer, &format!("{response}/content/application~1json/schema"))
+        self.check_json(
+            answer,
+            &format!("{response}/content/application~1json/schema"),
+        )
     }
 
     fn check_json(&self, answer: &Answer<'_>, schema: &str) -> Result<(), String> {
-        let Some(body) = answer.body.filter(|_| answer.method != "HEAD") else { return Ok(()) };
+        let Some(body) = answer.body.filter(|_| answer.method != "HEAD") else {
+            return Ok(());
+        };
         let value: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
         self.check_schema(schema, &value)?;
-        let Some(code) = value.get("code").and_then(Value::as_str) else { return Ok(()) };
-        let known = self.json.pointer("/components/schemas/Error/properties/code/examples");
+        let Some(code) = value.get("code").and_then(Value::as_str) else {
+            return Ok(());
+        };
+        let known = self
+            .json
+            .pointer("/components/schemas/Error/properties/code/examples");
         let known = known.and_then(Value::as_array).unwrap();
-        if known.contains(&code.into()) { Ok(()) } else { Err(format!("{code} is not described")) }
+        if known.contains(&code.into()) {
+            Ok(())
+        } else {
+            Err(format!("{code} is not described"))
+        }
     }
 
     /// Fails with what of a value the schema at a place does not allow.
@@ -132,7 +170,9 @@ impl Document {
         let mut schemas = self.schemas.lock().unwrap();
         let schema = Arc::clone(schemas.entry(pointer.to_owned()).or_insert_with(compile));
         drop(schemas);
-        schema.validate(value).map_err(|error| format!("{} at {}", error, error.instance_path()))
+        schema
+            .validate(value)
+            .map_err(|error| format!("{} at {}", error, error.instance_path()))
     }
 
     /// Returns where a pointer leads when what is there refers elsewhere.
@@ -147,7 +187,10 @@ impl Document {
 
 impl Answer<'_> {
     fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(it, _)| *it == name).map(|(_, value)| *value)
+        self.headers
+            .iter()
+            .find(|(it, _)| *it == name)
+            .map(|(_, value)| *value)
     }
 }
 
@@ -156,7 +199,9 @@ fn matches(template: &str, path: &str) -> bool {
     let mut parts = path.split('/');
     let fits = template.split('/').all(|part| {
         let is_any = part.starts_with('{');
-        parts.next().is_some_and(|sent| part == sent || (is_any && !sent.is_empty()))
+        parts
+            .next()
+            .is_some_and(|sent| part == sent || (is_any && !sent.is_empty()))
     });
     fits && parts.next().is_none()
 }

@@ -25,7 +25,10 @@ pub(crate) fn offence(answer: &Answer<'_>) -> Option<String> {
     let is_admin = answer.path.starts_with("/_mock/");
     let document = if is_admin { &ADMINISTRATION } else { &SERVICE };
     let found = document.check(answer).err()?;
-    Some(format!("{} {} {}: {found}", answer.method, answer.path, answer.status))
+    Some(format!(
+        "{} {} {}: {found}",
+        answer.method, answer.path, answer.status
+    ))
 }
 
 #[cfg(test)]
@@ -51,8 +54,21 @@ mod tests {
     #[test]
     fn an_answer_as_described_is_none() {
         assert_eq!(offence(&page()), None);
-        assert_eq!(offence(&Answer { body: None, ..page() }), None);
-        assert_eq!(offence(&Answer { method: "HEAD", body: Some(b""), ..page() }), None);
+        assert_eq!(
+            offence(&Answer {
+                body: None,
+                ..page()
+            }),
+            None
+        );
+        assert_eq!(
+            offence(&Answer {
+                method: "HEAD",
+                body: Some(b""),
+                ..page()
+            }),
+            None
+        );
     }
 
     #[test]
@@ -68,18 +84,51 @@ mod tests {
             answer
         };
         for (answer, says) in [
-            (Answer { status: 204, ..page() }, "not described"),
-            (Answer { method: "PUT", ..page() }, "must be one of"),
-            (Answer { path: "/v1/animals", ..page() }, "must be one of"),
+            (
+                Answer {
+                    status: 204,
+                    ..page()
+                },
+                "not described",
+            ),
+            (
+                Answer {
+                    method: "PUT",
+                    ..page()
+                },
+                "must be one of",
+            ),
+            (
+                Answer {
+                    path: "/v1/animals",
+                    ..page()
+                },
+                "must be one of",
+            ),
             (without("x-ratelimit-reset"), "X-RateLimit-Reset is missing"),
             (with("x-ratelimit-limit", "sixty"), "X-RateLimit-Limit: "),
             (with("x-ratelimit-limit", "-1"), "X-RateLimit-Limit: "),
             (with("link", "</v1/pets>"), "Link: "),
             (with("content-type", "text/json"), "no media type"),
-            (Answer { body: Some(b"[{]"), ..page() }, "line 1"),
-            (Answer { body: Some(br#"[{"id": 1, "name": "Rex"}]"#), ..page() }, "categoryId"),
             (
-                Answer { body: Some(br#"[{"id": 1.5, "name": "", "categoryId": 1}]"#), ..page() },
+                Answer {
+                    body: Some(b"[{]"),
+                    ..page()
+                },
+                "line 1",
+            ),
+            (
+                Answer {
+                    body: Some(br#"[{"id": 1, "name": "Rex"}]"#),
+                    ..page()
+                },
+                "categoryId",
+            ),
+            (
+                Answer {
+                    body: Some(br#"[{"id": 1.5, "name": "", "categoryId": 1}]"#),
+                    ..page()
+                },
                 "1.5",
             ),
             (

@@ -29,7 +29,10 @@ impl Watched {
     fn check(&self) {
         let exchanges = self.0.iter().flat_map(|server| server.requests(..));
         let offences: Vec<_> = exchanges.filter_map(|exchange| of(&exchange)).collect();
-        assert!(offences.is_empty(), "not as openapi.yaml has it: {offences:#?}");
+        assert!(
+            offences.is_empty(),
+            "not as openapi.yaml has it: {offences:#?}"
+        );
     }
 }
 
@@ -73,7 +76,10 @@ fn of(exchange: &Exchange) -> Option<String> {
         method: exchange.method.as_str(),
         path,
         status: exchange.status?,
-        headers: headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect(),
         body: is_whole.then_some(body),
     })
 }

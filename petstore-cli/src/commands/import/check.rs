@@ -32,17 +32,27 @@ impl Matcher {
     fn new(rows: &[Row], state: &State) -> Self {
         let mut groups: HashMap<NewPet, Group> = HashMap::new();
         for row in state.unknown() {
-            groups.entry(rows[row].pet.clone()).or_default().rows.push(row);
+            groups
+                .entry(rows[row].pet.clone())
+                .or_default()
+                .rows
+                .push(row);
         }
         let claimed = created_ids(state).collect();
-        Self { groups, claimed, first_id: state.first_id.unwrap_or(i64::MIN) }
+        Self {
+            groups,
+            claimed,
+            first_id: state.first_id.unwrap_or(i64::MIN),
+        }
     }
 
     /// Returns the status that all unknown rows have. Pets with another one cannot match.
     fn status(&self) -> Option<&PetStatus> {
         let mut statuses = self.groups.keys().map(|pet| pet.status.as_ref());
         let first = statuses.next()??;
-        statuses.all(|status| status == Some(first)).then_some(first)
+        statuses
+            .all(|status| status == Some(first))
+            .then_some(first)
     }
 
     /// Records a listed pet.
@@ -74,7 +84,10 @@ impl Matcher {
                 surplus.push((content, ids.len() - rows.len()));
             }
             let matched = ids.len().min(rows.len());
-            let created = rows.iter().zip(ids).map(|(row, id)| (RowState::Created(id), vec![*row]));
+            let created = rows
+                .iter()
+                .zip(ids)
+                .map(|(row, id)| (RowState::Created(id), vec![*row]));
             found.extend(created.map(|(state, rows)| Record::Rows(state, rows)));
             unsent.extend_from_slice(&rows[matched..]);
         }
@@ -132,12 +145,24 @@ impl Job<'_> {
             0 => String::new(),
             left => format!("; sending the other {}", count(left)),
         };
-        ui.note_now(&format!("found {found} of {rows}, by content and count{left}"));
-        let is_shared = self.client.rate_limits().shared.is_some_and(|shared| shared.members > 1);
+        ui.note_now(&format!(
+            "found {found} of {rows}, by content and count{left}"
+        ));
+        let is_shared = self
+            .client
+            .rate_limits()
+            .shared
+            .is_some_and(|shared| shared.members > 1);
         if self.found > 0 && (is_shared || self.journal.state.first_id.is_none()) {
             ui.warning(&format!("{found} matches are by content, not proved"), None);
         }
-        for (NewPet { name, category_id, .. }, more) in surplus {
+        for (
+            NewPet {
+                name, category_id, ..
+            },
+            more,
+        ) in surplus
+        {
             let pets = plural(more, "more pet than rows reads", "more pets than rows read");
             let text = format!("{pets} `{name}`, category {category_id}; not claimed");
             ui.warning(&text, None);
@@ -179,7 +204,10 @@ mod tests {
         state.rows = rows.iter().map(|(_, state)| state.clone()).collect();
         let rows: Vec<_> = rows
             .iter()
-            .map(|(name, _)| Row { place: Place::Line(1), pet: NewPet::new(*name, 7) })
+            .map(|(name, _)| Row {
+                place: Place::Line(1),
+                pet: NewPet::new(*name, 7),
+            })
             .collect();
         let mut matcher = Matcher::new(&rows, &state);
         for (id, name) in pets {
@@ -199,8 +227,13 @@ mod tests {
     fn matches_by_content_and_count_the_lowest_ids_first() {
         use RowState::{Created, Unknown};
 
-        let rows =
-            [("a", Created(10)), ("a", Unknown), ("a", Unknown), ("b", Unknown), ("a", Unknown)];
+        let rows = [
+            ("a", Created(10)),
+            ("a", Unknown),
+            ("a", Unknown),
+            ("b", Unknown),
+            ("a", Unknown),
+        ];
         // 9 was there before, 10 is claimed, and of four rows two are there.
         let pets = [(12, "a"), (9, "a"), (10, "a"), (11, "a"), (13, "c")];
         let expected = vec![
@@ -213,10 +246,16 @@ mod tests {
 
     #[test]
     fn a_row_without_a_status_claims_what_a_row_with_the_status_of_the_service_leaves() {
-        let (plain, sold) = (NewPet::new("a", 7), NewPet::new("a", 7).with_status(PetStatus::Sold));
+        let (plain, sold) = (
+            NewPet::new("a", 7),
+            NewPet::new("a", 7).with_status(PetStatus::Sold),
+        );
         let mut state = State::default();
         state.rows = vec![RowState::Unknown; 3];
-        let rows = [plain.clone(), sold, plain].map(|pet| Row { place: Place::Line(1), pet });
+        let rows = [plain.clone(), sold, plain].map(|pet| Row {
+            place: Place::Line(1),
+            pet,
+        });
         let mut matcher = Matcher::new(&rows, &state);
         for id in 1..=3 {
             let pet =
@@ -224,7 +263,10 @@ mod tests {
             matcher.add(&serde_json::from_value(pet).unwrap());
         }
         let (records, surplus) = matcher.finish();
-        assert_eq!(records.last(), Some(&Record::Rows(RowState::Announced, vec![])));
+        assert_eq!(
+            records.last(),
+            Some(&Record::Rows(RowState::Announced, vec![]))
+        );
         assert_eq!((records.len(), surplus), (4, vec![]));
     }
 
@@ -236,6 +278,9 @@ mod tests {
             Record::Rows(RowState::Announced, vec![]),
         ];
         let surplus = vec![(NewPet::new("a", 7), 2)];
-        assert_eq!(matched(&[("a", RowState::Unknown)], None, &pets), (expected, surplus));
+        assert_eq!(
+            matched(&[("a", RowState::Unknown)], None, &pets),
+            (expected, surplus)
+        );
     }
 }

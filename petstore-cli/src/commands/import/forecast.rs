@@ -29,7 +29,8 @@ impl Window {
             return Duration::ZERO;
         }
         let periods = u32::try_from((beyond - 1) / self.limit).unwrap_or(u32::MAX);
-        self.reset.saturating_add(self.period.saturating_mul(periods))
+        self.reset
+            .saturating_add(self.period.saturating_mul(periods))
     }
 
     /// Returns when requests end, because a wait for a reset exceeds `--max-wait`. `first` is the time
@@ -62,15 +63,27 @@ impl Quotas {
         let window = |quota, period| {
             let window = limits.windows.iter().find(|window| window.quota == quota)?;
             let reset = window.reset.duration_since(now).unwrap_or_default();
-            Some(Window { limit: window.limit, remaining: window.remaining, reset, period })
+            Some(Window {
+                limit: window.limit,
+                remaining: window.remaining,
+                reset,
+                period,
+            })
         };
-        Self { minute: window(Quota::Minute, MINUTE), day: window(Quota::Day, DAY) }
+        Self {
+            minute: window(Quota::Minute, MINUTE),
+            day: window(Quota::Day, DAY),
+        }
     }
 
     /// Returns what is left: `57 of 60 left this minute, 940 of 1,000 left today`.
     pub(super) fn text(&self) -> String {
         let text = |window: Window, period| {
-            format!("{} of {} left {period}", count(window.remaining), count(window.limit))
+            format!(
+                "{} of {} left {period}",
+                count(window.remaining),
+                count(window.limit)
+            )
         };
         let minute = self.minute.map(|window| text(window, "this minute"));
         let day = self.day.map(|window| text(window, "today"));
@@ -104,7 +117,13 @@ impl Quotas {
             },
         };
         let today = (today, by_minute(today));
-        Some(Forecast { quotas: self, rows, length, limited_by, today })
+        Some(Forecast {
+            quotas: self,
+            rows,
+            length,
+            limited_by,
+            today,
+        })
     }
 }
 
@@ -129,8 +148,9 @@ impl Forecast {
         let by_minute = minute.and_then(|minute| minute.end(today, [Duration::ZERO; 2], max_wait));
         let by_day = || {
             let day = day?;
-            let minutes =
-                minute.map_or(0, |minute| day.limit.saturating_sub(1) / minute.limit.max(1));
+            let minutes = minute.map_or(0, |minute| {
+                day.limit.saturating_sub(1) / minute.limit.max(1)
+            });
             let full = MINUTE.saturating_mul(u32::try_from(minutes).unwrap_or(u32::MAX));
             day.end(self.rows, [length, full], max_wait)
         };
@@ -155,7 +175,10 @@ impl Forecast {
                 format!("{length} by the minute quota, complete at {complete}")
             }
             None if self.rows == 0 => "nothing to send".to_owned(),
-            None => format!("{} rows within the quotas: complete in a moment", count(self.rows)),
+            None => format!(
+                "{} rows within the quotas: complete in a moment",
+                count(self.rows)
+            ),
         }
     }
 
@@ -195,8 +218,12 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_329_859)
     }
 
-    const MINUTES: Option<Window> =
-        Some(Window { limit: 60, remaining: 57, reset: Duration::from_secs(41), period: MINUTE });
+    const MINUTES: Option<Window> = Some(Window {
+        limit: 60,
+        remaining: 57,
+        reset: Duration::from_secs(41),
+        period: MINUTE,
+    });
     const DAYS: Option<Window> = Some(Window {
         limit: 1_000,
         remaining: 940,
@@ -206,36 +233,73 @@ mod tests {
 
     #[test]
     fn names_the_quota_that_decides() {
-        let clock = Clock { now, zone: Some(TimeZone::fixed(jiff::tz::offset(1))) };
+        let clock = Clock {
+            now,
+            zone: Some(TimeZone::fixed(jiff::tz::offset(1))),
+        };
         let (impatient, patient) = (Duration::from_secs(120), DAY);
-        let day = Quotas { minute: MINUTES, day: DAYS }.forecast(2_980).unwrap();
+        let day = Quotas {
+            minute: MINUTES,
+            day: DAYS,
+        }
+        .forecast(2_980)
+        .unwrap();
         let text = "940 rows by 07:59, the rest 1,000 a day: complete Wed 25 Nov, 01:00";
         assert_eq!(day.text(&clock), text);
-        assert_eq!(day.short(&clock, impatient), "60 a minute, day quota ends 07:59");
-        assert_eq!(day.short(&clock, patient), "60 a minute, until Wed 25 Nov, 01:00");
+        assert_eq!(
+            day.short(&clock, impatient),
+            "60 a minute, day quota ends 07:59"
+        );
+        assert_eq!(
+            day.short(&clock, patient),
+            "60 a minute, until Wed 25 Nov, 01:00"
+        );
         let end = |rows, max_wait| {
-            let forecast = Quotas { minute: MINUTES, day: DAYS }.forecast(rows).unwrap();
+            let forecast = Quotas {
+                minute: MINUTES,
+                day: DAYS,
+            }
+            .forecast(rows)
+            .unwrap();
             forecast
                 .early_end(Duration::from_secs(max_wait))
                 .map(|(quota, end)| (quota, end.as_secs()))
         };
         assert_eq!(end(58, 40), Some((Quota::Minute, 0)));
-        assert_eq!([end(57, 40), end(58, 41), end(117, 41), end(118, 60)], [None; 4]);
+        assert_eq!(
+            [end(57, 40), end(58, 41), end(117, 41), end(118, 60)],
+            [None; 4]
+        );
         assert_eq!(end(118, 41), Some((Quota::Minute, 41)));
         let first_day = 41 + 14 * 60;
         assert_eq!(end(941, 7_200), Some((Quota::Day, first_day)));
-        assert_eq!([end(940, 60), end(941, 62_141), end(1_940, 62_141)], [None; 3]);
+        assert_eq!(
+            [end(940, 60), end(941, 62_141), end(1_940, 62_141)],
+            [None; 3]
+        );
         assert_eq!(end(1_941, 62_141), Some((Quota::Day, 62_141 + 16 * 60)));
 
-        let minute = Quotas { minute: MINUTES, day: None };
-        assert_eq!(minute.text(), "57 of 60 left this minute; day quota not reported yet");
+        let minute = Quotas {
+            minute: MINUTES,
+            day: None,
+        };
+        assert_eq!(
+            minute.text(),
+            "57 of 60 left this minute; day quota not reported yet"
+        );
         let text = minute.forecast(3_000).unwrap().text(&clock);
         assert_eq!(text, "50 min by the minute quota, complete at 08:34");
         let text = minute.forecast(10).unwrap().text(&clock);
         assert_eq!(text, "10 rows within the quotas: complete in a moment");
         assert_eq!(minute.forecast(0).unwrap().text(&clock), "nothing to send");
 
-        let unknown = Quotas { minute: None, day: None };
-        assert_eq!((unknown.forecast(10), unknown.text().as_str()), (None, "not known"));
+        let unknown = Quotas {
+            minute: None,
+            day: None,
+        };
+        assert_eq!(
+            (unknown.forecast(10), unknown.text().as_str()),
+            (None, "not known")
+        );
     }
 }

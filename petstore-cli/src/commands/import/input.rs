@@ -38,7 +38,11 @@ impl Input {
         let end = if content.contains('\n') { '\n' } else { '\r' };
         let breaks = content.match_indices(end).map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).collect();
-        let first = content.trim_start().split(['\r', '\n']).next().unwrap_or_default();
+        let first = content
+            .trim_start()
+            .split(['\r', '\n'])
+            .next()
+            .unwrap_or_default();
         let delimiter = match first.bytes().next() {
             Some(b'{' | b'[') => None,
             _ if first.contains('\t') && !first.contains(',') => Some(b'\t'),
@@ -51,7 +55,13 @@ impl Input {
             None => checker.json(content)?,
         }
         let Checker { rows, ignored, .. } = checker.finish()?;
-        Ok(Self { name, rows, ignored, text, delimiter })
+        Ok(Self {
+            name,
+            rows,
+            ignored,
+            text,
+            delimiter,
+        })
     }
 
     /// Returns rows of the input with reasons, so that they can be corrected and imported: CSV if
@@ -73,11 +83,17 @@ impl Input {
             };
             return Ok(reasons.iter().map(line).collect::<String>().into_bytes());
         };
-        let mut reader = ReaderBuilder::new().delimiter(delimiter).from_reader(content.as_bytes());
-        let mut writer = WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+        let mut reader = ReaderBuilder::new()
+            .delimiter(delimiter)
+            .from_reader(content.as_bytes());
+        let mut writer = WriterBuilder::new()
+            .delimiter(delimiter)
+            .from_writer(Vec::new());
         let header = reader.headers().map_err(CliError::internal)?.clone();
         let mut write = |record: &StringRecord, last: &str| {
-            writer.write_record(record.iter().chain([last])).map_err(CliError::internal)
+            writer
+                .write_record(record.iter().chain([last]))
+                .map_err(CliError::internal)
         };
         write(&header, "reason")?;
         for (row, record) in reader.records().enumerate() {
@@ -111,7 +127,9 @@ mod tests {
 
     fn message(input: &[u8]) -> String {
         let error = Input::read("pets.csv".to_owned(), input.to_vec()).unwrap_err();
-        let CliError::Failure(failure) = error else { panic!() };
+        let CliError::Failure(failure) = error else {
+            panic!()
+        };
         [vec![failure.message], failure.list].concat().join(" | ")
     }
 
@@ -131,8 +149,11 @@ mod tests {
             "{\"categoryId\":9223372036854775807,\"name\":\"a,\\\"b\\\"\\nc\"}",
         );
         assert_eq!(pets(ndjson), three());
-        let lines: Vec<_> =
-            ndjson.trim_start_matches('\u{feff}').lines().filter(|l| !l.is_empty()).collect();
+        let lines: Vec<_> = ndjson
+            .trim_start_matches('\u{feff}')
+            .lines()
+            .filter(|l| !l.is_empty())
+            .collect();
         assert_eq!(pets(&format!("[{}]", lines.join(",\n"))), three());
         let csv = "id,name,categoryId,status\n1,Rex,7,sold\n2,,-1,\n,\"a,\"\"b\"\"\nc\",9223372036854775807,\n";
         assert_eq!(pets(csv), three());
@@ -150,7 +171,10 @@ mod tests {
     fn knows_the_line_of_each_row() {
         for (text, lines) in [
             ("\nname,categoryId\r\n\"R\nex\",7\n\n\nB,8\n", [3, 7]),
-            ("\n{\"name\":\"a\",\"categoryId\":1} \n\n{\"name\":\"b\",\"categoryId\":1}", [2, 4]),
+            (
+                "\n{\"name\":\"a\",\"categoryId\":1} \n\n{\"name\":\"b\",\"categoryId\":1}",
+                [2, 4],
+            ),
         ] {
             let rows: Vec<_> = read(text).rows.iter().map(|row| row.place).collect();
             assert_eq!(rows, lines.map(Place::Line), "{text}");
@@ -196,36 +220,58 @@ mod tests {
             ("name;categoryId;status\nRex;7;\n", "is separated by `;`"),
             ("name|categoryId\nRex|7\n", "is separated by `|`"),
             ("\rRex,7\rTom,8\r", "has no header: line 2 is `Rex,7`"),
-            ("Rex,7,available\nTom,8,sold\n", "has no header: line 1 is `Rex,7,available`"),
+            (
+                "Rex,7,available\nTom,8,sold\n",
+                "has no header: line 1 is `Rex,7,available`",
+            ),
             ("name,status\nRex,sold\n", "has no column `categoryId`"),
             ("name,category\nRex,7\n", "has an unknown column `category`"),
             ("name,name,categoryId\n", "has two columns `name`"),
-            ("name,categoryId\na,1\n\"b,2\nc,3\n", "line 3: a quote is never closed"),
+            (
+                "name,categoryId\na,1\n\"b,2\nc,3\n",
+                "line 3: a quote is never closed",
+            ),
             (
                 "{\"name\":\"a\",\"categoryId\":1}\n{\"name\"}\n",
                 "line 2: not valid JSON at column 8",
             ),
-            ("[{\"name\":\"a\",\"categoryId\":1},\n 7, {]", "line 2: not valid JSON at column 6"),
+            (
+                "[{\"name\":\"a\",\"categoryId\":1},\n 7, {]",
+                "line 2: not valid JSON at column 6",
+            ),
             ("{\"name\":\"a\"\n", "line 1: the JSON ends too early"),
         ] {
-            assert_eq!(message(input.as_bytes()), format!("pets.csv {expected}"), "{input}");
+            assert_eq!(
+                message(input.as_bytes()),
+                format!("pets.csv {expected}"),
+                "{input}"
+            );
         }
-        for (input, line, encoding) in
-            [(&b"name,categoryId\n\xff,1\n"[..], 2, "latin1"), (b"\xff\xfen\0", 1, "utf-16")]
-        {
+        for (input, line, encoding) in [
+            (&b"name,categoryId\n\xff,1\n"[..], 2, "latin1"),
+            (b"\xff\xfen\0", 1, "utf-16"),
+        ] {
             let error = Input::read("a.csv".to_owned(), input.to_vec()).unwrap_err();
-            let CliError::Failure(failure) = error else { panic!() };
+            let CliError::Failure(failure) = error else {
+                panic!()
+            };
             assert_eq!(failure.message, format!("a.csv line {line} is not UTF-8"));
             let hint = format!("`iconv -f {encoding} -t utf-8` converts it");
             assert_eq!(failure.hint, Some(hint));
         }
-        assert_eq!(read("name,categoryId,colour\nRex,7,red\n").ignored, ["colour"]);
+        assert_eq!(
+            read("name,categoryId,colour\nRex,7,red\n").ignored,
+            ["colour"]
+        );
     }
 
     #[test]
     fn rows_are_written_with_a_reason_and_can_be_read_again() {
         let rejected = |text: &str, rows: &[usize]| {
-            let reasons = rows.iter().map(|row| (*row, "400: \"no\", it said")).collect();
+            let reasons = rows
+                .iter()
+                .map(|row| (*row, "400: \"no\", it said"))
+                .collect();
             String::from_utf8(read(text).with_reasons(&reasons).unwrap()).unwrap()
         };
         let csv = "id,name,categoryId\n1,a,1\n2,\"b\nb\",2\n3,c,3";
@@ -239,7 +285,10 @@ mod tests {
                         "categoryId":1}, {"name":"b","categoryId":2,"chip":{"code":1.50} }]"#;
         let out = rejected(json, &[0, 1]);
         let chip = r#""chip":{"code":1.50},"reason":"400: \"no\", it said"}"#;
-        assert!(out.lines().count() == 2 && out.trim_end().ends_with(chip), "{out}");
+        assert!(
+            out.lines().count() == 2 && out.trim_end().ends_with(chip),
+            "{out}"
+        );
         assert_eq!(pets(&out), pets(json));
     }
 }

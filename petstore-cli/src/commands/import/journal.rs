@@ -38,7 +38,13 @@ pub(crate) struct Journal {
 
 impl Journal {
     fn new(out: impl Write + 'static, sync: SyncFn, state: State) -> Self {
-        Self { out: Box::new(out), sync, path: None, state, opened_after: None }
+        Self {
+            out: Box::new(out),
+            sync,
+            path: None,
+            state,
+            opened_after: None,
+        }
     }
 
     /// Returns a journal without a file.
@@ -57,13 +63,20 @@ impl Journal {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path).map_err(unusable)?;
-        let modified = file.metadata().and_then(|data| data.modified()).map_err(unusable)?;
+        let modified = file
+            .metadata()
+            .and_then(|data| data.modified())
+            .map_err(unusable)?;
         let lock = file.try_lock();
         let state = load(&file, path, context);
         match lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(busy(state.ok().and_then(|state| state.last_run), input, context));
+                return Err(busy(
+                    state.ok().and_then(|state| state.last_run),
+                    input,
+                    context,
+                ));
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
@@ -75,10 +88,19 @@ impl Journal {
         (&file).seek(at).map_err(unusable)?;
         let file = Arc::new(file);
         let synced = Arc::clone(&file);
-        let out = Lines { file, end: state.whole, length: state.length, has_rest: state.is_cut };
+        let out = Lines {
+            file,
+            end: state.whole,
+            length: state.length,
+            has_rest: state.is_cut,
+        };
         let opened_after = modified.elapsed().ok();
         let journal = Self::new(out, Arc::new(move || synced.sync_data()), state);
-        Ok(Self { path: Some(path.to_owned()), opened_after, ..journal })
+        Ok(Self {
+            path: Some(path.to_owned()),
+            opened_after,
+            ..journal
+        })
     }
 
     /// Starts a run.
@@ -102,15 +124,22 @@ impl Journal {
         }
         // Unknown rows stay unknown, whatever this run announces.
         let unknown = self.state.unknown();
-        self.write(vec![Record::Rows(RowState::Unknown, unknown), Record::Run(run)])?;
+        self.write(vec![
+            Record::Rows(RowState::Unknown, unknown),
+            Record::Run(run),
+        ])?;
         (self.sync)().map_err(unusable)
     }
 
     /// Writes records, and applies them to the state.
     pub(crate) fn write(&mut self, records: Vec<Record>) -> Result<(), CliError> {
         let lines: io::Result<String> = records.iter().map(line).collect();
-        lines.and_then(|lines| self.out.write_all(lines.as_bytes())).map_err(unusable)?;
-        records.into_iter().for_each(|record| self.state.apply(record));
+        lines
+            .and_then(|lines| self.out.write_all(lines.as_bytes()))
+            .map_err(unusable)?;
+        records
+            .into_iter()
+            .for_each(|record| self.state.apply(record));
         Ok(())
     }
 
@@ -197,7 +226,9 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
@@ -217,7 +248,10 @@ fn busy(run: Option<Run>, input: &str, context: &Context) -> CliError {
     let problem = match run {
         Some(run) => {
             let since = context.facts.clock.instant(run.started);
-            format!("process {} has been importing {input} since {since}", run.pid)
+            format!(
+                "process {} has been importing {input} since {since}",
+                run.pid
+            )
         }
         None => format!("another process is importing {input}"),
     };
@@ -262,7 +296,12 @@ mod tests {
         name.write_all(b"one\nhalf a line\0").unwrap();
         let file = Arc::new(name.reopen().unwrap());
         (&*file).seek(SeekFrom::End(0)).unwrap();
-        let mut lines = Lines { file, end: 4, length: 16, has_rest: true };
+        let mut lines = Lines {
+            file,
+            end: 4,
+            length: 16,
+            has_rest: true,
+        };
         let mut expected = b"one\n".to_vec();
         let mut write = |lines: &mut Lines| {
             lines.write_all(b"a line\n").unwrap();
@@ -282,7 +321,12 @@ mod tests {
     fn half_a_line_that_cannot_be_removed_is_removed_later() {
         let name = tempfile::NamedTempFile::new().unwrap();
         let read_only = Arc::new(File::open(name.path()).unwrap());
-        let mut lines = Lines { file: read_only, end: 0, length: 100, has_rest: false };
+        let mut lines = Lines {
+            file: read_only,
+            end: 0,
+            length: 100,
+            has_rest: false,
+        };
         lines.write_all(b"a line\n").unwrap_err();
         assert!(lines.has_rest && lines.end == 0);
     }
@@ -304,7 +348,9 @@ mod tests {
             Ok(())
         };
         let mut journal = Journal::new(Writer(Arc::clone(&disk)), Arc::new(sync), State::default());
-        journal.begin(String::new(), SystemTime::UNIX_EPOCH, vec![]).unwrap();
+        journal
+            .begin(String::new(), SystemTime::UNIX_EPOCH, vec![])
+            .unwrap();
         let durable = || {
             let disk = disk.lock().unwrap();
             let bytes = [&disk.0[..disk.1], &[0]].concat();
@@ -313,10 +359,14 @@ mod tests {
         for from in [0, 2] {
             journal.announce(from, vec![1, 2]).await.unwrap();
             for row in [from, from + 1] {
-                journal.write(vec![Record::Rows(RowState::Unknown, vec![row])]).unwrap();
+                journal
+                    .write(vec![Record::Rows(RowState::Unknown, vec![row])])
+                    .unwrap();
                 // Here it is sent.
                 assert_eq!(durable()[row], RowState::Unknown, "{row}");
-                journal.write(vec![Record::Rows(RowState::Created(1), vec![row])]).unwrap();
+                journal
+                    .write(vec![Record::Rows(RowState::Created(1), vec![row])])
+                    .unwrap();
             }
         }
         journal.announce(4, vec![1]).await.unwrap();
@@ -324,6 +374,9 @@ mod tests {
         let created = vec![RowState::Created(1); 4];
         assert_eq!(durable(), [created, vec![RowState::Left]].concat());
         let boot = journal.state.last_run.and_then(|run| run.boot);
-        assert_eq!(boot.map(|id| id.len()), cfg!(target_os = "linux").then_some(36));
+        assert_eq!(
+            boot.map(|id| id.len()),
+            cfg!(target_os = "linux").then_some(36)
+        );
     }
 }

@@ -48,7 +48,12 @@ pub(crate) struct Import {
     rejects: Option<PathBuf>,
 
     /// rows without a response: skip, check (list pets to find them) or retry (may duplicate)
-    #[arg(long, value_name = "ACTION", default_value = "skip", hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "ACTION",
+        default_value = "skip",
+        hide_possible_values = true
+    )]
     unknown: UnknownAction,
 
     /// write rows without a response
@@ -76,7 +81,10 @@ enum UnknownAction {
 }
 
 fn in_flight(text: &str) -> Result<usize, Invalid> {
-    let number = text.parse().ok().filter(|number| (1..=256).contains(number));
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (1..=256).contains(number));
     number.ok_or_else(|| Invalid::new("is not a number from 1 to 256"))
 }
 
@@ -119,9 +127,10 @@ impl Import {
         };
         let input = Input::read(input_name(&self.file), bytes)?;
         for column in &input.ignored {
-            context
-                .ui
-                .warning(&format!("ignoring `{column}`, which is not a field of a pet"), None);
+            context.ui.warning(
+                &format!("ignoring `{column}`, which is not a field of a pet"),
+                None,
+            );
         }
         // Standard input, a shell's `<(...)` and a mock server have no journal by default.
         if self.journal.is_none() && self.file.is_file() && !context.args.wants_mock() {
@@ -142,7 +151,15 @@ impl Import {
         let client = context.client(Purpose::CreatePet).await?;
         let journal = self.open_journal(context, &input, &client)?;
         let run = Totals::default();
-        let mut job = Job { import: &self, context, input, client, journal, run, found: 0 };
+        let mut job = Job {
+            import: &self,
+            context,
+            input,
+            client,
+            journal,
+            run,
+            found: 0,
+        };
         let sent = job.work(&mut signals).await;
         job.context.ui.set_progress(None);
         job.context.ui.set_activity(None);
@@ -161,7 +178,9 @@ impl Import {
         let mut options = context.options.clone();
         let is_flat = matches!(options.format(), OutputFormat::Csv | OutputFormat::Tsv);
         if is_flat && options.jq.is_none() {
-            options.fields.get_or_insert_with(|| COLUMNS.map(str::to_owned).to_vec());
+            options
+                .fields
+                .get_or_insert_with(|| COLUMNS.map(str::to_owned).to_vec());
         }
         Output::new(context.stdout.clone(), &options, ANY)
     }
@@ -175,14 +194,19 @@ impl Import {
         ];
         let mut seen: Vec<(&str, PathBuf)> = Vec::new();
         for (name, path) in files {
-            let Some(path) = path.as_ref().filter(|path| path.is_file() || !path.exists()) else {
+            let Some(path) = path
+                .as_ref()
+                .filter(|path| path.is_file() || !path.exists())
+            else {
                 continue;
             };
             let path = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
             let path = path.map_err(CliError::internal)?;
             if let Some((other, _)) = seen.iter().find(|(_, earlier)| *earlier == path) {
-                return Err(CliError::usage(format!("{other} and {name} are the same file"))
-                    .hint("name a different file for each"));
+                return Err(
+                    CliError::usage(format!("{other} and {name} are the same file"))
+                        .hint("name a different file for each"),
+                );
             }
             seen.push((name, path));
         }
@@ -203,10 +227,20 @@ impl Import {
         let base_url = address(context, client);
         let corrected = self.resume(context, input, &mut journal.state, Some(&base_url))?;
         if self.journal.is_none() && !context.args.wants_mock() {
-            let name = if self.file == Path::new("-") { "standard input" } else { "a pipe" };
-            context.ui.note(&format!("no journal for {name}: an interrupted run cannot continue"));
+            let name = if self.file == Path::new("-") {
+                "standard input"
+            } else {
+                "a pipe"
+            };
+            context.ui.note(&format!(
+                "no journal for {name}: an interrupted run cannot continue"
+            ));
         }
-        let files = [&self.rejects, &self.unknown_file].into_iter().flatten().cloned().collect();
+        let files = [&self.rejects, &self.unknown_file]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
         journal.begin(base_url, context.facts.clock.now(), files)?;
         journal.write(vec![Record::Rows(RowState::Announced, corrected)])?;
         Ok(journal)
@@ -228,8 +262,10 @@ impl Import {
                 .hint("`--journal FILE` keeps another journal for another service"));
         }
         let corrected = changed_rows(input, state)?;
-        for (option, path) in [("--rejects", &self.rejects), ("--unknown-file", &self.unknown_file)]
-        {
+        for (option, path) in [
+            ("--rejects", &self.rejects),
+            ("--unknown-file", &self.unknown_file),
+        ] {
             let Some(path) = path else { continue };
             let is_used =
                 std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0);
@@ -254,9 +290,10 @@ impl Import {
         let unknown = state.totals().unknown;
         let defect = match state.damaged.first() {
             Some(line) => Some(format!("journal line {line} is damaged")),
-            None if state.is_truncated => {
-                Some(format!("the journal was cut off after line {}", state.lines))
-            }
+            None if state.is_truncated => Some(format!(
+                "the journal was cut off after line {}",
+                state.lines
+            )),
             None => None,
         };
         if let (Some(defect), 1.., UnknownAction::Skip) = (defect, unknown, self.unknown) {
@@ -267,12 +304,16 @@ impl Import {
         }
         if state.is_cut && !state.is_truncated {
             let rows = plural(unknown, "row is", "rows are");
-            context.ui.note(&format!("the journal ended in an incomplete line; {rows} unknown"));
+            context.ui.note(&format!(
+                "the journal ended in an incomplete line; {rows} unknown"
+            ));
         }
         let before = state.last_run.as_ref().map(|run| run.rows);
         if let Some(appended @ 1..) = before.and_then(|rows| input.rows.len().checked_sub(rows)) {
             let rows = plural(appended, "row was", "rows were");
-            context.ui.note(&format!("{rows} appended since the last run"));
+            context
+                .ui
+                .note(&format!("{rows} appended since the last run"));
         }
         Ok(())
     }
@@ -289,7 +330,8 @@ impl Job<'_> {
                 let pets = plural(unknown.len(), "pet", "pets");
                 let text = format!("sending {rows} again; up to {pets} may exist twice");
                 ui.warning(&text, None);
-                self.journal.write(vec![Record::Rows(RowState::Announced, unknown)])?;
+                self.journal
+                    .write(vec![Record::Rows(RowState::Announced, unknown)])?;
             }
             UnknownAction::Check if !unknown.is_empty() => tokio::select! {
                 biased;
@@ -319,11 +361,16 @@ impl Job<'_> {
             _ => None,
         };
         let unknown = |state: &RowState| (*state == RowState::Unknown).then_some("response lost");
-        let files = [(&self.import.rejects, rejected), (&self.import.unknown_file, unknown)];
+        let files = [
+            (&self.import.rejects, rejected),
+            (&self.import.unknown_file, unknown),
+        ];
         for (path, reason) in files {
             let Some(path) = path else { continue };
             let rows = self.journal.state.rows.iter().enumerate();
-            let reasons = rows.filter_map(|(row, state)| Some((row, reason(state)?))).collect();
+            let reasons = rows
+                .filter_map(|(row, state)| Some((row, reason(state)?)))
+                .collect();
             let rows = self.input.with_reasons(&reasons)?;
             files::write(path, rows, &self.context.env)?;
         }
@@ -347,7 +394,9 @@ fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
             _ => {}
         }
     }
-    let Some((row, row_state)) = changed else { return Ok(corrected) };
+    let Some((row, row_state)) = changed else {
+        return Ok(corrected);
+    };
     if !is_same_file {
         let problem = format!("{name} is not the file of its journal: none of its rows match");
         return Err(CliError::usage(problem).hint("import the new file under another name"));
@@ -373,8 +422,17 @@ fn address(context: &Context, client: &Client) -> String {
 
 /// Returns the command as typed, with its journal and profile, and with another `--unknown`.
 fn typed(context: &Context, unknown: UnknownAction) -> String {
-    let args: Vec<_> = context.env.args.iter().skip(1).map(|arg| arg.to_string_lossy()).collect();
-    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    let args: Vec<_> = context
+        .env
+        .args
+        .iter()
+        .skip(1)
+        .map(|arg| arg.to_string_lossy())
+        .collect();
+    let end = args
+        .iter()
+        .position(|arg| arg == "--")
+        .unwrap_or(args.len());
     let (options, files) = args.split_at(end);
     let mut words = vec!["petstore".to_owned()];
     let mut is_value = false;

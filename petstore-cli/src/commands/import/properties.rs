@@ -28,7 +28,12 @@ where
     S::Value: Debug,
 {
     let rng_seed = RngSeed::Fixed(seed);
-    let config = Config { cases: 2_000, rng_seed, failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases: 2_000,
+        rng_seed,
+        failure_persistence: None,
+        ..Config::default()
+    };
     match TestRunner::new(config).run(&strategy, test) {
         Ok(()) => {}
         Err(TestError::Fail(why, case)) => panic!("{why}\nin the smallest case found: {case:#?}"),
@@ -38,8 +43,11 @@ where
 
 fn pets() -> impl Strategy<Value = Vec<NewPet>> {
     let name = prop_oneof![any::<String>(), "[ ,;\t\"'\n\r#{}\\[\\]a-c]{0,8}"];
-    let status =
-        option::of(select(vec![PetStatus::Available, PetStatus::Pending, PetStatus::Sold]));
+    let status = option::of(select(vec![
+        PetStatus::Available,
+        PetStatus::Pending,
+        PetStatus::Sold,
+    ]));
     let pet = (name, any::<i64>(), status).prop_map(|(name, category_id, status)| {
         let mut pet = NewPet::new(name, category_id);
         pet.status = status;
@@ -56,13 +64,22 @@ fn read(bytes: impl Into<Vec<u8>>) -> Result<Input, CliError> {
 fn check_rows(text: &str, pets: &[NewPet], lines: &[usize]) -> Result<(), TestCaseError> {
     let input = read(text).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
     let rows = pets.iter().zip(lines);
-    let rows = rows.map(|(pet, line)| Row { place: Place::Line(*line), pet: pet.clone() });
+    let rows = rows.map(|(pet, line)| Row {
+        place: Place::Line(*line),
+        pet: pet.clone(),
+    });
     prop_assert_eq!(&input.rows, &rows.collect::<Vec<_>>());
-    let reasons: BTreeMap<_, _> =
-        (0..pets.len()).step_by(2).map(|row| (row, "no, \"x\"\n")).collect();
+    let reasons: BTreeMap<_, _> = (0..pets.len())
+        .step_by(2)
+        .map(|row| (row, "no, \"x\"\n"))
+        .collect();
     let written = input.with_reasons(&reasons).unwrap();
     let again = read(written).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
-    let again = again.rows.into_iter().map(|row| row.pet).collect::<Vec<_>>();
+    let again = again
+        .rows
+        .into_iter()
+        .map(|row| row.pet)
+        .collect::<Vec<_>>();
     prop_assert_eq!(again, pets.iter().step_by(2).cloned().collect::<Vec<_>>());
     Ok(())
 }
@@ -74,14 +91,28 @@ fn csv_text(
 ) -> (String, Vec<usize>) {
     let mut writer = WriterBuilder::new();
     writer.delimiter(if tabs { b'\t' } else { b',' });
-    writer.quote_style(if always { QuoteStyle::Always } else { QuoteStyle::Necessary });
-    writer.terminator(if crlf { Terminator::CRLF } else { Terminator::Any(b'\n') });
+    writer.quote_style(if always {
+        QuoteStyle::Always
+    } else {
+        QuoteStyle::Necessary
+    });
+    writer.terminator(if crlf {
+        Terminator::CRLF
+    } else {
+        Terminator::Any(b'\n')
+    });
     let row = |cells: [&str; 5]| {
         let mut writer = writer.from_writer(Vec::new());
-        writer.write_record(order.iter().map(|column| cells[*column])).unwrap();
+        writer
+            .write_record(order.iter().map(|column| cells[*column]))
+            .unwrap();
         String::from_utf8(writer.into_inner().unwrap()).unwrap()
     };
-    let mut text = if mark { "\u{feff}".to_owned() } else { String::new() };
+    let mut text = if mark {
+        "\u{feff}".to_owned()
+    } else {
+        String::new()
+    };
     text += &row(["name", "categoryId", "status", "id", "reason"]);
     let mut lines = Vec::new();
     for pet in pets {
@@ -95,14 +126,22 @@ fn csv_text(
 #[test]
 fn csv_is_read_as_it_was_written_in_every_form() {
     let order = Just(vec![0, 1, 2, 3, 4]).prop_shuffle();
-    check((pets(), any::<(bool, bool, bool, bool)>(), order), 41, |(pets, form, order)| {
-        let (text, lines) = csv_text(&pets, form, &order);
-        check_rows(&text, &pets, &lines)
-    });
+    check(
+        (pets(), any::<(bool, bool, bool, bool)>(), order),
+        41,
+        |(pets, form, order)| {
+            let (text, lines) = csv_text(&pets, form, &order);
+            check_rows(&text, &pets, &lines)
+        },
+    );
 }
 
 fn json_text(pets: &[NewPet], (pretty, array, mark): (bool, bool, bool)) -> (String, Vec<usize>) {
-    let mut text = if mark { "\u{feff} \n".to_owned() } else { String::new() };
+    let mut text = if mark {
+        "\u{feff} \n".to_owned()
+    } else {
+        String::new()
+    };
     text += if array { "[\n" } else { "" };
     let mut lines = Vec::new();
     for (number, pet) in pets.iter().enumerate() {
@@ -110,7 +149,11 @@ fn json_text(pets: &[NewPet], (pretty, array, mark): (bool, bool, bool)) -> (Str
         lines.push(text.matches('\n').count() + 1);
         let mut object = serde_json::to_value(pet).unwrap();
         object["id"] = json!([number, {"name": "x"}]);
-        text += &if pretty { format!("{object:#}") } else { object.to_string() };
+        text += &if pretty {
+            format!("{object:#}")
+        } else {
+            object.to_string()
+        };
         text += "\n";
     }
     (text + if array { "]\n\n" } else { " " }, lines)
@@ -162,7 +205,15 @@ fn record() -> impl Strategy<Value = Record> {
                 let started = SystemTime::UNIX_EPOCH + Duration::from_secs(started.into());
                 let boot = Some("boot".to_owned());
                 let (files, damaged) = (vec!["rejects".into()], Vec::new());
-                Record::Run(Run { pid, started, boot, base_url, rows, files, damaged })
+                Record::Run(Run {
+                    pid,
+                    started,
+                    boot,
+                    base_url,
+                    rows,
+                    files,
+                    damaged,
+                })
             },
         )
     };
@@ -184,37 +235,50 @@ fn record() -> impl Strategy<Value = Record> {
 #[test]
 fn a_journal_says_what_was_written_and_notices_every_damage() {
     let flip = (any::<Index>(), 1..=255_u8);
-    check((vec(record(), 1..12), any::<Index>(), flip), 44, |(records, cut, (at, by))| {
-        let mut outcomes = BTreeMap::new();
-        let mut bytes = HEADER.to_vec();
-        for record in &records {
-            let line = line(record).unwrap();
-            let read = parse(line.trim_end_matches('\n').as_bytes());
-            prop_assert_eq!(read.as_ref(), Some(record));
-            bytes.extend_from_slice(line.as_bytes());
-            if let Record::Rows(state, rows) = record {
-                rows.iter().for_each(|row| drop(outcomes.insert(*row, state.clone())));
+    check(
+        (vec(record(), 1..12), any::<Index>(), flip),
+        44,
+        |(records, cut, (at, by))| {
+            let mut outcomes = BTreeMap::new();
+            let mut bytes = HEADER.to_vec();
+            for record in &records {
+                let line = line(record).unwrap();
+                let read = parse(line.trim_end_matches('\n').as_bytes());
+                prop_assert_eq!(read.as_ref(), Some(record));
+                bytes.extend_from_slice(line.as_bytes());
+                if let Record::Rows(state, rows) = record {
+                    rows.iter()
+                        .for_each(|row| drop(outcomes.insert(*row, state.clone())));
+                }
             }
-        }
-        let whole = State::read(&bytes, Some("boot")).unwrap();
-        prop_assert!(whole.damaged.is_empty() && !whole.is_cut);
-        for (row, outcome) in outcomes.iter().filter(|(_, state)| **state != RowState::Announced) {
-            prop_assert_eq!(&whole.rows[*row], outcome, "{}", row);
-        }
+            let whole = State::read(&bytes, Some("boot")).unwrap();
+            prop_assert!(whole.damaged.is_empty() && !whole.is_cut);
+            for (row, outcome) in outcomes
+                .iter()
+                .filter(|(_, state)| **state != RowState::Announced)
+            {
+                prop_assert_eq!(&whole.rows[*row], outcome, "{}", row);
+            }
 
-        let cut = cut.index(bytes.len() + 1);
-        let ended = bytes[..cut].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let (read, before) = (&bytes[..cut], &bytes[..ended]);
-        let (read, before) =
-            (State::read(read, Some("boot")).unwrap(), State::read(before, Some("boot")).unwrap());
-        prop_assert_eq!((&read.rows, read.is_cut), (&before.rows, cut != ended));
+            let cut = cut.index(bytes.len() + 1);
+            let ended = bytes[..cut]
+                .iter()
+                .rposition(|byte| *byte == b'\n')
+                .map_or(0, |end| end + 1);
+            let (read, before) = (&bytes[..cut], &bytes[..ended]);
+            let (read, before) = (
+                State::read(read, Some("boot")).unwrap(),
+                State::read(before, Some("boot")).unwrap(),
+            );
+            prop_assert_eq!((&read.rows, read.is_cut), (&before.rows, cut != ended));
 
-        let at = HEADER.len() + at.index(bytes.len() - HEADER.len());
-        bytes[at] ^= by;
-        let damaged = State::read(&bytes, Some("boot")).unwrap();
-        prop_assert!(!damaged.damaged.is_empty() || damaged.is_cut, "byte {}", at);
-        Ok(())
-    });
+            let at = HEADER.len() + at.index(bytes.len() - HEADER.len());
+            bytes[at] ^= by;
+            let damaged = State::read(&bytes, Some("boot")).unwrap();
+            prop_assert!(!damaged.damaged.is_empty() || damaged.is_cut, "byte {}", at);
+            Ok(())
+        },
+    );
 }
 
 /// A setting, and a text that it may have.
@@ -222,8 +286,12 @@ fn setting() -> impl Strategy<Value = (&'static str, String)> {
     let text = |values: &[&str]| select(values.iter().map(|&v| v.to_owned()).collect::<Vec<_>>());
     prop_oneof![
         any::<String>().prop_map(|url| ("base_url", url)),
-        prop_oneof![any::<String>(), "[+-]?[0-9]{1,3}", text(&["true", "1_000", "0x1f"])]
-            .prop_map(|file| ("ca_file", file)),
+        prop_oneof![
+            any::<String>(),
+            "[+-]?[0-9]{1,3}",
+            text(&["true", "1_000", "0x1f"])
+        ]
+        .prop_map(|file| ("ca_file", file)),
         text(&["true", "false"]).prop_map(|truth| ("allow_insecure_http", truth)),
         text(&["json", "table"]).prop_map(|format| ("output", format)),
         text(&["7", "90s", "24h", "007"]).prop_map(|time| ("max_wait", time)),
@@ -240,7 +308,9 @@ fn a_setting_that_was_written_is_read_again_and_the_other_profiles_stay() {
         let mut expected = Values::default();
         for (name, text) in &settings {
             put(profile_table(&mut document, "b").unwrap(), name, text);
-            expected.set(name, text).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            expected
+                .set(name, text)
+                .map_err(|error| TestCaseError::fail(error.to_string()))?;
         }
         let text = document.to_string();
         prop_assert!(text.starts_with(first), "{}", text);
@@ -296,17 +366,32 @@ fn a_config_file_of_any_text_is_read_or_the_line_of_its_fault_is_named() {
         "\t",
         "\0",
     ]);
-    let text = prop_oneof![vec(part, 0..16).prop_map(|parts| parts.concat()), any::<String>()];
+    let text = prop_oneof![
+        vec(part, 0..16).prop_map(|parts| parts.concat()),
+        any::<String>()
+    ];
     check(text, 46, |text| {
-        let Err(error) = ConfigFile::parse("FILE", &text) else { return Ok(()) };
+        let Err(error) = ConfigFile::parse("FILE", &text) else {
+            return Ok(());
+        };
         let CliError::Failure(failure) = error else {
             return Err(TestCaseError::fail("no failure"));
         };
         prop_assert_eq!(failure.kind, Kind::Config);
-        let rest = failure.message.strip_prefix("FILE line ").unwrap_or_default();
-        let number = rest.split(':').next().and_then(|number| number.parse::<usize>().ok());
+        let rest = failure
+            .message
+            .strip_prefix("FILE line ")
+            .unwrap_or_default();
+        let number = rest
+            .split(':')
+            .next()
+            .and_then(|number| number.parse::<usize>().ok());
         let lines = text.matches('\n').count() + 1;
-        prop_assert!(number.is_some_and(|n| (1..=lines).contains(&n)), "{}", failure.message);
+        prop_assert!(
+            number.is_some_and(|n| (1..=lines).contains(&n)),
+            "{}",
+            failure.message
+        );
         Ok(())
     });
 }

@@ -31,7 +31,12 @@ impl Import {
         forecast: Option<&Value>,
     ) -> Value {
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        let Totals { created, rejected, unknown, .. } = run;
+        let Totals {
+            created,
+            rejected,
+            unknown,
+            ..
+        } = run;
         json!({
             "file": input.name,
             "rows": input.rows.len(),
@@ -71,7 +76,9 @@ impl Import {
             Some(client) => client.synchronize_rate_limits().await,
             None => RateLimits::default(),
         };
-        let now = limits.service_time.unwrap_or_else(|| context.facts.clock.now());
+        let now = limits
+            .service_time
+            .unwrap_or_else(|| context.facts.clock.now());
         let quotas = Quotas::new(&limits, now);
         let forecast = quotas.forecast(total.left);
         if !context.options.is_table() {
@@ -80,10 +87,16 @@ impl Import {
             return output.document(&self.document(input, run, total, forecast.as_ref()));
         }
         let zone = Some(context.env.time_zone());
-        let clock = Clock { zone, ..context.facts.clock.clone() };
+        let clock = Clock {
+            zone,
+            ..context.facts.clock.clone()
+        };
         let rows = |number| plural(number, "row", "rows");
         let mut pairs = vec![
-            ("file", format!("{}: {}, all valid", input.name, rows(input.rows.len()))),
+            (
+                "file",
+                format!("{}: {}, all valid", input.name, rows(input.rows.len())),
+            ),
             ("to send", rows(total.left)),
             ("quotas", quotas.text()),
         ];
@@ -91,8 +104,10 @@ impl Import {
         let end = forecast.map(|forecast| forecast.early_end(context.facts.max_wait));
         match end {
             Some(Some((quota, end))) => {
-                let (end, name) =
-                    (clock.minute(clock.now() + end), limit_name(BlockReason::Quota(quota)));
+                let (end, name) = (
+                    clock.minute(clock.now() + end),
+                    limit_name(BlockReason::Quota(quota)),
+                );
                 let hint = match quota {
                     Quota::Minute => "`--max-wait 1m` waits for the next minute",
                     _ => "`--max-wait 24h` waits for the next day; or run the command again then",
@@ -124,14 +139,25 @@ impl Job<'_> {
             number => Cell::new(count(number)).styled(style),
         };
         let row = |name: &str, run, total| vec![Cell::new(name), run, total];
-        let mut rows =
-            vec![row("created", amount(run.created, GREEN), amount(total.created, BOLD))];
+        let mut rows = vec![row(
+            "created",
+            amount(run.created, GREEN),
+            amount(total.created, BOLD),
+        )];
         if self.found > 0 {
             rows.push(row("found", amount(self.found, GREEN), Cell::new("")));
         }
         rows.extend([
-            row("rejected", amount(run.rejected, RED), amount(total.rejected, RED)),
-            row("unknown", amount(run.unknown, YELLOW), amount(total.unknown, YELLOW)),
+            row(
+                "rejected",
+                amount(run.rejected, RED),
+                amount(total.rejected, RED),
+            ),
+            row(
+                "unknown",
+                amount(run.unknown, YELLOW),
+                amount(total.unknown, YELLOW),
+            ),
             row("left", Cell::new(""), amount(total.left, YELLOW)),
         ]);
         let run = Head::new("THIS RUN").amount().dropped(1);
@@ -142,7 +168,9 @@ impl Job<'_> {
 
     /// Returns the result of the run, with a hint.
     pub(super) fn result(&self, sent: Result<(), CliError>) -> Result<(), CliError> {
-        let Err(stop) = sent else { return self.leftovers() };
+        let Err(stop) = sent else {
+            return self.leftovers();
+        };
         let all = self.input.rows.len();
         let done = count(all - self.journal.state.totals().left);
         let progress = format!("{done} of {}", plural(all, "row", "rows"));
@@ -158,7 +186,10 @@ impl Job<'_> {
                 if matches!(failure.kind, Kind::Interrupted | Kind::Terminated) =>
             {
                 failure.message = format!("{} after {progress}", failure.message);
-                Failure { hint: resume, ..*failure }
+                Failure {
+                    hint: resume,
+                    ..*failure
+                }
             }
             CliError::Client(error) => {
                 let mut failure = self.context.facts.client(&error);
@@ -181,8 +212,15 @@ impl Job<'_> {
 
     /// Returns an error if rows were rejected or are unknown.
     fn leftovers(&self) -> Result<(), CliError> {
-        let Import { rejects, unknown_file, journal, .. } = self.import;
-        let Totals { rejected, unknown, .. } = self.journal.state.totals();
+        let Import {
+            rejects,
+            unknown_file,
+            journal,
+            ..
+        } = self.import;
+        let Totals {
+            rejected, unknown, ..
+        } = self.journal.state.totals();
         let refused = format!("{} rejected", plural(rejected, "row was", "rows were"));
         let message = match (rejected, unknown) {
             (0, 0) => return Ok(()),

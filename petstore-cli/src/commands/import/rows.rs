@@ -61,7 +61,9 @@ pub(super) fn json_values(text: &str) -> serde_json::Result<Vec<&RawValue>> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text);
     }
-    serde_json::Deserializer::from_str(text).into_iter().collect()
+    serde_json::Deserializer::from_str(text)
+        .into_iter()
+        .collect()
 }
 
 /// The fields of a JSON object. A repeated field is an error.
@@ -94,7 +96,12 @@ pub(super) struct Checker<'n> {
 
 impl<'n> Checker<'n> {
     pub(super) fn new(name: &'n str, lines: Vec<usize>, is_json: bool) -> Self {
-        Self { name, lines, is_json, ..Self::default() }
+        Self {
+            name,
+            lines,
+            is_json,
+            ..Self::default()
+        }
     }
 
     fn error(&self, problem: impl fmt::Display) -> CliError {
@@ -102,7 +109,10 @@ impl<'n> Checker<'n> {
     }
 
     fn fault(&mut self, place: Place, problem: impl fmt::Display) {
-        self.faults.entry(place).or_default().push(format!("{place}: {problem}"));
+        self.faults
+            .entry(place)
+            .or_default()
+            .push(format!("{place}: {problem}"));
     }
 
     /// Returns the line of a byte position, from 1.
@@ -118,7 +128,10 @@ impl<'n> Checker<'n> {
 
     pub(super) fn csv(&mut self, text: &str, delimiter: u8, first: &str) -> Result<(), CliError> {
         let mut reader = ReaderBuilder::new();
-        let mut reader = reader.delimiter(delimiter).flexible(true).from_reader(text.as_bytes());
+        let mut reader = reader
+            .delimiter(delimiter)
+            .flexible(true)
+            .from_reader(text.as_bytes());
         let unreadable = |error: csv::Error| CliError::new(Kind::Input, error.to_string());
         let header = reader.headers().map_err(unreadable)?.clone();
         if header.is_empty() {
@@ -128,7 +141,9 @@ impl<'n> Checker<'n> {
         let mut record = StringRecord::new();
         while reader.read_record(&mut record).map_err(unreadable)? {
             let position = record.position().map_or(0, csv::Position::byte);
-            let rest = text.get(usize::try_from(position).unwrap_or(0)..).unwrap_or_default();
+            let rest = text
+                .get(usize::try_from(position).unwrap_or(0)..)
+                .unwrap_or_default();
             // The position may be before empty lines that the reader skipped.
             let raw = rest.trim_start_matches(['\r', '\n']);
             let line = self.line(text.len() - raw.len());
@@ -165,9 +180,15 @@ impl<'n> Checker<'n> {
         }
         let is_missing = |field: &&str| header.iter().all(|name| name != *field);
         let meant = |name: &str| similar(name, FIELDS.into_iter().filter(is_missing));
-        if !header.iter().any(|name| is_known(name) || meant(name).is_some()) {
+        if !header
+            .iter()
+            .any(|name| is_known(name) || meant(name).is_some())
+        {
             return Err(self
-                .error(format!("has no header: line {line} is `{}`", shorten(first)))
+                .error(format!(
+                    "has no header: line {line} is `{}`",
+                    shorten(first)
+                ))
                 .hint("put `name,categoryId,status` above it"));
         }
         for name in header {
@@ -204,7 +225,11 @@ impl<'n> Checker<'n> {
         let lines: Vec<_> = values.iter().map(|value| self.line(start(value))).collect();
         let have_own_lines = lines.is_sorted_by(|before, after| before < after);
         for (row, (value, line)) in (1..).zip(values.into_iter().map(RawValue::get).zip(lines)) {
-            let place = if have_own_lines { Place::Line(line) } else { Place::Row(row) };
+            let place = if have_own_lines {
+                Place::Line(line)
+            } else {
+                Place::Row(row)
+            };
             match serde_json::from_str::<Object<'_>>(value) {
                 Ok(object) => self.object(place, &object),
                 Err(_) if !value.starts_with('{') => {
@@ -241,18 +266,28 @@ impl<'n> Checker<'n> {
             false => Ok(raw.to_owned()),
         };
         let number = |raw: &str| {
-            raw.parse().map_err(|_| format!("`{}` is not a whole number", shorten(raw)))
+            raw.parse()
+                .map_err(|_| format!("`{}` is not a whole number", shorten(raw)))
         };
         let known = |text: String| match PetStatus::from(&*text) {
             status if status.is_known() => Ok(status),
-            _ => Err(format!("`{}` is not available, pending or sold", shorten(&text))),
+            _ => Err(format!(
+                "`{}` is not available, pending or sold",
+                shorten(&text)
+            )),
         };
         let missing = || "missing".to_owned();
         let is_filled = |cell: &&str| !cell.is_empty();
         let name = self.field(place, NAME, name.ok_or_else(missing).and_then(text));
-        let category = category.filter(is_filled).ok_or_else(missing).and_then(number);
+        let category = category
+            .filter(is_filled)
+            .ok_or_else(missing)
+            .and_then(number);
         let category = self.field(place, CATEGORY, category);
-        let status = status.filter(is_filled).map(|raw| text(raw).and_then(known)).transpose();
+        let status = status
+            .filter(is_filled)
+            .map(|raw| text(raw).and_then(known))
+            .transpose();
         let status = self.field(place, STATUS, status);
         if let (Some(name), Some(category), Some(status)) = (name, category, status) {
             let mut pet = NewPet::new(name, category);
@@ -281,7 +316,10 @@ impl<'n> Checker<'n> {
         let mut list = all.clone();
         if all.len() > MAX_LISTED {
             list.truncate(MAX_LISTED);
-            list.push(format!("{} more; --error-format json lists all", all.len() - MAX_LISTED));
+            list.push(format!(
+                "{} more; --error-format json lists all",
+                all.len() - MAX_LISTED
+            ));
         }
         let mut error = CliError::new(Kind::Input, message).list(list);
         if let CliError::Failure(failure) = &mut error {
@@ -294,5 +332,9 @@ impl<'n> Checker<'n> {
 /// Returns the start of a value, for a message.
 fn shorten(text: &str) -> String {
     let cut: String = text.chars().take(MAX_SHOWN).collect();
-    if cut.len() < text.len() { cut + "…" } else { cut }
+    if cut.len() < text.len() {
+        cut + "…"
+    } else {
+        cut
+    }
 }

@@ -41,7 +41,12 @@ struct Pace {
 impl Pace {
     fn new(fixed: Option<usize>) -> Self {
         let (first, max) = fixed.map_or((FIRST_CONCURRENCY, MAX_CONCURRENCY), |one| (one, one));
-        Self { concurrency: first, max, failures: 0, stop: None }
+        Self {
+            concurrency: first,
+            max,
+            failures: 0,
+            stop: None,
+        }
     }
 
     fn succeeded(&mut self) {
@@ -61,8 +66,10 @@ impl Pace {
 /// Returns whether all further rows would fail too: because of the key, the URL or a limit.
 fn is_hopeless(error: &Error) -> bool {
     let status = error.status().map_or(0, |status| status.as_u16());
-    matches!(error.kind(), ErrorKind::RateLimited | ErrorKind::Config | ErrorKind::InvalidRequest)
-        || matches!(status, 401 | 403 | 404 | 405 | 410)
+    matches!(
+        error.kind(),
+        ErrorKind::RateLimited | ErrorKind::Config | ErrorKind::InvalidRequest
+    ) || matches!(status, 401 | 403 | 404 | 405 | 410)
 }
 
 /// Returns the state of a row whose request failed.
@@ -71,8 +78,14 @@ fn state_after(error: &Error) -> RowState {
     match status {
         _ if error.may_have_been_processed() => RowState::Unknown,
         400..500 if !is_hopeless(error) => {
-            let code = error.code().map(|code| format!(" {code}")).unwrap_or_default();
-            let message = error.message().map(|message| format!(": {message}")).unwrap_or_default();
+            let code = error
+                .code()
+                .map(|code| format!(" {code}"))
+                .unwrap_or_default();
+            let message = error
+                .message()
+                .map(|message| format!(": {message}"))
+                .unwrap_or_default();
             RowState::Rejected(format!("{status}{code}{message}"))
         }
         _ => RowState::Announced,
@@ -84,7 +97,11 @@ fn state_after(error: &Error) -> RowState {
 fn room(limits: &RateLimits, in_flight: usize, concurrency: usize) -> usize {
     let free = concurrency.saturating_sub(in_flight);
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let left = limits.windows.iter().map(|window| size(window.remaining)).min();
+    let left = limits
+        .windows
+        .iter()
+        .map(|window| size(window.remaining))
+        .min();
     // Requests that wait in the client do not count as used yet.
     let queued = in_flight.saturating_sub(size(limits.in_flight.into()));
     let room = match limits.wait_reason {
@@ -129,9 +146,16 @@ impl Job<'_> {
                 quotas = quotas.max(limits.windows.len());
                 let is_first = done == 0 || limits.windows.len() < quotas;
                 let concurrency = if is_first { 1 } else { pace.concurrency };
-                let room =
-                    if wait.is_some() { 0 } else { room(&limits, in_flight.len(), concurrency) };
-                let batch = todo.iter().take(room).take_while(|row| **row < announced).count();
+                let room = if wait.is_some() {
+                    0
+                } else {
+                    room(&limits, in_flight.len(), concurrency)
+                };
+                let batch = todo
+                    .iter()
+                    .take(room)
+                    .take_while(|row| **row < announced)
+                    .count();
                 let batch: Vec<_> = todo.drain(..batch).collect();
                 if !batch.is_empty() {
                     let sent = Record::Rows(RowState::Unknown, batch.clone());
@@ -172,7 +196,10 @@ impl Job<'_> {
     /// Announces the next rows in the journal, and returns the first unannounced one.
     async fn announce(&mut self, from: usize) -> Result<usize, CliError> {
         let until = self.input.rows.len().min(from + BLOCK);
-        let digests = self.input.rows[from..until].iter().map(Row::digest).collect();
+        let digests = self.input.rows[from..until]
+            .iter()
+            .map(Row::digest)
+            .collect();
         self.journal.announce(from, digests).await?;
         Ok(until)
     }
@@ -193,7 +220,9 @@ impl Job<'_> {
             let rows = plural(in_flight, "row", "rows");
             let limit = crate::time::duration(self.context.facts.timeout);
             let text = format!("stopping: {rows} in flight, at most {limit}");
-            self.context.ui.note_now(&format!("{text}; Ctrl-C again stops at once"));
+            self.context
+                .ui
+                .note_now(&format!("{text}; Ctrl-C again stops at once"));
         }
     }
 
@@ -218,7 +247,9 @@ impl Job<'_> {
     fn request(&self, row: usize) -> impl Future<Output = Outcome> + use<> {
         let pets = self.client.pets();
         // Other commands with the key go first.
-        let call: Call<Pet> = pets.create(&self.input.rows[row].pet).priority(Priority::Low);
+        let call: Call<Pet> = pets
+            .create(&self.input.rows[row].pet)
+            .priority(Priority::Low);
         let response = call.send();
         async move { (row, response.await) }
     }
@@ -233,7 +264,11 @@ impl Job<'_> {
             forecast => forecast.unwrap_or_default(),
         };
         let all = self.input.rows.len();
-        self.context.ui.set_progress(Some(Progress::Bar { done: all - left, all, forecast }));
+        self.context.ui.set_progress(Some(Progress::Bar {
+            done: all - left,
+            all,
+            forecast,
+        }));
     }
 }
 

@@ -119,7 +119,11 @@ impl State {
         let (content, zeros) = bytes.split_at(bytes.len() - zeros);
         let is_truncated = zeros.is_empty() && !bytes.is_empty();
         let length = bytes.len() as u64;
-        let mut state = Self { is_truncated, length, ..Self::default() };
+        let mut state = Self {
+            is_truncated,
+            length,
+            ..Self::default()
+        };
         if !content.starts_with(HEADER) {
             state.is_cut = !content.is_empty();
             return HEADER.starts_with(content).then_some(state);
@@ -144,19 +148,30 @@ impl State {
         let is_complete = state.damaged.is_empty()
             && !(state.is_truncated || state.is_cut && !is_interrupted)
             && (state.has_ended || is_same_boot);
-        state.settle(if is_complete { &RowState::Left } else { &RowState::Unknown });
+        state.settle(if is_complete {
+            &RowState::Left
+        } else {
+            &RowState::Unknown
+        });
         Some(state)
     }
 
     /// Takes over the number of rows of the input.
     pub(crate) fn resize(&mut self, rows: usize) {
-        let unannounced = if self.is_truncated { RowState::Unknown } else { RowState::Left };
+        let unannounced = if self.is_truncated {
+            RowState::Unknown
+        } else {
+            RowState::Left
+        };
         self.rows.resize(rows, unannounced);
     }
 
     /// Sets the state of announced rows without an outcome.
     fn settle(&mut self, to: &RowState) {
-        let announced = self.rows.iter_mut().filter(|row| **row == RowState::Announced);
+        let announced = self
+            .rows
+            .iter_mut()
+            .filter(|row| **row == RowState::Announced);
         announced.for_each(|row| row.clone_from(to));
     }
 
@@ -178,7 +193,11 @@ impl State {
                         self.digests.resize(row + 1, None);
                     }
                     self.digests[row] = Some(digest);
-                    if self.rows.get(row).is_none_or(|state| *state == RowState::Left) {
+                    if self
+                        .rows
+                        .get(row)
+                        .is_none_or(|state| *state == RowState::Left)
+                    {
                         self.set(row, RowState::Announced);
                     }
                 }
@@ -195,7 +214,8 @@ impl State {
                     }
                     _ => {}
                 }
-                rows.into_iter().for_each(|row| self.set(row, state.clone()));
+                rows.into_iter()
+                    .for_each(|row| self.set(row, state.clone()));
             }
             Record::End => self.has_ended = true,
         }
@@ -210,7 +230,9 @@ impl State {
 
     /// Returns the numbers of the rows with a state.
     pub(crate) fn rows_where(&self, is: impl Fn(&RowState) -> bool) -> Vec<usize> {
-        (0..self.rows.len()).filter(|row| is(&self.rows[*row])).collect()
+        (0..self.rows.len())
+            .filter(|row| is(&self.rows[*row]))
+            .collect()
     }
 
     pub(crate) fn unknown(&self) -> Vec<usize> {
@@ -256,7 +278,10 @@ mod tests {
     fn records() -> Vec<Record> {
         vec![
             run(&[]),
-            Record::Block { from: 0, digests: vec![1, 2, 3, 4] },
+            Record::Block {
+                from: 0,
+                digests: vec![1, 2, 3, 4],
+            },
             Record::Rows(RowState::Unknown, vec![0]),
             Record::Rows(RowState::Created(7), vec![0]),
             Record::Rows(RowState::Unknown, vec![1, 2]),
@@ -283,14 +308,24 @@ mod tests {
     fn folds_its_records_into_the_state_of_each_row() {
         let state = read(&bytes(&records()), BOOT).unwrap();
         let rejected = RowState::Rejected("bad".into());
-        assert_eq!(state.rows, [RowState::Created(7), rejected, RowState::Unknown, RowState::Left]);
+        assert_eq!(
+            state.rows,
+            [
+                RowState::Created(7),
+                rejected,
+                RowState::Unknown,
+                RowState::Left
+            ]
+        );
         assert_eq!((state.first_id, state.digests[1]), (Some(7), Some(2)));
         assert!(state.damaged.is_empty() && !state.is_cut && !state.is_truncated);
     }
 
     #[test]
     fn names_a_damaged_line() {
-        let content = String::from_utf8(bytes(&records())).unwrap().replacen("[1,2,3,4]", "[1]", 1);
+        let content = String::from_utf8(bytes(&records()))
+            .unwrap()
+            .replacen("[1,2,3,4]", "[1]", 1);
         let state = read(content.as_bytes(), BOOT).unwrap();
         assert_eq!((state.damaged, state.lines), (vec![3], 9));
     }
@@ -299,8 +334,13 @@ mod tests {
     fn after_a_kill_at_any_byte_a_row_is_left_only_if_it_was_not_sent() {
         let whole = bytes(&records());
         for length in 0..=whole.len() {
-            let Some(state) = read(&whole[..length], BOOT) else { panic!("{length}") };
-            let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
+            let Some(state) = read(&whole[..length], BOOT) else {
+                panic!("{length}")
+            };
+            let lines = whole[..length]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count();
             assert_eq!(state.lines, lines);
             let sent: Vec<usize> = records()[..lines.saturating_sub(1)]
                 .iter()
@@ -313,19 +353,38 @@ mod tests {
             for row in 0..3 {
                 let is_left = state.rows.get(row).is_none_or(RowState::is_left);
                 assert!(!is_left || !sent.contains(&row), "{length} {row}");
-                assert!(is_left || state.is_cut || sent.contains(&row), "{length} {row}");
+                assert!(
+                    is_left || state.is_cut || sent.contains(&row),
+                    "{length} {row}"
+                );
             }
-            assert_eq!(state.is_cut, length > 0 && whole[length - 1] != b'\n', "{length}");
+            assert_eq!(
+                state.is_cut,
+                length > 0 && whole[length - 1] != b'\n',
+                "{length}"
+            );
         }
     }
 
     #[test]
     fn a_write_that_a_kill_ended_between_two_pages_makes_no_row_unknown() {
         let content = |filler: usize| {
-            let Record::Run(run) = run(&[]) else { unreachable!() };
-            let run = Run { base_url: "x".repeat(filler), ..run };
-            let block = Record::Block { from: 0, digests: vec![1, 2, 3] };
-            bytes(&[Record::Run(run), block, Record::Rows(RowState::Unknown, vec![0])])
+            let Record::Run(run) = run(&[]) else {
+                unreachable!()
+            };
+            let run = Run {
+                base_url: "x".repeat(filler),
+                ..run
+            };
+            let block = Record::Block {
+                from: 0,
+                digests: vec![1, 2, 3],
+            };
+            bytes(&[
+                Record::Run(run),
+                block,
+                Record::Rows(RowState::Unknown, vec![0]),
+            ])
         };
         let created = line(&Record::Rows(RowState::Created(7), vec![0])).unwrap();
         for written in 1..created.len() {
@@ -345,7 +404,10 @@ mod tests {
         for length in 1..=whole.len() {
             let mut state = State::read(&whole[..length], Some(BOOT)).unwrap();
             state.resize(5);
-            assert!(state.is_truncated && !state.rows.iter().any(RowState::is_left), "{length}");
+            assert!(
+                state.is_truncated && !state.rows.iter().any(RowState::is_left),
+                "{length}"
+            );
         }
     }
 
@@ -355,7 +417,12 @@ mod tests {
         let unknown = || RowState::Unknown;
         let expected = [RowState::Created(7), unknown(), unknown(), unknown()];
         assert_eq!(states(&whole, "another boot"), expected);
-        let left = [RowState::Created(7), RowState::Left, RowState::Left, RowState::Left];
+        let left = [
+            RowState::Created(7),
+            RowState::Left,
+            RowState::Left,
+            RowState::Left,
+        ];
         assert_eq!(states(&whole, BOOT), left);
         let ended = bytes(&[&records()[..4], &[Record::End]].concat());
         assert_eq!(states(&ended, "another boot"), left);
@@ -389,16 +456,31 @@ mod tests {
 
     #[test]
     fn a_foreign_file_is_not_a_journal() {
-        for foreign in ["hello\n", "hello", "journal of petstore pets import, version 2\n"] {
+        for foreign in [
+            "hello\n",
+            "hello",
+            "journal of petstore pets import, version 2\n",
+        ] {
             assert_eq!(State::read(foreign.as_bytes(), None), None, "{foreign}");
         }
     }
 
     #[test]
     fn announced_rows_that_were_not_sent_are_left_when_the_next_run_begins() {
-        let first = [run(&[]), Record::Block { from: 0, digests: vec![1, 2, 3] }];
+        let first = [
+            run(&[]),
+            Record::Block {
+                from: 0,
+                digests: vec![1, 2, 3],
+            },
+        ];
         let state = |between: &[u8]| {
-            let bytes = [&*bytes(&first), between, line(&run(&[])).unwrap().as_bytes()].concat();
+            let bytes = [
+                &*bytes(&first),
+                between,
+                line(&run(&[])).unwrap().as_bytes(),
+            ]
+            .concat();
             State::read(&bytes, Some("another boot")).unwrap()
         };
         assert_eq!(state(b"").rows, vec![RowState::Left; 3]);

@@ -35,7 +35,10 @@ const FILES: [(&str, &str, &str); 12] = [
 
 /// `GET /_mock` and `/_mock/`: the inspector.
 pub(super) async fn inspector() -> Response {
-    let mut response = text("text/html; charset=utf-8", include_str!("inspector/page.html"));
+    let mut response = text(
+        "text/html; charset=utf-8",
+        include_str!("inspector/page.html"),
+    );
     set(&mut response, CONTENT_SECURITY_POLICY, POLICY);
     set(&mut response, CACHE_CONTROL, "no-cache");
     response
@@ -59,5 +62,7 @@ pub(super) fn text(media_type: &'static str, text: impl Into<Body>) -> Response 
 }
 
 fn set(response: &mut Response, name: HeaderName, value: &'static str) {
-    response.headers_mut().insert(name, HeaderValue::from_static(value));
+    response
+        .headers_mut()
+        .insert(name, HeaderValue::from_static(value));
 }

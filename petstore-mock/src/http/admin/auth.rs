@@ -56,7 +56,10 @@ pub(super) async fn guard(
 
 /// Constant time, so that the token cannot be guessed byte by byte.
 fn token_matches(token: &str, sent: &str) -> bool {
-    let differences = token.bytes().zip(sent.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
+    let differences = token
+        .bytes()
+        .zip(sent.bytes())
+        .fold(0, |sum, (a, b)| sum | (a ^ b));
     token.len() == sent.len() && differences == 0
 }
 
@@ -67,11 +70,14 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
         // HTTP/2 has it in the target. Browsers use HTTP/2 only with TLS.
         return true;
     };
-    host.to_str().unwrap_or("").parse::<Authority>().is_ok_and(|host| {
-        let name = host.host();
-        let bare = name.trim_start_matches('[').trim_end_matches(']');
-        name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
-    })
+    host.to_str()
+        .unwrap_or("")
+        .parse::<Authority>()
+        .is_ok_and(|host| {
+            let name = host.host();
+            let bare = name.trim_start_matches('[').trim_end_matches(']');
+            name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+        })
 }
 
 /// Only browsers send `Origin`. Without this check, any web page could move the clock of a mock on
@@ -80,7 +86,9 @@ fn is_same_origin(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN).map(HeaderValue::as_bytes) else {
         return true;
     };
-    let origin = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+    let origin = origin
+        .strip_prefix(b"http://")
+        .or_else(|| origin.strip_prefix(b"https://"));
     origin.is_some() && origin == headers.get(HOST).map(HeaderValue::as_bytes)
 }
 
@@ -89,15 +97,31 @@ mod tests {
     use super::*;
 
     fn with(pairs: &[(http::HeaderName, &'static str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (name.clone(), HeaderValue::from_static(value)))
+            .collect()
     }
 
     #[test]
     fn only_names_that_no_one_else_can_give_are_this_machines() {
-        for host in ["localhost", "LocalHost:4010", "127.0.0.1:4010", "[::1]:4010", "192.0.2.1"] {
+        for host in [
+            "localhost",
+            "LocalHost:4010",
+            "127.0.0.1:4010",
+            "[::1]:4010",
+            "192.0.2.1",
+        ] {
             assert!(names_this_machine(&with(&[(HOST, host)])), "{host}");
         }
-        for host in ["evil.example", "localhost.evil.example:4010", "x", "", "a b", "127.0.0.1.x"] {
+        for host in [
+            "evil.example",
+            "localhost.evil.example:4010",
+            "x",
+            "",
+            "a b",
+            "127.0.0.1.x",
+        ] {
             assert!(!names_this_machine(&with(&[(HOST, host)])), "{host}");
         }
     }
@@ -113,7 +137,11 @@ mod tests {
             ("http://evil.example", false),
             ("null", false),
         ] {
-            assert_eq!(is_same_origin(&with(&[host.clone(), (ORIGIN, origin)])), same, "{origin}");
+            assert_eq!(
+                is_same_origin(&with(&[host.clone(), (ORIGIN, origin)])),
+                same,
+                "{origin}"
+            );
         }
     }
 

@@ -30,7 +30,9 @@ pub(super) async fn events(
     State(app): State<Arc<AppState>>,
     headers: HeaderMap,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let last = headers
+        .get("last-event-id")
+        .and_then(|id| id.to_str().ok()?.parse().ok());
     let feed = Feed::new(&app, last);
     Sse::new(stream::unfold(feed, |mut feed| async {
         let event = feed.next().await?;
@@ -57,7 +59,14 @@ impl Feed {
         let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number > last);
         let ready = missed.iter().filter(is_missed).map(of_exchange).collect();
         let (changes, clock) = (app.changes.listen(), app.clock.subscribe());
-        Self { journal, kept, seen, changes, clock, ready }
+        Self {
+            journal,
+            kept,
+            seen,
+            changes,
+            clock,
+            ready,
+        }
     }
 
     /// Returns the next event; `None` when the server stops.
@@ -95,7 +104,9 @@ impl Feed {
 }
 
 fn of_exchange(exchange: &Exchange) -> Event {
-    let event = Event::default().event("exchange").id(exchange.number.to_string());
+    let event = Event::default()
+        .event("exchange")
+        .id(exchange.number.to_string());
     // Texts and numbers can always be serialized.
     event.data(serde_json::to_string(exchange).unwrap_or_default())
 }

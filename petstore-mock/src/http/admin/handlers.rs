@@ -67,7 +67,10 @@ fn show(clock: &Clock) -> Outcome {
     };
     let now = clock.since_epoch().as_secs_f64();
     let date = HttpDate::from(clock.now()).to_string();
-    json(StatusCode::OK, &json!({"now": now, "date": date, "mode": mode, "rate": rate}))
+    json(
+        StatusCode::OK,
+        &json!({"now": now, "date": date, "mode": mode, "rate": rate}),
+    )
 }
 
 #[derive(Deserialize)]
@@ -146,10 +149,12 @@ struct NewKey {
 /// `POST /_mock/keys`: adds a key, or creates one, which only this response contains.
 pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
     let NewKey { key, plan } = body.read("{\"plan\": \"free\"}")?;
-    let (made, id) = app.add_key(key.as_deref(), plan).map_err(|error| match error {
-        KeyError::Taken => conflict(error.to_string()),
-        KeyError::Unsendable => invalid(error.to_string()),
-    })?;
+    let (made, id) = app
+        .add_key(key.as_deref(), plan)
+        .map_err(|error| match error {
+            KeyError::Taken => conflict(error.to_string()),
+            KeyError::Unsendable => invalid(error.to_string()),
+        })?;
     let added = match key {
         Some(_) => json!({"id": id}),
         None => json!({"id": id, "key": made}),
@@ -167,7 +172,9 @@ type KeyOutcome = Result<StatusCode, ApiError>;
 
 fn found_key(id: &str, change: impl FnOnce(u32) -> bool) -> KeyOutcome {
     let is_there = id.parse().is_ok_and(change);
-    is_there.then_some(NO_CONTENT).ok_or_else(|| not_found("key", "GET /_mock/keys"))
+    is_there
+        .then_some(NO_CONTENT)
+        .ok_or_else(|| not_found("key", "GET /_mock/keys"))
 }
 
 /// `PATCH /_mock/keys/{id}`: changes the plan of a key.
@@ -177,7 +184,9 @@ pub(super) async fn change_key(
     body: AdminBody,
 ) -> KeyOutcome {
     let NewPlan { plan } = body.read("{\"plan\": \"pro\"}")?;
-    found_key(&id, |id| app.change_key(id, |account| account.set_plan(plan)))
+    found_key(&id, |id| {
+        app.change_key(id, |account| account.set_plan(plan))
+    })
 }
 
 /// `DELETE /_mock/keys/{id}`.
@@ -198,7 +207,9 @@ pub(super) async fn ban_key(
 
 /// `DELETE /_mock/keys/{id}/ban`: ends the ban of a key.
 pub(super) async fn unban_key(State(app): App, Path(id): Path<String>) -> KeyOutcome {
-    found_key(&id, |id| app.change_key(id, |account| account.record.pardon()))
+    found_key(&id, |id| {
+        app.change_key(id, |account| account.record.pardon())
+    })
 }
 
 /// `GET /_mock/faults`: the active faults in order, with their hits.
@@ -226,7 +237,9 @@ pub(super) async fn remove_fault(
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
     let is_there = id.parse().is_ok_and(|id| app.faults.remove(id));
-    is_there.then_some(NO_CONTENT).ok_or_else(|| not_found("fault", "GET /_mock/faults"))
+    is_there
+        .then_some(NO_CONTENT)
+        .ok_or_else(|| not_found("fault", "GET /_mock/faults"))
 }
 
 /// `GET /_mock/pets`: a page of the pets, by id, and their total.
@@ -237,20 +250,27 @@ pub(super) async fn pets(State(app): App, RawQuery(query): RawQuery) -> Outcome 
     let status = query.get::<PetStatus>("status", "one of available, pending, sold")?;
     app.read(|store| {
         let page = store.page(after, limit, status);
-        json(StatusCode::OK, &json!({ "pets": page.pets, "total": store.pets.len() }))
+        json(
+            StatusCode::OK,
+            &json!({ "pets": page.pets, "total": store.pets.len() }),
+        )
     })
 }
 
 fn limit(query: Query<'_>, default: usize) -> Result<usize, ApiError> {
     let limit = query.get::<u32>("limit", "a whole number from 0 on")?;
-    Ok(limit.map_or(default, |limit| usize::try_from(limit).unwrap_or(usize::MAX)))
+    Ok(limit.map_or(default, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    }))
 }
 
 /// Parses a long text on a separate thread, so that no other request waits.
 async fn aside<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Err(ApiError::panicked()))
+    tokio::task::spawn_blocking(read)
+        .await
+        .unwrap_or_else(|_| Err(ApiError::panicked()))
 }
 
 /// `POST /_mock/seed`: replaces pets and orders with a seed.
@@ -259,7 +279,11 @@ pub(super) async fn seed(State(app): App, body: AdminBody) -> Result<StatusCode,
         SeedError::Json(what) => invalid(format!("the seed is invalid: {what}")),
         SeedError::Contradiction(what) => conflict(format!("the seed is invalid: {what}")),
     };
-    let read = move || Seed::from_json(&body.0).and_then(Seed::into_store).map_err(wrong);
+    let read = move || {
+        Seed::from_json(&body.0)
+            .and_then(Seed::into_store)
+            .map_err(wrong)
+    };
     app.arrange(Change::Replace(aside(read).await?)).await?;
     Ok(NO_CONTENT)
 }
@@ -285,11 +309,20 @@ pub(super) async fn restore(State(app): App, body: AdminBody) -> Result<StatusCo
 
 /// `GET /_mock/requests`: the latest exchanges in the journal, by number.
 pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outcome {
-    let known = ["after", "key", "limit", "method", "operation", "path", "status"];
+    let known = [
+        "after",
+        "key",
+        "limit",
+        "method",
+        "operation",
+        "path",
+        "status",
+    ];
     let query = Query(query.as_deref().unwrap_or("")).only(&known)?;
     let operation = format!("one of {}", Operation::ALL.map(Operation::name).join(", "));
-    let mut pattern =
-        query.get::<Operation>("operation", &operation)?.map_or_else(Pattern::any, Pattern::from);
+    let mut pattern = query
+        .get::<Operation>("operation", &operation)?
+        .map_or_else(Pattern::any, Pattern::from);
     if let Some(method) = query.get::<Method>("method", "a method")? {
         pattern = pattern.method(method);
     }
@@ -300,13 +333,22 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
         pattern = pattern.status(status);
     }
     let expected = "a whole number from 0 to 9223372036854775807";
-    let count = |text: &str| text.parse().ok().filter(|after| i64::try_from(*after).is_ok());
+    let count = |text: &str| {
+        text.parse()
+            .ok()
+            .filter(|after| i64::try_from(*after).is_ok())
+    };
     let after: u64 = query.get_with("after", expected, count)?.unwrap_or(0);
     let key = query.get::<u32>("key", "the number of a key")?;
     let latest = app.journal.latest(&pattern, limit(query, 200)?, |record| {
         record.number > after
-            && key
-                .is_none_or(|key| record.arrival.key.as_ref().is_some_and(|it| it.number() == key))
+            && key.is_none_or(|key| {
+                record
+                    .arrival
+                    .key
+                    .as_ref()
+                    .is_some_and(|it| it.number() == key)
+            })
     });
     json(StatusCode::OK, &latest)
 }

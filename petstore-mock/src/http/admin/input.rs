@@ -25,7 +25,9 @@ impl FromRequest<Arc<AppState>> for AdminBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &Arc<AppState>) -> Result<Self, ApiError> {
-        read_body(request.into_body(), app.settings.admin_body).await.map(Self)
+        read_body(request.into_body(), app.settings.admin_body)
+            .await
+            .map(Self)
     }
 }
 
@@ -34,7 +36,9 @@ impl AdminBody {
     pub(super) fn read<T: DeserializeOwned>(&self, example: &str) -> Result<T, ApiError> {
         // A derived struct would also accept an array of its fields.
         if !self.0.trim_ascii_start().starts_with(b"{") {
-            return Err(invalid(format!("the body must be one JSON object, such as {example}")));
+            return Err(invalid(format!(
+                "the body must be one JSON object, such as {example}"
+            )));
         }
         read_json(&self.0).map_err(|what| invalid(format!("invalid body: {what}; send {example}")))
     }
@@ -57,5 +61,8 @@ pub(super) fn invalid(message: impl Into<String>) -> ApiError {
 
 /// No item has this number or name. `list` names the path that lists all.
 pub(super) fn not_found(kind: &str, list: &str) -> ApiError {
-    ApiError::new(ErrorCode::RouteNotFound, format!("no such {kind}: {list} lists all"))
+    ApiError::new(
+        ErrorCode::RouteNotFound,
+        format!("no such {kind}: {list} lists all"),
+    )
 }

@@ -39,9 +39,17 @@ pub(crate) fn router(app: &Arc<AppState>) -> Router {
     }
     let unknown = move |method: Method, uri: Uri| {
         let overview = "GET /_mock/admin.yaml lists all paths";
-        ready(ApiError::route_not_found(&method, uri.path(), &paths, overview))
+        ready(ApiError::route_not_found(
+            &method,
+            uri.path(),
+            &paths,
+            overview,
+        ))
     };
-    router.route("/_mock/", get(assets::inspector)).fallback(unknown).with_state(Arc::clone(app))
+    router
+        .route("/_mock/", get(assets::inspector))
+        .fallback(unknown)
+        .with_state(Arc::clone(app))
 }
 
 /// The public paths, which show nothing of the mock's state.
@@ -49,10 +57,22 @@ fn open_routes() -> [Route; 8] {
     [
         ("/_mock", get(assets::inspector)),
         ("/_mock/inspector/{file}", get(assets::inspector_file)),
-        ("/_mock/openapi.yaml", get(async || assets::text(YAML, Service.yaml()))),
-        ("/_mock/openapi.json", get(async || assets::text(JSON, Service.json()))),
-        ("/_mock/admin.yaml", get(async || assets::text(YAML, Administration.yaml()))),
-        ("/_mock/admin.json", get(async || assets::text(JSON, Administration.json()))),
+        (
+            "/_mock/openapi.yaml",
+            get(async || assets::text(YAML, Service.yaml())),
+        ),
+        (
+            "/_mock/openapi.json",
+            get(async || assets::text(JSON, Service.json())),
+        ),
+        (
+            "/_mock/admin.yaml",
+            get(async || assets::text(YAML, Administration.yaml())),
+        ),
+        (
+            "/_mock/admin.json",
+            get(async || assets::text(JSON, Administration.json())),
+        ),
         ("/_mock/health", get(handlers::health)),
         ("/_mock/ready", get(handlers::ready)),
     ]
@@ -66,25 +86,51 @@ fn guarded_routes() -> [Route; 22] {
         ("/_mock/clock/resume", post(handlers::resume_clock)),
         ("/_mock/clock/scale", post(handlers::scale_clock)),
         ("/_mock/clock/set", post(handlers::set_clock)),
-        ("/_mock/requests", get(handlers::requests).delete(handlers::clear_requests)),
+        (
+            "/_mock/requests",
+            get(handlers::requests).delete(handlers::clear_requests),
+        ),
         ("/_mock/events", get(events::events)),
-        ("/_mock/report", report(JSON, Report::to_json).delete(handlers::forget_report)),
+        (
+            "/_mock/report",
+            report(JSON, Report::to_json).delete(handlers::forget_report),
+        ),
         ("/_mock/report.json", report(JSON, Report::to_json)),
-        ("/_mock/report.txt", report("text/plain; charset=utf-8", Report::to_text)),
-        ("/_mock/report.md", report("text/markdown; charset=utf-8", Report::to_markdown)),
-        ("/_mock/report.xml", report("application/xml", Report::to_junit)),
+        (
+            "/_mock/report.txt",
+            report("text/plain; charset=utf-8", Report::to_text),
+        ),
+        (
+            "/_mock/report.md",
+            report("text/markdown; charset=utf-8", Report::to_markdown),
+        ),
+        (
+            "/_mock/report.xml",
+            report("application/xml", Report::to_junit),
+        ),
         (
             "/_mock/faults",
-            get(handlers::faults).post(handlers::set_fault).delete(handlers::clear_faults),
+            get(handlers::faults)
+                .post(handlers::set_fault)
+                .delete(handlers::clear_faults),
         ),
         ("/_mock/faults/{id}", delete(handlers::remove_fault)),
         ("/_mock/keys", get(handlers::keys).post(handlers::add_key)),
-        ("/_mock/keys/{id}", patch(handlers::change_key).delete(handlers::remove_key)),
-        ("/_mock/keys/{id}/ban", put(handlers::ban_key).delete(handlers::unban_key)),
+        (
+            "/_mock/keys/{id}",
+            patch(handlers::change_key).delete(handlers::remove_key),
+        ),
+        (
+            "/_mock/keys/{id}/ban",
+            put(handlers::ban_key).delete(handlers::unban_key),
+        ),
         ("/_mock/pets", get(handlers::pets)),
         ("/_mock/seed", post(handlers::seed)),
         ("/_mock/reset", post(handlers::reset)),
-        ("/_mock/snapshot", get(handlers::snapshot).put(handlers::restore)),
+        (
+            "/_mock/snapshot",
+            get(handlers::snapshot).put(handlers::restore),
+        ),
     ]
 }
 
