@@ -279,9 +279,9 @@ impl Ledger {
         while low < high {
             let middle = low + (high - low).div_ceil(2);
             if filled(middle) <= free {
-                low = middle
+                low = middle;
             } else {
-                high = middle - 1
+                high = middle - 1;
             }
         }
         // The remainder goes to members one each, in their turn.

@@ -201,11 +201,11 @@ fn members_survive_the_oddities_of_services() {
     type Oddity = (&'static str, fn(&mut Model));
     let odd: [Oddity; 6] = [
         ("resets rounded down", |model| {
-            (model.rounds_down, model.phase) = (true, 700_000)
+            (model.rounds_down, model.phase) = (true, 700_000);
         }),
         ("sliding windows", |model| model.sliding = true),
         ("only the day is shown", |model| {
-            (model.shows, model.day) = (Shows::Day, 100_000)
+            (model.shows, model.day) = (Shows::Day, 100_000);
         }),
         ("counted before", |model| model.counts_before = true),
         ("no date", |model| model.dates = false),

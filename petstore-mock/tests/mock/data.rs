@@ -36,7 +36,7 @@ async fn every_change_is_kept() {
             server
                 .orders()
                 .insert(json!({"id": 1, "any": ["thing"]}))
-                .unwrap()
+                .unwrap();
         },
         |server| server.orders().insert(json!({"id": 2})).unwrap(),
         |server| {

@@ -97,7 +97,7 @@ async fn the_order_is_that_of_arrival_and_others_may_come_in_between() {
     mock.server.verify_order([name("Rex"), name("Tom")]);
     let text = failure(|| {
         mock.server
-            .verify_order([Operation::GetPet.into(), name("Tom"), name("Rex")])
+            .verify_order([Operation::GetPet.into(), name("Tom"), name("Rex")]);
     });
     let expected = r#"expected requests in this order:
   1. operation getPet: request 3

@@ -124,11 +124,11 @@ async fn events_include_changes_by_the_test() {
     let changes: [(&str, &dyn Fn()); 6] = [
         ("clock", &|| server.clock().advance(Duration::from_secs(1))),
         ("pets", &|| {
-            drop(server.pets().insert(petstore_mock::SeedPet::new("Rex", 7)))
+            drop(server.pets().insert(petstore_mock::SeedPet::new("Rex", 7)));
         }),
         ("keys", &|| key.ban(Duration::from_secs(1))),
         ("faults", &|| {
-            assert_ne!(server.faults().on_all().reset().detach(), 0)
+            assert_ne!(server.faults().on_all().reset().detach(), 0);
         }),
         ("journal", &|| server.reset().unwrap()),
         ("pets", &|| server.restore(&server.snapshot()).unwrap()),
@@ -136,7 +136,7 @@ async fn events_include_changes_by_the_test() {
     for (what, change) in changes {
         let events = mock.request(Method::GET, "/_mock/events");
         read_until(events, &format!("{{\"what\":\"{what}\"}}"), async || {
-            change()
+            change();
         })
         .await;
     }
