@@ -19,6 +19,7 @@ use std::{
         mpsc,
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use tokio::sync::oneshot;
@@ -30,6 +31,10 @@ pub(crate) const FORMAT: &str = "petstore-mock data 1\n";
 
 /// The maximum number of changes per commit, to bound the wait of the first one.
 const MAX_COMMIT: usize = 10_000;
+
+/// How often a lock is tried for, and the pause between two tries: 0.2 s in all.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The error of a data file. The file stays unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +68,27 @@ struct Log {
     _found: File,
 }
 
+/// Locks a file. Tries again for a short time: a process that is just being started has a copy of each
+/// open file until it runs its program, and keeps the lock of a server that has ended.
+fn lock(file: &File) -> Result<(), DataError> {
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => pause(LOCK_PAUSE),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+    }
+    Err(DataError::InUse)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it runs on a thread that may block"
+)]
+fn pause(length: Duration) {
+    thread::sleep(length);
+}
+
 impl Log {
     /// Opens a file, or creates one with `first`. Compacts it if it has more than one commit.
     fn open(path: &Path, first: Store) -> Result<(Self, Store), DataError> {
@@ -75,11 +101,7 @@ impl Log {
         }
         // A link must stay one: the file that it names is replaced.
         let path = &fs::canonicalize(path)?;
-        match found.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(DataError::InUse),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-        }
+        lock(&found)?;
         let mut bytes = Vec::new();
         found.read_to_end(&mut bytes)?;
         let is_new = bytes.is_empty();

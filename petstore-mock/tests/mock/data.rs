@@ -1,6 +1,8 @@
 //! Tests of the data file in process: it keeps every change, and is closed when the server is
 //! dropped.
 
+use std::time::Duration;
+
 use petstore_mock::{MockServer, PetStatus, Seed, SeedPet};
 use serde_json::json;
 use tempfile::TempDir;
@@ -104,6 +106,21 @@ async fn a_file_that_cannot_be_compacted_is_used_as_it_is() {
         assert_eq!(server.pets().insert(SeedPet::new("Tom", 7)).unwrap().id, id);
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// As by a process that is being started while another server ends.
+#[tokio::test]
+async fn a_lock_that_is_about_to_be_released_is_waited_for() {
+    let folder = TempDir::new().unwrap();
+    drop(open(&folder).await);
+    let file = std::fs::File::open(folder.path().join("data")).unwrap();
+    file.lock().unwrap();
+    let releases = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        drop(file);
+    });
+    assert_eq!(open(&folder).await.pets().len(), 25);
+    releases.await.unwrap();
 }
 
 #[cfg(unix)]
