@@ -1,7 +1,7 @@
-//! [assumptions]: guide::assumptions
 //! [compliance]: guide::compliance
 //! [connections]: guide::connections
 //! [data]: guide::data
+//! [specification]: guide::specification
 #![doc = include_str!("../README.md")]
 
 mod changes;

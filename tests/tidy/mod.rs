@@ -1,6 +1,7 @@
 //! Checks that the compiler does not make: layers, file headers, forgotten tests, the changelog,
 //! and the commands of the READMEs.
 
+mod citations;
 mod files;
 mod layers;
 mod readme;
@@ -23,19 +24,26 @@ fn read(path: impl AsRef<Path>) -> String {
 
 /// All Rust files below a folder, as paths from the root.
 fn rust_files(folder: &str) -> Vec<PathBuf> {
+    let files = files(folder, &["rs"]);
+    assert!(!files.is_empty(), "no Rust file below {folder}");
+    files
+}
+
+/// All files below a folder whose names have one of these ends, as paths from the root.
+fn files(folder: &str, ends: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
+            let end = path.extension().and_then(|end| end.to_str());
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs") {
+            } else if end.is_some_and(|end| ends.contains(&end)) {
                 files.push(path.strip_prefix(root()).unwrap().to_owned());
             }
         }
     }
     files.sort();
-    assert!(!files.is_empty(), "no Rust file below {folder}");
     files
 }
