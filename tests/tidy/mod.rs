@@ -1,5 +1,5 @@
 //! Checks that the compiler does not make: layers, file headers, forgotten tests, the changelog,
-//! and the commands of the READMEs.
+//! workflows, and the commands of the READMEs.
 
 mod citations;
 mod files;
@@ -7,6 +7,7 @@ mod layers;
 mod readme;
 mod shell;
 mod surface;
+mod workflows;
 
 use std::path::{Path, PathBuf};
 
