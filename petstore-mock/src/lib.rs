@@ -10,11 +10,9 @@ mod cors;
 mod model;
 mod openapi;
 mod operation;
-mod plan;
 mod quota;
 mod text;
 
-mod ban;
 mod exchange;
 mod fault;
 
@@ -38,7 +36,6 @@ pub mod guide;
 mod properties;
 
 pub use crate::{
-    ban::BanPolicy,
     clock::Clock,
     cors::{Cors, ParseCorsError},
     exchange::{Admission, Exchange, KeyLabel},
@@ -52,12 +49,14 @@ pub use crate::{
     openapi::OpenApi,
     operation::Operation,
     pattern::Pattern,
-    plan::{ParsePlanError, Plan},
-    quota::{RateHeaders, Window},
+    quota::{ParsePlanError, Plan, RateHeaders, Window},
     report::{
         About, Evidence, Finding, JudgedRequest, Report, ReportedClient, Role, Rule, Severity,
     },
     server::{Builder, Limits, MockServer, StartError},
-    state::{ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, Seed, SeedError, Snapshot},
+    state::{
+        BanPolicy, ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, Seed, SeedError,
+        Snapshot,
+    },
     verify::{Expectation, Times},
 };

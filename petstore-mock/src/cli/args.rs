@@ -14,13 +14,12 @@ use strum::VariantNames;
 
 use super::{outcome::CliError, report::ReportArgs};
 use crate::{
-    ban::BanPolicy,
     clock::{self, Clock},
     cors::Cors,
     model::PetStatus,
-    plan::Plan,
-    quota::{RateHeaders, Window},
+    quota::{Plan, RateHeaders, Window},
     server::{Builder, Limits, MockServer},
+    state::BanPolicy,
 };
 
 /// The arguments of the mock: a command, or the flags of `serve`.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::plan::Plan;
+use crate::quota::Plan;
 
 /// Shorter keys are not shown at all.
 const LONG_ENOUGH: usize = 16;

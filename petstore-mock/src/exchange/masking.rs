@@ -146,7 +146,7 @@ impl fmt::Debug for Masker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
+    use crate::quota::Plan;
 
     fn keys() -> Masker {
         let mut keys = Masker::default();

@@ -14,7 +14,7 @@ use http::{
 };
 
 use super::{
-    auth::{ApiKey, RequestContext},
+    admission::{ApiKey, RequestContext},
     body::{MAX_BODY_BYTES, check_is_json, json, json_response, read_body, to_json},
     error::{ApiError, ErrorCode},
     new_pet,

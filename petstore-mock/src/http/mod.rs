@@ -1,9 +1,10 @@
 //! The HTTP layer of the mock: routes, the pipeline of requests, and the administration.
 
 pub(crate) mod admin;
-mod auth;
+mod admission;
 mod body;
 mod common_headers;
+mod credentials;
 mod error;
 mod handlers;
 pub(crate) mod new_pet;

@@ -20,8 +20,9 @@ use tower_service::Service as _;
 
 use super::{
     admin,
-    auth::{AdmissionResult, RequestContext, admit, bearer},
+    admission::{AdmissionResult, RequestContext, admit},
     common_headers,
+    credentials::bearer,
     error::ApiError,
     handlers::{create_pet, get_pet, list_orders, list_pets, not_found},
     params::normalize_path,

@@ -24,7 +24,7 @@ use crate::{
         Admission, Arrival, Caller, Captured, Fields, InFlight, KeyFlaw, KeyLabel, Moment, Record,
     },
     operation::Operation,
-    plan::Plan,
+    quota::Plan,
 };
 
 const CORPUS: &str = include_str!("../../tests/corpus.txt");

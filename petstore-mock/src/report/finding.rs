@@ -9,7 +9,7 @@ use super::{
     request::{JudgedRequest, Role, as_instant, push_bounded},
     rule::{About, Rule, Severities, Severity},
 };
-use crate::{clock::seconds, exchange::Moment, plan::Plan};
+use crate::{clock::seconds, exchange::Moment, quota::Plan};
 
 /// The client of a finding: the requests with one key and one `User-Agent` in one scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -16,18 +16,16 @@ use super::{
     state::Limits,
 };
 use crate::{
-    ban::BanPolicy,
     clock::Clock,
     cors::Cors,
     fault::Fault,
     http::Service,
     model::PetStatus,
-    plan::Plan,
-    quota::{RateHeaders, Window},
+    quota::{Plan, RateHeaders, Window},
     report::{Rule, Severity},
     state::{
-        AppState, DEFAULT_KEYS, DataError, FirstKey, KeyError, Seed, SeedError, Settings, block_on,
-        is_sendable,
+        AppState, BanPolicy, DEFAULT_KEYS, DataError, FirstKey, KeyError, Seed, SeedError,
+        Settings, block_on, is_sendable,
     },
 };
 

@@ -25,7 +25,7 @@ use crate::{
     fault::Faults,
     handle::{Key, Keys, Orders, Pets, Scope},
     pattern::Pattern,
-    plan::Plan,
+    quota::Plan,
     report::Report,
     state::{AppState, ChangeError, Snapshot, block_on},
     verify::{Expectation, Times, check_order, check_times},

@@ -24,8 +24,7 @@ use crate::{
     fault::{Fault, Faults},
     journal::Journal,
     model::SeedPet,
-    plan::Plan,
-    quota::{Period, Quota, Rate},
+    quota::{Period, Plan, Quota, Rate},
 };
 
 /// Freeing more pets would delay requests noticeably.

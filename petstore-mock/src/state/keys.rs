@@ -8,13 +8,14 @@ use std::{
 
 use serde::Serialize;
 
-use super::settings::{DEFAULT_KEYS, Settings};
-use crate::{
+use super::{
     ban::BanRecord,
+    settings::{DEFAULT_KEYS, Settings},
+};
+use crate::{
     clock::{instant, serialize_seconds},
     exchange::KeyLabel,
-    plan::Plan,
-    quota::{Allowance, Exhausted, Rate},
+    quota::{Allowance, Exhausted, Plan, Rate},
 };
 
 /// The error of adding a key. The message does not contain the key.

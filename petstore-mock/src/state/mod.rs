@@ -2,6 +2,7 @@
 //! Independent of HTTP.
 
 mod app_state;
+mod ban;
 mod block_on;
 mod keys;
 pub(crate) mod persistence;
@@ -20,6 +21,7 @@ pub(crate) use self::{
     store::{Change, Store},
 };
 pub use self::{
+    ban::BanPolicy,
     keys::{KeyError, KeyUsage, QuotaUsage},
     persistence::DataError,
     seed::{Seed, SeedError},

@@ -1,12 +1,11 @@
 //! The settings of the service. Most of them choose what its specification leaves open.
 
+use super::ban::BanPolicy;
 use crate::{
-    ban::BanPolicy,
     cors::Cors,
     journal,
     model::PetStatus,
-    plan::Plan,
-    quota::{RateHeaders, Window},
+    quota::{Plan, RateHeaders, Window},
     report::Severities,
 };
 

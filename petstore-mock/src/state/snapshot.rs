@@ -6,11 +6,15 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    ban::BanRecord,
     keys::{Account, Accounts},
     pet_list::{PetList, StoredPet},
     store::{ChangeError, Order, Store},
 };
-use crate::{ban::BanRecord, clock, plan::Plan, quota::Used};
+use crate::{
+    clock,
+    quota::{Plan, Used},
+};
 
 /// The version of the JSON. Others are refused.
 const VERSION: u32 = 1;

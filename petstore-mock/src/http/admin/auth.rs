@@ -16,7 +16,8 @@ use http::{
 
 use crate::{
     http::{
-        auth::{RequestContext, bearer},
+        admission::RequestContext,
+        credentials::bearer,
         error::{ApiError, ErrorCode},
     },
     state::AppState,

@@ -29,7 +29,7 @@ use crate::{
     model::PetStatus,
     operation::Operation,
     pattern::Pattern,
-    plan::Plan,
+    quota::Plan,
     report::Report,
     state::{AppState, Change, KeyError, Seed, SeedError, Snapshot},
 };

@@ -1,174 +1,22 @@
-//! Authentication and admission: the API key (one `Authorization: Bearer KEY`; specification,
-//! section 5), its quotas and its ban.
+//! The API key of a request (one `Authorization: Bearer KEY`; specification, section 5), and keys that
+//! were sent elsewhere.
 
 use std::{
     borrow::Cow,
     hash::{DefaultHasher, Hash, Hasher},
-    net::IpAddr,
-    sync::Arc,
-    time::Duration,
 };
 
-use axum::extract::{FromRequestParts, Request};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use http::{
-    HeaderMap, HeaderValue, Uri, Version,
-    header::{AUTHORIZATION, HOST, TRANSFER_ENCODING},
-    request::Parts,
-};
+use http::{HeaderMap, Uri, header::AUTHORIZATION};
 use percent_encoding::percent_decode_str;
 
-use super::error::{ApiError, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS};
-use crate::{
-    exchange::{Admission, KeyFlaw},
-    journal::{Arrival, Caller},
-    operation::Operation,
-    state::{AppState, Verdict},
-};
+use super::error::ApiError;
+use crate::{exchange::KeyFlaw, operation::Operation, state::AppState};
 
 /// The challenge for a request without a key (RFC 6750, section 3).
 const CHALLENGE: &str = "Bearer realm=\"petstore\"";
 /// The challenge for a request with an invalid key.
 const INVALID_TOKEN: &str = "Bearer realm=\"petstore\", error=\"invalid_token\"";
-
-/// The context of a request, for handlers.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestContext {
-    /// The time of the arrival, on the mock's clock.
-    pub(crate) now: Duration,
-    pub(crate) peer: IpAddr,
-    /// The error of its key, if any. `None` outside the service, where no key is needed.
-    pub(crate) key_error: Option<ApiError>,
-}
-
-/// A request before it is routed.
-pub(crate) struct AdmissionResult {
-    pub(crate) arrival: Arrival,
-    /// The error of its key, or its refusal: a 429, or a malformed request.
-    pub(crate) error: Option<ApiError>,
-}
-
-/// Authenticates a request, and counts it in the quotas of its key, whatever happens next. Only
-/// this function determines the operation of a request.
-pub(crate) fn admit(
-    app: &AppState,
-    caller: &Caller,
-    target: Arc<str>,
-    request: &Request,
-) -> AdmissionResult {
-    let now = app.clock.since_epoch();
-    let (path, headers) = (request.uri().path(), request.headers());
-    let mut arrival = Arrival::new(now, target);
-    arrival.operation = Operation::of(request.method(), path);
-    if let Some(error) = malformed(request, caller) {
-        arrival.rate = Some(app.anonymous_rate(now));
-        arrival.admission = Admission::Rejected;
-        return AdmissionResult {
-            arrival,
-            error: Some(error),
-        };
-    }
-    if !is_of_the_service(path) {
-        return AdmissionResult {
-            arrival,
-            error: None,
-        };
-    }
-    let key = bearer(headers);
-    let error = match key.and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown)) {
-        Ok(admitted) => {
-            (arrival.rate, arrival.key) = (Some(admitted.rate), Some(admitted.label));
-            let (admission, error) = match admitted.verdict {
-                Verdict::Admitted => (Admission::Admitted, None),
-                Verdict::Exhausted(quota) => {
-                    (Admission::Refused, Some(ApiError::exhausted(quota, now)))
-                }
-                Verdict::Banned(until) => (Admission::Banned, Some(ApiError::banned(until, now))),
-            };
-            arrival.admission = admission;
-            arrival.flaw = key_in_url(request.uri(), arrival.operation, app);
-            error
-        }
-        Err(error) => {
-            arrival.rate = Some(app.anonymous_rate(now));
-            arrival.admission = Admission::Anonymous;
-            let in_url = key_in_url(request.uri(), arrival.operation, app);
-            arrival.flaw = in_url.or_else(|| {
-                let is_other =
-                    matches!(error, CredentialError::NotBearer | CredentialError::Missing);
-                (is_other && has_other_credentials(headers, app)).then_some(KeyFlaw::OtherScheme)
-            });
-            arrival.credentials = credentials(headers);
-            Some(error.into())
-        }
-    };
-    AdmissionResult { arrival, error }
-}
-
-fn is_of_the_service(path: &str) -> bool {
-    path.strip_prefix("/v1")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// Returns why a request is refused before anything else: too many connections, or a violation of
-/// RFC 9112 that hyper accepts. HTTP/2 has no `Host` and no transfer codings, and hyper limits only
-/// the length of its fields.
-fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
-    if caller.is_over_limit {
-        return Some(ApiError::overloaded().and_close());
-    }
-    let (headers, version) = (request.headers(), request.version());
-    if version == Version::HTTP_2 {
-        return is_too_large(headers).then(ApiError::headers_too_large);
-    }
-    let codings = headers.get_all(TRANSFER_ENCODING).iter();
-    // The coding is applied once (RFC 9112, section 6.1); two fields are one list.
-    if codings
-        .enumerate()
-        .any(|(place, coding)| place > 0 || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
-    {
-        let message = "unsupported `Transfer-Encoding`; only `chunked` is accepted";
-        return Some(ApiError::new(ErrorCode::NotImplemented, message).and_close());
-    }
-    let mut hosts = headers.get_all(HOST).iter();
-    let message = match (hosts.next(), hosts.next()) {
-        (None, _) if version == Version::HTTP_11 => "the Host header is missing",
-        (_, Some(_)) => "there is more than one Host header: send exactly one",
-        (Some(host), None) if !is_host(host) => "the Host header is not a valid host",
-        _ => return None,
-    };
-    Some(ApiError::bad_request(message))
-}
-
-fn is_too_large(headers: &HeaderMap) -> bool {
-    let lengths = headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len());
-    headers.len() > MAX_HEADER_FIELDS || lengths.sum::<usize>() > MAX_HEAD_BYTES as usize
-}
-
-/// Whether this is a valid host with an optional port (RFC 3986, section 3.2.2).
-fn is_host(value: &HeaderValue) -> bool {
-    let is_part = |byte: &u8| {
-        byte.is_ascii_graphic()
-            && !matches!(byte, b'"' | b'#' | b'/' | b'<'..=b'@' | b'\\' | b'^' | b'`' | b'{'..=b'}')
-    };
-    value.as_bytes().iter().all(is_part)
-}
-
-/// A valid key. Every handler of the service extracts it, so that 404 and 405 come before 401.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ApiKey;
-
-impl<S: Sync> FromRequestParts<S> for ApiKey {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let context = parts.extensions.get::<RequestContext>();
-        let context = context.ok_or_else(|| ApiError::internal("a request without a context"))?;
-        context.key_error.clone().map_or(Ok(Self), Err)
-    }
-}
 
 /// The error of a request's key. Messages omit the credentials, which may contain a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -231,7 +79,11 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
 const KEY_PARAMETERS: [&str; 4] = ["api_key", "apikey", "api-key", "access_token"];
 
 /// Finds a key in a query parameter or in the path.
-fn key_in_url(uri: &Uri, operation: Option<Operation>, app: &AppState) -> Option<KeyFlaw> {
+pub(super) fn key_in_url(
+    uri: &Uri,
+    operation: Option<Operation>,
+    app: &AppState,
+) -> Option<KeyFlaw> {
     let mut pairs = uri.query().into_iter().flat_map(|query| query.split('&'));
     let parameter = pairs.find_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -258,7 +110,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
 
 /// Whether a valid key was sent with another scheme than `Bearer`, without a scheme, or in
 /// `X-Api-Key`.
-fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
+pub(super) fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let token = text("authorization").and_then(|value| value.split_ascii_whitespace().last());
     let basic = token.and_then(|token| BASE64_STANDARD.decode(token).ok());
@@ -270,7 +122,7 @@ fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
 }
 
 /// Returns a number that identifies unknown credentials.
-fn credentials(headers: &HeaderMap) -> u64 {
+pub(super) fn credentials(headers: &HeaderMap) -> u64 {
     let mut hasher = DefaultHasher::new();
     headers
         .get_all(AUTHORIZATION)
@@ -281,10 +133,12 @@ fn credentials(headers: &HeaderMap) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
     use crate::{
         clock::Clock,
-        plan::Plan,
+        quota::Plan,
         state::{FirstKey, Settings, Store},
     };
 
