@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, header};
@@ -336,7 +335,6 @@ impl ClientBuilder {
             headers,
             retries: Retries::new(self.backoff, self.classifier, self.budget),
             events: self.events,
-            store_changes: AtomicU64::new(0),
         };
         Ok(Client {
             core: Arc::new(core),

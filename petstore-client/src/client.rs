@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -49,8 +48,6 @@ pub(crate) struct Core {
     pub(crate) headers: HeaderMap,
     pub(crate) retries: Retries,
     pub(crate) events: Events,
-    /// The number of reported state changes of the shared store.
-    pub(crate) store_changes: AtomicU64,
 }
 
 impl Client {

@@ -1,6 +1,7 @@
 //! Events of a client, for [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
 
 use std::collections::HashSet;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +12,7 @@ use url::Url;
 use crate::clock::http_date;
 use crate::deprecation::Deprecation;
 use crate::error::Error;
-use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
+use crate::rate_limit::{Blocked, Limiter, QuotaWindow, SharedStatus, WaitReason};
 
 /// The target of all spans and log records.
 pub(crate) const TARGET: &str = "petstore_client";
@@ -189,11 +190,14 @@ impl Event<'_> {
 
 type Hook = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
-/// The hooks of a client, and the deprecated operations that it has reported.
+/// The hooks of a client, and what it has reported.
 #[derive(Default)]
 pub(crate) struct Events {
     hooks: Vec<Hook>,
+    /// The deprecated operations.
     deprecated: Mutex<HashSet<String>>,
+    /// The number of state changes of the shared store.
+    store_changes: AtomicU64,
 }
 
 impl Events {
@@ -212,6 +216,13 @@ impl Events {
             let event = event();
             event.log();
             self.hooks.iter().for_each(|hook| hook(&event));
+        }
+    }
+
+    /// Reports whether the store of shared limits failed or works again, once per change.
+    pub(crate) fn notify_store(&self, limiter: &Limiter) {
+        if let Some(status) = limiter.store_status_change(&self.store_changes) {
+            self.notify(|| Event::SharedStore(&status));
         }
     }
 

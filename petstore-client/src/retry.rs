@@ -1,12 +1,13 @@
 //! Decides whether to retry a failed attempt.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
 use tokio::time::Instant;
 
 pub use crate::backoff::Backoff;
+use crate::backoff::Schedule;
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::request::Request;
@@ -50,8 +51,8 @@ pub(crate) type Classifier = Box<dyn Fn(&FailedAttempt<'_>) -> RetryAdvice + Sen
 
 /// The retry policy of a client.
 pub(crate) struct Retries {
-    pub(crate) backoff: Backoff,
-    pub(crate) classifier: Option<Classifier>,
+    backoff: Backoff,
+    classifier: Option<Classifier>,
     budget: Mutex<BudgetState>,
     started: Instant,
 }
@@ -71,13 +72,46 @@ impl Retries {
         }
     }
 
-    /// Runs `change` on the budget, with the time since the client was built.
-    pub(crate) fn budget<T>(&self, change: impl FnOnce(&mut BudgetState, Duration) -> T) -> T {
-        let now = clock::now().saturating_duration_since(self.started);
-        change(
-            &mut self.budget.lock().unwrap_or_else(PoisonError::into_inner),
-            now,
-        )
+    /// Returns the delays of a call.
+    pub(crate) fn schedule(&self) -> Schedule {
+        self.backoff.schedule()
+    }
+
+    /// Counts a call, until the result is dropped.
+    pub(crate) fn begin_call(&self) -> CallInFlight<'_> {
+        let now = self.now();
+        self.budget().call_began(now);
+        CallInFlight(self)
+    }
+
+    /// Decides on a failed attempt.
+    pub(crate) fn decide(&self, error: &Error, request: &Request) -> RetryDecision {
+        RetryDecision::of(error, request, self.classifier.as_ref())
+    }
+
+    /// Uses one retry of the budget. Returns whether one was left.
+    pub(crate) fn spend(&self) -> bool {
+        let now = self.now();
+        self.budget().spend(now)
+    }
+
+    /// Returns the time since the client was built.
+    fn now(&self) -> Duration {
+        clock::now().saturating_duration_since(self.started)
+    }
+
+    fn budget(&self) -> MutexGuard<'_, BudgetState> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call in flight, which counts for the budget.
+#[must_use = "a call is in flight until this is dropped"]
+pub(crate) struct CallInFlight<'r>(&'r Retries);
+
+impl Drop for CallInFlight<'_> {
+    fn drop(&mut self) {
+        self.0.budget().call_ended();
     }
 }
 
@@ -96,7 +130,7 @@ pub(crate) enum RetryDecision {
 impl RetryDecision {
     /// Decides on a failed attempt, with the classifier's advice if any. `idempotent` means that
     /// sending the request twice has the same effect as sending it once (RFC 9110, section 9.2.2).
-    pub(crate) fn of(error: &Error, request: &Request, classifier: Option<&Classifier>) -> Self {
+    fn of(error: &Error, request: &Request, classifier: Option<&Classifier>) -> Self {
         let Request {
             operation,
             method,
@@ -218,7 +252,7 @@ const RETRIES_IN_FLIGHT: u32 = 3;
 
 /// The used part of a budget.
 #[derive(Debug)]
-pub(crate) struct BudgetState {
+struct BudgetState {
     budget: RetryBudget,
     in_flight: u32,
     period: u64,
@@ -233,7 +267,7 @@ struct Counts {
 }
 
 impl BudgetState {
-    pub(crate) fn new(budget: RetryBudget) -> Self {
+    fn new(budget: RetryBudget) -> Self {
         Self {
             budget,
             in_flight: 0,
@@ -242,18 +276,18 @@ impl BudgetState {
         }
     }
 
-    pub(crate) fn call_began(&mut self, now: Duration) {
+    fn call_began(&mut self, now: Duration) {
         self.start_period(now);
         self.in_flight += 1;
         self.counts[0].calls += 1;
     }
 
-    pub(crate) fn call_ended(&mut self) {
+    fn call_ended(&mut self) {
         self.in_flight -= 1;
     }
 
     /// Uses one retry of the budget. Returns whether one was left.
-    pub(crate) fn spend(&mut self, now: Duration) -> bool {
+    fn spend(&mut self, now: Duration) -> bool {
         self.start_period(now);
         let RetryBudget {
             ratio,

@@ -1,35 +1,21 @@
-//! A call of an operation, and the task that runs it.
+//! A call of an operation, before and while it runs.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout_at};
+use tracing::Span;
 use tracing::field::Empty;
-use tracing::instrument::{Instrumented, WithSubscriber as _};
-use tracing::subscriber::NoSubscriber;
-use tracing::{Instrument as _, Span};
 
-use crate::call::run;
+use crate::call::CallTask;
 use crate::client::Client;
-use crate::clock;
-use crate::error::{CallStats, Error, ErrorKind, TimeoutKind};
+use crate::error::Error;
 use crate::events::TARGET;
-use crate::http::base_url::same_origin;
-use crate::options::{DEFAULT_TIMEOUT, RequestOptions, option_setters};
+use crate::options::{RequestOptions, option_setters};
 use crate::request::Request;
 use crate::response::Response;
-
-/// A task that still runs this long after its call's deadline is not being polled.
-const TASK_GRACE: Duration = Duration::from_millis(250);
 
 /// A call that has not started: await it, or change its limits first. It can be moved and spawned.
 ///
@@ -180,116 +166,4 @@ async fn run_in_span(client: Client, request: Result<Request, Error>) -> (RawRes
         Err(error) => Err(error),
     };
     (result, span)
-}
-
-/// Checks the request before anything is sent.
-fn check(client: &Client, request: &Request) -> Result<(), Error> {
-    if client.options.max_attempts == Some(0) {
-        return Err(Error::invalid(
-            "the number of attempts cannot be used: it must be at least 1",
-        ));
-    }
-    // The last check before the key is sent: the request must go to the base URL's origin.
-    if !same_origin(&request.url, client.base_url()) {
-        return Err(Error::invalid(
-            "it leads to another origin than the base URL's",
-        ));
-    }
-    Handle::try_current()
-        .map(drop)
-        .map_err(|_| cannot_run("there is no Tokio runtime"))
-}
-
-fn cannot_run(problem: &str) -> Error {
-    Error::new(
-        ErrorKind::Runtime,
-        format!("the call cannot run: {problem}"),
-    )
-}
-
-/// The task that runs a call. Without it, a started call that is no longer polled would keep its
-/// permit, and block every other call with the key. Dropping it drops the call's state immediately,
-/// even if the runtime never runs again.
-struct CallTask {
-    handle: JoinHandle<RawResult>,
-    work: Arc<Mutex<Option<Instrumented<Work<RawResult>>>>>,
-    may_have_acted: Arc<AtomicBool>,
-    operation: Cow<'static, str>,
-    idempotent: bool,
-    timeout: Duration,
-    deadline: Instant,
-}
-
-impl CallTask {
-    fn spawn(client: Client, request: Request, span: Span) -> Result<Self, Error> {
-        let (operation, idempotent) = (request.operation.clone(), request.idempotent);
-        check(&client, &request).map_err(|error| error.with_operation(operation.clone()))?;
-        let timeout = client.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let deadline = clock::after(clock::now(), timeout);
-        let may_have_acted = Arc::new(AtomicBool::new(false));
-        let mut work: Work<RawResult> =
-            Box::pin(run(client, request, deadline, Arc::clone(&may_have_acted)));
-        let subscriber = tracing::dispatcher::get_default(Clone::clone);
-        if !subscriber.is::<NoSubscriber>() {
-            work = Box::pin(work.with_subscriber(subscriber));
-        }
-        let work = Arc::new(Mutex::new(Some(work.instrument(span))));
-        let handle = tokio::spawn(Running(Arc::clone(&work)));
-        Ok(Self {
-            handle,
-            work,
-            may_have_acted,
-            operation,
-            idempotent,
-            timeout,
-            deadline,
-        })
-    }
-
-    /// Waits for the task to end.
-    async fn result(mut self) -> RawResult {
-        let error = match timeout_at(self.deadline + TASK_GRACE, &mut self.handle).await {
-            Ok(Ok(result)) => return result,
-            Ok(Err(error)) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => cannot_run("its runtime was shut down"),
-            },
-            Err(_) => Error::timed_out(TimeoutKind::Call, self.timeout, true),
-        };
-        let may_have_acted = self.may_have_acted.load(Ordering::Acquire);
-        let stats = CallStats {
-            may_have_acted,
-            idempotent: self.idempotent,
-            ..CallStats::default()
-        };
-        Err(error
-            .with_operation(self.operation.clone())
-            .with_stats(stats))
-    }
-}
-
-impl Drop for CallTask {
-    fn drop(&mut self) {
-        self.handle.abort();
-        // If it is locked, the call is being polled, and the abort takes effect afterwards.
-        let work = self.work.try_lock().ok().and_then(|mut work| work.take());
-        drop(work);
-    }
-}
-
-struct Running(Arc<Mutex<Option<Instrumented<Work<RawResult>>>>>);
-
-impl Future for Running {
-    type Output = RawResult;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The task has been dropped, and will be aborted soon.
-        let Some(work) = slot.as_mut() else {
-            return Poll::Pending;
-        };
-        let result = ready!(Pin::new(work).poll(context));
-        *slot = None;
-        Poll::Ready(result)
-    }
 }

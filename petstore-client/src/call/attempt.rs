@@ -1,0 +1,135 @@
+//! Sends one attempt of a call.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, header};
+use tokio::time::Instant;
+
+use super::limits::CallLimits;
+use super::observer::Observer;
+use super::retry_loop::Sender;
+use crate::auth::Credential;
+use crate::client::Core;
+use crate::clock;
+use crate::error::{Error, ErrorResponse};
+use crate::rate_limit::{BlockReason, Blocked, Limiter, Permit};
+use crate::redact::Redactor;
+use crate::request::Request;
+use crate::transport::read;
+
+/// Sends a call's request through its client's transport.
+pub(super) struct NetworkSender<'c> {
+    core: &'c Core,
+    request: &'c Request,
+    limits: &'c CallLimits,
+    sent: &'c Arc<AtomicBool>,
+}
+
+impl<'c> NetworkSender<'c> {
+    /// `sent` is set before the service can receive a request.
+    pub(super) fn new(
+        core: &'c Core,
+        request: &'c Request,
+        limits: &'c CallLimits,
+        sent: &'c Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            core,
+            request,
+            limits,
+            sent,
+        }
+    }
+}
+
+impl Sender for NetworkSender<'_> {
+    type Answer = (Response<Bytes>, Redactor);
+
+    async fn send(
+        &mut self,
+        credential: &Credential,
+        limiter: &Limiter,
+        permit: Permit<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self::Answer, Error> {
+        let began = clock::now();
+        let redactor = Redactor::new(&credential.authorization);
+        let headers = self.request.with_defaults(&self.core.headers);
+        let shown = observer.shown(&headers);
+        observer.sending(shown.as_ref());
+        let result = self
+            .exchange(headers, credential, &redactor, permit, began)
+            .await;
+        let elapsed = clock::now().saturating_duration_since(began);
+        let (result, blocked) = match result {
+            Ok((response, blocked)) => (Ok(response), blocked),
+            Err(error) => (Err(error), None),
+        };
+        // The data of a success stays as it is, except in events.
+        let shown_body = |response: &Response<Bytes>| redactor.removed(response.body().clone());
+        let response = observer.finished(shown.as_ref(), elapsed, result, shown_body)?;
+        if response.status().is_success() {
+            return Ok((response, redactor));
+        }
+        let error = refusal(response, blocked, limiter, observer);
+        Err(observer.complete(error))
+    }
+}
+
+impl NetworkSender<'_> {
+    /// Sends the request and reads the response. Redacts its headers, and its body unless it is a
+    /// success. Also returns the block that the response requests.
+    async fn exchange(
+        &self,
+        mut headers: HeaderMap,
+        credential: &Credential,
+        redactor: &Redactor,
+        permit: Permit<'_>,
+        began: Instant,
+    ) -> Result<(Response<Bytes>, Option<Blocked>), Error> {
+        headers.insert(header::AUTHORIZATION, credential.authorization.clone());
+        let limits = self.limits.attempt(began);
+        let network = &self.core.network;
+        let sent = network
+            .send(self.request, headers, &limits, self.sent)
+            .await;
+        let mut pending = match sent {
+            Ok(pending) => pending,
+            Err(error) => {
+                if !error.was_sent() {
+                    permit.not_sent();
+                }
+                return Err(error);
+            }
+        };
+        // Before the body, which may take long.
+        let blocked = permit.observe(pending.status(), pending.headers());
+        redactor.remove(pending.headers_mut());
+        let mut response = read(pending, &limits).await?;
+        if !response.status().is_success() {
+            *response.body_mut() = redactor.removed(std::mem::take(response.body_mut()));
+        }
+        Ok((response, blocked))
+    }
+}
+
+/// Returns the error for a response other than a success.
+fn refusal(
+    response: Response<Bytes>,
+    blocked: Option<Blocked>,
+    limiter: &Limiter,
+    observer: &Observer<'_>,
+) -> Error {
+    let response = ErrorResponse::new(response);
+    let Some(mut blocked) = blocked else {
+        return Error::from_response(response);
+    };
+    if response.code.as_deref() == Some("key_banned") {
+        blocked.reason = BlockReason::Ban;
+        limiter.record_ban();
+    }
+    observer.throttled(blocked);
+    Error::rate_limited(blocked).with_response(response)
+}

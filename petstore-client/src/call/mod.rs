@@ -1,0 +1,67 @@
+//! Runs a call, from its request to its response. Read [`retry_loop`] first.
+
+mod attempt;
+mod limits;
+mod observer;
+mod retry_loop;
+mod task;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use self::attempt::NetworkSender;
+use self::limits::CallLimits;
+use self::observer::Observer;
+use self::retry_loop::{Rules, retry_loop};
+pub(crate) use self::task::CallTask;
+use crate::client::Core;
+use crate::error::Error;
+use crate::request::Request;
+use crate::response::{Response, ResponseMeta};
+
+/// Runs a call. Keeps `may_have_acted` up to date, in case the call does not run to its end.
+async fn run(
+    core: Arc<Core>,
+    request: Request,
+    limits: CallLimits,
+    may_have_acted: Arc<AtomicBool>,
+) -> Result<Response<Bytes>, Error> {
+    let rules = Rules {
+        request: &request,
+        limits: &limits,
+        retries: &core.retries,
+        policy: core.policy,
+    };
+    let mut sender = NetworkSender::new(&core, &request, &limits, &may_have_acted);
+    let mut observer = Observer::new(&core.events, &request, &may_have_acted);
+    let in_flight = core.retries.begin_call();
+    let result = retry_loop(
+        rules,
+        &core.credentials,
+        &core.limiters,
+        &mut sender,
+        sleep,
+        &mut observer,
+    )
+    .await;
+    drop(in_flight);
+    let result = result.map_err(|error| observer.complete(error));
+    let deprecation = observer.ended(result.as_ref().map(|(response, _)| response));
+    let stats = observer.stats();
+    let (response, redactor) = result?;
+    let (head, body) = response.into_parts();
+    let meta = ResponseMeta {
+        operation: request.operation,
+        url: request.url,
+        page_size: request.page_size,
+        status: head.status,
+        headers: head.headers,
+        deprecation: deprecation.map(Box::new),
+        stats,
+        redactor,
+    };
+    Ok(Response::new(body, meta))
+}
