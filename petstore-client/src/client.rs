@@ -88,7 +88,7 @@ impl Client {
     pub fn rate_limits(&self) -> RateLimits {
         let limiter = self.limiter();
         limiter
-            .map(|limiter| limiter.snapshot(&self.core.policy))
+            .map(|limiter| limiter.view(&self.core.policy))
             .unwrap_or_default()
     }
 

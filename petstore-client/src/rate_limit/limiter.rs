@@ -17,15 +17,15 @@ use shuttle::sync::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use super::clock::{LocalTime, micros};
-use super::decision::{Decision, Policy};
-use super::member::Member;
-use super::outcome::{Block, ResponseHead};
-use super::outstanding::Reservation;
 use super::queue::{Place, Queue};
-use super::slot::MemberId;
-use super::snapshot::{Blocked, Priority, QuotaWindow, RateLimits, WaitReason};
-use super::store::{SharedRecord, StoreError};
+use super::quota::clock::{LocalTime, micros};
+use super::quota::decision::{Decision, Policy};
+use super::quota::outstanding::Reservation;
+use super::quota::reading::{Block, ResponseHead};
+use super::shared::member::Member;
+use super::shared::slot::MemberId;
+use super::shared::store::{SharedRecord, StoreError};
+use super::view::{Blocked, Priority, QuotaWindow, RateLimits, WaitReason};
 use crate::backoff::jitter;
 use crate::clock;
 
@@ -70,12 +70,12 @@ pub(crate) struct Limiter {
     pub(super) changed: Notify,
     pub(super) shared: Option<SharedRecord>,
     #[cfg(feature = "test-util")]
-    test_clock: Option<super::TestClock>,
+    test_clock: Option<super::time::TestClock>,
 }
 
 /// The ledger and the queue.
 #[derive(Default)]
-pub(super) struct State {
+pub(crate) struct State {
     pub(super) member: Member,
     pub(super) queue: Queue,
     /// The last block that waiters were woken for.
@@ -90,7 +90,7 @@ pub(super) struct State {
     pub(super) changes: u64,
 }
 
-pub(super) type StateGuard<'s> = MutexGuard<'s, State>;
+pub(crate) type StateGuard<'s> = MutexGuard<'s, State>;
 
 /// Numbers the places in all queues: a call may continue in another key's queue.
 static PLACES: AtomicU64 = AtomicU64::new(1);
@@ -136,7 +136,7 @@ impl Limiter {
 
     /// Creates a limiter on a test's clock.
     #[cfg(feature = "test-util")]
-    pub(crate) fn on_test_clock(clock: super::TestClock) -> Arc<Self> {
+    pub(crate) fn on_test_clock(clock: super::time::TestClock) -> Arc<Self> {
         let limiter = Self::new(None);
         let mut limiter = Arc::into_inner(limiter).expect("nobody else has it yet");
         let state = limiter
@@ -206,7 +206,7 @@ impl Limiter {
     }
 
     /// Returns what is known, for programs and people.
-    pub(crate) fn snapshot(&self, policy: &Policy) -> RateLimits {
+    pub(crate) fn view(&self, policy: &Policy) -> RateLimits {
         if self.shared.is_some() && !self.lock().1.member.has_read_record() {
             self.start_update();
         }

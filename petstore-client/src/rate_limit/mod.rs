@@ -9,7 +9,7 @@
 //! <details><summary>The mechanisms, for those who change them</summary>
 //!
 //! Each mechanism has a test that fails without it. The second column is what that test measured; a
-//! cost without a figure was not measured:
+//! cost without a reading was not measured:
 //!
 //! | mechanism | without it | a test that fails then |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 //! | lost requests count as outstanding | refusals | `properties::a_sole_user_is_never_refused…` |
 //! | a lost request may still arrive for one second | refusals | `rules::a_lost_request_is_settled…` |
 //! | a few requests kept back for settling lost ones | 1.29 times the time, with four in ten given up | `lost::giving_up_four_in_ten…` |
-//! | a late response only lowers the figure | refusals | `order::the_same_answers_in_any_order…` |
+//! | a late response only lowers the reading | refusals | `order::the_same_answers_in_any_order…` |
 //! | a quota that responses do not describe is counted down | refusals at the day's end | `rules::a_quota_that_is_not_described…` |
 //! | the own share beside other clients | 15.9 refusals per five windows at 300 a minute | `goals::four_that_do_not_talk…` |
 //! | the margin near a window's end | 15 refusals per five windows at 300 a minute | `goals::four_that_do_not_talk…` |
@@ -33,7 +33,7 @@
 //! | a longer wait after repeated 429s | the wait does not grow | `rules::what_follows_a_429…` |
 //! | a block lasts 25 hours at most | a key blocked for years | `rules::no_value_blocks…` |
 //! | only a 429 blocks | one 503 stops all calls | `rules::a_server_error_blocks_nobody…` |
-//! | beside other clients, an old figure allows one request | 27 refusals in sixty windows at 60 a minute, where 20 are allowed | `sharing::members_beside_a_client…`, `rules::beside_other_clients…` |
+//! | beside other clients, an old reading allows one request | 27 refusals in sixty windows at 60 a minute, where 20 are allowed | `sharing::members_beside_a_client…`, `rules::beside_other_clients…` |
 //! | each member's part is reserved for it, less towards the window's end | of four members, one with 200 tasks gets 503 of 600 | `sharing::members_are_never_refused…` |
 //! | a silent member's use is remembered | a light user waits for most of each minute | `sharing::a_light_user…` |
 //! | a dead member's reservations count as lost | they count as free | `rules::what_a_dead_member…` |
@@ -50,70 +50,32 @@
 //!
 //! </details>
 
-mod snapshot;
+pub(crate) mod time;
+pub(crate) mod view;
 
-pub(crate) mod clock;
-pub(crate) mod outcome;
-mod outstanding;
-mod plan;
-#[cfg(feature = "test-util")]
-mod test_clock;
-mod window;
+pub(crate) mod quota;
 
-pub(crate) mod ledger;
+pub(crate) mod shared;
 
-pub(crate) mod decision;
-
-mod sharing;
-mod slot;
-
-pub(crate) mod member;
-
-#[cfg(feature = "file-store")]
-mod file;
+mod limiter;
 mod queue;
-#[cfg(feature = "redis")]
-mod redis;
-pub(crate) mod store;
-
-pub(crate) mod limiter;
-
 mod registry;
-mod updates;
-
-#[cfg(all(test, shuttle))]
-mod model;
-#[cfg(test)]
-mod rules;
-#[cfg(test)]
-mod waiting;
 
 #[cfg(test)]
-mod bounds;
-#[cfg(test)]
-#[cfg(feature = "file-store")]
-mod file_tests;
-#[cfg(test)]
-mod grants;
-#[cfg(test)]
-mod members;
+mod tests;
 
-#[cfg(feature = "redis")]
-pub use self::redis::RedisStore;
-pub(crate) use decision::Policy;
-#[cfg(feature = "file-store")]
-pub use file::FileStore;
 pub(crate) use limiter::{Acquire, Limiter, Permit, Wait};
-#[cfg(test)]
-pub(crate) use outstanding::Reservation;
+pub(crate) use quota::decision::Policy;
 pub(crate) use registry::ClientLimiters;
-pub use slot::MemberId;
-pub use snapshot::{
+#[cfg(feature = "file-store")]
+pub use shared::file::FileStore;
+#[cfg(feature = "redis")]
+pub use shared::redis::RedisStore;
+pub use shared::slot::MemberId;
+pub(crate) use shared::store::AnyStore;
+pub use shared::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+#[cfg(feature = "test-util")]
+pub(crate) use time::TestClock;
+pub use view::{
     BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, SharedStatus, WaitReason,
 };
-pub(crate) use store::AnyStore;
-pub use store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
-#[cfg(feature = "test-util")]
-pub(crate) use test_clock::TestClock;
-#[cfg(test)]
-pub(crate) use window::Figure;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 
-use super::clock::LocalTime;
-use super::decision::{Decision, Policy};
-use super::member::Member;
-use super::outstanding::Reservation;
-use super::snapshot::Priority;
+use super::quota::clock::LocalTime;
+use super::quota::decision::{Decision, Policy};
+use super::quota::outstanding::Reservation;
+use super::shared::member::Member;
+use super::view::Priority;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(pub(super) Priority, pub(super) u64);
@@ -79,7 +79,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rules::{at, new};
+    use super::super::tests::rules::{at, new};
     use super::*;
 
     #[test]

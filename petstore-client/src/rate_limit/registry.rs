@@ -9,7 +9,7 @@ use http::HeaderValue;
 use url::Url;
 
 use super::limiter::Limiter;
-use super::store::{AnyStore, RecordKey, SharedRecord};
+use super::shared::store::{AnyStore, RecordKey, SharedRecord};
 use crate::clock;
 
 /// The maximum number of unused limiters.
@@ -23,7 +23,7 @@ struct Registry {
     seeds: [RandomState; 2],
     limiters: Mutex<Limiters>,
     #[cfg(feature = "test-util")]
-    test_clock: Option<super::TestClock>,
+    test_clock: Option<super::time::TestClock>,
 }
 
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl ClientLimiters {
 
     /// Isolates the limiters from other clients. They use a test's clock, if given.
     #[cfg(feature = "test-util")]
-    pub(crate) fn isolated(self, test_clock: Option<super::TestClock>) -> Self {
+    pub(crate) fn isolated(self, test_clock: Option<super::time::TestClock>) -> Self {
         Self {
             isolated: Some(Registry {
                 test_clock,
@@ -201,9 +201,9 @@ mod tests {
 
     use http::{HeaderMap, StatusCode};
 
-    use super::super::slot::MemberId;
-    use super::super::store::{Change, LimitStore, StoreError};
-    use super::super::waiting::acquire;
+    use super::super::shared::slot::MemberId;
+    use super::super::shared::store::{Change, LimitStore, StoreError};
+    use super::super::tests::waiting::acquire;
     use super::*;
 
     fn get(registry: &Registry, key: &str) -> Arc<Limiter> {
@@ -235,7 +235,7 @@ mod tests {
         }
         assert_eq!(
             get(&registry, "Bearer one")
-                .snapshot(&acquire().policy)
+                .view(&acquire().policy)
                 .throttled,
             1
         );
@@ -245,7 +245,7 @@ mod tests {
         }
         assert_eq!(
             get(&registry, "Bearer one")
-                .snapshot(&acquire().policy)
+                .view(&acquire().policy)
                 .throttled,
             0
         );
@@ -265,11 +265,11 @@ mod tests {
             (MAX_KEPT * 3 / 4..=MAX_KEPT + 2).contains(&count),
             "{count}"
         );
-        let throttled = |key| get(&registry, &format!("Bearer {key}")).snapshot(&acquire().policy);
+        let throttled = |key| get(&registry, &format!("Bearer {key}")).view(&acquire().policy);
         assert!((4_300..5_000).all(|key| throttled(key).throttled == 1));
         assert_eq!(
             get(&registry, "Bearer long")
-                .snapshot(&acquire().policy)
+                .view(&acquire().policy)
                 .throttled,
             1
         );

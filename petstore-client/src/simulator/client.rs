@@ -9,11 +9,12 @@ use super::rng::Rng;
 use super::service::{Reply, Service, Wait};
 use super::window::{DAY, MINUTE, SECOND};
 use crate::http::headers::retry_after;
-use crate::rate_limit::clock::{LocalTime, ServiceTime};
-use crate::rate_limit::decision::Decision;
-use crate::rate_limit::member::Member;
-use crate::rate_limit::outcome::ResponseHead;
-use crate::rate_limit::{Figure, MemberId, Policy, QuotaWindow, Reservation};
+use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
+use crate::rate_limit::quota::decision::Decision;
+use crate::rate_limit::quota::outstanding::Reservation;
+use crate::rate_limit::quota::reading::{Reading, ResponseHead};
+use crate::rate_limit::shared::member::Member;
+use crate::rate_limit::{MemberId, Policy, QuotaWindow};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Contender {
@@ -113,7 +114,7 @@ impl SimulatedClient {
         let head = ResponseHead {
             status: 200,
             date: None,
-            figure: None,
+            reading: None,
             retry_after: None,
         };
         self.member
@@ -174,8 +175,8 @@ fn head(reply: &Reply, believed: ServiceTime) -> ResponseHead {
     let told = reply
         .rate
         .map(|(limit, left, reset)| (limit, left, ServiceTime(reset * SECOND)));
-    let figure = reply.garbage.map_or(told, garbage);
-    let figure = figure.map(|(limit, remaining, reset)| Figure {
+    let reading = reply.garbage.map_or(told, garbage);
+    let reading = reading.map(|(limit, remaining, reset)| Reading {
         limit,
         remaining,
         reset,
@@ -199,7 +200,7 @@ fn head(reply: &Reply, believed: ServiceTime) -> ResponseHead {
     ResponseHead {
         status: reply.status,
         date,
-        figure,
+        reading,
         retry_after: wait,
     }
 }

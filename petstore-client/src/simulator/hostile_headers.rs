@@ -105,7 +105,7 @@ async fn all_waits_end_in_time(
                 tokio::time::advance(MAX_WAIT).await;
             }
         }
-        limiter.snapshot(&policy);
+        limiter.view(&policy);
     }
     Ok(())
 }

@@ -13,11 +13,12 @@ use super::scenarios::check;
 use super::setup::NOON;
 use super::window::{MINUTE, SECOND};
 use crate::clock;
-use crate::rate_limit::clock::{LocalTime, ServiceTime};
-use crate::rate_limit::decision::Decision;
-use crate::rate_limit::member::Member;
-use crate::rate_limit::outcome::ResponseHead;
-use crate::rate_limit::{Acquire, Figure, Limiter, MemberId, Policy, Priority, Reservation};
+use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
+use crate::rate_limit::quota::decision::Decision;
+use crate::rate_limit::quota::outstanding::Reservation;
+use crate::rate_limit::quota::reading::{Reading, ResponseHead};
+use crate::rate_limit::shared::member::Member;
+use crate::rate_limit::{Acquire, Limiter, MemberId, Policy, Priority};
 
 const CASES: (u32, u64) = (200, 3);
 
@@ -65,7 +66,7 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     let head = |status, remaining, reset, wait: Option<u64>| ResponseHead {
         status,
         date: Some(ServiceTime(NOON + MINUTE - SECOND)),
-        figure: Some(Figure {
+        reading: Some(Reading {
             limit: 60,
             remaining,
             reset: ServiceTime(reset),
@@ -213,7 +214,7 @@ fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
         order.push(next);
         permit = granted;
     }
-    let limits = limiter.snapshot(&policy);
+    let limits = limiter.view(&policy);
     assert_eq!((limits.in_flight, limits.waiting), (0, 0));
     (order, (0..calls.len()).map(rung).sum())
 }

@@ -10,9 +10,10 @@ use super::network::{End, Trip};
 use super::rng::Rng;
 use super::service::{Reply, Service};
 use super::setup::{Outcome, Setup};
-use crate::rate_limit::clock::ServiceTime;
-use crate::rate_limit::store::update_record;
-use crate::rate_limit::{Reservation, StoreTime};
+use crate::rate_limit::StoreTime;
+use crate::rate_limit::quota::clock::ServiceTime;
+use crate::rate_limit::quota::outstanding::Reservation;
+use crate::rate_limit::shared::store::update_record;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {

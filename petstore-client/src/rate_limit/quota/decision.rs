@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
-use super::ledger::{GUARD_STEP, Ledger};
-use super::outcome::Block;
-use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
+use super::ledger::{Ledger, RESET_MARGIN_STEP};
+use super::reading::Block;
 use super::window::{ASSUMED_SHARE, Window};
+use crate::rate_limit::view::{BlockReason, Plan, Quota, WaitReason};
 
 /// Above this own share, no other client uses the key.
 const SOLE_USER_SHARE: f64 = 0.95;
@@ -21,11 +21,11 @@ const UNKNOWN_QUOTA_CAP: u64 = 5;
 const UNFORESEEN_CAPS: [u64; 2] = [2, 8];
 const UNFORESEEN_STEP: Duration = Duration::from_secs(60);
 /// Requests kept back for settling lost ones. A lost request counts twice for a while (as lost, and in
-/// the figure), which could use up a burst and leave nothing to settle it with.
+/// the reading), which could use up a burst and leave nothing to settle it with.
 const SETTLING_RESERVE: u64 = 4;
-/// The age from which a figure says little about other clients.
+/// The age from which a reading says little about other clients.
 const MIN_OLD: Duration = Duration::from_millis(100);
-/// While this much is left, and half of the quota, other clients cannot use it up between two figures.
+/// While this much is left, and half of the quota, other clients cannot use it up between two readings.
 const PLENTY: u64 = 2_048;
 /// How long after a window's end a lost request may still be counted in it.
 const LATE: i64 = 2 * SECOND;
@@ -66,12 +66,12 @@ pub(crate) enum Decision {
 
 /// The number of requests that may be sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Allowance {
+pub(crate) struct Allowance {
     /// Whether it is one request, whose response says how many may follow.
-    pub(super) probe: bool,
-    pub(super) requests: u64,
+    pub(crate) probe: bool,
+    pub(crate) requests: u64,
     /// How many the quotas leave; the cap for requests in flight may be lower.
-    pub(super) left: u64,
+    pub(crate) left: u64,
 }
 
 /// What the known quotas leave at one moment.
@@ -100,7 +100,7 @@ impl Ledger {
     }
 
     /// Returns how many requests may be sent now (at least one), or what to wait for.
-    pub(super) fn allowance(&self, now: LocalTime, policy: &Policy) -> Result<Allowance, Decision> {
+    pub(crate) fn allowance(&self, now: LocalTime, policy: &Policy) -> Result<Allowance, Decision> {
         if let Some(block) = self.blocked_at(now) {
             return Err(Decision::WaitUntil(block));
         }
@@ -152,18 +152,18 @@ impl Ledger {
     /// Returns how much later than announced a window is assumed to open. Other clients may wait for
     /// whole seconds, rounded up. A request before that is too early for the whole key, and counts
     /// towards its ban.
-    pub(super) fn guard(&self, now: ServiceTime) -> Duration {
+    pub(crate) fn reset_margin(&self, now: ServiceTime) -> Duration {
         let beside_others =
             self.is_alone || self.other_clients_until.is_some_and(|until| now < until);
         if beside_others {
-            self.guard.max(GUARD_STEP)
+            self.reset_margin.max(RESET_MARGIN_STEP)
         } else {
-            self.guard
+            self.reset_margin
         }
     }
 
-    pub(super) fn has_passed(&self, window: &Window, now: ServiceTime) -> bool {
-        now >= window.reset.plus(self.guard(now))
+    pub(crate) fn has_passed(&self, window: &Window, now: ServiceTime) -> bool {
+        now >= window.reset.plus(self.reset_margin(now))
     }
 
     /// Returns the number of requests that a window leaves to this client.
@@ -177,14 +177,14 @@ impl Ledger {
     }
 
     /// Returns the own share of the quota, if other clients use the key.
-    pub(super) fn shared_use(&self) -> Option<f64> {
+    pub(crate) fn shared_use(&self) -> Option<f64> {
         let assumed = if self.is_alone { ASSUMED_SHARE } else { 1.0 };
         let share = self.own_share.map_or(assumed, |share| share.min(assumed));
         Some(share).filter(|share| *share < SOLE_USER_SHARE)
     }
 
-    /// Returns the own share, if other clients could use up the rest between two figures.
-    pub(super) fn contested_share(&self) -> Option<f64> {
+    /// Returns the own share, if other clients could use up the rest between two readings.
+    pub(crate) fn contested_share(&self) -> Option<f64> {
         let is_scarce = |window: &Window| window.remaining <= PLENTY.max(window.limit / 2);
         self.shared_use()
             .filter(|_| self.windows.iter().any(is_scarce))
@@ -211,7 +211,9 @@ impl Ledger {
             if !self.has_passed(window, service_now) {
                 if left == 0 && (self.reserved() == 0 || window.remaining == 0) {
                     capacity.block(Block {
-                        until: self.clock.local(window.reset.plus(self.guard(service_now))),
+                        until: self
+                            .clock
+                            .local(window.reset.plus(self.reset_margin(service_now))),
                         named: window.reset,
                         reason: BlockReason::Quota(window.quota),
                     });
@@ -276,7 +278,7 @@ impl Ledger {
         cap
     }
 
-    /// Returns a cap that limits the damage of a wrong figure and still uses the window up.
+    /// Returns a cap that limits the damage of a wrong reading and still uses the window up.
     fn cap_by_risk(&self, capacity: &Capacity) -> u64 {
         let left = capacity.left.saturating_add(self.reserved());
         let to_reset = capacity.to_reset.max(Duration::from_secs(1));
@@ -292,7 +294,7 @@ impl Ledger {
 
 impl Policy {
     /// Returns the client's part of a limit, at least one request.
-    pub(super) fn part_of(&self, limit: u64) -> u64 {
+    pub(crate) fn part_of(&self, limit: u64) -> u64 {
         if self.share >= 1.0 {
             limit
         } else {

@@ -5,7 +5,7 @@
 //! The checker has no clock, so `waiting` tests timers. Shared files are tested elsewhere, because
 //! no other task can hold them while one runs.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p petstore-client --lib rate_limit::model`
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p petstore-client --lib rate_limit::tests::model`
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 use shuttle::future::{block_on, spawn, yield_now};
 
-use super::decision::Policy;
-use super::limiter::{Acquire, Limiter, Permit};
-use super::snapshot::Priority;
 use crate::clock;
+use crate::rate_limit::limiter::{Acquire, Limiter, Permit};
+use crate::rate_limit::quota::decision::Policy;
+use crate::rate_limit::view::Priority;
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -140,7 +140,7 @@ fn run(calls: &[(Kind, GivenUp)]) {
     for task in tasks {
         block_on(task).unwrap();
     }
-    let limits = limiter.snapshot(&Policy::default());
+    let limits = limiter.view(&Policy::default());
     assert_eq!((limits.in_flight, limits.waiting), (0, 0));
 }
 

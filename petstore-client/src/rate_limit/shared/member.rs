@@ -6,15 +6,15 @@
 
 use std::time::Duration;
 
-use super::clock::{LocalTime, ServiceTime, micros};
-use super::decision::{Decision, Policy};
-use super::ledger::{Ledger, Probe};
-use super::outcome::{Block, Outcome, ResponseHead};
-use super::outstanding::{Lease, MAX_LEASE, Requests, Reservation};
-use super::sharing::{Granted, MEMBER_LEASE, Report};
+use super::division::{Granted, MEMBER_LEASE, Report};
 use super::slot::MemberId;
-use super::snapshot::{BlockReason, Quota, WaitReason};
-use super::window::Window;
+use crate::rate_limit::quota::clock::{LocalTime, ServiceTime, micros};
+use crate::rate_limit::quota::decision::{Decision, Policy};
+use crate::rate_limit::quota::ledger::{Ledger, Probe};
+use crate::rate_limit::quota::outstanding::{Lease, MAX_LEASE, Requests, Reservation};
+use crate::rate_limit::quota::reading::{Block, Outcome, ResponseHead};
+use crate::rate_limit::quota::window::Window;
+use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
 
 /// Outcomes are reported when this many have gathered, but not more often than the interval, or when
 /// the member has held reservations for `MAX_UPDATE_INTERVAL`.
@@ -41,7 +41,7 @@ const LEASE_MARGIN: Duration = Duration::from_millis(500);
 pub(crate) struct Member {
     pub(crate) id: MemberId,
     pub(crate) ledger: Ledger,
-    pub(super) requests: Requests,
+    pub(crate) requests: Requests,
     pub(crate) throttled: u64,
     state: Sharing,
     /// Reservations made in advance, and whether the only one is for the probe.
@@ -89,7 +89,7 @@ impl Member {
     }
 
     /// Forgets all but the requests in flight.
-    pub(super) fn forget(&mut self, now: LocalTime, wall: ServiceTime) {
+    pub(crate) fn forget(&mut self, now: LocalTime, wall: ServiceTime) {
         let requests = std::mem::take(&mut self.requests);
         *self = Self::new(MemberId::random(), now, wall, self.state != Sharing::Off);
         self.ledger.slot(self.id).reserved = requests.count();
@@ -125,7 +125,7 @@ impl Member {
     }
 
     /// Returns until when, at most, the rest is reserved for other members.
-    pub(super) fn blocked_by_members(&self, now: LocalTime) -> Option<Block> {
+    pub(crate) fn blocked_by_members(&self, now: LocalTime) -> Option<Block> {
         if !(self.shares_record() && self.is_reserved_for_others && now < self.retry_at) {
             return None;
         }
@@ -245,18 +245,18 @@ impl Member {
     }
 
     /// Returns what a window leaves, including own reservations that are not used yet.
-    pub(super) fn left_in(&self, window: &Window) -> u64 {
+    pub(crate) fn left_in(&self, window: &Window) -> u64 {
         let left = self.ledger.left_in(window, &Policy::default());
         left.saturating_add(self.held).min(window.remaining)
     }
 
     /// Returns whether a probe is in flight.
-    pub(super) fn is_probing(&self, now: LocalTime) -> bool {
+    pub(crate) fn is_probing(&self, now: LocalTime) -> bool {
         self.ledger.probe.is_some_and(|probe| now < probe.until)
     }
 
     /// Returns when nothing known here matters any more, if all windows end as announced.
-    pub(super) fn idle_from(&self) -> LocalTime {
+    pub(crate) fn idle_from(&self) -> LocalTime {
         self.ledger.idle_from().max(self.requests.last_end())
     }
 
@@ -347,12 +347,12 @@ impl Member {
 /// Updates of the shared record.
 impl Member {
     /// Returns whether the record has been read.
-    pub(super) fn has_read_record(&self) -> bool {
+    pub(crate) fn has_read_record(&self) -> bool {
         matches!(self.state, Sharing::On | Sharing::Alone)
     }
 
     /// Returns the last known record with the outcomes since.
-    pub(super) fn copy(&self) -> Option<Ledger> {
+    pub(crate) fn copy(&self) -> Option<Ledger> {
         let mut copy = self.has_read_record().then(|| self.ledger.clone())?;
         copy.is_alone = false;
         Some(copy)

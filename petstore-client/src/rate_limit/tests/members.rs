@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::clock::{LocalTime, SECOND};
-use super::decision::{Decision, Policy};
-use super::ledger::Ledger;
-use super::member::Member;
-use super::outcome::ResponseHead;
-use super::rules::{at, figure, service};
-use super::sharing::Report;
-use super::slot::MemberId;
-use super::snapshot::WaitReason;
-use super::window::Window;
+use super::rules::{at, reading, service};
+use crate::rate_limit::quota::clock::{LocalTime, SECOND};
+use crate::rate_limit::quota::decision::{Decision, Policy};
+use crate::rate_limit::quota::ledger::Ledger;
+use crate::rate_limit::quota::reading::ResponseHead;
+use crate::rate_limit::quota::window::Window;
+use crate::rate_limit::shared::division::Report;
+use crate::rate_limit::shared::member::Member;
+use crate::rate_limit::shared::slot::MemberId;
+use crate::rate_limit::view::WaitReason;
 
 const ME: MemberId = MemberId(9);
 
@@ -25,11 +25,11 @@ struct Shared {
 impl Shared {
     fn new(remaining: u64) -> Self {
         let mut record = Ledger::new(at(0), service(0));
-        let figure = figure(1_000, remaining, 60).unwrap();
+        let reading = reading(1_000, remaining, 60).unwrap();
         let opened = (at(0), service(0));
         record
             .windows
-            .push(Window::open(figure, (1_000, 1), None, opened));
+            .push(Window::open(reading, (1_000, 1), None, opened));
         (record.described, record.seen_at) = (true, Some(at(0)));
         Self {
             member: Member::new(ME, at(0), service(0), true),
@@ -58,11 +58,11 @@ impl Shared {
             })
             .collect();
         for request in requests.into_iter().take(answered) {
-            let figure = figure(1_000, 900, 60);
+            let reading = reading(1_000, 900, 60);
             let head = ResponseHead {
                 status: 200,
                 date: None,
-                figure,
+                reading,
                 retry_after: None,
             };
             self.member.record_response(request, now, &head, |max| max);

@@ -6,15 +6,15 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::timeout;
 
-use super::decision::Policy;
-use super::limiter::{Acquire, Limiter, Permit, Wait};
-use super::snapshot::{Plan, Priority, WaitReason};
 use crate::clock;
+use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
+use crate::rate_limit::quota::decision::Policy;
+use crate::rate_limit::view::{Plan, Priority, WaitReason};
 
 const LEASE: Duration = Duration::from_secs(30);
 
 /// The request of a call that waits for an hour at most.
-pub(super) fn acquire() -> Acquire {
+pub(crate) fn acquire() -> Acquire {
     let latest = clock::now() + Duration::from_secs(3_600);
     let (priority, policy) = (Priority::Normal, Policy::default());
     Acquire {
@@ -102,7 +102,7 @@ async fn who_leaves_the_middle_of_the_line_no_longer_waits() {
         assert!(start(call.as_mut()).is_pending());
     }
     calls[1] = None;
-    assert_eq!(limiter.snapshot(&Policy::default()).waiting, 2);
+    assert_eq!(limiter.view(&Policy::default()).waiting, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,7 +224,7 @@ async fn what_was_not_sent_is_not_lost() {
         place
     });
     assert!(one.await < two.await, "each has its own place");
-    let limits = limiter.snapshot(&Policy::default());
+    let limits = limiter.view(&Policy::default());
     assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
 }
 
@@ -245,7 +245,7 @@ async fn a_waiter_that_is_not_run_loses_its_grant_after_a_second() {
     answer(behind, 200, &[]);
     // Its grant has lapsed, so it is in the queue again.
     answer(stopped.await.unwrap(), 200, &[]);
-    assert_eq!(limiter.snapshot(&Policy::default()).in_flight, 0);
+    assert_eq!(limiter.view(&Policy::default()).in_flight, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -259,12 +259,12 @@ async fn a_probe_that_is_not_run_counts_as_lost_when_its_lease_is_over() {
     let began = clock::now();
     let next = limiter.acquire(acquire(), ignore).await.unwrap();
     assert_eq!(clock::now() - began, Duration::from_millis(5_500));
-    let limits = limiter.snapshot(&Policy::default());
+    let limits = limiter.view(&Policy::default());
     assert_eq!((limits.in_flight, limits.unresolved), (1, 1));
     drop(probe);
     next.not_sent();
     assert_eq!(
-        limiter.snapshot(&Policy::default()).unresolved,
+        limiter.view(&Policy::default()).unresolved,
         1,
         "it is lost only once"
     );
@@ -318,7 +318,7 @@ async fn a_request_that_a_person_asks_for_is_sent_whatever_is_known() {
     assert_eq!(clock::now(), began);
     answer(forced, 200, &[]);
     assert_eq!(
-        limiter.snapshot(&Policy::default()).blocked,
+        limiter.view(&Policy::default()).blocked,
         None,
         "the service has let it in"
     );
@@ -354,12 +354,12 @@ async fn requests_in_flight_are_still_counted_after_all_is_forgotten() {
     let first = limiter.acquire(acquire(), ignore).await.unwrap();
     limiter.forget().await.unwrap();
     let second = limiter.acquire(acquire(), ignore).await.unwrap();
-    assert_eq!(limiter.snapshot(&Policy::default()).in_flight, 2);
+    assert_eq!(limiter.view(&Policy::default()).in_flight, 2);
     drop(first);
-    let known = limiter.snapshot(&Policy::default());
+    let known = limiter.view(&Policy::default());
     assert_eq!((known.in_flight, known.unresolved), (1, 1));
     second.not_sent();
-    assert_eq!(limiter.snapshot(&Policy::default()).in_flight, 0);
+    assert_eq!(limiter.view(&Policy::default()).in_flight, 0);
 }
 
 /// `cargo test --release -p petstore-client --lib cost_of -- --ignored --nocapture`

@@ -1,18 +1,18 @@
-//! The figures of the ledger's rules: what holds up to each of them, and what beyond it.
+//! The readings of the ledger's rules: what holds up to each of them, and what beyond it.
 
 use std::time::Duration;
 
-use super::clock::LocalTime;
-use super::decision::{Decision, Policy};
-use super::ledger::Ledger;
-use super::member::Member;
 use super::rules::{
-    HOUR, answer, at, decide, figure, new, respond, send, send_with, service, throttle, until,
+    HOUR, answer, at, decide, new, reading, respond, send, send_with, service, throttle, until,
     with_window,
 };
-use super::slot::MemberId;
-use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
-use super::window::Figure;
+use crate::rate_limit::quota::clock::LocalTime;
+use crate::rate_limit::quota::decision::{Decision, Policy};
+use crate::rate_limit::quota::ledger::Ledger;
+use crate::rate_limit::quota::reading::Reading;
+use crate::rate_limit::shared::member::Member;
+use crate::rate_limit::shared::slot::MemberId;
+use crate::rate_limit::view::{BlockReason, Plan, Quota, WaitReason};
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -47,26 +47,26 @@ fn a_429_blocks_for_as_long_as_it_says_and_names_the_quota_that_is_used_up_then(
         BlockReason::Quota(Quota::Minute),
         BlockReason::Quota(Quota::Day),
     );
-    for (figure, wait, expected) in [
+    for (reading, wait, expected) in [
         (None, None, (60, Unknown)),
         (None, Some(0), (1, Unknown)),
-        (figure(5, 1, 20), None, (60, Unknown)),
-        (figure(5, 0, 20), None, (20, minute)),
-        (figure(5, 0, 20), Some(18), (18, minute)),
-        (figure(5, 0, 20), Some(22), (22, minute)),
-        (figure(5, 0, 20), Some(23), (23, Unknown)),
-        (figure(5, 0, 12 * HOUR), None, (12 * HOUR, day)),
+        (reading(5, 1, 20), None, (60, Unknown)),
+        (reading(5, 0, 20), None, (20, minute)),
+        (reading(5, 0, 20), Some(18), (18, minute)),
+        (reading(5, 0, 20), Some(22), (22, minute)),
+        (reading(5, 0, 20), Some(23), (23, Unknown)),
+        (reading(5, 0, 12 * HOUR), None, (12 * HOUR, day)),
     ] {
         let mut member = new();
         let first = send(&mut member, 0);
-        respond(&mut member, first, 0, 429, figure, wait);
+        respond(&mut member, first, 0, 429, reading, wait);
         let Decision::WaitUntil(block) = decide(&member, 0) else {
-            panic!("{figure:?}")
+            panic!("{reading:?}")
         };
         assert_eq!(
             (block.until, block.reason),
             (at(expected.0), expected.1),
-            "{figure:?} {wait:?}"
+            "{reading:?} {wait:?}"
         );
     }
 }
@@ -89,7 +89,7 @@ fn the_extra_wait_doubles_up_to_a_quarter_of_an_hour_until_a_request_succeeds() 
         probe,
         now,
         429,
-        figure(1, 0, now + 20),
+        reading(1, 0, now + 20),
         Some(20),
     );
     assert_eq!(
@@ -108,11 +108,15 @@ fn the_extra_wait_doubles_up_to_a_quarter_of_an_hour_until_a_request_succeeds() 
 fn a_window_that_opens_late_again_and_again_is_waited_for_two_seconds_longer() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(1, 0, 10));
-    for (now, guard) in [(10, 1), (11, 2), (14, 2)] {
+    answer(&mut member, first, 0, reading(1, 0, 10));
+    for (now, reset_margin) in [(10, 1), (11, 2), (14, 2)] {
         let early = send(&mut member, now);
-        respond(&mut member, early, now, 429, figure(1, 0, 10), Some(1));
-        assert_eq!(member.ledger.guard(service(now)), secs(guard), "{now}");
+        respond(&mut member, early, now, 429, reading(1, 0, 10), Some(1));
+        assert_eq!(
+            member.ledger.reset_margin(service(now)),
+            secs(reset_margin),
+            "{now}"
+        );
     }
 }
 
@@ -120,10 +124,10 @@ fn a_window_that_opens_late_again_and_again_is_waited_for_two_seconds_longer() {
 fn other_clients_are_remembered_for_five_minutes_and_windows_open_a_second_later_for_them() {
     let mut member = with_window(100, 90);
     assert_eq!(member.ledger.own_share, Some((1.0 + 2.0) / (1.0 + 8.0)));
-    let guards = |member: &Member| [299, 300].map(|now| member.ledger.guard(service(now)));
-    assert_eq!(guards(&member), [secs(1), secs(0)]);
+    let margins = |member: &Member| [299, 300].map(|now| member.ledger.reset_margin(service(now)));
+    assert_eq!(margins(&member), [secs(1), secs(0)]);
     member.ledger.is_alone = true;
-    assert_eq!(guards(&member), [secs(1), secs(1)]);
+    assert_eq!(margins(&member), [secs(1), secs(1)]);
 }
 
 #[test]
@@ -167,9 +171,9 @@ fn of_two_quotas_that_are_used_up_the_later_reset_is_waited_for() {
         ..Policy::default()
     };
     let mut member = new();
-    for (now, figure) in [(0, figure(1_000, 0, 12 * HOUR)), (1, figure(5, 0, 30))] {
+    for (now, reading) in [(0, reading(1_000, 0, 12 * HOUR)), (1, reading(5, 0, 30))] {
         let request = send_with(&mut member, now, &off);
-        answer(&mut member, request, now, figure);
+        answer(&mut member, request, now, reading);
     }
     assert!(until(&member, 1).is_some_and(|end| end >= 12 * HOUR));
 }
@@ -194,7 +198,7 @@ fn a_figure_that_does_not_fall_is_believed() {
     let mut member = with_window(60, 59);
     for now in 1..4 {
         let request = send(&mut member, now);
-        answer(&mut member, request, now, figure(60, 59, 60));
+        answer(&mut member, request, now, reading(60, 59, 60));
     }
     assert_eq!(
         member
@@ -286,7 +290,7 @@ fn lost_requests_that_are_settled_were_not_sent_by_other_clients() {
         member.record_lost(lost, at(1));
     }
     let asking = send(&mut member, 3);
-    answer(&mut member, asking, 3, figure(100, 88, 60));
+    answer(&mut member, asking, 3, reading(100, 88, 60));
     assert_eq!(member.ledger.own_share, Some(1.0));
 }
 
@@ -311,7 +315,7 @@ fn the_latency_begins_with_the_first_response_and_moves_by_a_sixteenth() {
     let mut member = new();
     for (sent, received, latency) in [(0, 1, 1), (2, 19, 2)] {
         let request = send(&mut member, sent);
-        answer(&mut member, request, received, figure(100, 90, 60));
+        answer(&mut member, request, received, reading(100, 90, 60));
         assert_eq!(member.ledger.latency, secs(latency));
     }
 }
@@ -321,7 +325,7 @@ fn a_response_after_its_lease_tells_nothing_of_latency_and_settles_nothing() {
     let mut member = with_window(100, 99);
     let slow = send(&mut member, 1);
     member.expire(at(31));
-    answer(&mut member, slow, 40, figure(100, 98, 60));
+    answer(&mut member, slow, 40, reading(100, 98, 60));
     assert_eq!(
         (member.unresolved(), member.ledger.latency),
         (1, Duration::ZERO)
@@ -347,15 +351,15 @@ fn a_window_is_over_when_its_reset_has_come() {
     for (now, opened) in [(10, 1), (11, 0)] {
         let mut member = new();
         let slow = send(&mut member, 0);
-        answer(&mut member, slow, now, figure(60, 59, 10));
+        answer(&mut member, slow, now, reading(60, 59, 10));
         assert_eq!(member.ledger.windows.len(), opened, "{now}");
     }
     for (now, expected) in [(9, &[5, 300][..]), (10, &[300])] {
         let mut member = new();
         let first = send(&mut member, 0);
-        answer(&mut member, first, 0, figure(5, 4, 10));
+        answer(&mut member, first, 0, reading(5, 4, 10));
         let second = send(&mut member, now);
-        answer(&mut member, second, now, figure(300, 299, 60));
+        answer(&mut member, second, now, reading(300, 299, 60));
         assert_eq!(limits(&member), expected, "{now}");
     }
 }
@@ -364,10 +368,10 @@ fn a_window_is_over_when_its_reset_has_come() {
 fn a_figure_of_an_earlier_window_counts_only_for_a_request_that_was_sent_later() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 1, figure(100, 99, 60));
+    answer(&mut member, first, 1, reading(100, 99, 60));
     for (sent, remaining) in [(1, 99), (2, 50)] {
         let request = send(&mut member, sent);
-        answer(&mut member, request, 3, figure(100, 50, 50));
+        answer(&mut member, request, 3, reading(100, 50, 50));
         assert_eq!(member.ledger.windows[0].remaining, remaining, "{sent}");
     }
 }
@@ -377,7 +381,7 @@ fn the_four_windows_that_leave_the_least_are_kept() {
     let mut member = new();
     for (limit, remaining) in [(10, 10), (20, 8), (30, 7), (40, 6), (50, 5)] {
         let request = send(&mut member, 0);
-        answer(&mut member, request, 0, figure(limit, remaining, 60));
+        answer(&mut member, request, 0, reading(limit, remaining, 60));
     }
     // Those that are not described are counted down.
     assert_eq!(limits(&member), [20, 30, 40, 50]);
@@ -394,12 +398,12 @@ fn the_four_windows_that_leave_the_least_are_kept() {
 fn members_take_their_turn_when_a_window_opens() {
     let mut member = with_window(100, 99);
     member.ledger.slot(MemberId(1)).got = 7;
-    for (now, figure, expected) in [
-        (1, figure(100, 98, 60), (7, 0)),
-        (61, figure(100, 99, 120), (0, 7)),
+    for (now, reading, expected) in [
+        (1, reading(100, 98, 60), (7, 0)),
+        (61, reading(100, 99, 120), (0, 7)),
     ] {
         let request = send(&mut member, now);
-        answer(&mut member, request, now, figure);
+        answer(&mut member, request, now, reading);
         let slot = member.ledger.slot(MemberId(1));
         assert_eq!((slot.got, slot.previous), expected, "{now}");
     }
@@ -428,27 +432,27 @@ fn figures_are_of_one_window_also_beside_a_day_that_is_known() {
         &mut member,
         day,
         1,
-        Some(Figure {
+        Some(Reading {
             limit: 1_000,
-            ..figure(1, 500, 12 * HOUR).unwrap()
+            ..reading(1, 500, 12 * HOUR).unwrap()
         }),
     );
     let next = send(&mut member, 2);
-    answer(&mut member, next, 2, figure(60, 57, 60));
+    answer(&mut member, next, 2, reading(60, 57, 60));
     assert_eq!(limits(&member), [60, 1_000]);
 }
 
 #[test]
 fn a_5xx_that_describes_no_quota_may_be_a_proxys_and_its_request_counts_as_lost() {
-    for (status, figure, lost) in [
+    for (status, reading, lost) in [
         (499, None, 0),
         (500, None, 1),
         (502, None, 1),
-        (500, figure(100, 99, 60), 0),
+        (500, reading(100, 99, 60), 0),
     ] {
         let mut member = new();
         let first = send(&mut member, 0);
-        respond(&mut member, first, 0, status, figure, None);
+        respond(&mut member, first, 0, status, reading, None);
         assert_eq!(member.unresolved(), lost, "{status}");
     }
 }
@@ -457,9 +461,9 @@ fn a_5xx_that_describes_no_quota_may_be_a_proxys_and_its_request_counts_as_lost(
 fn a_late_success_does_not_replace_the_probe_after_a_429() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(100, 99, 60));
+    answer(&mut member, first, 0, reading(100, 99, 60));
     let (one, other) = (send(&mut member, 1), send(&mut member, 1));
     throttle(&mut member, one, 2, 5);
-    answer(&mut member, other, 8, figure(100, 80, 60));
+    answer(&mut member, other, 8, reading(100, 80, 60));
     assert_eq!(decide(&member, 8), Decision::Send { probe: true });
 }

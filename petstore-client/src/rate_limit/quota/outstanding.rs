@@ -10,9 +10,9 @@ use super::clock::{LocalTime, SECOND, micros};
 /// An unused reservation lapses after this time: the task that holds it is not polled.
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
 /// The longest lease of a request.
-pub(super) const MAX_LEASE: Duration = Duration::from_secs(600);
+pub(crate) const MAX_LEASE: Duration = Duration::from_secs(600);
 /// No count in a record is as large, so that sums of them cannot overflow.
-pub(super) const MAX_COUNT: u64 = 1 << 48;
+pub(crate) const MAX_COUNT: u64 = 1 << 48;
 /// How long a request may take to reach the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
 /// The most groups of lost requests.
@@ -27,21 +27,21 @@ pub(crate) struct Reservation {
     /// Where its lease is, and the number by which to know it: keys are used again.
     key: usize,
     id: u64,
-    pub(super) probe: bool,
+    pub(crate) probe: bool,
 }
 
 /// A reserved request. When the lease ends, its task is taken for dead.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lease {
+pub(crate) struct Lease {
     id: u64,
-    pub(super) end: LocalTime,
-    pub(super) sent: Option<LocalTime>,
-    pub(super) probe: bool,
+    pub(crate) end: LocalTime,
+    pub(crate) sent: Option<LocalTime>,
+    pub(crate) probe: bool,
 }
 
 /// This process's reserved requests and requests in flight.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Requests {
+pub(crate) struct Requests {
     last_id: u64,
     leases: Slab<Lease>,
     /// When the first lease ends, or earlier.
@@ -49,7 +49,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn reserve(&mut self, now: LocalTime, probe: bool) -> Reservation {
+    pub(crate) fn reserve(&mut self, now: LocalTime, probe: bool) -> Reservation {
         self.last_id += 1;
         let end = now.plus(UNUSED_LEASE);
         self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
@@ -65,7 +65,7 @@ impl Requests {
 
     /// Records that the request is sent now and lasts no longer than `lease`. Returns false where
     /// the reservation has lapsed.
-    pub(super) fn start(
+    pub(crate) fn start(
         &mut self,
         reservation: Reservation,
         now: LocalTime,
@@ -79,7 +79,7 @@ impl Requests {
     }
 
     /// Ends a request. Returns `None` if its lease had already ended.
-    pub(super) fn end(&mut self, reservation: Reservation) -> Option<Lease> {
+    pub(crate) fn end(&mut self, reservation: Reservation) -> Option<Lease> {
         self.find(reservation)?;
         self.leases.try_remove(reservation.key)
     }
@@ -89,7 +89,7 @@ impl Requests {
     }
 
     /// Removes and returns the leases that have ended.
-    pub(super) fn expire(&mut self, now: LocalTime) -> Vec<Lease> {
+    pub(crate) fn expire(&mut self, now: LocalTime) -> Vec<Lease> {
         if self.first_end.is_none_or(|first| now < first) {
             return Vec::new();
         }
@@ -104,22 +104,22 @@ impl Requests {
     }
 
     /// Returns the lease of the probe, if there is one.
-    pub(super) fn probe(&self) -> Option<&Lease> {
+    pub(crate) fn probe(&self) -> Option<&Lease> {
         self.leases
             .iter()
             .map(|(_, lease)| lease)
             .find(|lease| lease.probe)
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.leases.len() as u64
     }
 
-    pub(super) fn first_end(&self) -> Option<LocalTime> {
+    pub(crate) fn first_end(&self) -> Option<LocalTime> {
         self.first_end
     }
 
-    pub(super) fn last_end(&self) -> LocalTime {
+    pub(crate) fn last_end(&self) -> LocalTime {
         self.leases
             .iter()
             .map(|(_, lease)| lease.end)
@@ -128,7 +128,7 @@ impl Requests {
     }
 
     /// Moves all times to a clock that is `by` microseconds ahead.
-    pub(super) fn shift(&mut self, by: i64) {
+    pub(crate) fn shift(&mut self, by: i64) {
         self.first_end = self.first_end.map(|end| end.moved(by));
         for (_, lease) in &mut self.leases {
             lease.end = lease.end.moved(by);
@@ -139,7 +139,7 @@ impl Requests {
 
 /// Requests that ended without a usable response. The service may have counted them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct LostRequests(Vec<LostGroup>);
+pub(crate) struct LostRequests(Vec<LostGroup>);
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct LostGroup {
@@ -151,7 +151,7 @@ struct LostGroup {
 }
 
 impl LostRequests {
-    pub(super) fn add(&mut self, count: u32, sent: LocalTime, now: LocalTime) {
+    pub(crate) fn add(&mut self, count: u32, sent: LocalTime, now: LocalTime) {
         let settled_from = now.max(sent.plus(MAX_TRANSIT));
         let near =
             |lost: &&mut LostGroup| lost.settled_from.0.abs_diff(settled_from.0) <= LOST_GROUP;
@@ -174,9 +174,9 @@ impl LostRequests {
         }
     }
 
-    /// Removes the requests that had arrived when the answered request was sent: the service's figure
+    /// Removes the requests that had arrived when the answered request was sent: the service's reading
     /// includes them, if it ever will. Returns their number and when they were sent, in groups.
-    pub(super) fn settle(&mut self, sent: LocalTime) -> impl Iterator<Item = (u32, LocalTime)> {
+    pub(crate) fn settle(&mut self, sent: LocalTime) -> impl Iterator<Item = (u32, LocalTime)> {
         let settled = self.0.extract_if(.., move |lost| {
             let after = sent.0.saturating_sub(lost.settled_from.0);
             // A time far in the future comes from a clock that was wrong.
@@ -185,12 +185,12 @@ impl LostRequests {
         settled.map(|lost| (lost.count, lost.sent))
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.0.iter().map(|lost| u64::from(lost.count)).sum()
     }
 
     /// Returns the number of requests that were sent after an instant.
-    pub(super) fn since(&self, at: LocalTime) -> u64 {
+    pub(crate) fn since(&self, at: LocalTime) -> u64 {
         self.0
             .iter()
             .filter(|lost| lost.sent >= at)
@@ -199,7 +199,7 @@ impl LostRequests {
     }
 
     /// Returns whether a request may still be on its way.
-    pub(super) fn is_on_the_way(&self, now: LocalTime) -> bool {
+    pub(crate) fn is_on_the_way(&self, now: LocalTime) -> bool {
         self.0.iter().any(|lost| now < lost.settled_from)
     }
 }

@@ -4,11 +4,11 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use serde::{Deserialize, Serialize};
 
-use super::clock::LocalTime;
-use super::outstanding::MAX_COUNT;
+use crate::rate_limit::quota::clock::LocalTime;
+use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
-/// What one request adds to a turn. A turn loses a quarter with each window.
-const TURN_UNIT: u64 = 1_024;
+/// What one request adds to the weighted use, which loses a quarter with each window.
+const USE_UNIT: u64 = 1_024;
 
 /// Identifies a process that shares a key's limits with others through a store.
 #[derive(
@@ -30,51 +30,51 @@ impl MemberId {
 
 /// The entry of a member in the ledger.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Slot {
-    pub(super) id: MemberId,
+pub(crate) struct Slot {
+    pub(crate) id: MemberId,
     /// Requests reserved in advance, in flight, or answered and not reported yet.
-    pub(super) reserved: u64,
+    pub(crate) reserved: u64,
     /// Calls that wait for a reservation.
-    pub(super) want: u64,
+    pub(crate) want: u64,
     /// Requests granted in this window, and in the one before.
-    pub(super) got: u64,
-    pub(super) previous: u64,
+    pub(crate) got: u64,
+    pub(crate) previous: u64,
     /// Whether calls waited when the last window ended.
     hungry: bool,
-    /// Requests granted in all windows, older ones weighted less: the smallest turn goes first.
-    pub(super) turn: u64,
+    /// Requests granted in all windows, older ones weighted less. The lowest weighted use goes first.
+    pub(crate) weighted_use: u64,
     /// When the member is taken for dead.
-    pub(super) until: LocalTime,
+    pub(crate) until: LocalTime,
 }
 
 impl Slot {
-    /// Creates the slot of a new member, whose turn comes after the given one.
-    pub(super) fn new(id: MemberId, turn: u64) -> Self {
+    /// Creates the slot of a new member.
+    pub(crate) fn new(id: MemberId, weighted_use: u64) -> Self {
         // Its demand is not known yet.
         Self {
             id,
-            turn,
+            weighted_use,
             until: LocalTime(i64::MAX),
             hungry: true,
             ..Self::default()
         }
     }
 
-    pub(super) fn is_plausible(&self) -> bool {
+    pub(crate) fn is_plausible(&self) -> bool {
         let counts = [
             self.reserved,
             self.want,
             self.got,
             self.previous,
-            self.turn / TURN_UNIT,
+            self.weighted_use / USE_UNIT,
         ];
         counts.iter().all(|count| *count < MAX_COUNT)
     }
 
     /// Starts a new window. Returns whether the slot is still needed.
-    pub(super) fn turn(&mut self) -> bool {
+    pub(crate) fn open_window(&mut self) -> bool {
         (self.previous, self.hungry) = (self.got, self.want > 0);
-        self.turn = self.turn / 4 * 3 + self.got.saturating_mul(TURN_UNIT);
+        self.weighted_use = self.weighted_use / 4 * 3 + self.got.saturating_mul(USE_UNIT);
         self.got = 0;
         self.reserved > 0 || self.hungry || self.previous > 0
     }
@@ -86,7 +86,7 @@ impl Slot {
         clippy::cast_precision_loss,
         reason = "rounds a part of a limit down; `as` saturates"
     )]
-    pub(super) fn demand(&self, share: u64, rest: f64) -> u64 {
+    pub(crate) fn demand(&self, share: u64, rest: f64) -> u64 {
         let expected = match (self.want > 0 || self.hungry, self.previous) {
             (true, previous) => (2 * previous + 1).max(share),
             (false, 0) => 0,
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ages_and_a_slot_that_nobody_needs_is_dropped() {
+    fn weighted_use_ages_and_a_slot_that_nobody_needs_is_dropped() {
         let mut used = Slot {
-            turn: 8,
+            weighted_use: 8,
             ..slot(1, false, 0, 5)
         };
-        assert!(used.turn());
+        assert!(used.open_window());
         assert_eq!((used.previous, used.hungry, used.got), (5, true, 0));
-        assert_eq!(used.turn, 8 / 4 * 3 + 5 * TURN_UNIT);
+        assert_eq!(used.weighted_use, 8 / 4 * 3 + 5 * USE_UNIT);
         for (mut slot, reserved, is_needed) in [
             (slot(0, true, 9, 0), 0, false),
             (slot(0, true, 9, 0), 1, true),
@@ -133,7 +133,7 @@ mod tests {
             (slot(1, true, 9, 0), 0, true),
         ] {
             slot.reserved = reserved;
-            assert_eq!(slot.turn(), is_needed, "{slot:?}");
+            assert_eq!(slot.open_window(), is_needed, "{slot:?}");
         }
     }
 

@@ -7,16 +7,16 @@
 
 use std::time::Duration;
 
-use super::clock::LocalTime;
-use super::decision::{Allowance, Decision, Policy};
-use super::ledger::{Ledger, Probe};
-use super::outcome::{Block, Outcome};
 use super::slot::{MemberId, Slot};
-use super::snapshot::{Quota, WaitReason};
-use super::window::Window;
+use crate::rate_limit::quota::clock::LocalTime;
+use crate::rate_limit::quota::decision::{Allowance, Decision, Policy};
+use crate::rate_limit::quota::ledger::{Ledger, Probe};
+use crate::rate_limit::quota::reading::{Block, Outcome};
+use crate::rate_limit::quota::window::Window;
+use crate::rate_limit::view::{Quota, WaitReason};
 
 /// A member without an update for this long is taken for dead.
-pub(super) const MEMBER_LEASE: Duration = Duration::from_secs(5);
+pub(crate) const MEMBER_LEASE: Duration = Duration::from_secs(5);
 /// A granted probe is in flight by then, and the member's next update says so.
 const PROBE_LEASE: Duration = Duration::from_secs(3);
 /// How soon a member without a grant tries again.
@@ -35,32 +35,32 @@ const UNRESERVED_PART: f64 = 0.05;
 /// A member's report, in the ledger's time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Report {
-    pub(super) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<Outcome>,
     /// The member's requests that are reserved or in flight. An absolute number, so that an update
     /// whose reply was lost does no harm.
-    pub(super) reserved: u64,
+    pub(crate) reserved: u64,
     pub(crate) given_back: u64,
     /// Calls that wait, and how many requests the member would reserve in advance.
-    pub(super) want: u64,
-    pub(super) prefetch: u64,
-    pub(super) blocked: Option<Block>,
+    pub(crate) want: u64,
+    pub(crate) prefetch: u64,
+    pub(crate) blocked: Option<Block>,
     /// The lease of its probe.
-    pub(super) probe_until: Option<LocalTime>,
+    pub(crate) probe_until: Option<LocalTime>,
     /// Whether the member has nothing to do, and leaves.
-    pub(super) leaves: bool,
+    pub(crate) leaves: bool,
     /// A random number, 0 to 1, that spreads the members' next updates.
-    pub(super) jitter: f64,
+    pub(crate) jitter: f64,
 }
 
 /// What an update grants to a member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Granted {
-    pub(super) requests: u64,
-    pub(super) probe: bool,
+    pub(crate) requests: u64,
+    pub(crate) probe: bool,
     /// When to update again if calls still wait, and whether the rest is reserved for others until
     /// then.
-    pub(super) retry_at: LocalTime,
-    pub(super) is_reserved_for_others: bool,
+    pub(crate) retry_at: LocalTime,
+    pub(crate) is_reserved_for_others: bool,
 }
 
 impl Ledger {
@@ -211,21 +211,21 @@ impl Ledger {
         }
     }
 
-    /// Returns whether a member waits whose turn is before this one's.
+    /// Returns whether a member waits that goes before this one.
     fn is_behind(&self, me: MemberId) -> bool {
         let own = self
             .slots
             .iter()
             .find(|slot| slot.id == me)
-            .map(|slot| (slot.turn, slot.id));
+            .map(|slot| (slot.weighted_use, slot.id));
         self.slots
             .iter()
-            .any(|slot| slot.want > 0 && Some((slot.turn, slot.id)) < own)
+            .any(|slot| slot.want > 0 && Some((slot.weighted_use, slot.id)) < own)
     }
 
     /// Returns a member's part of what is free. In a minute's window, a part is reserved for members
     /// that do not wait yet.
-    pub(super) fn fair_share(
+    pub(crate) fn fair_share(
         &self,
         me: MemberId,
         report: &Report,
@@ -254,7 +254,7 @@ impl Ledger {
 
     /// Divides what is free by filling all members to one level, each up to its demand (known or
     /// expected). Returns the part of the member whose demand is `own`.
-    pub(super) fn level(
+    pub(crate) fn level(
         &self,
         me: MemberId,
         free: u64,
@@ -284,15 +284,15 @@ impl Ledger {
                 high = middle - 1;
             }
         }
-        // The remainder goes to members one each, in their turn.
+        // The remainder goes to members one each, the lowest weighted use first.
         let is_above = |slot: &Slot, demand: u64| slot.got <= low && slot.got + demand > low;
-        let mut in_turn: Vec<_> = demands
+        let mut in_order: Vec<_> = demands
             .iter()
             .filter(|(slot, demand)| is_above(slot, *demand))
-            .map(|(slot, _)| (slot.turn, slot.id))
+            .map(|(slot, _)| (slot.weighted_use, slot.id))
             .collect();
-        in_turn.sort_unstable();
-        let rank = in_turn.iter().position(|(_, id)| *id == me);
+        in_order.sort_unstable();
+        let rank = in_order.iter().position(|(_, id)| *id == me);
         let one_more = rank.is_some_and(|rank| (rank as u64) < free - filled(low));
         let slot = self.slots.iter().find(|slot| slot.id == me);
         slot.map_or(0, |slot| to_level(low, slot, own)) + u64::from(one_more)

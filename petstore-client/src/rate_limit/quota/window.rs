@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::outstanding::MAX_COUNT;
-use super::snapshot::Quota;
+use super::reading::Reading;
+use crate::rate_limit::view::Quota;
 
 /// Resets this close together belong to the same window: servers round.
 const SAME_WINDOW: i64 = 2 * SECOND;
@@ -16,26 +17,18 @@ const MIN_FIXED_WINDOW: Duration = Duration::from_secs(50);
 /// The weight of earlier knowledge when the own share is computed, in requests.
 const MIN_SAMPLE: u64 = 8;
 /// The own share that is assumed where other clients may use the key.
-pub(super) const ASSUMED_SHARE: f64 = 0.25;
-
-/// The quota that a response describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Figure {
-    pub(crate) limit: u64,
-    pub(crate) remaining: u64,
-    pub(crate) reset: ServiceTime,
-}
+pub(crate) const ASSUMED_SHARE: f64 = 0.25;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Window {
     pub(crate) quota: Quota,
     pub(crate) limit: u64,
-    /// The lowest figure seen: within a window the service's figure only falls.
+    /// The lowest reading seen: within a window the service's reading only falls.
     pub(crate) remaining: u64,
     pub(crate) reset: ServiceTime,
     /// The reset when the window was opened.
     anchor: ServiceTime,
-    pub(super) opened_at: LocalTime,
+    pub(crate) opened_at: LocalTime,
     opened_with: u64,
     /// Own answered requests in this window, besides the one that opened it.
     own: u64,
@@ -48,22 +41,22 @@ pub(crate) struct Window {
 impl Window {
     /// Opens the first window that is seen. If more is used than own requests explain, other clients may
     /// use the key.
-    pub(super) fn open(
-        figure: Figure,
+    pub(crate) fn open(
+        reading: Reading,
         (outstanding, answered): (u64, u32),
         share: Option<f64>,
         (at, now): (LocalTime, ServiceTime),
     ) -> Self {
         let answered = u64::from(answered.max(1));
-        let fresh = figure.limit - figure.remaining <= answered + outstanding;
+        let fresh = reading.limit - reading.remaining <= answered + outstanding;
         Self {
-            quota: Quota::by_reset(figure.reset.since(now)),
-            limit: figure.limit,
-            remaining: figure.remaining,
-            reset: figure.reset,
-            anchor: figure.reset,
+            quota: Quota::by_reset(reading.reset.since(now)),
+            limit: reading.limit,
+            remaining: reading.remaining,
+            reset: reading.reset,
+            anchor: reading.reset,
             opened_at: at,
-            opened_with: figure.remaining.saturating_add(answered - 1),
+            opened_with: reading.remaining.saturating_add(answered - 1),
             own: answered - 1,
             others_before: 0,
             prior: share.or((!fresh).then_some(ASSUMED_SHARE)),
@@ -71,23 +64,23 @@ impl Window {
     }
 
     /// Opens the next window. What own requests do not explain was used by other clients.
-    pub(super) fn reopen(
+    pub(crate) fn reopen(
         &self,
-        figure: Figure,
+        reading: Reading,
         (outstanding, answered): (u64, u32),
         share: Option<f64>,
         (at, now): (LocalTime, ServiceTime),
     ) -> Self {
         let explained = u64::from(answered.max(1)) + outstanding;
-        let used = figure.limit - figure.remaining;
+        let used = reading.limit - reading.remaining;
         // In a sliding window, own earlier requests may still count.
-        let slides = figure.reset.since(self.anchor) < MIN_FIXED_WINDOW;
+        let slides = reading.reset.since(self.anchor) < MIN_FIXED_WINDOW;
         let others_before = if slides {
             0
         } else {
             used.saturating_sub(explained)
         };
-        let opened = Self::open(figure, (outstanding, answered), share, (at, now));
+        let opened = Self::open(reading, (outstanding, answered), share, (at, now));
         Self {
             quota: self.quota,
             others_before,
@@ -96,51 +89,51 @@ impl Window {
         }
     }
 
-    pub(super) fn is_plausible(&self) -> bool {
+    pub(crate) fn is_plausible(&self) -> bool {
         self.own < MAX_COUNT && self.remaining <= self.limit
     }
 
-    /// Returns whether a figure describes this quota. The limit alone is not enough: 1,000 is a day's
+    /// Returns whether a reading describes this quota. The limit alone is not enough: 1,000 is a day's
     /// quota in one plan and a minute's in another.
-    pub(super) fn describes(&self, figure: &Figure, now: ServiceTime) -> bool {
-        let quota = Quota::by_reset(figure.reset.since(now));
-        self.limit == figure.limit
-            && (self.quota == quota || self.compare(figure) == Ordering::Equal)
+    pub(crate) fn describes(&self, reading: &Reading, now: ServiceTime) -> bool {
+        let quota = Quota::by_reset(reading.reset.since(now));
+        self.limit == reading.limit
+            && (self.quota == quota || self.compare(reading) == Ordering::Equal)
     }
 
-    /// Returns whether a figure's window comes before this one, after it, or is this one.
-    pub(super) fn compare(&self, figure: &Figure) -> Ordering {
-        match figure.reset.0.saturating_sub(self.anchor.0) {
+    /// Returns whether a reading's window comes before this one, after it, or is this one.
+    pub(crate) fn compare(&self, reading: &Reading) -> Ordering {
+        match reading.reset.0.saturating_sub(self.anchor.0) {
             ahead if ahead > SAME_WINDOW => Ordering::Greater,
             ahead if ahead < -SAME_WINDOW => Ordering::Less,
             _ => Ordering::Equal,
         }
     }
 
-    /// Records a figure of this window. It only lowers what is known: the response may be late.
-    pub(super) fn lower(&mut self, figure: &Figure) {
-        self.reset = self.reset.max(figure.reset);
-        self.remaining = self.remaining.min(figure.remaining);
+    /// Records a reading of this window. It only lowers what is known: the response may be late.
+    pub(crate) fn lower(&mut self, reading: &Reading) {
+        self.reset = self.reset.max(reading.reset);
+        self.remaining = self.remaining.min(reading.remaining);
     }
 
     /// Records own requests that the service counted, or may have counted.
-    pub(super) fn count_own(&mut self, requests: u32) {
+    pub(crate) fn count_own(&mut self, requests: u32) {
         self.own += u64::from(requests);
     }
 
     /// Records own requests that were counted, and whose responses describe another quota.
-    pub(super) fn count_unreported(&mut self, requests: u32) {
+    pub(crate) fn count_unreported(&mut self, requests: u32) {
         self.remaining = self.remaining.saturating_sub(requests.into());
         self.count_own(requests);
     }
 
     /// Returns the part of a minute's window that is left, 0 to 1.
-    pub(super) fn part_left(&self, now: ServiceTime) -> f64 {
+    pub(crate) fn part_left(&self, now: ServiceTime) -> f64 {
         (self.reset.since(now).as_secs_f64() / 60.0).min(1.0)
     }
 
     /// Returns how many more requests of this client a share of the limit allows.
-    pub(super) fn left_of_share(&self, allowed: u64, outstanding: u64) -> u64 {
+    pub(crate) fn left_of_share(&self, allowed: u64, outstanding: u64) -> u64 {
         allowed.saturating_sub(self.own + 1 + outstanding)
     }
 
@@ -150,7 +143,7 @@ impl Window {
         clippy::cast_precision_loss,
         reason = "a ratio of requests in one window"
     )]
-    pub(super) fn own_share(&self, outstanding: u64) -> Option<f64> {
+    pub(crate) fn own_share(&self, outstanding: u64) -> Option<f64> {
         let used = self.opened_with.saturating_sub(self.remaining);
         let used = used.saturating_sub(self.own + outstanding);
         let others = self.others_before.saturating_add(used);
@@ -170,33 +163,33 @@ mod tests {
 
     #[test]
     fn figures_between_extremes_overflow_nothing() {
-        let figure = |remaining| Figure {
+        let reading = |remaining| Reading {
             limit: u64::MAX,
             remaining,
             reset: ServiceTime(60 * SECOND),
         };
         let share = |window: &Window| window.own_share(0).is_none_or(|s| (0.0..=1.0).contains(&s));
         let mut window = Window::open(
-            figure(u64::MAX),
+            reading(u64::MAX),
             (0, 1),
             None,
             (LocalTime(0), ServiceTime(0)),
         );
-        window.lower(&figure(0));
+        window.lower(&reading(0));
         assert!(share(&window));
-        let later = Figure {
+        let later = Reading {
             reset: ServiceTime(120 * SECOND),
-            ..figure(0)
+            ..reading(0)
         };
         let mut window = window.reopen(later, (0, 1), None, (LocalTime(0), ServiceTime(0)));
-        window.lower(&Figure {
+        window.lower(&Reading {
             remaining: u64::MAX,
             ..later
         });
         assert!(share(&window));
     }
 
-    const HUNDRED: Figure = Figure {
+    const HUNDRED: Reading = Reading {
         limit: 100,
         remaining: 100,
         reset: ServiceTime(60 * SECOND),
@@ -204,12 +197,12 @@ mod tests {
 
     /// Opens a window of 100 requests in which so many are used.
     fn open(used: u64, (outstanding, answered): (u64, u32), share: Option<f64>) -> Window {
-        let figure = Figure {
+        let reading = Reading {
             remaining: 100 - used,
             ..HUNDRED
         };
         Window::open(
-            figure,
+            reading,
             (outstanding, answered),
             share,
             (LocalTime(0), ServiceTime(0)),
@@ -219,18 +212,23 @@ mod tests {
     /// Opens the window that follows one, with a reset that is so much later.
     fn reopen(used: u64, answered: u32, share: Option<f64>, later: i64) -> Window {
         let reset = ServiceTime(HUNDRED.reset.0 + later);
-        let figure = Figure {
+        let reading = Reading {
             remaining: 100 - used,
             reset,
             ..HUNDRED
         };
-        open(0, (0, 1), None).reopen(figure, (2, answered), share, (LocalTime(0), ServiceTime(0)))
+        open(0, (0, 1), None).reopen(
+            reading,
+            (2, answered),
+            share,
+            (LocalTime(0), ServiceTime(0)),
+        )
     }
 
     #[test]
     fn what_the_figures_miss_was_used_by_other_clients() {
         let mut alone = open(1, (0, 1), None);
-        alone.lower(&Figure {
+        alone.lower(&Reading {
             remaining: 93,
             ..HUNDRED
         });
@@ -265,7 +263,7 @@ mod tests {
     #[test]
     fn resets_two_seconds_apart_are_of_one_window_and_the_later_one_counts() {
         let mut window = open(1, (0, 1), None);
-        let figure = |by| Figure {
+        let reading = |by| Reading {
             reset: ServiceTime(60 * SECOND + by),
             ..HUNDRED
         };
@@ -275,10 +273,10 @@ mod tests {
             (-2 * SECOND, Ordering::Equal),
             (-2 * SECOND - 1, Ordering::Less),
         ] {
-            assert_eq!(window.compare(&figure(by)), expected, "{by}");
+            assert_eq!(window.compare(&reading(by)), expected, "{by}");
         }
-        window.lower(&figure(SECOND));
-        window.lower(&figure(-SECOND));
+        window.lower(&reading(SECOND));
+        window.lower(&reading(-SECOND));
         assert_eq!(
             (window.reset, window.remaining),
             (ServiceTime(61 * SECOND), 99)

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::clock::{LocalTime, SECOND, ServiceTime, micros};
-use super::decision::Policy;
-use super::ledger::Ledger;
-use super::sharing::{Granted, Report};
+use super::division::{Granted, Report};
 use super::slot::MemberId;
+use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime, micros};
+use crate::rate_limit::quota::decision::Policy;
+use crate::rate_limit::quota::ledger::Ledger;
 
 /// The version of the format. A record with another version is replaced.
 const FORMAT: u8 = 1;
@@ -123,7 +123,7 @@ impl<S: LimitStore> LimitStore for Arc<S> {
 /// The name of a key's record: a keyed hash of the API key and the service's origin, in 32
 /// hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RecordKey(pub(super) String);
+pub struct RecordKey(pub(crate) String);
 
 impl RecordKey {
     /// Returns the name.
@@ -142,7 +142,7 @@ pub struct Change<'c> {
 }
 
 impl<'c> Change<'c> {
-    pub(super) fn new(member: MemberId, apply: &'c mut Apply<'c>) -> Self {
+    pub(crate) fn new(member: MemberId, apply: &'c mut Apply<'c>) -> Self {
         Self { member, apply }
     }
 
@@ -278,8 +278,8 @@ pub(crate) fn update_record(
 
 /// The record of a key in a store.
 pub(crate) struct SharedRecord {
-    pub(super) store: Arc<dyn AnyStore>,
-    pub(super) key: RecordKey,
+    pub(crate) store: Arc<dyn AnyStore>,
+    pub(crate) key: RecordKey,
 }
 
 type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
@@ -320,11 +320,11 @@ impl<S: LimitStore> AnyStore for S {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outcome::Block;
-    use super::super::rules::figure;
-    use super::super::snapshot::BlockReason;
-    use super::super::window::Window;
     use super::*;
+    use crate::rate_limit::quota::reading::Block;
+    use crate::rate_limit::quota::window::Window;
+    use crate::rate_limit::tests::rules::reading;
+    use crate::rate_limit::view::BlockReason;
 
     const HOUR: i64 = 3_600 * SECOND;
 
@@ -461,7 +461,7 @@ mod tests {
         let mut copy = Ledger::new(LocalTime(0), ServiceTime(0));
         let window = |_| {
             Window::open(
-                figure(1_000, 900, 60).unwrap(),
+                reading(1_000, 900, 60).unwrap(),
                 (1_000, 1),
                 None,
                 (LocalTime(0), ServiceTime(0)),
@@ -477,7 +477,7 @@ mod tests {
         for member in 0..64 {
             let slot = ledger.slot(MemberId(u64::MAX - member));
             (slot.reserved, slot.want, slot.got) = (1 << 32, 1 << 20, 1 << 32);
-            (slot.previous, slot.turn) = (1 << 32, 1 << 44);
+            (slot.previous, slot.weighted_use) = (1 << 32, 1 << 44);
         }
         let length = encode(&ledger, at(u64::MAX, 1 << 20), ServiceTime(i64::MAX)).len();
         assert!(length <= MAX_RECORD, "{length}");

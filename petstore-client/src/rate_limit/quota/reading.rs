@@ -1,4 +1,4 @@
-//! The outcomes of requests that matter for limits.
+//! What responses and lost requests say about limits.
 
 use std::time::Duration;
 
@@ -6,12 +6,19 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceTime};
-use super::snapshot::{BlockReason, QuotaWindow};
-use super::window::Figure;
 use crate::http::headers;
+use crate::rate_limit::view::{BlockReason, QuotaWindow};
 
 /// A later reset is implausible: quotas are per minute and day, or at most per month.
 const MAX_WINDOW: Duration = Duration::from_secs(32 * 24 * 3600);
+
+/// The quota that a response describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub(crate) limit: u64,
+    pub(crate) remaining: u64,
+    pub(crate) reset: ServiceTime,
+}
 
 /// A block: no request may be sent before an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +31,7 @@ pub(crate) struct Block {
 
 impl Block {
     /// Returns the block on a clock that is `by` microseconds ahead.
-    pub(super) fn moved(self, by: i64) -> Self {
+    pub(crate) fn moved(self, by: i64) -> Self {
         Self {
             until: self.until.moved(by),
             ..self
@@ -37,7 +44,7 @@ impl Block {
 pub(crate) struct ResponseHead {
     pub(crate) status: u16,
     pub(crate) date: Option<ServiceTime>,
-    pub(crate) figure: Option<Figure>,
+    pub(crate) reading: Option<Reading>,
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -45,19 +52,19 @@ pub(crate) struct ResponseHead {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
     /// When the last of them was sent, and when it ended.
-    pub(super) sent: LocalTime,
-    pub(super) ended: LocalTime,
-    pub(super) probe: bool,
+    pub(crate) sent: LocalTime,
+    pub(crate) ended: LocalTime,
+    pub(crate) probe: bool,
     /// The number of reservations that it ends; 0 if its lease had already ended.
-    pub(super) requests: u32,
+    pub(crate) requests: u32,
     /// `None` if no response came.
-    pub(super) head: Option<ResponseHead>,
+    pub(crate) head: Option<ResponseHead>,
 }
 
 impl ResponseHead {
     /// Reads a response's head. `believed` is the estimated service time, used if there is no
     /// `Date`.
-    pub(super) fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {
+    pub(crate) fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {
         let date = headers::date(headers);
         let service_now = date.unwrap_or_else(|| believed.system());
         let window = QuotaWindow::read_at(headers, service_now).filter(|window| {
@@ -66,13 +73,13 @@ impl ResponseHead {
         Self {
             status: status.as_u16(),
             date: date.map(ServiceTime::from),
-            figure: window.map(
+            reading: window.map(
                 |QuotaWindow {
                      limit,
                      remaining,
                      reset,
                      ..
-                 }| Figure {
+                 }| Reading {
                     limit,
                     remaining,
                     reset: reset.into(),
@@ -84,7 +91,7 @@ impl ResponseHead {
 }
 
 impl Outcome {
-    pub(super) fn moved(&self, by: i64) -> Self {
+    pub(crate) fn moved(&self, by: i64) -> Self {
         Self {
             sent: self.sent.moved(by),
             ended: self.ended.moved(by),
@@ -93,22 +100,22 @@ impl Outcome {
     }
 
     /// Returns whether two outcomes differ only in what is left of the same window.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         let plain = |outcome: &Self| {
             let head = outcome
                 .head
                 .filter(|head| head.status < 300 && !outcome.probe)?;
-            head.figure.map(|figure| (figure.limit, figure.reset))
+            head.reading.map(|reading| (reading.limit, reading.reset))
         };
         plain(self).is_some() && plain(self) == plain(other)
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         let requests = self.requests + other.requests;
-        let figure = |outcome: &Self| outcome.head.and_then(|head| head.figure);
-        let remaining = figure(self)
+        let reading = |outcome: &Self| outcome.head.and_then(|head| head.reading);
+        let remaining = reading(self)
             .iter()
-            .chain(&figure(other))
+            .chain(&reading(other))
             .map(|f| f.remaining)
             .min();
         if other.sent >= self.sent {
@@ -116,9 +123,9 @@ impl Outcome {
         }
         self.requests = requests;
         if let Some(head) = &mut self.head
-            && let Some(figure) = &mut head.figure
+            && let Some(reading) = &mut head.reading
         {
-            figure.remaining = remaining.unwrap_or(figure.remaining);
+            reading.remaining = remaining.unwrap_or(reading.remaining);
         }
     }
 }
@@ -127,19 +134,19 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    fn figure(limit: u64, remaining: u64, reset: i64) -> Option<Figure> {
-        Some(Figure {
+    fn reading(limit: u64, remaining: u64, reset: i64) -> Option<Reading> {
+        Some(Reading {
             limit,
             remaining,
             reset: ServiceTime(reset),
         })
     }
 
-    fn outcome(sent: i64, status: u16, figure: Option<Figure>) -> Outcome {
+    fn outcome(sent: i64, status: u16, reading: Option<Reading>) -> Outcome {
         let head = ResponseHead {
             status,
             date: None,
-            figure,
+            reading,
             retry_after: None,
         };
         let sent = LocalTime(sent);
@@ -154,12 +161,12 @@ mod tests {
 
     #[test]
     fn successes_of_one_window_are_told_together_with_the_lowest_figure_and_the_last_time() {
-        let one = outcome(5, 200, figure(60, 7, 100));
+        let one = outcome(5, 200, reading(60, 7, 100));
         for (other, is_like) in [
-            (outcome(6, 299, figure(60, 9, 100)), true),
-            (outcome(6, 300, figure(60, 9, 100)), false),
-            (outcome(6, 200, figure(61, 7, 100)), false),
-            (outcome(6, 200, figure(60, 7, 101)), false),
+            (outcome(6, 299, reading(60, 9, 100)), true),
+            (outcome(6, 300, reading(60, 9, 100)), false),
+            (outcome(6, 200, reading(61, 7, 100)), false),
+            (outcome(6, 200, reading(60, 7, 101)), false),
             (outcome(6, 200, None), false),
             (Outcome { probe: true, ..one }, false),
             (Outcome { head: None, ..one }, false),
@@ -167,13 +174,13 @@ mod tests {
             assert_eq!(one.is_like(&other), is_like, "{other:?}");
         }
         let none = outcome(5, 200, None);
-        assert!(!none.is_like(&none), "without a figure there is no window");
+        assert!(!none.is_like(&none), "without a reading there is no window");
         for (sent, last, remaining) in [(4, 5, 3), (5, 5, 3), (6, 6, 3)] {
             let mut merged = one;
             let status = 201;
-            merged.merge(&outcome(sent, status, figure(60, remaining, 100)));
+            merged.merge(&outcome(sent, status, reading(60, remaining, 100)));
             let head = merged.head.unwrap();
-            assert_eq!(head.figure, figure(60, remaining, 100));
+            assert_eq!(head.reading, reading(60, remaining, 100));
             assert_eq!((merged.requests, merged.sent), (4, LocalTime(last)));
             assert_eq!(head.status == status, sent >= 5, "{sent}");
         }
@@ -189,7 +196,7 @@ mod tests {
             headers.insert("x-ratelimit-reset", (1_800_000_000 + reset).into());
             let now = ServiceTime(1_800_000_000_000_000);
             let head = ResponseHead::read(StatusCode::OK, &headers, now);
-            assert_eq!(head.figure.is_some(), is_figure, "{reset}");
+            assert_eq!(head.reading.is_some(), is_figure, "{reset}");
         }
     }
 }

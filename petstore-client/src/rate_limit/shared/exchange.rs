@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, sleep_until, timeout};
 
-use super::clock::{LocalTime, ServiceTime};
-use super::limiter::{Limiter, State, StateGuard};
+use super::division::Report;
 use super::member::Member;
-use super::sharing::Report;
-use super::snapshot::SharedStatus;
 use super::store::{Change, StoreTime, update_record};
 use crate::backoff::random_part;
 use crate::clock;
+use crate::rate_limit::limiter::{Limiter, State, StateGuard};
+use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
+use crate::rate_limit::view::SharedStatus;
 
 /// The tolerance when clocks are compared, in microseconds.
 const MAX_ROUNDING: u64 = 1_000;
@@ -68,7 +68,7 @@ impl Drop for Updating<'_> {
 /// The shared record.
 impl Limiter {
     /// Starts an update that is due, or plans the next one.
-    pub(super) fn plan_update(&self, now: LocalTime, mut state: StateGuard<'_>) {
+    pub(crate) fn plan_update(&self, now: LocalTime, mut state: StateGuard<'_>) {
         if self.shared.is_none() {
             return;
         }
@@ -103,7 +103,7 @@ impl Limiter {
 
     /// Updates the record, unless an update is in progress. A store on this machine has finished when
     /// this returns.
-    pub(super) fn start_update(&self) {
+    pub(crate) fn start_update(&self) {
         let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current()) else {
             return;
         };
@@ -224,7 +224,7 @@ impl Limiter {
         self.shared_status(&state, now).filter(|_| is_new)
     }
 
-    pub(super) fn shared_status(&self, state: &State, now: LocalTime) -> Option<SharedStatus> {
+    pub(crate) fn shared_status(&self, state: &State, now: LocalTime) -> Option<SharedStatus> {
         self.shared.as_ref().map(|shared| SharedStatus {
             location: shared.store.location().into_owned(),
             members: u32::try_from(state.member.ledger.members(now)).unwrap_or(u32::MAX),

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::clock::{LocalTime, micros};
+use super::quota::clock::{LocalTime, micros};
 use crate::clock;
 
 /// How often a waiter checks whether the clock was moved.

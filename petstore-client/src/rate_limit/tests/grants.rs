@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::clock::{LocalTime, SECOND, ServiceTime};
-use super::decision::Policy;
-use super::ledger::{Ledger, Probe};
-use super::outcome::Block;
 use super::rules::at;
-use super::sharing::{Granted, Report};
-use super::slot::{MemberId, Slot};
-use super::snapshot::{BlockReason, Quota};
-use super::window::{Figure, Window};
+use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime};
+use crate::rate_limit::quota::decision::Policy;
+use crate::rate_limit::quota::ledger::{Ledger, Probe};
+use crate::rate_limit::quota::reading::{Block, Reading};
+use crate::rate_limit::quota::window::Window;
+use crate::rate_limit::shared::division::{Granted, Report};
+use crate::rate_limit::shared::slot::{MemberId, Slot};
+use crate::rate_limit::view::{BlockReason, Quota};
 
 const ME: MemberId = MemberId(9);
 
@@ -18,12 +18,12 @@ const ME: MemberId = MemberId(9);
 /// clients use the key.
 fn ledger(limit: u64, used: u64) -> Ledger {
     let mut ledger = Ledger::new(at(0), ServiceTime(0));
-    let figure = Figure {
+    let reading = Reading {
         limit,
         remaining: limit - used,
         reset: ServiceTime(60 * SECOND),
     };
-    let window = Window::open(figure, (used, 1), None, (at(0), ServiceTime(0)));
+    let window = Window::open(reading, (used, 1), None, (at(0), ServiceTime(0)));
     ledger.windows.push(window);
     (ledger.described, ledger.seen_at) = (true, Some(at(0)));
     (ledger.own_share, ledger.other_clients_until) = (Some(0.5), Some(ServiceTime(100 * SECOND)));
@@ -43,7 +43,7 @@ fn ask(ledger: &mut Ledger, member: MemberId, want: u64) -> u64 {
 
 #[test]
 fn members_that_fell_silent_while_they_waited_hold_nobody_up_beside_other_clients() {
-    // The figure is old: one request may go.
+    // The reading is old: one request may go.
     let mut ledger = ledger(1_000, 900);
     for member in 1..=5 {
         let slot = ledger.slot(MemberId(member));
@@ -152,17 +152,20 @@ fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
         let found = again(&mut ledger, &Policy::default(), 0.0);
         assert_eq!(found, expected, "a probe, {latency} {since}");
     }
-    for (want, turn, spread, expected) in [
+    for (want, weighted_use, spread, expected) in [
         (1, 0, 0.0, 1_600),
         (0, 0, 0.0, 1_000),
         (1, 2, 0.0, 1_000),
         (1, 2, 1.0, 1_300),
     ] {
         let mut ledger = pair(1_000, 1, 0);
-        (ledger.slot(MemberId(1)).want, ledger.slot(MemberId(1)).turn) = (want, turn);
-        ledger.slot(ME).turn = 1;
+        (
+            ledger.slot(MemberId(1)).want,
+            ledger.slot(MemberId(1)).weighted_use,
+        ) = (want, weighted_use);
+        ledger.slot(ME).weighted_use = 1;
         let found = again(&mut ledger, &Policy::default(), spread);
-        assert_eq!(found, expected, "none left, {want} {turn}");
+        assert_eq!(found, expected, "none left, {want} {weighted_use}");
     }
     for (members, seconds, expected) in [
         (1, 1, 1_000),
@@ -186,7 +189,7 @@ fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
 
 #[test]
 fn members_are_filled_to_one_level_and_what_is_left_over_goes_by_turn() {
-    // What each got and asks for, and its turn; what is free; what each gets.
+    // What each got and asks for, and its weighted_use; what is free; what each gets.
     type Case<'c> = (&'c [(u64, u64, u64)], u64, &'c [u64]);
     let cases: &[Case<'_>] = &[
         (&[(0, 10, 0), (0, 10, 0)], 10, &[5, 5]),
@@ -201,9 +204,9 @@ fn members_are_filled_to_one_level_and_what_is_left_over_goes_by_turn() {
     ];
     for (members, free, parts) in cases {
         let mut ledger = Ledger::new(at(0), ServiceTime(0));
-        for (id, (got, want, turn)) in (1..).zip(*members) {
+        for (id, (got, want, weighted_use)) in (1..).zip(*members) {
             let slot = ledger.slot(MemberId(id));
-            (slot.got, slot.want, slot.turn) = (*got, *want, *turn);
+            (slot.got, slot.want, slot.weighted_use) = (*got, *want, *weighted_use);
         }
         let level = |slot: &Slot| ledger.level(slot.id, *free, slot.want, |slot| slot.want);
         let found: Vec<_> = ledger.slots.iter().map(level).collect();
@@ -377,9 +380,9 @@ mod properties {
     use proptest::prelude::*;
     use proptest::sample::Index;
 
-    use super::super::outcome::{Outcome, ResponseHead};
-    use super::super::store::{StoreTime, update_record};
     use super::*;
+    use crate::rate_limit::quota::reading::{Outcome, ResponseHead};
+    use crate::rate_limit::shared::store::{StoreTime, update_record};
     use crate::simulator::scenarios::check;
 
     /// Updates a record as a member that got these answers and has 64 calls waiting.
@@ -423,7 +426,7 @@ mod properties {
             |(heads, damage)| {
                 let outcome = |(status, remaining, is_lost): (u16, u64, bool)| {
                     let reset = ServiceTime(60 * SECOND);
-                    let figure = Some(Figure {
+                    let reading = Some(Reading {
                         limit: 200,
                         remaining,
                         reset,
@@ -432,7 +435,7 @@ mod properties {
                     let head = ResponseHead {
                         status,
                         date,
-                        figure,
+                        reading,
                         retry_after: None,
                     };
                     let head = Some(head).filter(|_| !is_lost);

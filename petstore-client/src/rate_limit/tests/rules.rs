@@ -2,37 +2,37 @@
 
 use std::time::Duration;
 
-use super::clock::{LocalTime, SECOND, ServiceTime};
-use super::decision::{Decision, Policy};
-use super::ledger::Probe;
-use super::member::Member;
-use super::outcome::ResponseHead;
-use super::outstanding::Reservation;
-use super::slot::MemberId;
-use super::snapshot::{BlockReason, Plan, Quota, WaitReason};
-use super::window::Figure;
+use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime};
+use crate::rate_limit::quota::decision::{Decision, Policy};
+use crate::rate_limit::quota::ledger::Probe;
+use crate::rate_limit::quota::outstanding::Reservation;
+use crate::rate_limit::quota::reading::Reading;
+use crate::rate_limit::quota::reading::ResponseHead;
+use crate::rate_limit::shared::member::Member;
+use crate::rate_limit::shared::slot::MemberId;
+use crate::rate_limit::view::{BlockReason, Plan, Quota, WaitReason};
 
-pub(super) const HOUR: i64 = 3_600;
+pub(crate) const HOUR: i64 = 3_600;
 const LEASE: Duration = Duration::from_secs(30);
 
-pub(super) fn at(seconds: i64) -> LocalTime {
+pub(crate) fn at(seconds: i64) -> LocalTime {
     LocalTime(seconds * SECOND)
 }
 
 /// The service's time at a number of seconds on the local clock, from the first response.
-pub(super) fn service(seconds: i64) -> ServiceTime {
+pub(crate) fn service(seconds: i64) -> ServiceTime {
     ServiceTime((1_800_000_000 + seconds) * SECOND)
 }
 
-pub(super) fn new() -> Member {
+pub(crate) fn new() -> Member {
     Member::new(MemberId(1), at(0), service(0), false)
 }
 
-pub(super) fn decide(member: &Member, now: i64) -> Decision {
+pub(crate) fn decide(member: &Member, now: i64) -> Decision {
     member.decide(at(now), &Policy::default())
 }
 
-pub(super) fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reservation {
+pub(crate) fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reservation {
     let decision = member.decide(at(now), policy);
     let Decision::Send { probe } = decision else {
         panic!("{now}: {decision:?}")
@@ -42,38 +42,43 @@ pub(super) fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reser
     request
 }
 
-pub(super) fn send(member: &mut Member, now: i64) -> Reservation {
+pub(crate) fn send(member: &mut Member, now: i64) -> Reservation {
     send_with(member, now, &Policy::default())
 }
 
-pub(super) fn respond(
+pub(crate) fn respond(
     member: &mut Member,
     request: Reservation,
     now: i64,
     status: u16,
-    figure: Option<Figure>,
+    reading: Option<Reading>,
     wait: Option<u64>,
 ) {
     let retry_after = wait.map(Duration::from_secs);
     let head = ResponseHead {
         status,
         date: Some(service(now)),
-        figure,
+        reading,
         retry_after,
     };
     member.record_response(request, at(now), &head, |max| max);
 }
 
-pub(super) fn answer(member: &mut Member, request: Reservation, now: i64, figure: Option<Figure>) {
-    respond(member, request, now, 200, figure, None);
+pub(crate) fn answer(
+    member: &mut Member,
+    request: Reservation,
+    now: i64,
+    reading: Option<Reading>,
+) {
+    respond(member, request, now, 200, reading, None);
 }
 
-pub(super) fn throttle(member: &mut Member, request: Reservation, now: i64, wait: u64) {
+pub(crate) fn throttle(member: &mut Member, request: Reservation, now: i64, wait: u64) {
     respond(member, request, now, 429, None, Some(wait));
 }
 
-pub(super) fn figure(limit: u64, remaining: u64, reset: i64) -> Option<Figure> {
-    Some(Figure {
+pub(crate) fn reading(limit: u64, remaining: u64, reset: i64) -> Option<Reading> {
+    Some(Reading {
         limit,
         remaining,
         reset: service(reset),
@@ -81,7 +86,7 @@ pub(super) fn figure(limit: u64, remaining: u64, reset: i64) -> Option<Figure> {
 }
 
 /// Returns the second until which requests are blocked.
-pub(super) fn until(member: &Member, now: i64) -> Option<i64> {
+pub(crate) fn until(member: &Member, now: i64) -> Option<i64> {
     match decide(member, now) {
         Decision::WaitUntil(block) => Some(block.until.0 / SECOND),
         _ => None,
@@ -92,9 +97,9 @@ pub(super) fn until(member: &Member, now: i64) -> Option<i64> {
 fn a_quota_that_is_not_described_any_more_is_forgotten_after_its_reset() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(5, 0, 10));
+    answer(&mut member, first, 0, reading(5, 0, 10));
     let probe = send(&mut member, 12);
-    answer(&mut member, probe, 12, figure(300, 299, 60));
+    answer(&mut member, probe, 12, reading(300, 299, 60));
     let limits: Vec<_> = member
         .ledger
         .windows
@@ -108,10 +113,10 @@ fn a_quota_that_is_not_described_any_more_is_forgotten_after_its_reset() {
 fn a_late_response_may_only_lower_the_figure() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(100, 99, 60));
+    answer(&mut member, first, 0, reading(100, 99, 60));
     let (one, other) = (send(&mut member, 21), send(&mut member, 21));
-    answer(&mut member, other, 22, figure(100, 97, 60));
-    answer(&mut member, one, 22, figure(100, 98, 60));
+    answer(&mut member, other, 22, reading(100, 97, 60));
+    answer(&mut member, one, 22, reading(100, 98, 60));
     assert_eq!(member.ledger.windows[0].remaining, 97);
 }
 
@@ -119,10 +124,10 @@ fn a_late_response_may_only_lower_the_figure() {
 fn a_quota_that_is_not_described_is_counted_down() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(1_000, 9, 12 * HOUR));
+    answer(&mut member, first, 0, reading(1_000, 9, 12 * HOUR));
     for second in 1..4 {
         let request = send(&mut member, second);
-        answer(&mut member, request, second, figure(60, 60 - 1, 60));
+        answer(&mut member, request, second, reading(60, 60 - 1, 60));
     }
     assert_eq!(member.ledger.windows[0].remaining, 6);
 }
@@ -165,7 +170,7 @@ fn no_value_blocks_for_longer_than_twenty_five_hours_and_then_one_request_asks()
     assert_eq!(decide(&member, longest), Decision::Send { probe: true });
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(1, 0, 20 * 24 * HOUR));
+    answer(&mut member, first, 0, reading(1, 0, 20 * 24 * HOUR));
     assert_eq!(until(&member, 1), Some(longest));
     assert_eq!(decide(&member, longest), Decision::Send { probe: true });
 }
@@ -174,13 +179,13 @@ fn no_value_blocks_for_longer_than_twenty_five_hours_and_then_one_request_asks()
 fn a_server_error_blocks_nobody_whatever_it_asks_for() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(60, 59, 60));
+    answer(&mut member, first, 0, reading(60, 59, 60));
     let failed = send(&mut member, 1);
     respond(&mut member, failed, 1, 503, None, Some(600));
     assert!(matches!(decide(&member, 1), Decision::Send { .. }));
     assert_eq!((member.in_flight(), member.unresolved()), (0, 1));
     let failed = send(&mut member, 2);
-    respond(&mut member, failed, 2, 503, figure(60, 57, 60), Some(600));
+    respond(&mut member, failed, 2, 503, reading(60, 57, 60), Some(600));
     assert!(matches!(decide(&member, 2), Decision::Send { .. }));
     assert_eq!(member.throttled, 0);
 }
@@ -189,9 +194,9 @@ fn a_server_error_blocks_nobody_whatever_it_asks_for() {
 fn a_used_up_quota_blocks_also_while_requests_are_in_flight() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(5, 4, 30));
+    answer(&mut member, first, 0, reading(5, 4, 30));
     let (one, _other) = (send(&mut member, 1), send(&mut member, 1));
-    answer(&mut member, one, 1, figure(5, 0, 30));
+    answer(&mut member, one, 1, reading(5, 0, 30));
     assert_eq!(until(&member, 1), Some(30));
 }
 
@@ -199,7 +204,7 @@ fn a_used_up_quota_blocks_also_while_requests_are_in_flight() {
 fn requests_in_flight_are_no_block_where_they_may_use_up_a_window_or_a_plan() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(3, 2, 30));
+    answer(&mut member, first, 0, reading(3, 2, 30));
     let _both = (send(&mut member, 1), send(&mut member, 1));
     assert_eq!(
         decide(&member, 1),
@@ -249,7 +254,7 @@ fn without_rate_limiting_a_429_is_still_obeyed() {
     };
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(5, 0, 30));
+    answer(&mut member, first, 0, reading(5, 0, 30));
     let second = send_with(&mut member, 1, &off);
     throttle(&mut member, second, 1, 30);
     assert!(matches!(member.decide(at(2), &off), Decision::WaitUntil(_)));
@@ -293,13 +298,13 @@ fn an_unused_reservation_lapses_and_is_not_lost() {
 fn a_lost_request_is_settled_by_one_that_cannot_have_been_overtaken() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(100, 99, 60));
+    answer(&mut member, first, 0, reading(100, 99, 60));
     let (lost, soon) = (send(&mut member, 1), send(&mut member, 1));
     member.record_lost(lost, at(1));
-    answer(&mut member, soon, 1, figure(100, 98, 60));
+    answer(&mut member, soon, 1, reading(100, 98, 60));
     assert_eq!(member.unresolved(), 1, "the lost one may still arrive");
     let later = send(&mut member, 2);
-    answer(&mut member, later, 2, figure(100, 96, 60));
+    answer(&mut member, later, 2, reading(100, 96, 60));
     assert_eq!(member.unresolved(), 0);
     assert_eq!(
         member.ledger.own_share, None,
@@ -311,7 +316,7 @@ fn a_lost_request_is_settled_by_one_that_cannot_have_been_overtaken() {
 fn a_401_does_not_change_the_limits() {
     let mut member = new();
     let first = send(&mut member, 0);
-    respond(&mut member, first, 0, 401, figure(60, 60, 30), None);
+    respond(&mut member, first, 0, 401, reading(60, 60, 30), None);
     assert!(member.ledger.windows.is_empty());
     let _probe = send(&mut member, 0);
     assert_eq!(
@@ -324,7 +329,7 @@ fn a_401_does_not_change_the_limits() {
 fn a_figure_of_a_window_that_is_over_opens_nothing() {
     let mut member = new();
     let slow = send(&mut member, 0);
-    answer(&mut member, slow, 20, figure(60, 59, 10));
+    answer(&mut member, slow, 20, reading(60, 59, 10));
     assert!(member.ledger.windows.is_empty());
 }
 
@@ -332,9 +337,9 @@ fn a_figure_of_a_window_that_is_over_opens_nothing() {
 fn a_days_and_a_minutes_quota_of_the_same_limit_are_two() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(1_000, 9, 12 * HOUR));
+    answer(&mut member, first, 0, reading(1_000, 9, 12 * HOUR));
     let second = send(&mut member, 1);
-    answer(&mut member, second, 1, figure(1_000, 999, 60));
+    answer(&mut member, second, 1, reading(1_000, 999, 60));
     assert_eq!(member.ledger.windows.len(), 2);
 }
 
@@ -342,7 +347,7 @@ fn a_days_and_a_minutes_quota_of_the_same_limit_are_two() {
 fn one_request_asks_after_the_reset_of_a_window_that_was_used_up() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(1, 0, 10));
+    answer(&mut member, first, 0, reading(1, 0, 10));
     let _probe = send(&mut member, 10);
     assert_eq!(
         decide(&member, 10),
@@ -354,9 +359,9 @@ fn one_request_asks_after_the_reset_of_a_window_that_was_used_up() {
 fn a_request_that_asks_for_one_quota_keeps_within_the_other() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(3, 2, 10));
+    answer(&mut member, first, 0, reading(3, 2, 10));
     let second = send(&mut member, 1);
-    answer(&mut member, second, 1, figure(2, 1, 40_000));
+    answer(&mut member, second, 1, reading(2, 1, 40_000));
     // The next minute has begun, but the day has room only for this request.
     let _last = send(&mut member, 9);
     assert_eq!(
@@ -369,33 +374,33 @@ fn a_request_that_asks_for_one_quota_keeps_within_the_other() {
 fn a_window_that_opens_late_is_waited_for_longer_the_next_time() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(1, 0, 10));
+    answer(&mut member, first, 0, reading(1, 0, 10));
     let early = send(&mut member, 10);
-    respond(&mut member, early, 10, 429, figure(1, 0, 10), Some(1));
+    respond(&mut member, early, 10, 429, reading(1, 0, 10), Some(1));
     let probe = send(&mut member, 11);
-    answer(&mut member, probe, 11, figure(1, 0, 20));
+    answer(&mut member, probe, 11, reading(1, 0, 20));
     assert_eq!(until(&member, 12), Some(21));
 }
 
 #[test]
 fn a_window_that_opens_late_by_the_clock_of_another_backend_is_waited_for_longer_the_next_time() {
     let mut member = new();
-    let dated = |member: &mut Member, request, now, ahead, status, figure, wait: Option<u64>| {
+    let dated = |member: &mut Member, request, now, ahead, status, reading, wait: Option<u64>| {
         let (date, retry_after) = (Some(service(now + ahead)), wait.map(Duration::from_secs));
         let head = ResponseHead {
             status,
             date,
-            figure,
+            reading,
             retry_after,
         };
         member.record_response(request, at(now), &head, |max| max);
     };
     let first = send(&mut member, 0);
-    dated(&mut member, first, 0, 2, 200, figure(1, 0, 10), None);
+    dated(&mut member, first, 0, 2, 200, reading(1, 0, 10), None);
     let early = send(&mut member, 8);
-    dated(&mut member, early, 8, 0, 429, figure(1, 0, 10), Some(2));
+    dated(&mut member, early, 8, 0, 429, reading(1, 0, 10), Some(2));
     let probe = send(&mut member, 11);
-    dated(&mut member, probe, 11, 2, 200, figure(1, 0, 20), None);
+    dated(&mut member, probe, 11, 2, 200, reading(1, 0, 20), None);
     assert_eq!(until(&member, 12), Some(19));
 }
 
@@ -409,10 +414,10 @@ fn fill(member: &mut Member, now: i64) -> usize {
     count
 }
 
-pub(super) fn with_window(limit: u64, remaining: u64) -> Member {
+pub(crate) fn with_window(limit: u64, remaining: u64) -> Member {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(limit, remaining, 60));
+    answer(&mut member, first, 0, reading(limit, remaining, 60));
     member
 }
 
@@ -430,7 +435,7 @@ fn what_may_be_in_flight_depends_on_what_is_left_and_on_the_latency() {
 fn five_may_be_in_flight_while_the_minutes_quota_is_not_known_and_no_plan_is_named() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(100_000, 99_999, 12 * HOUR));
+    answer(&mut member, first, 0, reading(100_000, 99_999, 12 * HOUR));
     assert_eq!(fill(&mut member.clone(), 1), 5);
     let plan = Policy {
         plan: Some(Plan::BUSINESS),
@@ -442,7 +447,7 @@ fn five_may_be_in_flight_while_the_minutes_quota_is_not_known_and_no_plan_is_nam
 
 #[test]
 fn a_minutes_quota_that_was_shown_is_known_while_the_day_is_shown_until_a_429() {
-    let day = |remaining| figure(500, remaining, 12 * HOUR);
+    let day = |remaining| reading(500, remaining, 12 * HOUR);
     let mut member = with_window(1_000, 999);
     let over = send(&mut member, 61);
     answer(&mut member, over, 61, day(499));
@@ -463,17 +468,17 @@ fn after_an_unforeseen_429_little_is_in_flight_for_two_minutes() {
         refused,
         1,
         429,
-        figure(1_000, 998, 60),
+        reading(1_000, 998, 60),
         Some(1),
     );
     let probe = send(&mut member, 2);
-    answer(&mut member, probe, 2, figure(1_000, 997, 60));
+    answer(&mut member, probe, 2, reading(1_000, 997, 60));
     assert_eq!(fill(&mut member.clone(), 3), 2);
     let probe = send(&mut member, 63);
-    answer(&mut member, probe, 63, figure(1_000, 999, 120));
+    answer(&mut member, probe, 63, reading(1_000, 999, 120));
     assert_eq!(fill(&mut member.clone(), 63), 8);
     let probe = send(&mut member, 123);
-    answer(&mut member, probe, 123, figure(1_000, 999, 180));
+    answer(&mut member, probe, 123, reading(1_000, 999, 180));
     assert_eq!(fill(&mut member.clone(), 123), 124);
 }
 
@@ -518,17 +523,17 @@ fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
 fn a_window_that_the_service_set_its_clock_back_in_ends_when_it_was_to_end() {
     let mut member = new();
     let first = send(&mut member, 0);
-    answer(&mut member, first, 0, figure(2, 1, 60));
+    answer(&mut member, first, 0, reading(2, 1, 60));
     let second = send(&mut member, 1);
-    answer(&mut member, second, 1, figure(2, 0, 60));
+    answer(&mut member, second, 1, reading(2, 0, 60));
     assert_eq!(until(&member, 58), Some(60));
     let probe = send(&mut member, 62);
-    let back = figure(2, 1, 120 - 2 * HOUR);
+    let back = reading(2, 1, 120 - 2 * HOUR);
     let date = Some(service(62 - 2 * HOUR));
     let head = ResponseHead {
         status: 200,
         date,
-        figure: back,
+        reading: back,
         retry_after: None,
     };
     member.record_response(probe, at(62), &head, |max| max);
@@ -547,7 +552,7 @@ fn a_block_ends_when_it_was_to_end_where_the_services_clock_is_set() {
         let head = ResponseHead {
             status: 200,
             date,
-            figure: None,
+            reading: None,
             retry_after: None,
         };
         member.record_response(late, at(2), &head, |max| max);

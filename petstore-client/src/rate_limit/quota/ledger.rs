@@ -2,9 +2,9 @@
 //! lock or socket.
 //!
 //! The service counts requests for each quota, and describes one quota with every response. Within a
-//! window the service's figure only falls, and the lowest figure seen includes every answered request.
-//! The ledger therefore keeps that figure and does not count by itself. Requests in flight and lost
-//! requests are outstanding: the service may have counted them, and the figure does not show it.
+//! window the service's reading only falls, and the lowest reading seen includes every answered request.
+//! The ledger therefore keeps that reading and does not count by itself. Requests in flight and lost
+//! requests are outstanding: the service may have counted them, and the reading does not show it.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceClock, ServiceTime};
-use super::outcome::{Block, Outcome, ResponseHead};
 use super::outstanding::{LostRequests, MAX_COUNT};
 use super::plan::PlanUsage;
-use super::slot::{MemberId, Slot};
-use super::snapshot::{BlockReason, Quota};
-use super::window::{Figure, Window};
+use super::reading::{Block, Outcome, Reading, ResponseHead};
+use super::window::Window;
+use crate::rate_limit::shared::slot::{MemberId, Slot};
+use crate::rate_limit::view::{BlockReason, Quota};
 
 /// The block of a 429 without `Retry-After` and reset: quotas are counted by the minute
 /// (specification, section 8).
@@ -29,8 +29,8 @@ const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
 const MIN_EXTRA_WAIT: Duration = Duration::from_secs(2);
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(15 * 60);
 /// How much later than announced a window is expected to open, once one did.
-pub(super) const GUARD_STEP: Duration = Duration::from_secs(1);
-const MAX_GUARD: Duration = Duration::from_secs(2);
+pub(crate) const RESET_MARGIN_STEP: Duration = Duration::from_secs(1);
+const MAX_RESET_MARGIN: Duration = Duration::from_secs(2);
 /// How long other clients are remembered after their last request.
 const OTHER_CLIENTS_REMEMBERED: Duration = Duration::from_secs(300);
 /// The weight of the mean latency against one response.
@@ -42,10 +42,10 @@ const MAX_WINDOWS: usize = 4;
 
 /// The only request in flight while the quota is unknown.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Probe {
-    pub(super) member: MemberId,
-    pub(super) granted: LocalTime,
-    pub(super) until: LocalTime,
+pub(crate) struct Probe {
+    pub(crate) member: MemberId,
+    pub(crate) granted: LocalTime,
+    pub(crate) until: LocalTime,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -53,35 +53,35 @@ pub(crate) struct Ledger {
     pub(crate) clock: ServiceClock,
     pub(crate) windows: Vec<Window>,
     /// The block of the last 429. It is kept past its end, until a later response is not a 429.
-    pub(super) blocked: Option<Block>,
+    pub(crate) blocked: Option<Block>,
     /// Whether a response has shown whether the service describes its quotas.
-    pub(super) described: bool,
+    pub(crate) described: bool,
     /// Whether the minute's quota has been shown before it ran out, without an unforeseen 429 since.
-    pub(super) shows_minute: bool,
+    pub(crate) shows_minute: bool,
     /// When the last 429 came.
     throttled_at: Option<LocalTime>,
     /// 429s in a row. Those of requests that were in flight together count once.
     throttled_in_a_row: u32,
-    /// The end of the last block that no known figure predicted. Then a quota is hidden.
-    pub(super) unforeseen: Option<LocalTime>,
+    /// The end of the last block that no known reading predicted. Then a quota is hidden.
+    pub(crate) unforeseen: Option<LocalTime>,
     /// The members, oldest first.
-    pub(super) slots: Vec<Slot>,
-    pub(super) probe: Option<Probe>,
-    pub(super) lost: LostRequests,
-    pub(super) usage: PlanUsage,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) probe: Option<Probe>,
+    pub(crate) lost: LostRequests,
+    pub(crate) usage: PlanUsage,
     /// How much later than announced windows open, as observed.
-    pub(super) guard: Duration,
+    pub(crate) reset_margin: Duration,
     /// The own share of the requests in the last window.
-    pub(super) own_share: Option<f64>,
+    pub(crate) own_share: Option<f64>,
     /// Until when other clients are assumed to use the key.
-    pub(super) other_clients_until: Option<ServiceTime>,
-    /// When the service wrote the last figure, at the latest.
-    pub(super) seen_at: Option<LocalTime>,
+    pub(crate) other_clients_until: Option<ServiceTime>,
+    /// When the service wrote the last reading, at the latest.
+    pub(crate) seen_at: Option<LocalTime>,
     /// The running mean of the time from sending a request to the head of its response.
-    pub(super) latency: Duration,
+    pub(crate) latency: Duration,
     /// Whether the store is unreachable, so that members may be active that cannot be seen.
     #[serde(skip)]
-    pub(super) is_alone: bool,
+    pub(crate) is_alone: bool,
 }
 
 impl Ledger {
@@ -93,18 +93,18 @@ impl Ledger {
     }
 
     /// Returns whether members can have written it: a store may hold anything.
-    pub(super) fn is_plausible(&self) -> bool {
+    pub(crate) fn is_plausible(&self) -> bool {
         self.slots.len() <= MAX_MEMBERS
             && self.slots.iter().all(Slot::is_plausible)
             && self.windows.iter().all(Window::is_plausible)
             && self.usage.is_plausible()
-            && self.latency.max(self.guard).as_secs() < MAX_COUNT
+            && self.latency.max(self.reset_margin).as_secs() < MAX_COUNT
             && self.throttled_in_a_row < u32::MAX
     }
 
     /// Records the outcome of a member's request. Returns the block if it is a 429. `jitter` draws the
     /// extra wait after repeated 429s, up to its argument.
-    pub(super) fn record(
+    pub(crate) fn record(
         &mut self,
         member: MemberId,
         outcome: &Outcome,
@@ -132,11 +132,11 @@ impl Ledger {
                 date: Some(date), ..
             } => self.clock.observe_date(sent, now, date),
             ResponseHead {
-                figure: Some(figure),
+                reading: Some(reading),
                 retry_after,
                 ..
             } => {
-                self.clock.observe_reset(now, figure.reset, retry_after);
+                self.clock.observe_reset(now, reading.reset, retry_after);
             }
             _ => {}
         }
@@ -147,7 +147,7 @@ impl Ledger {
             Duration::ZERO => latency,
             mean => (mean * (LATENCY_WEIGHT - 1) + latency) / LATENCY_WEIGHT,
         };
-        if head.status >= 500 && head.figure.is_none() {
+        if head.status >= 500 && head.reading.is_none() {
             // A proxy in front of the service may have failed.
             self.lost.add(requests, sent, now);
             return None;
@@ -163,17 +163,19 @@ impl Ledger {
         if head.status == 401 {
             return None;
         }
-        let figure = head.figure.map(|figure| Figure {
-            reset: figure.reset.min(earliest.plus(MAX_BLOCK)),
-            ..figure
+        let reading = head.reading.map(|reading| Reading {
+            reset: reading.reset.min(earliest.plus(MAX_BLOCK)),
+            ..reading
         });
-        if probe && figure.is_some_and(|figure| self.opened_late(&figure, earliest.max(expected))) {
-            self.guard = (self.guard + GUARD_STEP).min(MAX_GUARD);
+        if probe
+            && reading.is_some_and(|reading| self.opened_late(&reading, earliest.max(expected)))
+        {
+            self.reset_margin = (self.reset_margin + RESET_MARGIN_STEP).min(MAX_RESET_MARGIN);
         }
-        let current = figure.filter(|figure| figure.reset >= earliest);
+        let current = reading.filter(|reading| reading.reset >= earliest);
         self.learn(current, counted, (sent, now, earliest));
         self.seen_at = self.seen_at.max(current.map(|_| now));
-        self.described |= current.is_some() || figure.is_none();
+        self.described |= current.is_some() || reading.is_none();
         // 429s of requests that were in flight together count once.
         let is_later = self
             .throttled_at
@@ -196,26 +198,31 @@ impl Ledger {
     }
 
     /// Returns a member's slot, and adds one for a new member.
-    pub(super) fn slot(&mut self, id: MemberId) -> &mut Slot {
+    pub(crate) fn slot(&mut self, id: MemberId) -> &mut Slot {
         let place = self
             .slots
             .iter()
             .position(|slot| slot.id == id)
             .unwrap_or_else(|| {
-                let turn = self.slots.iter().map(|slot| slot.turn).max().unwrap_or(0);
-                self.slots.push(Slot::new(id, turn));
+                let weighted_use = self
+                    .slots
+                    .iter()
+                    .map(|slot| slot.weighted_use)
+                    .max()
+                    .unwrap_or(0);
+                self.slots.push(Slot::new(id, weighted_use));
                 self.slots.len() - 1
             });
         &mut self.slots[place]
     }
 
     /// Returns how many members are alive.
-    pub(super) fn members(&self, now: LocalTime) -> usize {
+    pub(crate) fn members(&self, now: LocalTime) -> usize {
         self.slots.iter().filter(|slot| now < slot.until).count()
     }
 
     /// Returns whether there is room for a member. Dead members are removed if there is not.
-    pub(super) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
+    pub(crate) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
         let is_known = self.slots.iter().any(|slot| slot.id == id);
         if self.slots.len() >= MAX_MEMBERS && !is_known {
             self.slots.retain(|slot| now < slot.until);
@@ -224,22 +231,22 @@ impl Ledger {
     }
 
     /// Ends the probe, if it is this member's.
-    pub(super) fn end_probe(&mut self, member: MemberId) {
+    pub(crate) fn end_probe(&mut self, member: MemberId) {
         self.probe = self.probe.filter(|probe| probe.member != member);
     }
 
     /// Returns the block of a 429, if it is in force.
-    pub(super) fn blocked_at(&self, now: LocalTime) -> Option<Block> {
+    pub(crate) fn blocked_at(&self, now: LocalTime) -> Option<Block> {
         self.blocked.filter(|block| now < block.until)
     }
 
     /// Returns how many requests all members have reserved or in flight.
-    pub(super) fn reserved(&self) -> u64 {
+    pub(crate) fn reserved(&self) -> u64 {
         self.slots.iter().map(|slot| slot.reserved).sum()
     }
 
-    /// Returns how many requests the service may have counted that its figures do not show.
-    pub(super) fn outstanding(&self) -> u64 {
+    /// Returns how many requests the service may have counted that its readings do not show.
+    pub(crate) fn outstanding(&self) -> u64 {
         self.reserved() + self.lost.count()
     }
 
@@ -265,7 +272,7 @@ impl Ledger {
     /// Counts the lost requests that the response to a request sent at `sent` settles.
     fn settle(&mut self, sent: LocalTime) {
         for (count, at) in self.lost.settle(sent) {
-            // The figure may include them: they are not the requests of other clients.
+            // The reading may include them: they are not the requests of other clients.
             self.windows
                 .iter_mut()
                 .for_each(|window| window.count_own(count));
@@ -275,52 +282,52 @@ impl Ledger {
 
     /// Returns whether a response still describes a used-up window that should have ended: the service
     /// rounds its reset down.
-    fn opened_late(&self, figure: &Figure, now: ServiceTime) -> bool {
-        figure.remaining == 0
+    fn opened_late(&self, reading: &Reading, now: ServiceTime) -> bool {
+        reading.remaining == 0
             && self.windows.iter().any(|window| {
-                window.limit == figure.limit
-                    && window.compare(figure) == Ordering::Equal
+                window.limit == reading.limit
+                    && window.compare(reading) == Ordering::Equal
                     && self.has_passed(window, now)
             })
     }
 
-    /// Records the figure of a response.
+    /// Records the reading of a response.
     fn learn(
         &mut self,
-        figure: Option<Figure>,
+        reading: Option<Reading>,
         counted: u32,
         (sent, at, now): (LocalTime, LocalTime, ServiceTime),
     ) {
         let outstanding = self.outstanding();
         let mut share = self.own_share;
         let (mut described, mut reopened) = (false, false);
-        let guard = self.guard(now);
+        let reset_margin = self.reset_margin(now);
         self.windows.retain_mut(|window| {
-            let passed = now >= window.reset.plus(guard);
-            let Some(figure) = figure.filter(|figure| window.describes(figure, now)) else {
+            let passed = now >= window.reset.plus(reset_margin);
+            let Some(reading) = reading.filter(|reading| window.describes(reading, now)) else {
                 // Not described: a window is forgotten after its reset, and counted down before.
                 window.count_unreported(counted);
-                return figure.is_none() || !passed;
+                return reading.is_none() || !passed;
             };
             described = true;
-            match window.compare(&figure) {
+            match window.compare(&reading) {
                 // A late response, unless its request was sent after this window was opened: then the
                 // service's clock was set back.
                 Ordering::Less if !passed && sent <= window.opened_at => {}
                 Ordering::Equal => {
-                    window.lower(&figure);
+                    window.lower(&reading);
                     window.count_own(counted);
                 }
                 Ordering::Greater | Ordering::Less => {
-                    *window = window.reopen(figure, (outstanding, counted), share, (at, now));
+                    *window = window.reopen(reading, (outstanding, counted), share, (at, now));
                     reopened = true;
                 }
             }
             share = window.own_share(outstanding).or(share);
             true
         });
-        if let Some(figure) = figure.filter(|_| !described) {
-            let window = Window::open(figure, (outstanding, counted), share, (at, now));
+        if let Some(reading) = reading.filter(|_| !described) {
+            let window = Window::open(reading, (outstanding, counted), share, (at, now));
             share = window.own_share(outstanding).or(share);
             self.windows.push(window);
             if self.windows.len() > MAX_WINDOWS {
@@ -334,20 +341,20 @@ impl Ledger {
             self.other_clients_until = Some(now.plus(OTHER_CLIENTS_REMEMBERED));
         }
         if reopened {
-            self.slots.retain_mut(Slot::turn);
+            self.slots.retain_mut(Slot::open_window);
         }
     }
 
     fn block(
         &mut self,
-        figure: Option<Figure>,
+        reading: Option<Reading>,
         now: LocalTime,
         head: &ResponseHead,
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Block {
         let earliest = self.clock.earliest(now);
-        let spent = figure.filter(|figure| figure.remaining == 0);
-        let until_reset = spent.map(|figure| figure.reset.since(earliest));
+        let spent = reading.filter(|reading| reading.remaining == 0);
+        let until_reset = spent.map(|reading| reading.reset.since(earliest));
         let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);
         let asked = asked.clamp(MIN_BLOCK, MAX_BLOCK);
         let extra = match self.throttled_in_a_row {
@@ -389,8 +396,8 @@ fn reason(wait: Duration, until_reset: Option<Duration>) -> BlockReason {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rules::with_window;
     use super::*;
+    use crate::rate_limit::tests::rules::with_window;
 
     #[test]
     fn a_record_with_a_count_that_no_member_reaches_is_refused() {
@@ -403,13 +410,13 @@ mod tests {
         for (place, most) in [
             ("/slots/63/reserved", most),
             ("/slots/0/want", most),
-            ("/slots/0/turn", most * 1_024 + 1_023),
+            ("/slots/0/weighted_use", most * 1_024 + 1_023),
             ("/windows/0/own", most),
             ("/windows/0/remaining", 100),
             ("/usage/minute/used", most),
             ("/usage/day/window", most),
             ("/latency/secs", most),
-            ("/guard/secs", most),
+            ("/reset_margin/secs", most),
             ("/throttled_in_a_row", i64::from(u32::MAX) - 1),
         ] {
             for (count, is_plausible) in [(most, true), (most + 1, false)] {

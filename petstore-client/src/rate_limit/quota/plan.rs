@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{MINUTE, SECOND, ServiceTime};
 use super::outstanding::MAX_COUNT;
-use super::snapshot::{Plan, Quota};
+use crate::rate_limit::view::{Plan, Quota};
 
 const DAY: i64 = 24 * 60 * MINUTE;
 
 /// This client's requests that the service has counted, per minute and day.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct PlanUsage {
+pub(crate) struct PlanUsage {
     minute: Usage,
     day: Usage,
 }
@@ -27,24 +27,24 @@ struct Usage {
 
 /// What a plan leaves.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PlanLeft {
-    pub(super) quota: Quota,
+pub(crate) struct PlanLeft {
+    pub(crate) quota: Quota,
     /// Requests left, not counting outstanding ones.
-    pub(super) left: u64,
+    pub(crate) left: u64,
     /// When the window was opened, and when it ends.
-    pub(super) opened: ServiceTime,
-    pub(super) reset: ServiceTime,
+    pub(crate) opened: ServiceTime,
+    pub(crate) reset: ServiceTime,
 }
 
 impl PlanUsage {
     /// Counts requests that the service accepted, or may have, when its clock showed at least
     /// `now`.
-    pub(super) fn count(&mut self, requests: u32, now: ServiceTime) {
+    pub(crate) fn count(&mut self, requests: u32, now: ServiceTime) {
         self.minute.count(requests.into(), now, MINUTE);
         self.day.count(requests.into(), now, DAY);
     }
 
-    pub(super) fn is_plausible(&self) -> bool {
+    pub(crate) fn is_plausible(&self) -> bool {
         [&self.minute, &self.day].iter().all(|usage| {
             let counts = [usage.used, usage.late, usage.window.unsigned_abs()];
             counts.iter().all(|count| *count < MAX_COUNT)
@@ -52,7 +52,7 @@ impl PlanUsage {
     }
 
     /// Returns what each quota of the plan leaves. `share` returns the client's part of a quota.
-    pub(super) fn left(
+    pub(crate) fn left(
         &self,
         plan: Plan,
         now: ServiceTime,

@@ -1,0 +1,11 @@
+//! Tests of the limiter.
+
+mod bounds;
+#[cfg(feature = "file-store")]
+mod file;
+mod grants;
+mod members;
+#[cfg(shuttle)]
+mod model;
+pub(super) mod rules;
+pub(super) mod waiting;
